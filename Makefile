@@ -33,7 +33,7 @@ sdk_js_inputs = $(shell find sdk/js -path sdk/js/node_modules -prune -o -path sd
 
 # -- targets for people --------------------------------------------------------------------------
 
-.PHONY: help setup build release up down status logs demo test verify fix gen bench bench-peers profile figures chaos claims sim model fuzz e2e infra-test
+.PHONY: help setup build release up down status logs demo test verify fix gen bench bench-peers profile figures chaos claims sim evidence model fuzz e2e infra-test
 
 help: ## Show this list
 	@echo 'make <target> [NAME=value …]'
@@ -91,8 +91,11 @@ profile: rust $(stamps)/python ## Measure this machine's cost profile and its er
 figures: rust $(stamps)/python ## Rerun the figures of Filo, plots to docs/papers/filo (minutes): ONLY=fig3 (of make profile), computed, fig7 (real servers, RUNS=3 of 3.5 min each, disturbed ones again)
 	@$(venv)/quorate-figures $(if $(ONLY),--only $(ONLY)) $(if $(RUNS),--runs $(RUNS))
 
-sim: ## Simulate whole fleets with every fault: SEEDS=10000 FIRST=1; PLANTED=1 checks that planted bugs are caught
+sim: $(stamps)/python ## Simulate whole fleets with every fault: SEEDS=10000 FIRST=1; PLANTED=1 checks that planted bugs are caught
 	@infra/setup/sim.sh $(if $(PLANTED),planted,$(or $(SEEDS),10000) $(or $(FIRST),1))
+
+evidence: rust go $(stamps)/python ## Measure again all published evidence that is older than its sources, and publish it: hours (ONLY=simulator, ALL=1)
+	@$(venv)/quorate-evidence run $(if $(ONLY),--only $(ONLY)) $(if $(filter 1,$(ALL)),--all)
 
 e2e: $(for_tests) ## Run only the tests of the real stack: short demo, bad input, the portal in a browser
 	@$(venv)/quorate-checks test --only e2e

@@ -6,6 +6,10 @@ cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 
 command -v cargo >/dev/null || stop 'Rust is needed and cargo was not found.' 'See the Rust project’s site: rustup.rs'
 say 'simulator (cargo)'
+# The sources that the figures speak for, as they are before the build.
+subject=simulator
+[ "$1" != planted ] || subject=planted-bugs
+export QUORATE_SOURCE="${QUORATE_SOURCE:-$(build/venv/bin/quorate-evidence source "$subject")}"
 if [ "$1" = planted ]; then
   cargo build --profile checked --locked --quiet --manifest-path services/Cargo.toml -p quorate-sim
   exec "$CARGO_TARGET_DIR/checked/quorate-sim" planted --figures build/figures

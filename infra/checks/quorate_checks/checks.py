@@ -15,12 +15,16 @@ PYTHON_FOLDERS = ["infra", "loadtest", "sdk", "services/api", "migrations"]  # n
 
 @dataclass(frozen=True)
 class Check:
-    """`fix` mends what `check` finds; `gen` writes again what `check` finds stale."""
+    """`fix` mends what `check` finds; `gen` writes again what `check` finds stale.
+
+    `tells`: people see its output also when it passes.
+    """
 
     name: str
     check: Command
     fix: Command | None = None
     gen: Command | None = None
+    tells: bool = False
 
 
 def _cargo(*arguments: str) -> Command:
@@ -156,5 +160,6 @@ CHECKS = [
     ),
     Check("Import cycles", Command(["quorate-checks", "cycles", "--check"])),
     Check("Simulator's rule copies", Command(["quorate-checks", "rule-copies", "--check"])),
+    Check("Published evidence", Command(["quorate-evidence", "status"]), tells=True),
     Check("Tidy", Command(["pytest", "-q", "tidy"], "infra/checks")),
 ]

@@ -38,6 +38,8 @@ def verify(
             if finished.exit_code == 0:
                 passed += 1
                 display.line(f"  ok      {check.name:<40} {finished.seconds:6.1f} s")
+                if check.tells:
+                    _show(finished, display)
             else:
                 failed.append(f"check: {check.name}")
                 _show_failed(check, finished, display)

@@ -30,6 +30,7 @@ EXIT_CODES = {  # docs/internals/processes.md
     3: "a dependency is missing",
     4: "its port is in use",
     5: "its disk, or what is on it, is unusable",
+    6: "its log is older than what its servers know",
 }
 EXIT_PORT_IN_USE = 4
 

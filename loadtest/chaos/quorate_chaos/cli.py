@@ -44,7 +44,7 @@ def main(arguments: list[str] | None = None) -> int:
         print(f"Chaos cannot run here.\n{unfit}", file=sys.stderr)
         return 2
     plan = [(fault, seed) for fault, seed in plan if fault not in left_out]
-    print(f"{len(plan)} runs; each tries an in-memory and a persistent group under load")
+    print(f"{len(plan)} runs; each tries an in-memory and a persistent group under load, some of them 24 groups")
     for fault, reason in left_out.items():
         print(f"left out: {fault}, since {reason}")
     throttle.remove_abandoned()

@@ -1,4 +1,4 @@
-"""A coordinator and servers, each in a network namespace, and the two groups under test: in-memory and persistent."""
+"""A coordinator and servers, each in a network namespace, and the groups under test: in-memory and persistent ones."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ from quorate_chaos import machine
 from quorate_chaos.network import COORDINATOR, Network
 from quorate_chaos.power import Power, Rolled
 from quorate_chaos.throttle import Throttle
+from quorate_harness.held_syncs import HeldSyncs
 from quorate_local import components
 from quorate_local.layout import Layout, write_json, write_text
 from quorate_local.options import ServerResources, StackOptions
@@ -34,24 +35,36 @@ SEGMENT_BYTES = 20 << 20  # small, so that segments end and begin during a run
 SMALL_JOURNAL = ("--journal-segment-bytes", str(SEGMENT_BYTES), "--journal-keep-segments", "0")
 RETENTION_BYTES = 4 << 30  # nothing is trimmed: the whole log is read back
 RATE_PER_S = 20_000  # far above the load, so that a budget never causes a gap
+CROWD_RETENTION_BYTES, CROWD_RATE_PER_S = 16 << 20, 500  # little load
 # A server announces more than it has: all servers share the machine, and admission is not under test here.
 RESOURCES = ServerResources(cpu_cores=8.0)
 MEMORY, DISK = "memory", "disk"
 DURABILITY = {MEMORY: "in_memory", DISK: "persistent"}
+# Beside a crowd, groups of one server are served in turn, and are replaced and relieved together.
+CROWD = tuple(f"{kind}-{number}" for kind in (MEMORY, DISK) for number in range(1, 12))
 
 
 @dataclass(frozen=True)
 class Shape:
-    """Parameters of a run's fleet. `disk_bytes`: each server's data folder is a file system of this size."""
+    """Parameters of a run's fleet. `disk_bytes`: each server's data folder is a file system of this size. `has_crowd`:
+    22 groups with little load stand beside the two that most faults are aimed at."""
 
     servers: int = 5
     degree: int = 3
     disk_bytes: int = 0
     entry_bytes: int = 64
     clocks: bool = False
+    retention_age_s: int | None = None  # more than a run takes: whatever is trimmed for its age was young
+    held_syncs: bool = False  # syncs of a server can be made to hang
     power: bool = False  # unsynced writes of processes can be lost
     plaintext: bool = False  # clients and servers connect without TLS
     certificate_life_s: int | None = None  # None: the coordinator's default, longer than any run
+    has_crowd: bool = False
+
+
+def kind_of(group: str) -> str:
+    """`MEMORY` or `DISK`."""
+    return group.partition("-")[0]
 
 
 class Unready(Exception):
@@ -74,11 +87,13 @@ class Fleet:
         )
         self.power = Power(folder)
         self._throttle = Throttle(folder)
+        self._held_syncs = HeldSyncs(folder / "held-syncs") if shape.held_syncs else None
         self._secrets = components.Secrets(self.layout)
         self._running: dict[str, Running] = {}
         self._stopped: set[str] = set()  # by SIGSTOP
         self._killed: set[str] = set()
-        self.groups = {name: str(uuid.uuid4()) for name in DURABILITY}
+        self.crowd = CROWD if shape.has_crowd else ()
+        self.groups = {name: str(uuid.uuid4()) for name in (*DURABILITY, *self.crowd)}
         self.control = f"{self.network.addresses[COORDINATOR]}:{CONTROL_PORT}"
         self.http = f"{self.network.addresses[COORDINATOR]}:{HTTP_PORT}"
 
@@ -172,8 +187,15 @@ class Fleet:
         """Fill the disk until `free_disks`, or until the server is started again."""
         self._throttle.slow(self._running[name].identity.pid, writes_per_s)
 
+    def hang_disk(self, name: str) -> None:
+        """Its syncs do not return until `free_disks`."""
+        assert self._held_syncs is not None, "the fault's shape says so"
+        self._held_syncs.hang(self._running[name].identity.pid)
+
     def free_disks(self) -> None:
         self._throttle.lift()
+        if self._held_syncs is not None:
+            self._held_syncs.release()
 
     def stopped(self) -> set[str]:
         """Stopped by SIGSTOP, and not resumed."""
@@ -223,6 +245,8 @@ class Fleet:
         """`env` with the settings for the process."""
         if self.shape.power:
             return ["env", *(f"{key}={value}" for key, value in self.power.environment(name).items())]
+        if self._held_syncs is not None:
+            return ["env", *(f"{key}={value}" for key, value in self._held_syncs.environment().items())]
         return self._clock(name)
 
     # -- power -------------------------------------------------------------------------------
@@ -269,13 +293,14 @@ class Fleet:
     def create_groups(self, timeout_s: float) -> None:
         for name, group in self.groups.items():
             sla = {
-                "durability": DURABILITY[name],
+                "durability": DURABILITY[kind_of(name)],
                 "replication_degree": self.shape.degree,
                 "min_replicas": None,
                 "request_size_bytes": self.shape.entry_bytes,
-                "rate_per_s": RATE_PER_S,
+                "rate_per_s": CROWD_RATE_PER_S if name in self.crowd else RATE_PER_S,
                 "region": "local",
-                "retention_bytes": RETENTION_BYTES,
+                "retention_bytes": CROWD_RETENTION_BYTES if name in self.crowd else RETENTION_BYTES,
+                "retention_age_s": self.shape.retention_age_s,
             }
             self._call("PUT", f"/v1/groups/{group}", {"sla": sla, "project_id": str(uuid.uuid4())})
         self.wait_whole(timeout_s)
@@ -323,7 +348,7 @@ class Fleet:
                 try:
                     if self.is_whole(name):
                         waiting.discard(name)
-                    elif name in may_be_lost and self.status(name) == "lost":
+                    elif kind_of(name) in may_be_lost and self.status(name) == "lost":
                         waiting.discard(name)
                         lost.add(name)
                 except OSError:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import threading
+from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,10 @@ END_GRACE_S = 20.0  # beyond the deadlines of outstanding operations
 READBACK_TIMEOUT_S = 60.0
 CHECK_TIMEOUT_S = 180.0
 RECOVERED_S = 1.5
-RECOVERED_FIRST_CLIENT = 1000  # clients of one history have different numbers
+# Clients of one history have different numbers.
+CROWD_FIRST_CLIENT = 500
+RECOVERED_FIRST_CLIENT = 1000
+LIGHT = ("--light", "--appenders", "1", "--batches-per-s", "8", "--batch-entries-max", "8")
 
 
 class LoadFailed(Exception):
@@ -27,22 +31,34 @@ class LoadFailed(Exception):
 
 
 class Load:
-    """`quorate-load history` over all groups, while the handles follow the coordinator's view."""
+    """`quorate-load history` over these groups. Meanwhile all handles follow the coordinator's view, unless another
+    load of the fleet has them follow."""
 
     def __init__(
-        self, fleet: Fleet, out: Path, seconds: float, seed: int, entry_bytes: int, first_client: int = 0
+        self,
+        fleet: Fleet,
+        groups: Iterable[str],
+        out: Path,
+        seconds: float,
+        seed: int,
+        entry_bytes: int,
+        first_client: int = 0,
+        is_light: bool = False,
+        is_second: bool = False,
     ) -> None:
         self._fleet = fleet
         self._seconds = seconds
         self._ended = threading.Event()
+        self._is_second = is_second
         self._command = [binary(StackOptions(), "quorate-load"), "history", "--out", str(out)]
-        for name in fleet.groups:
+        for name in groups:
             self._command += ["--handle", str(fleet.handle_file(name))]
         self._command += ["--seconds", str(seconds), "--seed", str(seed), "--size", str(entry_bytes)]
-        self._command += ["--first-client", str(first_client)]
+        self._command += ["--first-client", str(first_client), *(LIGHT if is_light else ())]
 
     def start(self) -> None:
-        self._fleet.write_handles()
+        if not self._is_second:
+            self._fleet.write_handles()
         self._child = subprocess.Popen(self._command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
         self._follower = threading.Thread(target=self._follow, daemon=True)
         self._follower.start()
@@ -60,7 +76,7 @@ class Load:
             raise LoadFailed(f"the load ended with code {self._child.returncode}: {output[-2000:]}")
 
     def _follow(self) -> None:
-        while not self._ended.wait(HANDLES_EVERY_S):
+        while not self._is_second and not self._ended.wait(HANDLES_EVERY_S):
             with suppress(OSError, Unready):  # without the coordinator, clients continue with their handles
                 self._fleet.write_handles()
 

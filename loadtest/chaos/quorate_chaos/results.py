@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from quorate_chaos.faults import FAULTS
-from quorate_chaos.fleet import DISK, MEMORY
+from quorate_chaos.fleet import DISK, MEMORY, kind_of
 from quorate_chaos.trial import FOLDER
+from quorate_harness.evidence import source_of
 from quorate_harness.figures import Figure, commit, machine
 from quorate_local.options import REPOSITORY
 
@@ -60,7 +61,7 @@ def _row(fault: str, runs: list[dict[str, Any]]) -> Row:
         return sum(int(group[key]) for group in groups)
 
     def worst(name: str) -> int:
-        return max((group["longest_gap_ms"] for group in groups if group["group"] == name), default=0)
+        return max((group["longest_gap_ms"] for group in groups if kind_of(group["group"]) == name), default=0)
 
     return Row(
         fault,
@@ -85,8 +86,8 @@ def markdown(runs: list[dict[str, Any]], circumstances: dict[str, str], left_out
         "",
         "A run is clean when its history is linearizable, no acked entry is lost, doubled or reordered, no refused",
         "one is present, every replica holds the same log, no server ended by itself, and all groups came back to",
-        "full degree. Every run tries an in-memory and a persistent group at once. Operations are appends (batches),",
-        "reads, pages of tails and questions for the log's end.",
+        "full degree. Every run tries an in-memory and a persistent group at once, and three of ten runs 22 more",
+        "beside them. Operations are appends (batches), reads, pages of tails and questions for the log's end.",
         "",
         f"| {' | '.join(_HEADER)} |",
         f"|{' --- |' * len(_HEADER)}",
@@ -123,6 +124,7 @@ def write(runs: list[dict[str, Any]], command: str, left_out: dict[str, str], pu
     """Write table and lines; answers the files. Published ones go to the project's results, named by the day."""
     today = datetime.now(UTC).date().isoformat()
     circumstances = {"Command": f"`{command}`", "Commit": commit(), "Machine": machine(), "Day": today}
+    circumstances["Source"] = str(source_of(command))
     stem = RESULTS / f"{today}-chaos" if publish else FOLDER / "table"
     table, lines = stem.with_suffix(".md"), stem.with_suffix(".jsonl")
     table.write_text(markdown(runs, circumstances, left_out))
@@ -140,6 +142,8 @@ def _line(run: dict[str, Any], circumstances: dict[str, str]) -> dict[str, Any]:
         **kept,
         "trouble": reasons,
         "groups": groups,
+        "command": circumstances["Command"].strip("`"),
         "commit": circumstances["Commit"],
+        "source": circumstances["Source"],
         "repeat": repeat(run["fault"], run["seed"]),
     }

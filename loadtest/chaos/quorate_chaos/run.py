@@ -18,7 +18,7 @@ from typing import Any
 
 from quorate_chaos import load
 from quorate_chaos.faults import FAULTS, MUST_BE_FOUND
-from quorate_chaos.fleet import Fleet, Unready
+from quorate_chaos.fleet import DURABILITY, Fleet, Unready
 from quorate_chaos.power import Unseen
 from quorate_chaos.trial import Fault, Trial
 from quorate_local.layout import write_json
@@ -26,6 +26,7 @@ from quorate_local.native import CannotCompile
 from quorate_local.process import ProcessFailed
 
 LOAD_S = 16.0  # longer with longer faults
+CROWDED = 0.3  # of the runs have dozens of groups
 BEFORE_S = 2.5
 AFTER_S = 2.0
 READY_S = 20.0
@@ -56,7 +57,8 @@ def run(fault: Fault, seed: int, folder: Path, load_s: float, tell: Callable[[st
     servers = max(fault.shape.servers, degree + 1)
     # Half of these run without TLS: servers then write at other moments, with no other difference.
     plaintext = fault.shape.power and choice.random() < 0.5
-    shape = replace(fault.shape, degree=degree, servers=servers, plaintext=plaintext)
+    has_crowd = choice.random() < CROWDED
+    shape = replace(fault.shape, degree=degree, servers=servers, plaintext=plaintext, has_crowd=has_crowd)
     outcome = Outcome(fault.name, seed, degree)
     if folder.exists():
         shutil.rmtree(folder)
@@ -64,7 +66,7 @@ def run(fault: Fault, seed: int, folder: Path, load_s: float, tell: Callable[[st
     begun = time.monotonic()
     fleet = Fleet(folder, shape)
     trial = Trial(fleet, choice, tell)
-    trial.say(f"links: {'plaintext' if plaintext else 'TLS'}")
+    trial.say(f"links: {'plaintext' if plaintext else 'TLS'}; groups: {len(fleet.groups)}")
     try:
         fleet.start()
         fleet.create_groups(READY_S)
@@ -88,9 +90,14 @@ def run(fault: Fault, seed: int, folder: Path, load_s: float, tell: Callable[[st
 
 def _try(fault: Fault, load_s: float, trial: Trial, folder: Path, outcome: Outcome) -> None:
     fleet, seed = trial.fleet, outcome.seed
-    history = folder / "history.jsonl"
-    main = load.Load(fleet, history, load_s + fault.more_s, seed, fault.shape.entry_bytes)
-    main.start()
+    history, beside = folder / "history.jsonl", folder / "crowd.jsonl"
+    seconds, entry_bytes = load_s + fault.more_s, fault.shape.entry_bytes
+    loads = [load.Load(fleet, DURABILITY, history, seconds, seed, entry_bytes)]
+    if fleet.crowd:
+        first = load.CROWD_FIRST_CLIENT
+        loads.append(load.Load(fleet, fleet.crowd, beside, seconds, seed, entry_bytes, first, True, is_second=True))
+    for one in loads:
+        one.start()
     time.sleep(BEFORE_S)
     trial.say(f"groups: {', '.join(f'{name} on {fleet.chain(name)}' for name in fleet.groups)}")
     try:
@@ -99,17 +106,20 @@ def _try(fault: Fault, load_s: float, trial: Trial, folder: Path, outcome: Outco
         lost = _wait_whole(fleet, fault, outcome)
         time.sleep(AFTER_S)
     finally:
-        main.wait()
+        for one in loads:
+            one.wait()
     outcome.lost = sorted(lost)
     trial.say(f"whole after {outcome.healed_s} s" + (f"; lost: {', '.join(sorted(lost))}" if lost else ""))
     kept = [name for name in fleet.groups if name not in lost]
     fleet.write_handles()
     again = folder / "again.jsonl"
-    recovered = load.Load(fleet, again, load.RECOVERED_S, seed + 1, 64, load.RECOVERED_FIRST_CLIENT)
+    first = load.RECOVERED_FIRST_CLIENT
+    recovered = load.Load(fleet, fleet.groups, again, load.RECOVERED_S, seed + 1, 64, first, bool(fleet.crowd))
     recovered.start()
     recovered.wait()
     with history.open("ab") as out:
-        out.write(again.read_bytes())
+        for more in [*([beside] if fleet.crowd else []), again]:
+            out.write(more.read_bytes())
     fleet.write_handles()
     load.read_back(fleet, kept, history)
     _, outcome.groups, outcome.text = load.check(history, lost, folder)

@@ -81,6 +81,14 @@ class Trial:
         self.findings.append(f"{name} is slow and was not replaced in {group} within {within_s:.0f} s")
         self.say(self.findings[-1])
 
+    def expect_in_place(self, group: str, names: list[str]) -> None:
+        """It is a finding if one of these has left the group's chain."""
+        with suppress(OSError, Unready):
+            left = sorted(set(names) - set(self.fleet.chain(group)))
+            if left:
+                self.findings.append(f"{', '.join(left)} left the chain of {group}, and nothing was wrong there")
+                self.say(self.findings[-1])
+
     def heal(self) -> None:
         """Take every fault back. Damaged disks stay damaged."""
         fleet = self.fleet

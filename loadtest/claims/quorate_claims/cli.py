@@ -15,7 +15,7 @@ from pathlib import Path
 
 import httpx2
 
-from quorate_claims import catchup, failover, holds, idle, stopped, syncs
+from quorate_claims import catchup, failover, holds, hung, idle, relief, restores, stopped, syncs
 from quorate_claims.claim import Claim, Conditions
 from quorate_harness.customer import Refused
 from quorate_harness.figures import FOLDER, Figure, commit, keep, machine, markdown, rewrite, table
@@ -26,6 +26,9 @@ from quorate_local.options import REPOSITORY, BadOptions
 
 CLAIMS = [
     Claim("failover", "losing a head under load stops appends for less than a second", failover.measure),
+    Claim("hung", "a server whose disk hangs is out of every chain in seconds, and no other is", hung.measure),
+    Claim("relief", "a slow server leaves all groups that can spare a replica at once", relief.measure),
+    Claim("restores", "a coordinator on an older copy of its log issues nothing", restores.measure),
     Claim("catchup", "a replacement that learns 1 GB leaves its neighbours their SLA", catchup.measure),
     Claim("syncs", "a persistent append costs the hops plus one sync, whatever the degree", syncs.measure),
     Claim("stopped", "a stopped follower under full load costs bounded memory", stopped.measure),

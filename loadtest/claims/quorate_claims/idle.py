@@ -50,11 +50,7 @@ def _admit(servers: Fleet, durability: str, count: int) -> None:
     for number in range(count):
         servers.display.progress(f"  admitting {durability} group {number + 1} of {count}")
         groups.add(servers.admit_group(project_id, retention_bytes=1 << 20, **sla))
-    servers.wait(
-        lambda: groups <= {group["group_id"] for group in servers.groups() if group["status"] == "active"},
-        f"{count} groups to be active",
-        FORM_TIMEOUT_S,
-    )
+    servers.wait_active(groups, FORM_TIMEOUT_S)
 
 
 def _settled_kb(servers: Fleet) -> dict[str, float]:

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from quorate_claims import catchup, failover, limits, stopped, syncs
+from quorate_claims import catchup, failover, hung, limits, relief, stopped, syncs
 from quorate_claims.claim import median, quantile
 from quorate_harness.fleet import MeasurementFailed
 from quorate_harness.steady import Window
@@ -67,3 +67,19 @@ def test_the_memory_bound_follows_from_the_limits() -> None:
     more = stopped.bound_bytes(50 << 20, 4) - stopped.bound_bytes(50 << 20, 3)
     assert more == bounds["BATCH_BYTES_MAX"]
     assert stopped.bound_bytes(50 << 20, 0) > (50 << 20) + stopped.RETENTION_BYTES + 2 * bounds["UNCOMMITTED_BYTES_MAX"]
+
+
+def test_a_hang_is_judged_by_its_worst_and_by_every_wrong_eviction() -> None:
+    sound = [hung.Trial(degree, groups, 2.0 + n / 100, n == 0, ()) for degree, groups in hung.SHAPES for n in range(13)]
+    p99, median_s, wrong = hung.figures(sound)
+    assert (p99.value, p99.met, wrong.value, wrong.met) == (2.12, True, 0, True)
+    assert median_s.value == 2.06
+    bad = [*sound[:-1], hung.Trial(3, 30, 3.1, False, ("s2", "s3"))]
+    p99, _, wrong = hung.figures(bad)
+    assert (p99.value, p99.met, wrong.value, wrong.met) == (3.1, False, 2, False)
+
+
+def test_relief_ends_with_the_last_append_that_did_not_flow() -> None:
+    (figure,) = relief.figures(500, 8.5, 6.2)
+    assert (figure.name, figure.value, figure.met) == ("server_relief_s_500_groups", 8.5, True)
+    assert relief.figures(500, 10.5, 6.2)[0].met is False

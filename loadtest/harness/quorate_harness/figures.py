@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from quorate_harness.evidence import source_of
 from quorate_local.options import REPOSITORY
 
 FOLDER = REPOSITORY / "build" / "figures"
@@ -42,6 +43,9 @@ class Figure:
 def keep(figures: Iterable[Figure], command: str, file: Path, measured_at: str | None = None) -> None:
     """Append the figures to `file`. `measured_at`: the commit, if it is not the present one."""
     circumstances = {"command": command, "commit": measured_at or commit(), "machine": machine()}
+    source = None if measured_at else source_of(command)
+    if source is not None:
+        circumstances["source"] = source
     file.parent.mkdir(parents=True, exist_ok=True)
     with file.open("a") as stream:
         for figure in figures:

@@ -7,14 +7,15 @@ import shutil
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
-from datetime import datetime
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 import httpx2
 
+from quorate_api.security.tokens import SIGNING_KEY_FILE, TokenSigner
 from quorate_harness.customer import Customer
 from quorate_local import Stack, StackOptions
 from quorate_local.display import Display
@@ -39,6 +40,7 @@ class Fleet:
     display: Display
     folder: Path
     _coordinator: httpx2.Client
+    _admitted: set[str] = field(default_factory=set)  # the API does not know these
 
     # -- groups ------------------------------------------------------------------------------
 
@@ -59,12 +61,29 @@ class Fleet:
         answer = self._coordinator.put(f"/v1/groups/{group_id}", json=body)
         if answer.status_code != 201:
             raise MeasurementFailed(f"the coordinator did not admit a group: {answer.status_code} {answer.text[:300]}")
+        self._admitted.add(group_id)
         return group_id
 
     def issue_join_token(self) -> str:
         answer = self._coordinator.post("/v1/join-tokens", json={"ttl_s": 600})
         answer.raise_for_status()
         return str(answer.json()["token"])
+    def signed_handle(self, group_id: str) -> dict[str, Any]:
+        """A handle of a group that the API does not know (`admit_group`), signed with the stack's own key."""
+        ca = self._coordinator.get("/v1/ca")
+        ca.raise_for_status()
+        view = self.group(group_id)
+        endpoints = [{key: member[key] for key in ("server_id", "address", "role")} for member in view["replicas"]]
+        signer = TokenSigner((self.stack.layout.secrets / SIGNING_KEY_FILE).read_text())
+        token = signer.sign("claims", UUID(group_id), ["append", "read"], datetime.now(UTC))
+        return {
+            "group_id": group_id,
+            "name": group_id,
+            "epoch": view["epoch"],
+            "endpoints": endpoints,
+            "token": token.text,
+            "tls": {"required": True, "ca_pem": ca.json()["ca_pem"]},
+        }
 
     def delete_group(self, group_id: str) -> None:
         self._coordinator.delete(f"/v1/groups/{group_id}").raise_for_status()
@@ -82,8 +101,10 @@ class Fleet:
 
     def handle_file(self, group_id: str) -> Path:
         """A fresh handle, in a file that only its owner reads."""
+        is_own = group_id in self._admitted
+        handle = self.signed_handle(group_id) if is_own else self.customer.get(f"/v1/groups/{group_id}/handle")
         path = self.folder / f"handle-{group_id}.json"
-        write_text(path, json.dumps(self.customer.get(f"/v1/groups/{group_id}/handle")), 0o600)
+        write_text(path, json.dumps(handle), 0o600)
         return path
 
     def is_whole(self, group_id: str) -> bool:
@@ -102,6 +123,29 @@ class Fleet:
         found = answer.json()
         listed = found if isinstance(found, list) else found["servers"]
         return {server["server_id"]: server for server in listed}
+
+    def drain(self, server_id: int) -> None:
+        self._coordinator.post(f"/v1/servers/{server_id}/drain").raise_for_status()
+
+    def call_off_drain(self, server_id: int) -> None:
+        self._coordinator.delete(f"/v1/servers/{server_id}/drain").raise_for_status()
+
+    def events(self, after: int) -> list[dict[str, Any]]:
+        """The coordinator's events after this number, in order."""
+        found: list[dict[str, Any]] = []
+        while True:
+            answer = self._coordinator.get("/v1/events", params={"after": after})
+            answer.raise_for_status()
+            body = answer.json()
+            found += body["events"]
+            if not body["events"] or body["events"][-1]["seq"] >= body["last"]:
+                return found
+            after = body["events"][-1]["seq"]
+
+    def last_event(self) -> int:
+        answer = self._coordinator.get("/v1/events", params={"after": 0})
+        answer.raise_for_status()
+        return int(answer.json()["last"])
 
     def names(self) -> list[str]:
         return self.stack.options.server_names()
@@ -141,6 +185,13 @@ class Fleet:
                 raise MeasurementFailed(f"waited {timeout_s:.0f} s for {what}")
             time.sleep(POLL_S)
         return time.monotonic() - begun
+
+    def wait_active(self, group_ids: set[str], timeout_s: float = READY_TIMEOUT_S) -> None:
+        self.wait(
+            lambda: group_ids <= {group["group_id"] for group in self.groups() if group["status"] == "active"},
+            f"{len(group_ids)} groups to be active",
+            timeout_s,
+        )
 
     def wait_whole(self, *group_ids: str, timeout_s: float = READY_TIMEOUT_S) -> float:
         """Seconds until each group has its full degree."""

@@ -1,6 +1,11 @@
 //! Exit codes of the process (`docs/internals/processes.md`).
 
+use std::path::Path;
 use std::process::ExitCode;
+
+use crate::log_file::LogError;
+use quorate_coordinator_core::engine::Behind;
+use quorate_coordinator_core::log::Difference;
 
 /// The process cannot start or go on; the message names the remedy.
 #[derive(Debug)]
@@ -17,6 +22,8 @@ pub enum FailureCode {
     PortInUse = 4,
     /// The disk or its contents are unusable.
     Disk = 5,
+    /// The log is older than what servers were told, or is replayed to other decisions than were made.
+    Behind = 6,
 }
 
 impl Failure {
@@ -34,13 +41,46 @@ impl Failure {
         }
     }
 
+    /// Servers know more than the log says.
+    pub fn behind(behind: &Behind) -> Self {
+        Self {
+            code: FailureCode::Behind,
+            message: format!(
+                "the log is behind its servers: {}. It was restored from an older copy, or its end is lost. Nothing was \
+                 issued. Put the newer log in place and start again; docs/operating/runbooks/coordinator-behind.md says \
+                 how, and how to go on without one",
+                behind.evidence
+            ),
+        }
+    }
+
+    /// This release decides otherwise than the one that wrote the log.
+    pub fn decided_otherwise(data_dir: &Path, difference: &Difference) -> Self {
+        Self {
+            code: FailureCode::Behind,
+            message: format!(
+                "{}: this release would decide otherwise than the one that wrote the log: {difference}. Nothing was \
+                 changed. Start the release that wrote it, stop it with SIGTERM, which leaves a snapshot, and start this \
+                 one then",
+                data_dir.display()
+            ),
+        }
+    }
+
     pub fn exit_code(&self) -> ExitCode {
         ExitCode::from(self.code as u8)
     }
 }
 
-impl From<crate::log_file::LogError> for Failure {
-    fn from(error: crate::log_file::LogError) -> Self {
-        Self::disk(error.to_string())
+impl From<LogError> for Failure {
+    fn from(error: LogError) -> Self {
+        let code = match &error {
+            LogError::EndLost { .. } => FailureCode::Behind,
+            _ => FailureCode::Disk,
+        };
+        Self {
+            code,
+            message: error.to_string(),
+        }
     }
 }

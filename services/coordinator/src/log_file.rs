@@ -5,14 +5,17 @@
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 use quorate_coordinator_core::command::Timed;
-use quorate_coordinator_core::log::{Recovered, encode_batch, encode_snapshot, header, scan};
+use quorate_coordinator_core::log::{
+    BEGINNING_BYTES, MARK_BYTES, Mark, Recovered, encode_batch, encode_snapshot, header, scan,
+};
 use quorate_coordinator_core::state::CoordinatorState;
 use quorate_types::limits::COORDINATOR_LOG_BYTES;
 
-/// The log cannot be used: exit code 5.
+/// The log cannot be used: exit code 5, or 6 where its end is lost.
 #[derive(Debug, thiserror::Error)]
 pub enum LogError {
     #[error("{action} {}: {source}", path.display())]
@@ -24,7 +27,7 @@ pub enum LogError {
     #[error("{} is in use by another coordinator; stop it, or choose another --data-dir", path.display())]
     InUse { path: PathBuf },
     #[error(
-        "{} is damaged at byte {offset}: {problem}. Nothing was changed. Restore the file from a backup, or \
+        "{} is damaged at byte {offset}: {problem}. Nothing was changed. Restore the file as it was last, or \
          restore the disk; starting without it would forget promised groups",
         path.display()
     )]
@@ -33,6 +36,12 @@ pub enum LogError {
         offset: u64,
         problem: String,
     },
+    #[error(
+        "{} has {whole} bytes of whole records, and had {synced} that were synced: it is an older copy, or its end is \
+         damaged. Nothing was changed. Put the newer log in place; docs/operating/runbooks/coordinator-behind.md says how",
+        path.display()
+    )]
+    EndLost { path: PathBuf, whole: u64, synced: u64 },
 }
 
 /// The open log; it locks the data folder until it is dropped.
@@ -44,6 +53,9 @@ pub struct DurableLog {
     snapshot_bytes: u64,
     /// Records of batches since a snapshot was begun that is not in place yet.
     since_snapshot: Option<Vec<u8>>,
+    /// Its first bytes, by which the mark knows it.
+    beginning: Vec<u8>,
+    mark: File,
     _lock: File,
 }
 
@@ -58,6 +70,8 @@ pub struct SnapshotBegun {
 pub struct SnapshotWritten {
     file: File,
     bytes: u64,
+    /// Its first bytes, by which the mark knows it.
+    beginning: Vec<u8>,
 }
 
 impl SnapshotBegun {
@@ -71,7 +85,12 @@ impl SnapshotBegun {
         });
         let file = written.map_err(|e| io_error("write", &self.path, e))?;
         let bytes = contents.len() as u64;
-        Ok(SnapshotWritten { file, bytes })
+        let beginning = contents[..BEGINNING_BYTES].to_vec();
+        Ok(SnapshotWritten {
+            file,
+            bytes,
+            beginning,
+        })
     }
 }
 
@@ -89,6 +108,8 @@ impl DurableLog {
             offset: offset as u64,
             problem,
         })?;
+        let mark = open_mark(data_dir)?;
+        check_end(&path, &mark, &bytes, scanned.end)?;
         let file = OpenOptions::new()
             .append(true)
             .open(&path)
@@ -104,6 +125,8 @@ impl DurableLog {
             bytes: scanned.end,
             snapshot_bytes: scanned.snapshot_bytes,
             since_snapshot: None,
+            beginning: bytes[..bytes.len().min(BEGINNING_BYTES)].to_vec(),
+            mark,
             _lock: lock,
         };
         Ok((log, scanned.recovered))
@@ -114,10 +137,15 @@ impl DurableLog {
         let record = encode_batch(batch);
         let written = self.file.write_all(&record).and_then(|()| self.file.sync_data());
         written.map_err(|e| io_error("write to", &self.path, e))?;
+        let lacking = BEGINNING_BYTES.saturating_sub(self.beginning.len());
+        if lacking > 0 {
+            self.beginning.extend_from_slice(&record[..lacking]);
+        }
         self.bytes += record.len() as u64;
         if let Some(since) = &mut self.since_snapshot {
             since.extend_from_slice(&record);
         }
+        self.write_mark();
         Ok(())
     }
 
@@ -143,7 +171,11 @@ impl DurableLog {
     /// Puts a snapshot, with the batches since, in the place of the log; atomic by rename.
     pub fn put_in_place(&mut self, written: SnapshotWritten) -> Result<(), LogError> {
         let since = self.since_snapshot.take().expect("a snapshot was begun");
-        let SnapshotWritten { mut file, bytes } = written;
+        let SnapshotWritten {
+            mut file,
+            bytes,
+            beginning,
+        } = written;
         let path = &self.path;
         let placed = file.write_all(&since).and_then(|()| {
             file.sync_all()?;
@@ -151,7 +183,8 @@ impl DurableLog {
         });
         placed.map_err(|e| io_error("write", path, e))?;
         (self.file, self.snapshot_bytes) = (file, bytes);
-        self.bytes = bytes + since.len() as u64;
+        (self.bytes, self.beginning) = (bytes + since.len() as u64, beginning);
+        self.write_mark();
         Ok(())
     }
 
@@ -166,8 +199,41 @@ impl DurableLog {
         self.bytes = contents.len() as u64;
         self.snapshot_bytes = self.bytes;
         self.since_snapshot = None;
+        self.beginning = contents[..BEGINNING_BYTES].to_vec();
+        self.write_mark();
         Ok(())
     }
+
+    /// Without it a start knows less, and servers still know more. So a failure is none of the log's.
+    fn write_mark(&self) {
+        if let Some(mark) = Mark::of(&self.beginning, self.bytes) {
+            let _no_mark = self.mark.write_all_at(&mark.encode(), 0).is_err();
+        }
+    }
+}
+
+fn open_mark(data_dir: &Path) -> Result<File, LogError> {
+    let path = data_dir.join("coordinator.mark");
+    let mut options = OpenOptions::new();
+    options.read(true).write(true).create(true).truncate(false);
+    options.open(&path).map_err(|e| io_error("open", &path, e))
+}
+
+/// Refuses a log whose whole records end before what the mark proves to have been synced.
+fn check_end(path: &Path, mark: &File, bytes: &[u8], whole: u64) -> Result<(), LogError> {
+    let mut known = [0; MARK_BYTES];
+    let mark = mark
+        .read_exact_at(&mut known, 0)
+        .ok()
+        .and_then(|()| Mark::decode(&known));
+    let lost = mark.and_then(|mark| mark.lost_of(bytes, whole));
+    lost.map_or(Ok(()), |synced| {
+        Err(LogError::EndLost {
+            path: path.to_path_buf(),
+            whole,
+            synced,
+        })
+    })
 }
 
 fn lock(data_dir: &Path) -> Result<File, LogError> {

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use clap::{Parser, ValueEnum};
 
 use quorate_coordinator_core::command::Headroom;
+use quorate_types::limits::HANGING_MS;
 
 /// Admits groups, places their replicas, detects failures and issues epochs.
 #[derive(Debug, Clone, Parser)]
@@ -53,6 +54,9 @@ pub struct Options {
     /// How long a server must be reported slow before its replicas are moved away
     #[arg(long, env = "QUORATE_SLOW_MS", default_value_t = 5_000)]
     pub slow_ms: u64,
+    /// How long a thread, or a sync, of a server may hang before it counts as failed
+    #[arg(long, env = "QUORATE_HUNG_MS", default_value_t = 2_000)]
+    pub hung_ms: u64,
     /// How long two servers that have their leases may be unreachable to one another before one leaves their groups
     #[arg(long, env = "QUORATE_UNREACHABLE_MS", default_value_t = 3_000)]
     pub unreachable_ms: u64,
@@ -124,6 +128,13 @@ impl Options {
                     self.lease_ms
                 ));
             }
+        }
+        if self.hung_ms < HANGING_MS {
+            return Some(format!(
+                "--hung-ms {} must be at least {HANGING_MS}: a sync of a slow disk, and a thread of a busy machine, take \
+                 as long",
+                self.hung_ms
+            ));
         }
         if self.well_ms < self.slow_ms.max(self.unreachable_ms) {
             return Some(

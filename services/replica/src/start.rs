@@ -21,10 +21,11 @@ use crate::flags::Flags;
 use crate::identity::{self, Identity};
 use crate::journal_port::JournalPort;
 use crate::messages::ShardMessage;
+use crate::place_keeper::PlaceKeeper;
 use crate::shared::{Plaintext, Settings, Shared};
 use crate::storage::Storage;
 use crate::telemetry::{self, Exports};
-use crate::{accept, burst_task, shard};
+use crate::{accept, burst_task, hang_task, shard};
 
 /// How long a server waits for the coordinator at its start before it gives up.
 const REGISTER_TIMEOUT: Duration = Duration::from_secs(60);
@@ -37,6 +38,12 @@ pub fn run(flags: Flags, exports: Exports) -> Result<(), Exit> {
     std::fs::create_dir_all(&flags.data_dir)
         .map_err(|e| Exit::DiskUnusable(format!("cannot create {}: {e}", flags.data_dir.display())))?;
     let identity = identity::load(&flags.data_dir).map_err(Exit::DiskUnusable)?;
+    let places = PlaceKeeper::start(&flags.data_dir).map_err(|e| {
+        Exit::DiskUnusable(format!(
+            "cannot use the file `place` in {}: {e}",
+            flags.data_dir.display()
+        ))
+    })?;
     let join_token = read_join_token(&flags, identity.is_some())?;
     let (join_secret, pin) = join_token.as_deref().map_or((None, None), |token| {
         let (secret, pin) = quorate_certificates::pin::split(token);
@@ -79,7 +86,9 @@ pub fn run(flags: Flags, exports: Exports) -> Result<(), Exit> {
             region: flags.region.clone(),
             held,
             previous_incarnations,
+            places,
         };
+        spawn_local(hang_task::run(shared.clone(), journal.clone()));
         let (standing, mut standing_watch) = watch::channel(Standing::Unregistered {
             trouble: "not tried yet".to_string(),
         });

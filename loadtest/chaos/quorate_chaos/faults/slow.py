@@ -1,9 +1,9 @@
-"""Disks and links that work, but slowly: no server is dead, and the chain waits for the slow one."""
+"""Disks and links that work slowly, or hang: no server is dead, and the chain waits for the slow one."""
 
 from __future__ import annotations
 
 from quorate_chaos import machine, throttle
-from quorate_chaos.trial import DISK, FOLDER, Fault, Trial
+from quorate_chaos.trial import DISK, FOLDER, Fault, Shape, Trial
 
 # A sync takes about three writes, so a second or more: far beyond any sound disk, and well below a failure.
 WRITES_PER_S = (1, 2)
@@ -13,6 +13,9 @@ LOSS_PERCENT = (5, 15, 30)
 # 5 s of reports (the coordinator's --slow-ms), then an epoch without the slow server; the rest is for a busy machine.
 REPLACED_S = 15.0
 GAP_MS_MAX = 10_000
+# 2 s of hanging (the coordinator's --hung-ms), then an epoch; the client turns to the next head meanwhile.
+HUNG_REPLACED_S = 5.0
+HUNG_GAP_MS_MAX = 8_000
 
 
 def slow_disk(trial: Trial) -> None:
@@ -23,6 +26,17 @@ def slow_disk(trial: Trial) -> None:
     trial.say(f"{victim} (of {DISK}) may write {writes_per_s} times a second")
     trial.expect_replaced(DISK, victim, REPLACED_S)
     trial.pause(1, 3)
+
+
+def hung_disk(trial: Trial) -> None:
+    """Syncs of a replica do not return, and its heartbeats go on. It must leave, and nobody else."""
+    victim = trial.random.choice([trial.head(DISK), trial.member(DISK)])
+    others = [name for name in trial.fleet.chain(DISK) if name != victim]
+    trial.fleet.hang_disk(victim)
+    trial.say(f"syncs of {victim} (of {DISK}) hang")
+    trial.expect_replaced(DISK, victim, HUNG_REPLACED_S)
+    trial.pause(1, 3)
+    trial.expect_in_place(DISK, others)
 
 
 def slow_link(trial: Trial) -> None:
@@ -55,6 +69,14 @@ FAULTS = [
         more_s=16.0,
         gap_ms_max=GAP_MS_MAX,
         missing=lambda: throttle.missing(FOLDER),
+    ),
+    Fault(
+        "hung_disk",
+        "syncs of a replica's disk do not return",
+        hung_disk,
+        Shape(held_syncs=True),
+        more_s=6.0,
+        gap_ms_max=HUNG_GAP_MS_MAX,
     ),
     Fault(
         "slow_link",

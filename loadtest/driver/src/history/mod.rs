@@ -61,6 +61,9 @@ pub struct HistoryFlags {
     /// Deadline of each operation
     #[arg(long, default_value_t = 4_000, value_parser = clap::value_parser!(u32).range(1..=60_000))]
     timeout_ms: u32,
+    /// Each group has its appenders and one reader only
+    #[arg(long)]
+    light: bool,
     /// The number of the first client: clients of one history have different numbers
     #[arg(long, default_value_t = 0)]
     first_client: u64,
@@ -139,6 +142,10 @@ fn start(group: &Rc<HistoryGroup>, flags: &HistoryFlags, client: &mut u64, tasks
             pace,
             outstanding,
         )));
+    }
+    if flags.light {
+        let (number, random) = next();
+        return tasks.push(spawn_local(reading::reading(group.clone(), number, random)));
     }
     let (number, random) = next();
     tasks.push(spawn_local(appending::expecting(group.clone(), number, random)));

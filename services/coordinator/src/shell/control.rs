@@ -12,6 +12,7 @@ use quorate_types::limits::{
     CONTROL_CONNECTIONS_MAX, CONTROL_MESSAGE_BYTES_MAX, CONTROL_OUTBOX_MESSAGES_MAX, HELD_GROUPS_MAX,
     HELLO_TIMEOUT_MS, LARGE_REGISTRATIONS_MAX,
 };
+use quorate_types::place::Placed;
 use tokio::io::{ReadHalf, WriteHalf};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Semaphore, mpsc};
@@ -185,7 +186,7 @@ async fn receive(
     Ok(())
 }
 
-async fn send(mut sink: Sink, mut queue: mpsc::Receiver<ToServer>) -> Result<(), String> {
+async fn send(mut sink: Sink, mut queue: mpsc::Receiver<Placed>) -> Result<(), String> {
     let mut messages = Vec::new();
     while queue.recv_many(&mut messages, 256).await > 0 {
         for message in messages.drain(..) {
@@ -203,7 +204,11 @@ async fn refuse(sink: &mut Sink, problem: String) -> Result<(), String> {
         code: RefuseCode::RegisterInvalid,
         message: problem.clone(),
     };
-    sink.send(encode(&refusal)).await.map_err(|e| e.to_string())?;
+    let placed = Placed {
+        place: None,
+        message: refusal,
+    };
+    sink.send(encode(&placed)).await.map_err(|e| e.to_string())?;
     Err(problem)
 }
 
@@ -218,7 +223,7 @@ async fn next(frames: &mut Frames) -> Result<Option<ToCoordinator>, String> {
     Ok(Some(message))
 }
 
-fn encode(message: &ToServer) -> bytes::Bytes {
+fn encode(message: &Placed) -> bytes::Bytes {
     serde_json::to_vec(message)
         .expect("control messages serialise")
         .into()

@@ -14,14 +14,14 @@ use tracing::info;
 
 use super::listeners::{announce, listen};
 use super::profile_file::ProfileSource;
-use super::recovery::recover;
+use super::recovery::{Recovery, recover};
 use super::secrets::{self, PeerKey};
-use super::task::{Credentials, EngineTask};
+use super::task::{Credentials, EngineTask, unix_ms};
 use super::{control, http, key_file, profile_file};
 use crate::exit::Failure;
 use crate::options::{MismatchedProfile, Options};
-use quorate_coordinator_core::command::{Headroom, Mismatched, PlacementPolicy, Replacements};
-use quorate_coordinator_core::engine::{Engine, Settings};
+use quorate_coordinator_core::command::{Headroom, Mismatched, PlacementPolicy, Relief, Replacements};
+use quorate_coordinator_core::engine::{Engine, Now, Settings};
 use quorate_coordinator_core::planner::{LeaseTimes, SuspicionTimes};
 
 /// Runs until a signal asks it to stop.
@@ -34,7 +34,7 @@ pub async fn run(options: Options) -> Result<(), Failure> {
     let admin_token = secrets::read_admin_token(&options.admin_token_file)?;
     let client_keys = secrets::read_client_keys(&options.token_public_keys)?;
     create_data_dir(&options.data_dir)?;
-    let (log, state) = recover(&options.data_dir, profile, &profiles, policy(&options))?;
+    let Recovery { log, state, first } = recover(&options.data_dir, profile, &profiles, policy(&options))?;
     let peer_key = PeerKey::load_or_create(&options.data_dir)?;
     let authority = Authority::load_or_create(&options.data_dir).map_err(|e| Failure::disk(e.to_string()))?;
     let authority = Arc::new(authority);
@@ -49,7 +49,11 @@ pub async fn run(options: Options) -> Result<(), Failure> {
         authority: authority.clone(),
         certificate_lifetime: Duration::from_secs(options.certificate_life_s),
     };
-    let engine = Engine::new(state, settings, 0);
+    let now = Now {
+        ms: 0,
+        unix_ms: unix_ms(),
+    };
+    let engine = Engine::new(state, settings, first, now);
     let (task, handle, inputs) = EngineTask::new(engine, log, credentials, started);
 
     announce(&options.data_dir, &control, &http)?;
@@ -85,6 +89,7 @@ fn settings(options: &Options, client_keys: Value, peer_keys: Value) -> Settings
             slow_ms: options.slow_ms,
             well_ms: options.well_ms,
             stale_ms: options.heartbeat_ms * 3,
+            hung_ms: options.hung_ms,
         },
         client_keys,
         peer_keys,
@@ -100,6 +105,7 @@ fn policy(options: &Options) -> PlacementPolicy {
             MismatchedProfile::Refuse => Mismatched::Refused,
         },
         replacements: Replacements::HeaviestFirst,
+        relief: Relief::AtOnce,
         // The more servers a server shares groups with, the more of them have room when it fails. The more sets of
         // servers there are, too, whose failure together loses a group. So only fleets that keep room spread.
         is_spread: options.recovery_headroom != Headroom::default(),

@@ -2,7 +2,9 @@
 
 use std::time::{Duration, Instant};
 
-use crate::stage::{ADMIN_TOKEN, Coordinator, Server, arguments, live_until, register, run_to_end};
+use crate::stage::{
+    ADMIN_TOKEN, Coordinator, Server, arguments, eventually, live_until, register, run_to_end,
+};
 use quorate_tokens::Keys;
 use quorate_types::control::{HeldGroup, RefuseCode, Register, ToCoordinator, ToServer};
 use quorate_types::{Durability, GroupId, Machine, ServerId};
@@ -72,10 +74,7 @@ fn a_fleet_admits_fails_over_and_survives_the_coordinators_death() {
     let coordinator = Coordinator::start(folder.path());
     let view = coordinator.group(id);
     assert_eq!((&view["epoch"], &view["status"]), (&json!(2), &json!("degraded")));
-    let mut servers: Vec<Server> = servers
-        .into_iter()
-        .map(|s| s.return_to(&coordinator, None, vec![]))
-        .collect();
+    let mut servers = Server::all_return_to(&coordinator, servers);
     live_until(&mut servers, "configurations again", |s| {
         s.iter().all(|s| s.configs.len() == 1).then_some(())
     });
@@ -337,6 +336,7 @@ fn a_peer_token_verifies_with_the_keys_of_the_welcome() {
     // The key survives a restart, so servers still recognise each other.
     coordinator.kill();
     let coordinator = Coordinator::start(folder.path());
+    coordinator.end_roll_call();
     assert_eq!(
         Server::join(&coordinator, "s2").welcome.unwrap().peer_keys,
         welcome.peer_keys
@@ -644,6 +644,60 @@ fn a_profile_that_does_not_match_the_servers_is_flagged_or_refused_as_configured
 
     profile_file(folder.path(), "foreign", measured(32));
     let coordinator = Coordinator::start_with(folder.path(), &["--profile", &path]);
-    let version = coordinator.call("GET", "/v1/capacity", None).1["profile_version"].clone();
-    assert_eq!(version, "foreign");
+    assert_eq!(
+        coordinator.call("GET", "/v1/health", None).1["roll_call"]["awaited"],
+        1
+    );
+    coordinator.end_roll_call();
+    eventually("the profile", || {
+        let capacity = coordinator.call("GET", "/v1/capacity", None).1;
+        (capacity["profile_version"] == "foreign").then_some(())
+    });
+}
+
+/// The reproduction of two heads: epochs are issued, the log is restored from before them, and a server says so.
+#[test]
+fn a_coordinator_on_an_older_copy_of_its_log_ends_and_says_why() {
+    let folder = tempfile::tempdir().unwrap();
+    let coordinator = Coordinator::start(folder.path());
+    let mut servers: Vec<Server> = (1..=3)
+        .map(|n| Server::join(&coordinator, &format!("s{n}")))
+        .collect();
+    let files = ["coordinator.log", "coordinator.mark"].map(|file| coordinator.data_dir.join(file));
+    let copy = files.each_ref().map(|file| std::fs::read(file).unwrap());
+    admit(&coordinator, &mut servers, group(1), "persistent");
+    let place = servers[0].place.expect("messages carry it");
+    coordinator.kill();
+    for (file, content) in files.iter().zip(&copy) {
+        std::fs::write(file, content).unwrap();
+    }
+
+    let mut restored = Coordinator::start(folder.path());
+    servers[0].register.place = Some(place);
+    let mut told = Server::connect(&restored, servers[0].credentials());
+    assert_eq!(told.receive(Duration::from_secs(5)), None, "nothing is sent");
+    assert_eq!(restored.wait(), 6);
+
+    // With the mark of the newest log in place, the start alone finds it out.
+    let (newest, mark) = (&copy[0], &files[1]);
+    let longer = Coordinator::start(folder.path());
+    longer.kill();
+    std::fs::write(&files[0], newest).unwrap();
+    assert!(std::fs::metadata(mark).unwrap().len() > 0);
+    let (code, said) = run_to_end(&arguments(folder.path()));
+    assert!(code == 6 && said.contains("that were synced"), "{code} {said}");
+}
+
+/// An upgrade replays nothing, and its servers are believed to know no more.
+#[test]
+fn a_stop_in_order_leaves_a_snapshot() {
+    let folder = tempfile::tempdir().unwrap();
+    let coordinator = Coordinator::start(folder.path());
+    let _server = Server::join(&coordinator, "s1");
+    let log = coordinator.data_dir.join("coordinator.log");
+    assert_eq!(coordinator.terminate(), 0);
+    let bytes = std::fs::read(&log).unwrap();
+    let scanned =
+        quorate_coordinator_core::log::scan(&bytes).unwrap_or_else(|(at, damage)| panic!("{at}: {damage}"));
+    assert!(scanned.recovered.snapshot.is_some() && scanned.recovered.commands.is_empty());
 }

@@ -30,7 +30,11 @@ fn batches() -> Vec<Vec<Timed>> {
     });
     let commands: Vec<Timed> = (1_000..)
         .zip(settings.into_iter().chain(tokens))
-        .map(|(at_ms, command)| Timed { at_ms, command })
+        .map(|(at_ms, command)| Timed {
+            at_ms,
+            command,
+            issued: None,
+        })
         .collect();
     commands.chunks(3).map(<[Timed]>::to_vec).collect()
 }
@@ -112,6 +116,46 @@ fn a_tail_torn_anywhere_is_truncated_and_writing_goes_on() {
         log.append(batches[batches.len() - 1].clone()).unwrap();
         drop(log);
         assert_eq!(open(dir.path()).unwrap().commands, batches.concat());
+    }
+}
+
+/// Something had followed from the record: it was synced.
+#[test]
+fn a_damaged_last_record_that_was_synced_and_an_older_copy_are_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    let ends = written(dir.path(), &batches());
+    let path = dir.path().join("coordinator.log");
+    let bytes = std::fs::read(&path).unwrap();
+    let mut rotten = bytes.clone();
+    *rotten.last_mut().unwrap() ^= 1;
+    let older = bytes[..ends[ends.len() - 2] as usize].to_vec();
+    for content in [rotten, older, bytes[..ends[0] as usize].to_vec()] {
+        std::fs::write(&path, &content).unwrap();
+        let refused = open(dir.path());
+        assert!(matches!(refused, Err(LogError::EndLost { .. })), "{refused:?}");
+        assert_eq!(std::fs::read(&path).unwrap(), content, "nothing is changed");
+    }
+    std::fs::write(&path, &bytes).unwrap();
+    open(dir.path()).unwrap();
+}
+
+/// The mark of a log that was replaced by a snapshot says nothing about the snapshot.
+#[test]
+fn a_snapshot_begins_a_mark_of_its_own_and_a_torn_record_behind_it_is_truncated() {
+    let dir = tempfile::tempdir().unwrap();
+    written(dir.path(), &batches());
+    let mark = std::fs::read(dir.path().join("coordinator.mark")).unwrap();
+    let (mut log, _) = DurableLog::open(dir.path()).unwrap();
+    log.rewrite(&CoordinatorState::new(Profile::default_profile()))
+        .unwrap();
+    drop(log);
+    let own = std::fs::read(dir.path().join("coordinator.mark")).unwrap();
+    for mark in [mark, own] {
+        std::fs::write(dir.path().join("coordinator.mark"), mark).unwrap();
+        let mut bytes = std::fs::read(dir.path().join("coordinator.log")).unwrap();
+        bytes.extend_from_slice(b"QREC torn");
+        std::fs::write(dir.path().join("coordinator.log"), bytes).unwrap();
+        assert_eq!(open(dir.path()).unwrap().cut_bytes, 9);
     }
 }
 

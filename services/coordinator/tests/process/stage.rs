@@ -11,7 +11,8 @@ use std::time::{Duration, Instant};
 use quorate_certificates::control::{Trust, client_config, coordinator_name};
 use quorate_types::control::{Heartbeat, HeldGroup, Register, ToCoordinator, ToServer, Welcome};
 use quorate_types::cost::ResourceVector;
-use quorate_types::{GroupConfig, GroupId, ServerId};
+use quorate_types::place::Placed;
+use quorate_types::{ConfigDigest, GroupConfig, GroupId, Place, ServerId};
 use rustls::{ClientConnection, StreamOwned};
 use serde_json::{Value, json};
 
@@ -101,6 +102,11 @@ impl Coordinator {
         self.child.wait().unwrap();
     }
 
+    /// Its exit code, once it ends by itself.
+    pub fn wait(&mut self) -> i32 {
+        self.child.wait().unwrap().code().unwrap_or(-1)
+    }
+
     pub fn terminate(mut self) -> i32 {
         let pid = self.child.id().to_string();
         assert!(
@@ -151,6 +157,11 @@ impl Coordinator {
         (status, serde_json::from_str(body).unwrap_or(Value::Null))
     }
 
+    /// As an operator does whose servers will not come back.
+    pub fn end_roll_call(&self) {
+        assert_eq!(self.call("DELETE", "/v1/roll-call", None).0, 204);
+    }
+
     pub fn join_token(&self) -> String {
         let (status, body) = self.call("POST", "/v1/join-tokens", Some(json!({"ttl_s": 60})));
         assert_eq!(status, 201, "{body}");
@@ -176,6 +187,8 @@ pub struct Server {
     pub welcome: Option<Welcome>,
     pub configs: Vec<GroupConfig>,
     pub dropped: Vec<GroupId>,
+    /// The last one that it was told.
+    pub place: Option<Place>,
     sequence: u64,
 }
 
@@ -197,7 +210,9 @@ pub fn register(name: &str) -> Register {
         previous_incarnations: Vec::new(),
         version: "0.1.0".into(),
         machine: None,
+        hung_ms: 0,
         certificate_request_pem: None,
+        place: None,
     }
 }
 
@@ -219,6 +234,7 @@ impl Server {
             welcome: None,
             configs: vec![],
             dropped: vec![],
+            place: None,
             sequence: 0,
         };
         server.send(&ToCoordinator::Register(Box::new(register)));
@@ -254,15 +270,32 @@ impl Server {
         if let Some(incarnation) = incarnation {
             register.incarnation = incarnation.into();
         }
-        let credential = self.welcome.take();
-        let mut server = Self::connect(coordinator, register).welcomed();
+        let server = Self::connect(coordinator, register);
+        server.welcomed_back(self.welcome.take())
+    }
+
+    /// All connect again, each in its old process: a coordinator that was restarted answers none before it has heard them.
+    pub fn all_return_to(coordinator: &Coordinator, servers: Vec<Self>) -> Vec<Self> {
+        let connect = |mut server: Self| {
+            (
+                Self::connect(coordinator, server.credentials()),
+                server.welcome.take(),
+            )
+        };
+        let connected: Vec<(Self, Option<Welcome>)> = servers.into_iter().map(connect).collect();
+        let welcomed = |(server, before): (Self, Option<Welcome>)| server.welcomed_back(before);
+        connected.into_iter().map(welcomed).collect()
+    }
+
+    fn welcomed_back(self, before: Option<Welcome>) -> Self {
+        let mut server = self.welcomed();
         let welcome = server.welcome.as_mut().unwrap();
         assert_eq!(welcome.credential, None, "only the first welcome carries it");
-        welcome.credential = credential.and_then(|welcome| welcome.credential);
+        welcome.credential = before.and_then(|welcome| welcome.credential);
         server
     }
 
-    fn credentials(&self) -> Register {
+    pub fn credentials(&self) -> Register {
         let credential = self
             .welcome
             .as_ref()
@@ -298,7 +331,9 @@ impl Server {
         self.stream.sock.set_read_timeout(Some(PATIENCE)).unwrap();
         let mut bytes = vec![0; u32::from_be_bytes(length) as usize];
         self.stream.read_exact(&mut bytes).ok()?;
-        Some(serde_json::from_slice(&bytes).unwrap())
+        let placed: Placed = serde_json::from_slice(&bytes).unwrap();
+        self.place = placed.place.or(self.place);
+        Some(placed.message)
     }
 
     /// One heartbeat, and a good server's reaction to its messages: it applies configurations and drops.
@@ -313,13 +348,19 @@ impl Server {
             slow: Vec::new(),
             changes: None,
             quarantined: Vec::new(),
+            hung_ms: 0,
         }));
         while let Some(message) = self.receive(Duration::from_millis(5)) {
             match message {
                 ToServer::Configure { config } => {
                     let (group_id, epoch) = (config.group_id, config.epoch);
+                    let digest = Some(ConfigDigest::of(&config));
                     self.configs.push(config);
-                    self.send(&ToCoordinator::Applied { group_id, epoch });
+                    self.send(&ToCoordinator::Applied {
+                        group_id,
+                        epoch,
+                        digest,
+                    });
                 }
                 ToServer::Drop { group_id, .. } => {
                     self.dropped.push(group_id);

@@ -17,23 +17,31 @@ struct Line<'a> {
     met: Option<bool>,
     command: &'a str,
     commit: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    source: Option<&'a str>,
     machine: &'a str,
 }
+
+/// The digest of the sources that figures speak for, as `quorate-evidence source` prints it.
+const SOURCE: &str = "QUORATE_SOURCE";
 
 pub struct Figures {
     folder: PathBuf,
     command: String,
     commit: String,
+    source: Option<String>,
     machine: String,
 }
 
 impl Figures {
-    /// Records figures in files of `folder`, with the command, commit and machine of the measurement.
+    /// Records figures in files of `folder`, with the command, commit and machine of the measurement. To be called before
+    /// it: the commit may be another one at its end.
     pub fn new(folder: &Path, command: String) -> Self {
         Self {
             folder: folder.to_path_buf(),
             command,
             commit: commit(),
+            source: std::env::var(SOURCE).ok(),
             machine: machine(),
         }
     }
@@ -60,6 +68,7 @@ impl Figures {
             met,
             command,
             commit,
+            source: self.source.as_deref(),
             machine,
         };
         let mut text = serde_json::to_string(&line).expect("a line is plain data");

@@ -5,7 +5,7 @@ use quorate_chain::{AppendRequest, Asked, ClientRef, Happened, Replica, ReplicaC
 use quorate_types::control::{GroupReport, ToCoordinator};
 use quorate_types::planted::{self, Bug};
 use quorate_types::{
-    Code, Durability, Epoch, GroupConfig, GroupId, GroupState, Index, Micros, Offset, ServerId,
+    Code, ConfigDigest, Durability, Epoch, GroupConfig, GroupId, GroupState, Index, Micros, Offset, ServerId,
 };
 use quorate_usage::{Sample, Totals};
 use quorate_wire::client::{self, Message, kind};
@@ -173,6 +173,9 @@ impl Group {
     }
 
     fn configure(&mut self, turn: &mut Turn, config: GroupConfig, out: &mut Outputs) {
+        if self.replica.contradicts(&config) && !planted::on(Bug::DigestIgnored) {
+            return self.refuse_config(config.epoch, out);
+        }
         let (former, next) = (self.replica.epoch(), config.epoch);
         let begins = next > former;
         if begins {
@@ -200,13 +203,27 @@ impl Group {
         }
     }
 
+    /// The epoch was issued twice: the one that was adopted stays, and the coordinator learns which that is.
+    fn refuse_config(&self, epoch: Epoch, out: &mut Outputs) {
+        out.push(Output::Report(Report::ConfigRefused { epoch }));
+        out.push(Output::Coordinator(self.applied(epoch)));
+    }
+
+    fn applied(&self, epoch: Epoch) -> ToCoordinator {
+        ToCoordinator::Applied {
+            group_id: self.id,
+            epoch,
+            digest: self.replica.config().map(ConfigDigest::of),
+        }
+    }
+
     fn tick(&mut self, turn: &mut Turn, is_coordinator_silent: bool, out: &mut Outputs) {
         self.counters.account_time(&self.replica, turn.now_us);
         self.step_replica(turn, ReplicaEvent::CoordinatorSilent(is_coordinator_silent), out);
         self.step_replica(
             turn,
             ReplicaEvent::Tick {
-                wall_us: turn.wall_us,
+                vouched_us: turn.vouched_us(),
             },
             out,
         );
@@ -433,10 +450,7 @@ impl Group {
 
     fn adopted(&mut self, turn: &Turn, epoch: Epoch, out: &mut Outputs) {
         out.push(Output::Report(Report::Adopted { epoch }));
-        out.push(Output::Coordinator(ToCoordinator::Applied {
-            group_id: self.id,
-            epoch,
-        }));
+        out.push(Output::Coordinator(self.applied(epoch)));
         self.intake.announce(&self.replica, turn, out);
     }
 

@@ -8,10 +8,13 @@
 //!
 //! - `intake`: `attachments` (clients with their sessions and permissions), `appends` (budget, queue, checks),
 //!   `burst` (the rate above the reservation)
-//! - `reading`: `reads` (single reads, subscriptions with credit, `pages` whose payloads are read from disk) and
+//! - `reading`: `reads` (single reads, `waiting_reads` among them, subscriptions with credit, `pages` whose payloads are read from disk) and
 //!   `repairs` (damaged records, asked for at other replicas)
 //! - `counters`: usage
+//! - `clock`: whether the wall clock can be believed; the server's, not a group's
 //! - `spans`: traced batches
+//!
+//! Beside the groups, [`HangWatch`] says how long a part of their server has hung.
 //!
 //! Invariants:
 //! - a refusal says *unknown* whenever the batch may have been ordered (`outcome`);
@@ -24,10 +27,12 @@ mod append_queue;
 mod appends;
 mod attachments;
 mod burst;
+mod clock;
 mod counters;
 mod event;
 mod grant;
 mod group;
+mod hang_watch;
 mod intake;
 mod outcome;
 mod output;
@@ -40,11 +45,14 @@ mod span;
 mod spans;
 mod turn;
 mod view;
+mod waiting_reads;
 
 pub use absent::{Absence, refuse_absent};
+pub use clock::{Doubt, ServerClock, Vouch};
 pub use event::{CopierId, Event, Generation, Lack, PageRead, Reader, Request};
 pub use grant::Grant;
 pub use group::Group;
+pub use hang_watch::{HangWatch, Mark};
 pub use output::{Output, Outputs, Record, Report};
 pub use refusal::{Refusal, refused_as};
 pub use span::{Span, SpanKind};

@@ -121,6 +121,10 @@ pub enum Report {
     Adopted {
         epoch: Epoch,
     },
+    /// Another configuration of the present epoch came.
+    ConfigRefused {
+        epoch: Epoch,
+    },
     RecordsDamaged {
         records: usize,
         from_index: Index,

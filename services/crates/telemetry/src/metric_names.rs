@@ -79,6 +79,11 @@ pub const QUARANTINED: Metric = Metric {
     unit: "{group}",
     description: "Groups whose replica on this server an assertion stopped.",
 };
+pub const CLOCK_DOUBTED: Metric = Metric {
+    name: "quorate.clock.doubted",
+    unit: "{doubt}",
+    description: "1 while the wall clocks of this server and of the coordinator differ by more than a second, or were not compared: entries are trimmed for their age late. Otherwise 0.",
+};
 pub const GROUPS: Metric = Metric {
     name: "quorate.groups",
     unit: "{group}",
@@ -101,7 +106,7 @@ pub const CPU_TIME: Metric = Metric {
 };
 
 /// In the order of the reference.
-pub const ALL: [Metric; 18] = [
+pub const ALL: [Metric; 19] = [
     APPENDS,
     ENTRIES,
     BYTES,
@@ -116,6 +121,7 @@ pub const ALL: [Metric; 18] = [
     JOURNAL_BYTES,
     LINKS_UP,
     QUARANTINED,
+    CLOCK_DOUBTED,
     GROUPS,
     SPANS_DROPPED,
     MEMORY,

@@ -1,5 +1,6 @@
 //! Messages of the control connection between a replica server and the coordinator
-//! (`docs/internals/coordinator.md`). JSON in `u32`-length frames; unknown fields are ignored.
+//! (`docs/internals/coordinator.md`). JSON in `u32`-length frames; unknown fields are ignored. Each message to a server
+//! stands in a [`crate::place::Placed`].
 
 use serde::{Deserialize, Serialize};
 
@@ -7,6 +8,7 @@ use crate::config::{GroupConfig, GroupId, GroupState, Role, ServerId};
 use crate::cost::ResourceVector;
 use crate::durability::Durability;
 use crate::machine::Machine;
+use crate::place::{ConfigDigest, Place};
 use crate::{Epoch, Index, Offset};
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -23,10 +25,13 @@ pub enum ToCoordinator {
     RenewCertificate {
         request_pem: String,
     },
-    /// The server adopted this epoch's configuration.
+    /// The server has adopted this epoch's configuration. The digest is that of the configuration it goes by, which may be
+    /// another than the one it was just sent. Older servers do not say.
     Applied {
         group_id: GroupId,
         epoch: Epoch,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        digest: Option<ConfigDigest>,
     },
     /// The server forgot the group and its data.
     Dropped {
@@ -63,9 +68,15 @@ pub struct Register {
     /// The server's machine, so that a mismatched cost profile is noticed. Older servers do not say.
     #[serde(default)]
     pub machine: Option<Machine>,
+    /// As in a heartbeat: a server that hangs is not let in.
+    #[serde(default)]
+    pub hung_ms: u64,
     /// A certificate signing request for the server's own key, in PEM. Only its key counts.
     #[serde(default)]
     pub certificate_request_pem: Option<String>,
+    /// The last place in the coordinator's log that it was told, by its disk. Older servers do not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub place: Option<Place>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -102,6 +113,10 @@ pub struct Heartbeat {
     /// Replicas that an assertion stopped in this process, until the server drops them. All of them each time.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub quarantined: Vec<QuarantinedReplica>,
+    /// The longest time for which one of its shards has not ticked, or a write or sync of its journal has been under way.
+    /// Heartbeats do not come from those threads, so only this tells. Older servers do not say.
+    #[serde(default)]
+    pub hung_ms: u64,
 }
 
 /// A replica that an assertion stopped: it is served no more by this process.
@@ -187,6 +202,9 @@ pub enum ToServer {
         /// The coordinator has other reports than the heartbeat's sum says: the next one begins anew.
         #[serde(default)]
         repeat: bool,
+        /// The coordinator's wall clock; an older coordinator does not say.
+        #[serde(default)]
+        unix_ms: Option<u64>,
     },
     /// A fresh peer token, before the old one expires.
     PeerToken {
@@ -266,4 +284,7 @@ pub struct Welcome {
     /// The coordinator takes heartbeats with changed groups alone. Older ones take all groups each time.
     #[serde(default)]
     pub takes_changes: bool,
+    /// The coordinator's wall clock; an older coordinator does not say.
+    #[serde(default)]
+    pub unix_ms: Option<u64>,
 }

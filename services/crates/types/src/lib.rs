@@ -9,6 +9,7 @@
 //! - [`reports`]: a server's reports of its groups, as changes
 //! - [`machine`]: the machine of a server
 //! - [`names`]: names in certificates, hosts in addresses
+//! - [`place`]: places in the coordinator's log, digests of configurations
 //! - [`permission`]: what a client may do with a group
 //! - [`limits`]: every bound of the data plane, with its reason
 //! - [`planted`]: bugs for the simulator to find, never in a server
@@ -24,6 +25,7 @@ pub mod limits;
 pub mod machine;
 pub mod names;
 pub mod permission;
+pub mod place;
 pub mod planted;
 pub mod reports;
 pub mod sla;
@@ -33,6 +35,7 @@ pub use config::{GroupConfig, GroupId, GroupState, Member, ProjectId, Role, Serv
 pub use durability::Durability;
 pub use machine::Machine;
 pub use permission::Permission;
+pub use place::{ConfigDigest, Place, RunId};
 pub use sla::Sla;
 
 /// A group's configuration number; grows with each reconfiguration and fences everything older.

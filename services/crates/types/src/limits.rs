@@ -140,6 +140,18 @@ pub const SYNC_STALL_MS: u64 = 1_000;
 /// progress, and below an outage that a customer would notice.
 pub const SLOW_REPORT_MS: u64 = 500;
 
+/// A server's wall clock is in doubt when it differs by more from the coordinator's. Clocks that a time service keeps
+/// differ by milliseconds, those of a machine without one by seconds a day. An answer of the coordinator that took longer
+/// says nothing about its clock. Both errors add up: retention by age waits for twice as long.
+pub const CLOCK_DIFFERENCE_US_MAX: crate::Micros = 1_000_000;
+/// A server that has hung for so long is no witness: its threads do not hear the peers that it reports. That is far above
+/// any sync of a sound disk, and above the ticks that a busy machine delays.
+pub const HANGING_MS: u64 = SLOW_REPORT_MS;
+/// How often a server looks whether its shards tick and its journal's operations end.
+pub const HANG_SAMPLE_MS: u64 = 50;
+/// Of the time between two looks, no more counts as a hang. A process that stood still as a whole has not hung.
+pub const HANG_STEP_MS_MAX: u64 = 2 * HANG_SAMPLE_MS;
+
 /// A head whose ring makes no progress for so long while clients wait, and whose coordinator has not answered for a lease,
 /// is isolated: it sends its clients elsewhere ([`crate::Code::CutOff`]). This is less than a lease, so that the lease
 /// decides, and more than a sync of a busy disk takes.
@@ -280,6 +292,11 @@ pub const HELD_PER_MESSAGE_MAX: usize = 16_384;
 pub const LARGE_REGISTRATIONS_MAX: usize = 8;
 /// Incarnations that a server remembers while the coordinator has not confirmed one: failed starts in a row.
 pub const INCARNATIONS_KEPT_MAX: usize = 16;
+/// Starts of the coordinator that its log remembers. A server's place from before them counts as one of this log: a log
+/// that was restored from a copy has all of these starts, and what it lacks came later.
+pub const RUNS_KEPT_MAX: usize = 256;
+/// Calls of the API that wait for the end of a roll call. Beyond, callers are told at once to repeat them.
+pub const HELD_CALLS_MAX: usize = 1_024;
 /// Replicas that leave one draining server at the same time. Each move reads a log at its tail and writes it at another
 /// server, within the window of one catch-up (4 MiB under way). The other groups of the servers do not notice so few,
 /// and one slow log does not hold up the others.

@@ -60,6 +60,11 @@ pub enum Bug {
     TrimBeyondCommit,
     /// A trim is answered before the ring has it.
     TrimAnsweredEarly,
+    /// A server's wall clock is believed though the coordinator's says another time.
+    ClockNotCompared,
+    /// A time stamp counts though the clock that made it was in doubt. Harms when a head whose clock is behind orders
+    /// batches, and a later head, whose clock is right, finds them old.
+    DoubtedStampTaken,
     /// Readers are served uncommitted batches.
     UncommittedRead,
     /// An older fencing token is let through.
@@ -80,6 +85,9 @@ pub enum Bug {
     RestartKeepsEpoch,
     /// A member that lost its memory keeps its place.
     EmptyMemberKept,
+    /// A head that was restarted leads by its own log though others lived on. Harms when its disk lost a write that it had
+    /// called durable.
+    ReturnedLeads,
     /// A channel whose session was attached elsewhere since may still append.
     FormerOwnerAppends,
     /// A batch that waited is ordered though its session was attached elsewhere since. Harms a client that learned from
@@ -109,6 +117,27 @@ pub enum Bug {
     CreditIgnored,
     /// Effects of a command leave before the command is on the disk.
     ActsBeforeLog,
+    /// The coordinator takes no notice of hangs: heartbeats keep the lease of a server that does nothing.
+    HangUnnoticed,
+    /// A process that stood still as a whole counts as hung when it goes on. Harms a server that was stopped for less than
+    /// a lease.
+    PauseCountsAsHang,
+    /// A server that hangs is let in again.
+    HungLetIn,
+    /// Servers count as hung even where most of the fleet hangs.
+    SharedHangEvicts,
+    /// Of an unreachable pair the one further from the head leaves, also when the other one hangs. Harms where a hung server
+    /// may not be taken out for its hang: its healthy neighbour is.
+    HungOneStays,
+    /// A server's place is not compared with the coordinator's log. Harms after a restore of an older copy: epochs are
+    /// issued twice.
+    PlaceIgnored,
+    /// A server does not keep its place over a restart. Harms when all that know better are restarted before a restore.
+    PlaceForgotten,
+    /// The coordinator issues epochs before it has heard from its servers.
+    RollCallSkipped,
+    /// A replica confirms its own epoch for any configuration of it, and the coordinator believes that.
+    DigestIgnored,
 }
 
 impl Bug {
@@ -136,6 +165,8 @@ impl Bug {
         Bug::StaleTail,
         Bug::TrimBeyondCommit,
         Bug::TrimAnsweredEarly,
+        Bug::ClockNotCompared,
+        Bug::DoubtedStampTaken,
         Bug::UncommittedRead,
         Bug::FencingIgnored,
         Bug::ExpectedOffsetIgnored,
@@ -145,6 +176,7 @@ impl Bug {
         Bug::DoubleJoin,
         Bug::RestartKeepsEpoch,
         Bug::EmptyMemberKept,
+        Bug::ReturnedLeads,
         Bug::FormerOwnerAppends,
         Bug::FormerOwnerOrders,
         Bug::DetachEndsSession,
@@ -158,6 +190,15 @@ impl Bug {
         Bug::RepairUnchecked,
         Bug::CreditIgnored,
         Bug::ActsBeforeLog,
+        Bug::HangUnnoticed,
+        Bug::PauseCountsAsHang,
+        Bug::HungLetIn,
+        Bug::SharedHangEvicts,
+        Bug::HungOneStays,
+        Bug::PlaceIgnored,
+        Bug::PlaceForgotten,
+        Bug::RollCallSkipped,
+        Bug::DigestIgnored,
     ];
 }
 

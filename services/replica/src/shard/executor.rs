@@ -164,6 +164,13 @@ impl Executor {
 fn log(group: GroupId, report: Report) {
     match report {
         Report::Adopted { epoch } => tracing::debug!(%group, epoch, "epoch adopted"),
+        Report::ConfigRefused { epoch } => {
+            tracing::error!(
+                %group,
+                epoch,
+                "the coordinator sent another configuration of this epoch, which was refused: its log is an older copy"
+            );
+        }
         Report::RecordsDamaged {
             records,
             from_index,

@@ -30,30 +30,55 @@ const REDIAL_DELAY_MAX: Duration = Duration::from_secs(1);
 type Halves = (ReadHalf, WriteHalf);
 
 impl Shard {
-    fn open_link(&mut self, server: ServerId, stream: Rc<WriteHalf>) -> OpenLink {
+    /// The link that it replaces, if there is one, has ended before.
+    pub(super) fn open_link(&mut self, server: ServerId, stream: Rc<WriteHalf>) -> OpenLink {
         let opened = self.executor.links.open(server, stream, crate::clock::now_us());
-        let shared = self.shared();
-        shared.peers.reached(server);
-        shared
-            .shards
-            .broadcast(|| ShardMessage::Link(LinkMessage::Up(server)));
+        let share_version = self.shared().burst.share_version();
+        self.executor.links.send_alive(server, share_version);
+        if opened.generation > 1 {
+            self.tell_groups(|| LinkMessage::Down(server));
+        }
+        self.tell_groups(|| LinkMessage::Up(server));
         opened
     }
 
     fn close_link(&mut self, server: ServerId, generation: u64) {
         if self.executor.links.close(server, generation) {
-            let shared = self.shared();
-            shared.peers.not_reached(server);
-            shared
-                .shards
-                .broadcast(|| ShardMessage::Link(LinkMessage::Down(server)));
+            self.shared().peers.not_reached(server);
+            self.tell_groups(|| LinkMessage::Down(server));
         }
     }
 
-    /// Frames that were read from a link, in one turn.
-    fn take_link_frames(&mut self, server: ServerId, reader: &mut FrameReader) -> Result<(), ReadFault> {
+    /// Tells the groups of all shards of a change of a link, on the way that its frames take: groups of this shard at once,
+    /// those of others through the channels to them. So nobody hears of it before earlier frames, or behind later ones.
+    fn tell_groups(&mut self, change: impl Fn() -> LinkMessage) {
+        let shared = self.shared().clone();
+        let own = self.executor.shard;
+        for shard in (0..shared.shards.count()).filter(|shard| *shard != own) {
+            shared.shards.send(shard, ShardMessage::Link(change()));
+        }
+        self.message(ShardMessage::Link(change()));
+    }
+
+    /// Bytes of the peer arrived. The peer counts as reached by its first ones: at a server whose threads hang the
+    /// listener still takes connections.
+    fn heard(&mut self, server: ServerId) {
+        if self.executor.links.heard(server, self.turn.now_us) {
+            self.shared().peers.reached(server);
+        }
+    }
+
+    /// Frames of so many bytes that were read from a link, or came with its handshake, in one turn.
+    fn take_link_frames(
+        &mut self,
+        server: ServerId,
+        reader: &mut FrameReader,
+        bytes: usize,
+    ) -> Result<(), ReadFault> {
         self.begin_turn();
-        self.executor.links.heard(server, self.turn.now_us);
+        if bytes > 0 {
+            self.heard(server);
+        }
         let taken = self.take_each_link_frame(server, reader);
         self.end_turn();
         taken
@@ -205,7 +230,7 @@ pub async fn serve(
     tokio::select! {
         biased;
         () = close.notified() => {}
-        fault = read_frames(&shard, server, &mut read_half, &mut reader) => {
+        fault = read_frames(&shard, server, &mut read_half, &mut reader, rest.len()) => {
             tracing::info!(peer = server.0, ?fault, "link ended");
         }
     }
@@ -219,10 +244,11 @@ async fn read_frames(
     server: ServerId,
     stream: &mut ReadHalf,
     reader: &mut FrameReader,
+    rest_bytes: usize,
 ) -> ReadFault {
-    let (mut batch, mut bytes) = (ReadBatch::default(), 0);
+    let (mut batch, mut bytes) = (ReadBatch::default(), rest_bytes);
     loop {
-        let taken = shard.borrow_mut().take_link_frames(server, reader);
+        let taken = shard.borrow_mut().take_link_frames(server, reader, bytes);
         if let Err(fault) = taken {
             return fault;
         }

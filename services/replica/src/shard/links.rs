@@ -22,6 +22,9 @@ const SILENCE_US_MAX: Micros = 3_000_000;
 /// The links that this shard owns.
 pub struct Links {
     by_server: IdMap<ServerId, Link>,
+    /// The time of each peer's last bytes, over whichever link; of the first link, if there were none. A link that was
+    /// opened again to a peer whose threads hang is as silent as the one before.
+    heard_at: IdMap<ServerId, Micros>,
     dirty: Vec<ServerId>,
     /// Groups that waited for room on a link that has some, each with the link's peer.
     released: Vec<(ServerId, GroupId)>,
@@ -37,6 +40,8 @@ struct Link {
     /// Groups that send nothing more before there is room.
     held: Vec<GroupId>,
     last_heard: Micros,
+    /// Bytes of the peer have arrived.
+    is_heard: bool,
     /// The version of SHARE that the peer takes.
     share_version: u8,
     /// Bytes put into the outbox since the link is up.
@@ -58,6 +63,7 @@ impl Links {
     pub fn new(flush: FlushWake) -> Self {
         Self {
             by_server: IdMap::default(),
+            heard_at: IdMap::default(),
             dirty: Vec::new(),
             released: Vec::new(),
             flush,
@@ -84,12 +90,14 @@ impl Links {
             close: close.clone(),
             held: Vec::new(),
             last_heard: now,
+            is_heard: false,
             share_version: 0,
             pushed_bytes: 0,
             waits: None,
             generation,
         };
         self.by_server.insert(server, link);
+        self.heard_at.entry(server).or_insert(now);
         OpenLink {
             generation,
             close,
@@ -110,10 +118,14 @@ impl Links {
         is_this
     }
 
-    pub fn heard(&mut self, server: ServerId, now: Micros) {
-        if let Some(link) = self.by_server.get_mut(&server) {
-            link.last_heard = now;
-        }
+    /// Bytes of the peer arrived. True: the first ones of this link, by which it is seen to work.
+    pub fn heard(&mut self, server: ServerId, now: Micros) -> bool {
+        let Some(link) = self.by_server.get_mut(&server) else {
+            return false;
+        };
+        link.last_heard = now;
+        self.heard_at.insert(server, now);
+        !std::mem::replace(&mut link.is_heard, true)
     }
 
     pub fn set_share_version(&mut self, server: ServerId, version: u8) {
@@ -147,6 +159,14 @@ impl Links {
         }
     }
 
+    /// Sends a sign of life, by which the peer sees that the link works.
+    pub fn send_alive(&mut self, server: ServerId, share_version: u8) {
+        if let Some(link) = self.by_server.get_mut(&server) {
+            link.push_bytes(peer::alive_frame(share_version));
+            self.mark(server);
+        }
+    }
+
     /// Sends a sign of life on each link, and ends links that have been silent.
     pub fn keep_alive(&mut self, share_version: u8, now: Micros) {
         let servers: Vec<ServerId> = self.by_server.keys().copied().collect();
@@ -157,8 +177,7 @@ impl Links {
                 link.close.notify_one();
                 continue;
             }
-            link.push_bytes(peer::alive_frame(share_version));
-            self.mark(server);
+            self.send_alive(server, share_version);
         }
     }
 
@@ -219,11 +238,14 @@ impl Links {
         }
     }
 
-    /// For each peer: how long the oldest byte of its outbox has waited, at least.
+    /// For each peer: how long the oldest byte of its outbox has waited, at least, or how long its signs of life are due.
     pub fn waited(&mut self, now: Micros) -> impl Iterator<Item = (ServerId, Micros)> {
-        self.by_server
-            .iter_mut()
-            .map(move |(server, link)| (*server, link.waited(now)))
+        let heard_at = &self.heard_at;
+        self.by_server.iter_mut().map(move |(server, link)| {
+            let heard_at = heard_at.get(server).copied().unwrap_or(now);
+            let overdue = now.saturating_sub(heard_at).saturating_sub(2 * ALIVE_INTERVAL_US);
+            (*server, link.waited(now).max(overdue))
+        })
     }
 }
 
@@ -280,6 +302,39 @@ mod tests {
         links.by_server.get_mut(&server).expect("it is up").outbox.clear();
         links.mark(server);
         links.write_dirty();
+    }
+
+    #[test]
+    fn a_link_that_was_opened_again_is_silent_until_the_peer_is_heard() {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .unwrap();
+        runtime.block_on(async {
+            let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+            let mut links = Links::new(FlushWake::default());
+            let overdue = |links: &mut Links, now| {
+                let all: Vec<_> = links.waited(now).collect();
+                assert_eq!(all.len(), 1);
+                all[0].1
+            };
+            let open = async |links: &mut Links, now| {
+                let peer = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
+                let (accepted, _) = listener.accept().await.unwrap();
+                let (_, stream) = quorate_transport::plain(accepted);
+                (links.open(NEXT, Rc::new(stream), now).generation, peer)
+            };
+            let (generation, _first) = open(&mut links, 0).await;
+            assert!(links.heard(NEXT, 1_000_000) && !links.heard(NEXT, 2_000_000));
+            assert_eq!(overdue(&mut links, 3_000_000), 0);
+            assert_eq!(overdue(&mut links, 5_000_000), 2_000_000);
+            // The peer's listener takes the next connection, and its shard says nothing.
+            assert!(links.close(NEXT, generation));
+            let (_, _second) = open(&mut links, 5_000_000).await;
+            assert_eq!(overdue(&mut links, 5_500_000), 2_500_000);
+            assert!(links.heard(NEXT, 6_000_000), "the first sign on this link");
+            assert_eq!(overdue(&mut links, 6_000_000), 0);
+        });
     }
 
     #[test]

@@ -63,7 +63,7 @@ use crate::journal_port::JournalPort;
 use crate::messages::{
     BurstMessage, ClientMessage, Hosting, LinkMessage, LogsMessage, ShardMessage, ShardSample,
 };
-use crate::shared::Shared;
+use crate::shared::{Pulse, Shared};
 use clients::Clients;
 use disk::{CopierWait, Disk, DiskWork};
 use executor::Executor;
@@ -101,6 +101,7 @@ pub struct Shard {
     next_hosting: u64,
     /// Counts [`Shard::tick`].
     ticks: u64,
+    pulse: Pulse,
 }
 
 impl Shard {
@@ -111,6 +112,7 @@ impl Shard {
         let burst_bytes = (bytes_per_s * CATCHUP_BURST_MS / 1_000).max(1);
         let pace = Pace::new(bytes_per_s, burst_bytes, clock::now_us());
         let (shards, settings) = (shared.shards.clone(), shared.settings.clone());
+        let pulse = shared.vitals.join();
         let mut turn = Turn::new();
         turn.exports_spans = shared.spans.is_some();
         let executor = Executor {
@@ -134,6 +136,7 @@ impl Shard {
             quarantined: HashMap::new(),
             next_hosting: 1,
             ticks: 0,
+            pulse,
         };
         (shard, work)
     }
@@ -162,6 +165,7 @@ impl Shard {
             self.look_at_clocks();
         }
         let shared = &self.executor.shared;
+        self.turn.vouch = shared.coordinator.vouch();
         self.turn.is_unmetered = shared.settings.is_unmetered();
         self.turn.is_burst_stopped = shared.burst.is_stopped(self.turn.now_us);
         self.turn.shares_burst = shared.burst.share_version() > 0;
@@ -318,6 +322,7 @@ impl Shard {
 
     /// Every so often: time-outs of the protocol, reports for the heartbeat, journal space to release.
     pub fn tick(&mut self) {
+        self.pulse.beat();
         self.begin_turn();
         let now = self.turn.now_us;
         let is_coordinator_silent = self.shared().coordinator.is_silent(now);

@@ -6,6 +6,7 @@
 //! - [`Coordinator`]: reports to it, and the time of its last answer
 //! - [`AppendCosts`]: costs of groups' appends, for the queue between tenants
 //! - [`BurstShared`]: burst capacity
+//! - [`Vitals`]: signs of life of the shards
 //! - [`Settings`]: the options that an operator set
 
 mod access;
@@ -15,6 +16,7 @@ mod coordinator;
 mod peers;
 mod settings;
 mod shards;
+mod vitals;
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
@@ -32,6 +34,7 @@ pub use coordinator::Coordinator;
 pub use peers::Peers;
 pub use settings::Settings;
 pub use shards::Shards;
+pub use vitals::{Pulse, Vitals};
 
 use crate::connection_slots::ConnectionSlots;
 
@@ -46,6 +49,7 @@ pub struct Shared {
     pub coordinator: Coordinator,
     pub append_costs: AppendCosts,
     pub burst: BurstShared,
+    pub vitals: Vitals,
     pub settings: Arc<Settings>,
     /// The way of spans; `None` when nobody exports them.
     pub spans: Option<SpanSender>,
@@ -71,6 +75,7 @@ impl Shared {
             coordinator: Coordinator::new(to_coordinator),
             append_costs: AppendCosts::default(),
             burst: BurstShared::default(),
+            vitals: Vitals::default(),
             settings: Arc::new(settings),
             spans,
             group_logs: OnceLock::new(),

@@ -23,16 +23,19 @@ pub struct Counts {
     pub torn_records: u64,
     pub damaged_records: u64,
     pub damaged_groups: u64,
+    pub lies: u64,
     pub lost_groups: u64,
     pub drops: u64,
     pub truncations: u64,
     pub bases: u64,
     pub trims: u64,
+    pub trims_by_age: u64,
     pub answers: u64,
     pub loads: u64,
     pub snapshots: u64,
     pub unreachable_pairs: u64,
     pub slow: u64,
+    pub hung: u64,
     pub drains: u64,
     pub drained: u64,
     pub drained_stops: u64,
@@ -58,7 +61,12 @@ pub struct Counts {
     pub quarantined: u64,
     pub told_quarantined: u64,
     pub released: u64,
+    pub restores_found: u64,
+    pub roll_calls_ended: u64,
+    pub restores_undecided: u64,
     pub faults: BTreeMap<Fault, u64>,
+    /// In how many seeds a number was above zero, by its name. Of one run: empty.
+    reached: BTreeMap<&'static str, u64>,
 }
 
 impl Counts {
@@ -78,13 +86,22 @@ impl Counts {
         *counter += 1;
     }
 
+    /// Takes in the counts of one run.
     pub fn add(&mut self, other: &Counts) {
+        for (name, n) in other.numbers() {
+            *self.reached.entry(name).or_default() += u64::from(n > 0);
+        }
         for ((_, mine), (_, theirs)) in self.numbers_mut().into_iter().zip(other.clone().numbers_mut()) {
             *mine += *theirs;
         }
         for (fault, count) in &other.faults {
             *self.faults.entry(*fault).or_default() += count;
         }
+    }
+
+    /// The number of seeds that reached what the number of this name counts.
+    pub fn seeds_with(&self, name: &str) -> u64 {
+        self.reached.get(name).copied().unwrap_or(0)
     }
 
     /// By name, but for the faults.
@@ -113,16 +130,19 @@ impl Counts {
             ("records lost unsynced", &mut self.torn_records),
             ("records damaged", &mut self.damaged_records),
             ("groups found damaged", &mut self.damaged_groups),
+            ("logs of which a disk lost durable records", &mut self.lies),
             ("groups lost", &mut self.lost_groups),
             ("groups dropped", &mut self.drops),
             ("truncations", &mut self.truncations),
             ("bases written", &mut self.bases),
             ("trims written", &mut self.trims),
+            ("trims by age", &mut self.trims_by_age),
             ("answers to STATUS and TRIM", &mut self.answers),
             ("loads", &mut self.loads),
             ("coordinator snapshots", &mut self.snapshots),
             ("unreachable pairs", &mut self.unreachable_pairs),
             ("servers found slow", &mut self.slow),
+            ("servers found hung", &mut self.hung),
             ("drains asked for", &mut self.drains),
             ("drains done", &mut self.drained),
             ("drained servers stopped", &mut self.drained_stops),
@@ -147,6 +167,15 @@ impl Counts {
             ("replicas in quarantine", &mut self.quarantined),
             ("servers told of a group's", &mut self.told_quarantined),
             ("releases asked for", &mut self.released),
+            (
+                "coordinators on older copies that ended",
+                &mut self.restores_found,
+            ),
+            (
+                "copies gone on with, until a server knew more",
+                &mut self.restores_undecided,
+            ),
+            ("roll calls ended by operators", &mut self.roll_calls_ended),
             (
                 "owners that wanted burst capacity back",
                 &mut self.owners_returned,

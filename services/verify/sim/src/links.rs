@@ -16,7 +16,7 @@ pub fn dial(world: &mut World, a: usize, b: usize) {
     if world.link(a, b).is_open {
         return;
     }
-    if !is_reachable(world, a, b) {
+    if !is_reachable(world, a, b) || is_dialer_hung(world, a, b) {
         note_unreachable(world, a, b);
         // As long as both live somebody tries again.
         if world.servers[a].alive && world.servers[b].alive {
@@ -60,13 +60,24 @@ fn is_reachable(world: &World, a: usize, b: usize) -> bool {
     runs(a) && runs(b) && !world.is_blocked(x, y) && !world.is_blocked(y, x)
 }
 
+/// The shard of the lower number dials. A hung one does not; at the other end the listener takes the connection.
+fn is_dialer_hung(world: &World, a: usize, b: usize) -> bool {
+    let dials = if world.servers[a].id < world.servers[b].id {
+        a
+    } else {
+        b
+    };
+    world.servers[dials].hang.thread_until > world.now
+}
+
 /// Notes it at the server that dials: that of the lower number.
 fn note_unreachable(world: &mut World, a: usize, b: usize) {
     let (Some(id_a), Some(id_b)) = (world.servers[a].id, world.servers[b].id) else {
         return;
     };
     let (dials, other) = if id_a < id_b { (a, id_b) } else { (b, id_a) };
-    if world.servers[dials].alive && world.servers[dials].paused_until <= world.now {
+    let dialer = &world.servers[dials];
+    if dialer.alive && dialer.paused_until.max(dialer.hang.thread_until) <= world.now {
         world.servers[dials].unreachable.insert(other);
     }
 }
@@ -116,9 +127,16 @@ pub fn watch_silence(world: &mut World, server: usize, peer: usize) {
     }
 }
 
+/// Whether the peer sends the server no signs of life.
+pub fn is_silent(world: &World, server: usize, peer: usize) -> bool {
+    let process = &world.servers[peer];
+    let stands_still = process.paused_until > world.now || process.hang.thread_until > world.now;
+    stands_still || world.is_blocked(Node::Server(peer), Node::Server(server))
+}
+
 pub fn check_silence(world: &mut World, server: usize, peer: usize, generation: u64) {
-    let is_silent = world.is_blocked(Node::Server(peer), Node::Server(server))
-        || world.servers[peer].paused_until > world.now;
+    let hung_us = world.servers[peer].hang.thread_hung_us(world.now);
+    let is_silent = is_silent(world, server, peer) && (hung_us == 0 || hung_us >= SILENCE_US_MAX);
     let link = world.link(server, peer);
     if is_silent && link.is_open && link.generation == generation {
         world.trace.line(None, || {

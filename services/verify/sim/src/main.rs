@@ -28,7 +28,7 @@ enum Command {
         seeds: u64,
         #[arg(long, default_value_t = 1)]
         first: u64,
-        /// any, disks, trims, learners, coordinator, sessions, cuts, heads, queues, readers or repairs
+        /// any, disks, trims, learners, coordinator, sessions, cuts, heads, queues, readers, repairs, clocks or lies
         #[arg(long, default_value = "any", value_parser = profile)]
         profile: Profile,
         /// Stop after so many failures
@@ -97,18 +97,23 @@ fn main() -> ExitCode {
 }
 
 /// The number of seeds on which a claim about the protocol rests.
-const SEEDS_GOAL: u64 = 100_000;
+const SEEDS_GOAL: u64 = 300_000;
 
-fn keep(folder: Option<&Path>, name: &str, value: u64, unit: &str, goal: u64, command: &str) {
-    if let Some(folder) = folder
-        && let Err(trouble) =
-            Figures::new(folder, command.to_string()).write(name, value as f64, unit, Some(goal as f64))
+/// Begins to keep figures, where a folder is given.
+fn keeper(folder: Option<&Path>, command: &str) -> Option<Figures> {
+    folder.map(|folder| Figures::new(folder, command.to_string()))
+}
+
+fn keep(figures: Option<Figures>, (name, unit): (&str, &str), value: u64, goal: u64) {
+    if let Some(figures) = figures
+        && let Err(trouble) = figures.write(name, value as f64, unit, Some(goal as f64))
     {
         eprintln!("{trouble}");
     }
 }
 
 fn run(seeds: Seeds, folder: Option<&Path>, command: &str) -> ExitCode {
+    let figures = keeper(folder, command);
     let started = Instant::now();
     let shows = std::io::stderr().is_terminal();
     let report = runner::run(
@@ -144,12 +149,10 @@ fn run(seeds: Seeds, folder: Option<&Path>, command: &str) -> ExitCode {
         return ExitCode::FAILURE;
     }
     keep(
-        folder,
-        "sim_seeds_clean",
+        figures,
+        ("sim_seeds_clean", "seeds"),
         report.counts.seeds,
-        "seeds",
         SEEDS_GOAL,
-        command,
     );
     ExitCode::SUCCESS
 }
@@ -162,8 +165,10 @@ fn print_report(report: &Report, wall_s: f64) {
         "{seeds} seeds clean in {wall_s:.1} s: {hours:.1} simulated hours, {} events",
         counts.events
     );
+    println!("{:>14}  in seeds", "count");
     for (name, count) in counts.numbers().into_iter().skip(3) {
-        println!("  {count:>12}  {name}");
+        let share = 100.0 * counts.seeds_with(name) as f64 / seeds.max(1) as f64;
+        println!("  {count:>12}  {share:>6.1} %  {name}");
     }
     println!("faults:");
     for (fault, count) in &counts.faults {
@@ -174,6 +179,8 @@ fn print_report(report: &Report, wall_s: f64) {
 #[cfg(debug_assertions)]
 fn planted(only: Option<&str>, folder: Option<&Path>) -> ExitCode {
     use quorate_sim::planted::{RARE, line, search, searches};
+    // One bug of all says nothing about the others.
+    let figures = keeper(folder.filter(|_| only.is_none()), "make sim PLANTED=1");
     println!("| bug | profile | caught by seed | what broke |\n| --- | --- | --- | --- |");
     use quorate_types::planted::Bug;
     let (mut missed, mut caught) = (0, 0);
@@ -185,17 +192,8 @@ fn planted(only: Option<&str>, folder: Option<&Path>) -> ExitCode {
             println!("{}", line(&catch));
         }
     }
-    // One bug of all says nothing about the others.
-    let folder = folder.filter(|_| only.is_none());
     let goal = (Bug::ALL.len() - RARE.len()) as u64;
-    keep(
-        folder,
-        "planted_bugs_caught",
-        caught,
-        "bugs",
-        goal,
-        "make sim PLANTED=1",
-    );
+    keep(figures, ("planted_bugs_caught", "bugs"), caught, goal);
     if missed == 0 {
         ExitCode::SUCCESS
     } else {

@@ -26,6 +26,8 @@ pub fn searches() -> Vec<Search> {
     let of = |bug: &Bug| {
         let profile = match bug {
             Bug::FloorIgnored => Profile::Sessions,
+            Bug::ReturnedLeads => Profile::Lies,
+            Bug::ClockNotCompared | Bug::DoubtedStampTaken => Profile::Clocks,
             Bug::SessionsLostAtTrim | Bug::NoNewAgreement => Profile::Trims,
             Bug::TruncationNotWritten | Bug::TruncationNotWaitedFor | Bug::OldCompletionsTaken => {
                 Profile::Cuts
@@ -35,11 +37,16 @@ pub fn searches() -> Vec<Search> {
             Bug::TornRecordTaken | Bug::DamageTruncated | Bug::DropNotWaitedFor => Profile::Disks,
             Bug::CatchUpOneShort | Bug::LearnerNotWaitedFor | Bug::StalePromotion => Profile::Learners,
             Bug::ActsBeforeLog => Profile::Coordinator,
+            Bug::PlaceIgnored | Bug::PlaceForgotten | Bug::RollCallSkipped | Bug::DigestIgnored => {
+                Profile::Restores
+            }
             Bug::FormerOwnerAppends | Bug::FormerOwnerOrders | Bug::QueueOutlivesHead => Profile::Queues,
             Bug::RefusedOvertaken | Bug::RetryRefusedOutright => Profile::Queues,
             Bug::FormerLogServed | Bug::CreditIgnored => Profile::Readers,
             Bug::RepairUnchecked => Profile::Repairs,
             Bug::IsolatedHeadAttaches | Bug::UnknownRefusedOutright => Profile::Heads,
+            Bug::HangUnnoticed | Bug::PauseCountsAsHang | Bug::HungLetIn => Profile::Hangs,
+            Bug::SharedHangEvicts | Bug::HungOneStays => Profile::Hangs,
             _ => Profile::Any,
         };
         Search {
@@ -51,9 +58,9 @@ pub fn searches() -> Vec<Search> {
     Bug::ALL.iter().map(of).collect()
 }
 
-/// A bug whose harm needs so many things to go wrong at once that some thousand seeds do not show it. A unit test does, and
-/// `make sim PLANTED=1` looks for it too.
-pub const RARE: &[Bug] = &[Bug::RepairUnchecked];
+/// Bugs whose harm needs so many things to go wrong at once that some thousand seeds do not show it. Unit tests do, and
+/// `make sim PLANTED=1` looks for them too. A server's place is found before a digest could be compared.
+pub const RARE: &[Bug] = &[Bug::RepairUnchecked, Bug::DigestIgnored];
 
 /// Bugs that take longer are better looked for in a narrower profile.
 const SEEDS_MAX: u64 = 3_000;

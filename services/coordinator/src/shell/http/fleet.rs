@@ -2,6 +2,7 @@
 
 use axum::Json;
 use axum::extract::State;
+use axum::http::StatusCode;
 use serde_json::{Value, json};
 
 use super::body::Answer;
@@ -12,9 +13,22 @@ use quorate_coordinator_core::view::FleetView;
 pub async fn health(State(context): State<Context>) -> Answer<Json<Value>> {
     let look = |state: &CoordinatorState| (state.epoch_changes, state.servers_alive());
     let (epoch_changes, servers_alive) = context.handle.read(look).await?;
-    Ok(Json(
-        json!({"status": "ok", "epoch_changes": epoch_changes, "servers_alive": servers_alive}),
-    ))
+    let roll_call = context.handle.roll_call.borrow().clone().map(|view| {
+        let missing: Vec<u32> = view.missing.iter().map(|server| server.0).collect();
+        json!({"awaited": view.awaited, "heard": view.heard, "missing": missing, "stuck": view.is_stuck})
+    });
+    Ok(Json(json!({
+        "status": "ok",
+        "epoch_changes": epoch_changes,
+        "servers_alive": servers_alive,
+        "roll_call": roll_call,
+    })))
+}
+
+/// An operator answers for servers that a roll call misses. Without one it changes nothing.
+pub async fn end_roll_call(State(context): State<Context>) -> Answer<StatusCode> {
+    context.handle.end_roll_call().await?;
+    Ok(StatusCode::NO_CONTENT)
 }
 
 pub async fn capacity(State(context): State<Context>) -> Answer<Json<FleetView>> {

@@ -38,6 +38,7 @@ fn router(context: Context) -> Router {
             "/v1/servers/{server_id}/drain",
             post(servers::drain).delete(servers::call_off_drain),
         )
+        .route("/v1/roll-call", delete(fleet::end_roll_call))
         .route("/v1/capacity", get(fleet::capacity))
         .route("/v1/ca", get(fleet::certificate_authority))
         .route("/v1/join-tokens", get(join_tokens::list).post(join_tokens::issue))

@@ -49,6 +49,7 @@ impl Credentials {
             proof,
             credential,
             certificates: Ok(()),
+            is_certified: shown.is_some_and(|shown| !is_given_up(engine, shown)),
             register,
         };
         // The check makes a signature on trial: only servers that have proved something are worth it.
@@ -107,4 +108,11 @@ impl Credentials {
     pub fn peer_token(&self, server: ServerId) -> String {
         self.peer_key.token(server, unix_ms() / 1_000)
     }
+}
+
+/// Whether the certificate, which is the authority's, belongs to a server that was given up since.
+fn is_given_up(engine: &Engine, shown: &CertificateDer<'static>) -> bool {
+    let servers = engine.state().servers.values();
+    let mut given_up = servers.filter(|server| server.is_given_up());
+    given_up.any(|server| is_issued_to(shown, server.server_id))
 }

@@ -7,8 +7,10 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
+use quorate_types::Place;
 use quorate_types::control::ToServer;
 use quorate_types::limits::COORDINATOR_QUEUE_MAX;
+use quorate_types::place::Placed;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, MissedTickBehavior, interval};
@@ -22,7 +24,7 @@ use crate::exit::Failure;
 use crate::log_file::{DurableLog, LogError, SnapshotWritten};
 use crate::shell::secrets::PEER_TOKEN_TTL_S;
 use quorate_coordinator_core::command::{Reply, Timed};
-use quorate_coordinator_core::engine::{Engine, Input, Now, Outgoing, TICK_MS};
+use quorate_coordinator_core::engine::{Engine, Input, Now, Outgoing, RollCallView, TICK_MS};
 use quorate_coordinator_core::ids::{CallId, ConnectionId};
 
 pub struct EngineTask {
@@ -38,6 +40,9 @@ pub struct EngineTask {
     /// Answers from the state, until that is durable.
     releases: Vec<Release>,
     events: watch::Sender<u64>,
+    roll_call: watch::Sender<Option<RollCallView>>,
+    /// The end of the log as it is durable.
+    place: Option<Place>,
 }
 
 /// Inputs taken in before one sync.
@@ -52,7 +57,9 @@ impl EngineTask {
     ) -> (Self, Handle, mpsc::Receiver<TaskInput>) {
         let (inputs, receiver) = mpsc::channel(COORDINATOR_QUEUE_MAX);
         let (events, events_seen) = watch::channel(engine.state().events.last_seq());
+        let (roll_call, roll_call_seen) = watch::channel(engine.roll_call(0));
         let task = Self {
+            place: engine.state().history.place(),
             engine,
             log: Some(log),
             snapshot: None,
@@ -63,9 +70,14 @@ impl EngineTask {
             calls_made: 0,
             releases: Vec::new(),
             events,
+            roll_call,
         };
-        let events = events_seen;
-        (task, Handle { inputs, events }, receiver)
+        let handle = Handle {
+            inputs,
+            events: events_seen,
+            roll_call: roll_call_seen,
+        };
+        (task, handle, receiver)
     }
 
     /// Runs until `stop` changes, or the disk fails.
@@ -82,7 +94,7 @@ impl EngineTask {
         loop {
             tokio::select! {
                 biased;
-                _ = stop.changed() => return Ok(()),
+                _ = stop.changed() => return self.leave_snapshot().await,
                 _ = tick.tick() => self.feed(Input::Tick),
                 _ = renew.tick() => self.feed(Input::RenewPeerTokens),
                 _ = inputs.recv_many(&mut taken, BATCH_INPUTS) => {}
@@ -122,6 +134,7 @@ impl EngineTask {
                 self.calls.insert(call, reply);
                 self.feed(Input::Command { call, command });
             }
+            TaskInput::EndRollCall => self.feed(Input::EndRollCall),
             TaskInput::Read(read) => self.releases.push(read(self.engine.state())),
             TaskInput::Quote {
                 sla,
@@ -135,20 +148,28 @@ impl EngineTask {
     }
 
     fn feed(&mut self, input: Input) {
-        let now = Now {
+        self.engine.take(self.now(), input);
+    }
+
+    fn now(&self) -> Now {
+        Now {
             ms: self.started.elapsed().as_millis() as u64,
             unix_ms: unix_ms(),
-        };
-        self.engine.take(now, input);
+        }
     }
 
     /// Makes the engine's commands durable, then sends what follows from them.
     async fn commit(&mut self) -> Result<(), Failure> {
         let output = self.engine.take_output();
         output.notes.iter().for_each(notes::write);
+        if let Some(behind) = output.behind {
+            // Nothing leaves, not even the commands to the log.
+            return Err(Failure::behind(&behind));
+        }
         if !output.commands.is_empty() {
             self.append(output.commands).await?;
         }
+        self.place = output.place;
         for outgoing in output.outgoing {
             self.send_out(outgoing);
         }
@@ -158,6 +179,23 @@ impl EngineTask {
         let last = self.engine.state().events.last_seq();
         self.events
             .send_if_modified(|seen| std::mem::replace(seen, last) != last);
+        let roll_call = self.engine.roll_call(self.now().ms);
+        self.roll_call
+            .send_if_modified(|seen| std::mem::replace(seen, roll_call.clone()) != roll_call);
+        Ok(())
+    }
+
+    /// An orderly stop leaves nothing to replay: the next start may be of another release.
+    async fn leave_snapshot(&mut self) -> Result<(), Failure> {
+        self.commit().await?;
+        // Both would write the same file.
+        if let Some(snapshot) = self.snapshot.take() {
+            let _unused = snapshot.await.is_ok();
+        }
+        let mut log = self.log.take().expect("the log is put back after each use");
+        let state = self.engine.state().clone();
+        let written = tokio::task::spawn_blocking(move || log.rewrite(&state)).await;
+        written.map_err(|e| Failure::disk(format!("writing the log: {e}")))??;
         Ok(())
     }
 
@@ -228,6 +266,8 @@ impl EngineTask {
             Outgoing::Close(connection) => {
                 self.outboxes.remove(&connection);
             }
+            // The caller learns at once that it has no answer.
+            Outgoing::Unanswered { call } => drop(self.calls.remove(&call)),
             Outgoing::Answer { call, reply } => {
                 // A caller that has ceased to wait does not need it.
                 let _ = self.calls.remove(&call).map(|waiting| waiting.send(reply));
@@ -239,7 +279,8 @@ impl EngineTask {
         let Some(outbox) = self.outboxes.get(&connection) else {
             return;
         };
-        if outbox.try_send(message).is_err() {
+        let place = self.place;
+        if outbox.try_send(Placed { place, message }).is_err() {
             warn!(connection, "a server does not read its messages; disconnected");
             self.outboxes.remove(&connection);
             self.feed(Input::Closed { connection });

@@ -4,18 +4,20 @@ use std::net::IpAddr;
 use std::time::Duration;
 
 use quorate_types::GroupId;
-use quorate_types::control::{Register, ToCoordinator, ToServer};
+use quorate_types::control::{Register, ToCoordinator};
+use quorate_types::place::Placed;
 use quorate_types::sla::{Quote, Sla};
 use rustls::pki_types::CertificateDer;
 use serde_json::Value;
 use tokio::sync::{mpsc, oneshot, watch};
 
 use quorate_coordinator_core::command::{Command, Reply};
+use quorate_coordinator_core::engine::RollCallView;
 use quorate_coordinator_core::ids::ConnectionId;
 use quorate_coordinator_core::state::CoordinatorState;
 
 /// Messages to one connection; dropping it closes the connection.
-pub type ConnectionOutbox = mpsc::Sender<ToServer>;
+pub type ConnectionOutbox = mpsc::Sender<Placed>;
 
 /// Sends an answer that waited until the state behind it was durable.
 pub type Release = Box<dyn FnOnce() + Send>;
@@ -48,6 +50,8 @@ pub enum TaskInput {
         reply: oneshot::Sender<Reply>,
     },
     Read(StateRead),
+    /// An operator ends the roll call.
+    EndRollCall,
     Quote {
         sla: Box<Sla>,
         replaces: Option<GroupId>,
@@ -66,6 +70,8 @@ pub struct Handle {
     pub inputs: mpsc::Sender<TaskInput>,
     /// The last event's number, as made durable.
     pub events: watch::Receiver<u64>,
+    /// The roll call, while it runs.
+    pub roll_call: watch::Receiver<Option<RollCallView>>,
 }
 
 const CALL_TIMEOUT: Duration = Duration::from_secs(10);
@@ -99,6 +105,11 @@ impl Handle {
             answer: reply,
         };
         self.ask(input, answer).await
+    }
+
+    /// The operator answers for servers that the roll call misses.
+    pub async fn end_roll_call(&self) -> Result<(), Unavailable> {
+        (self.inputs.send(TaskInput::EndRollCall).await).map_err(|_| Unavailable)
     }
 
     async fn ask<T>(&self, input: TaskInput, answer: oneshot::Receiver<T>) -> Result<T, Unavailable> {

@@ -2,7 +2,7 @@
 
 use quorate_placement::Profile;
 use quorate_types::ServerId;
-use tracing::{info, warn};
+use tracing::{error, info, warn};
 
 use quorate_coordinator_core::engine::Note;
 
@@ -15,8 +15,25 @@ pub fn write(note: &Note) {
             is_refused,
         } => mismatch(*server, how, *is_refused),
         Note::Refused { name, code, message } => warn!(name, ?code, message, "registration refused"),
+        Note::KeptOut { server, hung_ms } => {
+            warn!(server_id = server.0, hung_ms, "a server that hangs is not let in");
+        }
         Note::Failed(server) => warn!(server_id = server.0, "server failed"),
         Note::ConnectionBroke(server) => warn!(server_id = server.0, "control connection broke"),
+        Note::RollCallBegan { servers } => {
+            info!(
+                servers,
+                "roll call: no epoch is issued before the servers are heard"
+            );
+        }
+        Note::RollCallStuck(view) => error!(
+            awaited = view.awaited,
+            heard = view.heard,
+            missing = ?view.missing.iter().map(|server| server.0).collect::<Vec<_>>(),
+            "the roll call waits: fewer than a majority of the servers were heard, and no epoch is issued. Start them, or \
+             end it with DELETE /v1/roll-call if they are gone and the log is the newest"
+        ),
+        Note::RollCallOver { heard, missing } => info!(heard, missing, "roll call over"),
         Note::ClientKeysChanged => {
             info!("the keys that sign clients' tokens have changed; servers get the new ones")
         }

@@ -2,7 +2,9 @@
 
 use bytes::Bytes;
 use quorate_types::planted::{self, Bug};
-use quorate_types::{Durability, Epoch, GroupConfig, GroupState, Index, Micros, Offset, Role, ServerId};
+use quorate_types::{
+    ConfigDigest, Durability, Epoch, GroupConfig, GroupState, Index, Micros, Offset, Role, ServerId,
+};
 
 use super::Replica;
 use crate::lag::{Lags, Reach};
@@ -28,12 +30,23 @@ impl Replica {
         self.isolation.is_isolated()
     }
 
+    /// The last batch that this replica, as a head, found older than is retained.
+    pub fn old_index(&self) -> Index {
+        self.trim.old_index()
+    }
+
     pub fn epoch(&self) -> Epoch {
         self.membership.epoch()
     }
 
     pub fn config(&self) -> Option<&GroupConfig> {
         self.membership.config()
+    }
+
+    /// Whether this is another configuration of the replica's own epoch: an epoch was issued twice.
+    pub fn contradicts(&self, config: &GroupConfig) -> bool {
+        let mut known = self.config().into_iter();
+        known.any(|known| known.epoch == config.epoch && ConfigDigest::of(known) != ConfigDigest::of(config))
     }
 
     pub fn role(&self) -> Role {

@@ -2,6 +2,7 @@
 
 use quorate_types::ServerId;
 use quorate_types::control::{RefuseCode, ToServer};
+use quorate_types::place::IssuedEpoch;
 use quorate_types::sla::Refusal;
 
 /// Why a registration is refused: a code for the server, a sentence for its operator.
@@ -31,6 +32,8 @@ pub enum Effect {
     Disconnect {
         server: ServerId,
     },
+    /// An epoch was issued: the log keeps it with the command.
+    Issued(IssuedEpoch),
     Reply(Reply),
 }
 

@@ -1,8 +1,9 @@
 //! Commands: the entries of the log, and the only way to change the state.
 
 use quorate_placement::Profile;
+use quorate_types::place::IssuedEpoch;
 use quorate_types::sla::Sla;
-use quorate_types::{Epoch, GroupId, Offset, ServerId};
+use quorate_types::{Epoch, GroupId, Offset, RunId, ServerId};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
@@ -15,6 +16,9 @@ use super::registration::Registration;
 pub struct Timed {
     pub at_ms: u64,
     pub command: Command,
+    /// The epochs that followed from it, as a replay must find them again. Older logs do not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub issued: Option<Vec<IssuedEpoch>>,
 }
 
 /// A change of the state. It contains everything random or read from outside, so that the same commands in the same
@@ -22,6 +26,12 @@ pub struct Timed {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "command", rename_all = "snake_case")]
 pub enum Command {
+    /// The coordinator starts on this log. Nothing else follows from it.
+    BeginRun {
+        run: RunId,
+        /// Of the process.
+        release: String,
+    },
     /// Another cost profile; groups keep the demand vectors of their admission.
     UseProfile {
         profile: Box<Profile>,
@@ -45,6 +55,10 @@ pub enum Command {
     ServersFailed {
         servers: Vec<ServerId>,
     },
+    /// Servers that keep their leases while a thread or a sync of theirs hangs. They have failed as well.
+    ServersHung {
+        servers: Vec<ServerId>,
+    },
     /// A server's own report on its storage; `None` when the fault is gone.
     StorageFault {
         server: ServerId,
@@ -63,6 +77,9 @@ pub enum Command {
         peer: ServerId,
         #[serde(rename = "severed")]
         unreachable: bool,
+        /// The one of the two that hangs: it is to leave.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        hung: Option<ServerId>,
     },
     /// A server slows its groups, and why; `None` when it has long ceased to.
     ServerSlow {
@@ -137,6 +154,20 @@ pub enum Command {
 }
 
 impl Command {
+    /// Its name in the log.
+    pub fn name(&self) -> String {
+        let fields = serde_json::to_value(self).unwrap_or_default();
+        fields["command"].as_str().unwrap_or("?").to_string()
+    }
+
+    /// Whether it can be the cause of an epoch. Such commands wait for the end of a roll call.
+    pub fn may_issue_epochs(&self) -> bool {
+        !matches!(
+            self,
+            Command::BeginRun { .. } | Command::IssueJoinToken { .. } | Command::RevokeJoinToken { .. }
+        )
+    }
+
     /// Whether a replacement that found no server may find one afterwards.
     pub fn may_free_capacity(&self) -> bool {
         match self {
@@ -144,6 +175,7 @@ impl Command {
             | Command::UsePlacement { .. }
             | Command::Register(_)
             | Command::ServersFailed { .. }
+            | Command::ServersHung { .. }
             | Command::StorageFault { .. }
             | Command::PairUnreachable { .. }
             | Command::ServerSlow { .. }
@@ -152,7 +184,8 @@ impl Command {
             | Command::Forget { .. }
             | Command::Resize { .. }
             | Command::Delete { .. } => true,
-            Command::IssueJoinToken { .. }
+            Command::BeginRun { .. }
+            | Command::IssueJoinToken { .. }
             | Command::RevokeJoinToken { .. }
             | Command::PeerUnreachable { .. }
             | Command::Admit { .. }

@@ -15,5 +15,5 @@ pub mod registration;
 pub use effect::{Effect, Refused, Reply};
 pub use entry::{Command, Timed};
 pub use join_token::{Digest, JoinTokenTerms, join_token_id};
-pub use policy::{Headroom, Mismatched, PlacementPolicy, Replacements};
+pub use policy::{Headroom, Mismatched, PlacementPolicy, Relief, Replacements};
 pub use registration::{Proof, Registration};

@@ -14,6 +14,8 @@ pub struct PlacementPolicy {
     pub mismatched: Mismatched,
     #[serde(default)]
     pub replacements: Replacements,
+    #[serde(default)]
+    pub relief: Relief,
     /// Whether groups are kept from sharing the same few servers ([`quorate_placement::Fleet::set_spread`]).
     #[serde(default)]
     pub is_spread: bool,
@@ -29,6 +31,17 @@ pub enum Replacements {
     /// After all chains are spliced and their new heads charged: the highest dominant share first
     /// (Filo §4.1 "Failures").
     HeaviestFirst,
+}
+
+/// How many of its groups a slow server leaves at a time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Relief {
+    /// One, until its replacement has joined. Older logs were written so.
+    #[default]
+    OneByOne,
+    /// All that can spare a replica at once; of the others, as many as a drain moves.
+    AtOnce,
 }
 
 /// The treatment of servers that do not match the cost profile in use ([`quorate_placement::Profile::mismatch`]).

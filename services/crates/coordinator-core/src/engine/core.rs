@@ -1,14 +1,19 @@
 //! The engine: inputs, each to its handler.
 
-use quorate_types::GroupId;
+use std::collections::BTreeSet;
+
 use quorate_types::control::{ToCoordinator, ToServer};
+use quorate_types::planted::{self, Bug};
 use quorate_types::sla::{Quote, Sla};
+use quorate_types::{GroupId, ServerId};
 use serde_json::Value;
 
+use super::evidence;
 use super::io::{Candidate, Input, Note, Now, Outgoing, Output, Settings};
 use super::messages::Messages;
 use super::refusals::Refusals;
 use super::registrar::{Registrar, registration_of};
+use super::roll_call::{RollCall, RollCallView};
 use super::sequencer::Sequencer;
 use crate::command::{Command, Effect};
 use crate::ids::{CallId, ConnectionId};
@@ -20,17 +25,36 @@ pub struct Engine {
     sequencer: Sequencer,
     refusals: Refusals,
     settings: Settings,
+    /// Until it is over, nothing is issued.
+    roll_call: Option<Box<RollCall>>,
+    is_stuck: bool,
 }
 
 impl Engine {
     /// Begins with a state as the log has it, when the clock of leases reads `now_ms`: every server gets a full lease.
-    pub fn new(state: CoordinatorState, settings: Settings, now_ms: u64) -> Self {
-        let planner = Planner::new(&state, settings.leases, settings.suspicions, now_ms);
-        Self {
+    /// `first` are the commands of this start.
+    pub fn new(state: CoordinatorState, settings: Settings, first: Vec<Command>, now: Now) -> Self {
+        let planner = Planner::new(&state, settings.leases, settings.suspicions, now.ms);
+        let alive = state.servers.values().filter(|server| server.alive);
+        let awaited: BTreeSet<ServerId> = alive.map(|server| server.server_id).collect();
+        let servers = awaited.len();
+        let (lease_ms, is_first) = (settings.leases.lease_ms, state.history.is_first_run());
+        let roll_call = RollCall::new(awaited, first, lease_ms, is_first, now.ms);
+        let mut engine = Self {
             sequencer: Sequencer::new(state, planner),
             refusals: Refusals::default(),
             settings,
+            roll_call: Some(Box::new(roll_call)),
+            is_stuck: false,
+        };
+        if servers > 0 {
+            engine.sequencer.note(Note::RollCallBegan { servers });
         }
+        if planted::on(Bug::RollCallSkipped) {
+            engine.end_roll_call(now);
+        }
+        engine.close_roll_call(now);
+        engine
     }
 
     /// The state, with commands that are not durable yet: a view of it may be sent after the next output's commands are.
@@ -49,24 +73,98 @@ impl Engine {
         registration.is_ok_and(|registration| self.state().vet(&registration, unix_ms).is_ok())
     }
 
+    /// The roll call, while it runs.
+    pub fn roll_call(&self, now_ms: u64) -> Option<RollCallView> {
+        self.roll_call.as_ref().map(|roll_call| roll_call.view(now_ms))
+    }
+
+    /// Takes an input in. After a proof that the log is behind, none counts.
     pub fn take(&mut self, now: Now, input: Input) {
+        if self.sequencer.is_behind() {
+            return;
+        }
         match input {
-            Input::Register(candidate) => {
-                Registrar::new(&mut self.sequencer, &mut self.refusals, &self.settings, now)
-                    .register(candidate);
-            }
+            Input::Register(candidate) => self.register(now, candidate),
             Input::Message { connection, message } => self.message(now, connection, message),
             Input::Closed { connection } => self.closed(now, connection),
-            Input::Command { call, command } => self.command(now, call, command),
+            Input::Command { call, command } => self.command_or_hold(now, call, command),
             Input::ClientKeys(keys) => self.use_client_keys(keys),
             Input::RenewPeerTokens => self.renew_peer_tokens(),
+            Input::EndRollCall => self.end_roll_call(now),
             Input::Tick => self.tick(now),
         }
+        self.close_roll_call(now);
     }
 
     /// The output of all inputs since the last call. The caller makes its commands durable, then sends the rest.
     pub fn take_output(&mut self) -> Output {
         self.sequencer.take_output()
+    }
+
+    fn register(&mut self, now: Now, candidate: Candidate) {
+        if let Some(behind) = evidence::in_registration(self.state(), &candidate) {
+            return self.sequencer.find_behind(behind);
+        }
+        let mut registrar = Registrar::new(&mut self.sequencer, &mut self.refusals, &self.settings, now);
+        match &mut self.roll_call {
+            Some(roll_call) => registrar.hear(candidate, roll_call),
+            None => registrar.register(candidate),
+        }
+    }
+
+    fn command_or_hold(&mut self, now: Now, call: CallId, command: Command) {
+        match &mut self.roll_call {
+            Some(roll_call) if command.may_issue_epochs() => {
+                if !roll_call.hold_call(call, command, now) {
+                    self.sequencer.push(Outgoing::Unanswered { call });
+                }
+            }
+            _ => self.command(now, call, command),
+        }
+    }
+
+    fn end_roll_call(&mut self, now: Now) {
+        if let Some(roll_call) = &mut self.roll_call {
+            roll_call.end();
+        }
+        self.close_roll_call(now);
+    }
+
+    /// Takes in what waited for the end of the roll call, if that is over.
+    fn close_roll_call(&mut self, now: Now) {
+        if !self
+            .roll_call
+            .as_ref()
+            .is_some_and(|roll_call| roll_call.is_over(now))
+            || self.sequencer.is_behind()
+        {
+            return;
+        }
+        let roll_call = self.roll_call.take().expect("it is over");
+        let view = roll_call.view(now.ms);
+        if view.awaited > 0 {
+            let (heard, missing) = (view.heard, view.awaited - view.heard);
+            self.sequencer.note(Note::RollCallOver { heard, missing });
+        }
+        let held = roll_call.into_held();
+        for command in held.first {
+            // Nobody waits for an answer.
+            let effects = self.sequencer.apply(now, command);
+            let others = effects
+                .into_iter()
+                .filter(|effect| !matches!(effect, Effect::Reply(_)));
+            others.for_each(|effect| self.sequencer.carry_out(effect));
+        }
+        for candidate in held.candidates {
+            self.register(now, candidate);
+        }
+        let is_gone = |server: &ServerId| self.sequencer.connections().of(*server).is_none();
+        let servers: Vec<ServerId> = held.overdue.into_iter().filter(is_gone).collect();
+        let failed = (!servers.is_empty()).then_some(Command::ServersFailed { servers });
+        self.sequencer.propose(now, failed);
+        for (call, command) in held.calls {
+            self.command(now, call, command);
+        }
     }
 
     fn message(&mut self, now: Now, connection: ConnectionId, message: ToCoordinator) {
@@ -86,6 +184,10 @@ impl Engine {
     }
 
     fn closed(&mut self, now: Now, connection: ConnectionId) {
+        if let Some(roll_call) = &mut self.roll_call {
+            roll_call.closed(connection);
+            self.sequencer.connections().forget(connection);
+        }
         if let Some(server) = self.sequencer.connections().closed(connection) {
             self.sequencer.heard().forget(server);
             self.sequencer.planner().disconnected(server, connection, now.ms);
@@ -110,7 +212,23 @@ impl Engine {
 
     fn tick(&mut self, now: Now) {
         let failures = self.sequencer.planner().failures(now.ms);
+        if let Some(roll_call) = &mut self.roll_call {
+            if let Some(Command::ServersFailed { servers }) = failures {
+                roll_call.note_overdue(servers);
+            }
+            for call in roll_call.take_expired_calls(now) {
+                self.sequencer.push(Outgoing::Unanswered { call });
+            }
+            let view = roll_call.view(now.ms);
+            if view.is_stuck && !std::mem::replace(&mut self.is_stuck, true) {
+                self.sequencer.note(Note::RollCallStuck(view));
+            }
+            return;
+        }
         self.sequencer.propose(now, failures);
+        let (planner, state) = self.sequencer.planning();
+        let hangs = planner.hangs(state, now.ms);
+        self.sequencer.propose(now, hangs);
         let (planner, state) = self.sequencer.planning();
         let suspicions = planner.suspicions(state, now.ms);
         self.sequencer.propose(now, suspicions);

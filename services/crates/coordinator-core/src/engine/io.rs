@@ -2,10 +2,12 @@
 
 use std::net::IpAddr;
 
-use quorate_types::ServerId;
 use quorate_types::control::{RefuseCode, Register, ToCoordinator, ToServer, Welcome};
+use quorate_types::{Place, ServerId};
 use serde_json::Value;
 
+use super::evidence::Behind;
+use super::roll_call::RollCallView;
 use crate::command::{Command, Proof, Reply, Timed};
 use crate::ids::{CallId, ConnectionId};
 use crate::planner::{LeaseTimes, SuspicionTimes};
@@ -46,6 +48,8 @@ pub struct Candidate {
     pub credential: String,
     /// Whether the certificate it shows is its own, and the one it asks for can be issued; the error says why not.
     pub certificates: Result<(), String>,
+    /// It shows a certificate that the fleet's authority issued to a server that was not given up since.
+    pub is_certified: bool,
 }
 
 #[derive(Debug)]
@@ -67,6 +71,8 @@ pub enum Input {
     /// The keys that sign clients' tokens have changed.
     ClientKeys(Value),
     RenewPeerTokens,
+    /// An operator answers for the servers that a roll call misses: nobody has been told more than the log says.
+    EndRollCall,
     Tick,
 }
 
@@ -101,6 +107,10 @@ pub enum Outgoing {
         call: CallId,
         reply: Reply,
     },
+    /// The call was not taken in: the caller is to repeat it.
+    Unanswered {
+        call: CallId,
+    },
 }
 
 /// A line for the process's own log.
@@ -122,9 +132,24 @@ pub enum Note {
         code: RefuseCode,
         message: String,
     },
+    /// It asks to be let in while it hangs.
+    KeptOut {
+        server: ServerId,
+        hung_ms: u64,
+    },
     Failed(ServerId),
     ConnectionBroke(ServerId),
     ClientKeysChanged,
+    /// Servers are heard before any epoch is issued.
+    RollCallBegan {
+        servers: usize,
+    },
+    /// Too few servers were heard.
+    RollCallStuck(RollCallView),
+    RollCallOver {
+        heard: usize,
+        missing: usize,
+    },
 }
 
 /// The output since the last one: the commands are made durable before anything of the rest is sent.
@@ -133,4 +158,8 @@ pub struct Output {
     pub commands: Vec<Timed>,
     pub outgoing: Vec<Outgoing>,
     pub notes: Vec<Note>,
+    /// The end of the log once the commands are durable: every message goes out with it.
+    pub place: Option<Place>,
+    /// The log is behind the servers. Nothing of this output may leave, and the coordinator ends.
+    pub behind: Option<Behind>,
 }

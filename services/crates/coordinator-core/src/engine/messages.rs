@@ -3,6 +3,7 @@
 use quorate_types::ServerId;
 use quorate_types::control::{Heartbeat, ToCoordinator, ToServer};
 
+use super::evidence;
 use super::io::{Now, Outgoing};
 use super::registrar::certificate_order;
 use super::sequencer::Sequencer;
@@ -34,9 +35,19 @@ impl<'a> Messages<'a> {
                     self.sequencer.push(Outgoing::Certificate { connection, order });
                 }
             }
-            ToCoordinator::Applied { .. }
-            | ToCoordinator::LearnerCaughtUp { .. }
-            | ToCoordinator::Dropped { .. } => {
+            ToCoordinator::Applied {
+                group_id,
+                epoch,
+                digest,
+            } => {
+                let state = self.sequencer.state();
+                if let Some(behind) = evidence::in_applied(state, server, (group_id, epoch), digest) {
+                    return self.sequencer.find_behind(behind);
+                }
+                let command = reports::proposal(state, server, &message);
+                self.sequencer.propose(self.now, command);
+            }
+            ToCoordinator::LearnerCaughtUp { .. } | ToCoordinator::Dropped { .. } => {
                 let command = reports::proposal(self.sequencer.state(), server, &message);
                 self.sequencer.propose(self.now, command);
             }
@@ -46,13 +57,20 @@ impl<'a> Messages<'a> {
     fn heartbeat(&mut self, connection: ConnectionId, server: ServerId, heartbeat: Heartbeat) {
         let now_ms = self.now.ms;
         let sequencer = &mut *self.sequencer;
+        if let Some(behind) = evidence::in_heartbeat(sequencer.state(), server, &heartbeat.groups) {
+            return sequencer.find_behind(behind);
+        }
         if !sequencer.planner().extend_lease(server, connection, now_ms) {
             return sequencer.close(connection);
         }
         let changes = heartbeat.changes.as_ref();
         let agrees = sequencer.heard().take(server, &heartbeat.groups, changes);
-        let (seq, repeat) = (heartbeat.seq, !agrees);
-        sequencer.send(connection, ToServer::HeartbeatAck { seq, repeat });
+        let ack = ToServer::HeartbeatAck {
+            seq: heartbeat.seq,
+            repeat: !agrees,
+            unix_ms: Some(self.now.unix_ms),
+        };
+        sequencer.send(connection, ack);
         let fault = reports::storage_fault(sequencer.state(), server, heartbeat.storage_fault);
         sequencer.propose(self.now, fault);
         let offsets = reports::offsets(sequencer.state(), server, &heartbeat.groups);
@@ -60,6 +78,7 @@ impl<'a> Messages<'a> {
         let quarantined = reports::quarantined(sequencer.state(), server, &heartbeat.quarantined);
         sequencer.propose(self.now, quarantined);
         let (planner, state) = sequencer.planning();
+        planner.hear_hang(server, heartbeat.hung_ms, now_ms);
         let unreachable = planner.hear(state, server, &heartbeat.unreachable, &heartbeat.slow, now_ms);
         sequencer.propose(self.now, unreachable);
         let is_whole = sequencer.heard().whole(server).is_some();

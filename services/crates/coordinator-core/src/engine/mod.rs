@@ -5,6 +5,7 @@
 //! - `messages`: servers' messages
 //! - `sequencer`: a command gets its place in the log, is applied, and its effects find their connections
 //! - `heard`: servers' reports of their groups, as told so far
+//! - `roll_call`: the wait for servers after a start; `evidence`: a log that is older than they know
 //! - `connections`, `refusals`: servers and their connections; answers left to an address
 //! - `io`: inputs and outputs
 //!
@@ -14,13 +15,17 @@
 
 mod connections;
 mod core;
+mod evidence;
 mod heard;
 mod io;
 mod messages;
 mod refusals;
 mod registrar;
+mod roll_call;
 mod sequencer;
 
 pub use self::core::Engine;
+pub use evidence::Behind;
 pub use heard::Heard;
 pub use io::{Candidate, CertificateOrder, Input, Note, Now, Outgoing, Output, Settings, TICK_MS};
+pub use roll_call::RollCallView;

@@ -5,10 +5,12 @@ use std::net::IpAddr;
 use quorate_types::ServerId;
 use quorate_types::control::{RefuseCode, ToServer, Welcome};
 
+use super::evidence::holder_of;
 use super::io::{Candidate, CertificateOrder, Note, Now, Outgoing, Settings};
 use super::refusals::Refusals;
+use super::roll_call::RollCall;
 use super::sequencer::Sequencer;
-use crate::command::{Command, Effect, Mismatched, Refused, Registration};
+use crate::command::{Command, Effect, Mismatched, Proof, Refused, Registration};
 use crate::ids::ConnectionId;
 use crate::state::CoordinatorState;
 
@@ -49,10 +51,29 @@ impl<'a> Registrar<'a> {
         }
     }
 
+    /// Takes in a candidate while the roll call runs: one that would be let in waits for its end.
+    pub fn hear(&mut self, candidate: Candidate, roll_call: &mut RollCall) {
+        let vetted = registration_of(candidate.clone())
+            .and_then(|registration| self.sequencer.state().vet(&registration, self.now.unix_ms));
+        if vetted.is_err() {
+            return self.register(candidate);
+        }
+        if let Some(server) = holder_of(self.sequencer.state(), &candidate) {
+            roll_call.hear(server, self.now);
+        }
+        self.sequencer
+            .connections()
+            .open(candidate.connection, self.now.ms);
+        if let Some(earlier) = roll_call.hold(candidate) {
+            self.sequencer.close(earlier);
+        }
+    }
+
     pub fn register(&mut self, candidate: Candidate) {
         let (connection, from) = (candidate.connection, candidate.from);
         let (name, credential) = (candidate.register.name.clone(), candidate.credential.clone());
         let request_pem = candidate.register.certificate_request_pem.clone();
+        let hung_ms = candidate.register.hung_ms;
         self.sequencer.connections().open(connection, self.now.ms);
         let vetted = registration_of(candidate).and_then(|registration| {
             self.sequencer.state().vet(&registration, self.now.unix_ms)?;
@@ -62,6 +83,10 @@ impl<'a> Registrar<'a> {
             Ok(registration) => registration,
             Err(refused) => return self.reject(connection, from, &name, refused),
         };
+        if self.is_kept_out(&registration, hung_ms) {
+            // No refusal: that would end the server, which is to try again.
+            return self.sequencer.close(connection);
+        }
         let command = Command::Register(Box::new(registration));
         for effect in self.sequencer.apply(self.now, command) {
             match effect {
@@ -76,6 +101,24 @@ impl<'a> Registrar<'a> {
                 other => self.sequencer.carry_out(other),
             }
         }
+    }
+
+    /// Whether a known server hangs. It keeps its places that it still has, and takes them up when the hang ends.
+    fn is_kept_out(&mut self, registration: &Registration, hung_ms: u64) -> bool {
+        let Proof::Credential(digest) = &registration.proof else {
+            return false;
+        };
+        let now_ms = self.now.ms;
+        let (planner, state) = self.sequencer.planning();
+        let Some(server) = state.servers.with_credential(digest) else {
+            return false;
+        };
+        planner.hear_hang(server, hung_ms, now_ms);
+        let is_kept_out = planner.keeps_out(state, server, now_ms);
+        if is_kept_out {
+            self.sequencer.note(Note::KeptOut { server, hung_ms });
+        }
+        is_kept_out
     }
 
     fn accept(&mut self, accepted: Accepted) {
@@ -101,6 +144,7 @@ impl<'a> Registrar<'a> {
             promised_share: Some(state.profile.safety_factor),
             certificate_pem: None,
             takes_changes: true,
+            unix_ms: Some(self.now.unix_ms),
         };
         let certificate = (accepted.request_pem).and_then(|pem| certificate_order(state, server, pem));
         self.sequencer.push(Outgoing::Welcome {

@@ -7,12 +7,13 @@ use quorate_types::sla::{Quote, Sla};
 use quorate_types::{GroupId, ServerId};
 
 use super::connections::Connections;
+use super::evidence::Behind;
 use super::heard::Heard;
 use super::io::{Note, Now, Outgoing, Output};
 use crate::command::{Command, Effect, Timed};
 use crate::ids::ConnectionId;
 use crate::planner::Planner;
-use crate::state::{CoordinatorState, apply};
+use crate::state::{CoordinatorState, applied};
 
 #[derive(Debug)]
 pub struct Sequencer {
@@ -69,15 +70,34 @@ impl Sequencer {
         })
     }
 
+    /// Nothing counts after it.
+    pub fn is_behind(&self) -> bool {
+        self.output.behind.is_some()
+    }
+
+    /// A server proves that the log is behind; the first proof is as good as any.
+    pub fn find_behind(&mut self, behind: Behind) {
+        self.output.behind.get_or_insert(behind);
+    }
+
     pub fn take_output(&mut self) -> Output {
-        std::mem::take(&mut self.output)
+        let behind = self.output.behind.clone();
+        let mut output = std::mem::take(&mut self.output);
+        output.place = self.state.history.place();
+        // Whoever asks again gets the same answer.
+        self.output.behind = behind;
+        output
     }
 
     /// Gives a command its place in the log, and applies it. The caller carries out its effects.
     pub fn apply(&mut self, now: Now, command: Command) -> Vec<Effect> {
         let at_ms = now.unix_ms;
-        let effects = apply(&mut self.state, at_ms, &command);
-        self.output.commands.push(Timed { at_ms, command });
+        let (effects, issued) = applied(&mut self.state, at_ms, &command);
+        self.output.commands.push(Timed {
+            at_ms,
+            command,
+            issued: Some(issued),
+        });
         self.planner.observe(&self.state, now.ms);
         effects
     }
@@ -104,7 +124,7 @@ impl Sequencer {
                     self.close(connection);
                 }
             }
-            Effect::Accept { .. } | Effect::Refuse { .. } | Effect::Reply(_) => {
+            Effect::Accept { .. } | Effect::Refuse { .. } | Effect::Issued(_) | Effect::Reply(_) => {
                 unreachable!("handled where the command was given: {effect:?}")
             }
         }

@@ -74,6 +74,12 @@ impl Leases {
         }
     }
 
+    /// The server counts as failed already.
+    pub fn end(&mut self, server: ServerId) {
+        self.servers.remove(&server);
+        self.laggards.remove(&server);
+    }
+
     /// Keeps a deadline for each laggard, and forgets servers that are laggards no more.
     pub fn watch(&mut self, laggards: &BTreeSet<ServerId>, now_ms: u64) {
         self.laggards.retain(|server, _| laggards.contains(server));

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use quorate_types::ServerId;
 use quorate_types::control::SlowReport;
 
+use super::hangs::Hangs;
 use super::leases::{LeaseTimes, Leases};
 use super::suspicions::{SuspicionTimes, Suspicions};
 use crate::command::Command;
@@ -16,6 +17,7 @@ use crate::state::CoordinatorState;
 pub struct Planner {
     leases: Leases,
     suspicions: Suspicions,
+    hangs: Hangs,
     /// Pairs (server, peer) of which the first last reported the second unreachable.
     reported: BTreeSet<(ServerId, ServerId)>,
 }
@@ -32,6 +34,7 @@ impl Planner {
         let mut planner = Self {
             leases: Leases::new(leases, alive.map(|server| server.server_id), now_ms),
             suspicions: Suspicions::new(suspicions),
+            hangs: Hangs::new(suspicions),
             reported: BTreeSet::new(),
         };
         planner.observe(state, now_ms);
@@ -57,7 +60,18 @@ impl Planner {
         self.leases.heartbeat(server, connection, now_ms)
     }
 
-    /// Takes in a heartbeat's reports about other servers. The commands note peers that are unreachable since.
+    /// Takes in what a server says of itself: how long a part of it has hung.
+    pub fn hear_hang(&mut self, server: ServerId, hung_ms: u64, now_ms: u64) {
+        self.hangs.hear(server, hung_ms, now_ms);
+    }
+
+    /// Whether a server that asks to be let in has to wait until it hangs no more.
+    pub fn keeps_out(&self, state: &CoordinatorState, server: ServerId, now_ms: u64) -> bool {
+        self.hangs.keeps_out(state, server, now_ms)
+    }
+
+    /// Takes in a heartbeat's reports about other servers. The commands note peers that are unreachable since. Of a server
+    /// that hangs, only its word about itself counts: its threads do not hear the peers that it reports.
     pub fn hear(
         &mut self,
         state: &CoordinatorState,
@@ -66,6 +80,14 @@ impl Planner {
         slow: &[SlowReport],
         now_ms: u64,
     ) -> Vec<Command> {
+        let is_witness = !self.hangs.is_hanging(from, now_ms);
+        let unreachable = if is_witness { unreachable } else { &[] };
+        let slow: Vec<SlowReport> = slow
+            .iter()
+            .filter(|report| is_witness || report.server == from)
+            .cloned()
+            .collect();
+        let slow = &slow[..];
         self.suspicions.heartbeat(from, unreachable, slow, now_ms);
         let peers: BTreeSet<ServerId> = unreachable.iter().copied().collect();
         self.reported
@@ -85,8 +107,21 @@ impl Planner {
         (!servers.is_empty()).then_some(Command::ServersFailed { servers })
     }
 
+    /// Servers that have failed by now though they keep their leases. To be called as often.
+    pub fn hangs(&mut self, state: &CoordinatorState, now_ms: u64) -> Vec<Command> {
+        let commands = self.hangs.due(state, now_ms);
+        for command in &commands {
+            if let Command::ServersHung { servers } = command {
+                servers.iter().for_each(|server| self.leases.end(*server));
+            }
+        }
+        commands
+    }
+
     /// Suspicions that have lasted long enough by now, or have ended. To be called as often.
     pub fn suspicions(&mut self, state: &CoordinatorState, now_ms: u64) -> Vec<Command> {
-        self.suspicions.due(state, now_ms)
+        let hangs = &self.hangs;
+        let is_hanging = |server| hangs.is_hanging(server, now_ms);
+        self.suspicions.due(state, is_hanging, now_ms)
     }
 }

@@ -12,7 +12,7 @@ use crate::state::{CoordinatorState, Group};
 pub fn proposal(state: &CoordinatorState, server: ServerId, message: &ToCoordinator) -> Option<Command> {
     match *message {
         // Only confirmations of the first chain, or of one that was down, change anything.
-        ToCoordinator::Applied { group_id, epoch } => {
+        ToCoordinator::Applied { group_id, epoch, .. } => {
             let matters = |group: &Group| group.awaits_applied(epoch);
             let command = Command::Applied {
                 server,

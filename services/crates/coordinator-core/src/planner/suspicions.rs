@@ -1,11 +1,13 @@
 //! Suspicions: servers that slow others though they have their leases, by what servers report of one another over time.
 //!
 //! - *Unreachable pair*: one of the two has reported the other unreachable for `unreachable_ms`. It ends when neither has
-//!   for `well_ms`: long, since a pair without a common group has no link that could be seen to work again.
+//!   for `well_ms`: long, since a pair without a common group has no link that could be seen to work again. If one of the
+//!   two hangs, it is the one to leave.
 //! - *Slow server*: others, or the server itself, have reported it for `slow_ms`. It ends when nobody has for `well_ms`.
 //!   A server that reports several others which nobody else reports is slow itself: all its observations pass through
 //!   its own link and its own thread. When two report one another, the one that more servers report is slow. With equal
 //!   numbers neither is, until one reports itself: either could be at fault, and taking both away would be worse.
+//!   A server that hangs is no witness, and a report about one counts, whoever it is from.
 //! - At most a quarter of the fleet, and always one, counts as slow at once. Beyond that the cause is not theirs, and
 //!   replacing them would add to it.
 
@@ -24,6 +26,8 @@ pub struct SuspicionTimes {
     pub well_ms: u64,
     /// Reports come with heartbeats: one that was not repeated for so long has ended.
     pub stale_ms: u64,
+    /// A server whose thread or sync has hung for so long has failed ([`super::Hangs`]).
+    pub hung_ms: u64,
 }
 
 /// The reporter, and the server that it reports.
@@ -91,7 +95,13 @@ impl Suspicions {
     }
 
     /// The commands that are due by now. To be called every few ten milliseconds; an applied command is not repeated.
-    pub fn due(&mut self, state: &CoordinatorState, now_ms: u64) -> Vec<Command> {
+    /// `is_hanging`: whether a server makes no progress by its own words.
+    pub fn due(
+        &mut self,
+        state: &CoordinatorState,
+        is_hanging: impl Fn(ServerId) -> bool,
+        now_ms: u64,
+    ) -> Vec<Command> {
         let stale_ms = self.times.stale_ms;
         let is_current = |(by, of): &Claim, claimed: &Claimed| {
             state.is_alive(*by) && state.is_alive(*of) && now_ms.saturating_sub(claimed.last_ms) <= stale_ms
@@ -99,12 +109,17 @@ impl Suspicions {
         self.unreachable
             .retain(|claim, claimed| is_current(claim, claimed));
         self.slow.retain(|claim, claimed| is_current(claim, claimed));
-        let mut commands = self.pairs_due(state, now_ms);
-        commands.extend(self.slow_due(state, now_ms));
+        let mut commands = self.pairs_due(state, &is_hanging, now_ms);
+        commands.extend(self.slow_due(state, &is_hanging, now_ms));
         commands
     }
 
-    fn pairs_due(&mut self, state: &CoordinatorState, now_ms: u64) -> Vec<Command> {
+    fn pairs_due(
+        &mut self,
+        state: &CoordinatorState,
+        is_hanging: &impl Fn(ServerId) -> bool,
+        now_ms: u64,
+    ) -> Vec<Command> {
         let known = &state.unreachable_pairs;
         let pair = |(a, b): &Claim| (*a.min(b), *a.max(b));
         let reported: BTreeSet<(ServerId, ServerId)> = self.unreachable.keys().map(pair).collect();
@@ -112,7 +127,12 @@ impl Suspicions {
         for (claim, claimed) in &self.unreachable {
             let (a, b) = pair(claim);
             if claimed.lasted_ms() >= self.times.unreachable_ms && !known.contains(a, b) {
-                commands.push(pair_command((a, b), true));
+                let hung = match (is_hanging(a), is_hanging(b)) {
+                    (true, false) => Some(a),
+                    (false, true) => Some(b),
+                    _ => None,
+                };
+                commands.push(pair_command((a, b), true, hung));
             }
         }
         commands.dedup();
@@ -121,14 +141,19 @@ impl Suspicions {
         for pair in known.iter().filter(|pair| !reported.contains(pair)) {
             let since_ms = *self.quiet_pairs.entry(pair).or_insert(now_ms);
             if now_ms - since_ms >= self.times.well_ms {
-                commands.push(pair_command(pair, false));
+                commands.push(pair_command(pair, false, None));
             }
         }
         commands
     }
 
-    fn slow_due(&mut self, state: &CoordinatorState, now_ms: u64) -> Vec<Command> {
-        let accused = self.accused();
+    fn slow_due(
+        &mut self,
+        state: &CoordinatorState,
+        is_hanging: &impl Fn(ServerId) -> bool,
+        now_ms: u64,
+    ) -> Vec<Command> {
+        let accused = self.accused(is_hanging);
         let mut commands = self.newly_slow(state, &accused);
         let is_slow = |id: &ServerId| is_slow(state, *id);
         // Any report keeps a server under suspicion, also one that would not be enough to begin it.
@@ -163,24 +188,25 @@ impl Suspicions {
             .collect()
     }
 
-    /// Servers to be taken for slow, each with its longest report.
-    fn accused(&self) -> BTreeMap<ServerId, Claimed> {
+    /// Servers to be taken for slow, each with its longest report. What is said of one that hangs speaks against nobody else.
+    fn accused(&self, is_hanging: &impl Fn(ServerId) -> bool) -> BTreeMap<ServerId, Claimed> {
         let of = |id: ServerId| self.slow.iter().filter(move |((_, of), _)| *of == id);
         let by = |id: ServerId| {
             self.slow
                 .iter()
                 .filter(move |((by, of), _)| *by == id && *of != id)
         };
-        let alone = |id: ServerId| by(id).filter(|((_, peer), _)| of(*peer).count() == 1).count();
+        let is_alone = |peer: ServerId| of(peer).count() == 1 && !is_hanging(peer);
+        let alone = |id: ServerId| by(id).filter(|((_, peer), _)| is_alone(*peer)).count();
         let is_suspect = |id: ServerId| alone(id) >= ACCUSES_TOO_MANY;
         let mut accused: BTreeMap<ServerId, Claimed> = BTreeMap::new();
         for ((from, about), claimed) in &self.slow {
             let is_mutual = from != about && self.slow.contains_key(&(*about, *from));
             let guilty = if from == about {
                 *about
-            } else if is_suspect(*from) {
+            } else if is_suspect(*from) && !is_hanging(*about) {
                 *from
-            } else if is_mutual && of(*from).count() >= of(*about).count() {
+            } else if is_mutual && !is_hanging(*about) && of(*from).count() >= of(*about).count() {
                 continue;
             } else {
                 *about
@@ -228,10 +254,11 @@ fn note(
     (claimed.last_ms, claimed.behind_ms, claimed.cause) = (now_ms, behind_ms, cause);
 }
 
-fn pair_command((server, peer): (ServerId, ServerId), unreachable: bool) -> Command {
+fn pair_command((server, peer): (ServerId, ServerId), unreachable: bool, hung: Option<ServerId>) -> Command {
     Command::PairUnreachable {
         server,
         peer,
         unreachable,
+        hung,
     }
 }

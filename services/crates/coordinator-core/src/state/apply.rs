@@ -2,13 +2,15 @@
 
 use std::collections::BTreeSet;
 
+use quorate_types::place::IssuedEpoch;
 use quorate_types::{GroupId, ServerId};
 
 use super::entity::Group;
 use super::handler::registrations::{Arrival, Disk};
+use super::handler::roster::Failure;
 use super::machine::CoordinatorState;
 use super::step::Step;
-use crate::command::{Command, Effect, Registration, Reply};
+use crate::command::{Command, Effect, Registration, Relief, Reply};
 
 /// Passes of moves after one command; the next command goes on.
 const SETTLE_PASSES_MAX: usize = 16;
@@ -16,6 +18,12 @@ const SETTLE_PASSES_MAX: usize = 16;
 /// Applies a command that was proposed at `now_ms` (Unix time). The effects may be carried out once the command is
 /// durable.
 pub fn apply(state: &mut CoordinatorState, now_ms: u64, command: &Command) -> Vec<Effect> {
+    state.history.advance();
+    if let Command::BeginRun { run, .. } = command {
+        // Nothing else follows from it: nothing may be issued before the roll call.
+        state.history.begin_run(*run);
+        return Vec::new();
+    }
     let mut step = Step::new(state, now_ms);
     carry_out(&mut step, command);
     if command.may_free_capacity() {
@@ -26,21 +34,42 @@ pub fn apply(state: &mut CoordinatorState, now_ms: u64, command: &Command) -> Ve
     step.into_effects()
 }
 
+/// The same, with the epochs that were issued apart from the other effects.
+pub fn applied(
+    state: &mut CoordinatorState,
+    now_ms: u64,
+    command: &Command,
+) -> (Vec<Effect>, Vec<IssuedEpoch>) {
+    let mut issued = Vec::new();
+    let mut effects = apply(state, now_ms, command);
+    effects.retain(|effect| match effect {
+        Effect::Issued(epoch) => {
+            issued.push(*epoch);
+            false
+        }
+        _ => true,
+    });
+    (effects, issued)
+}
+
 fn carry_out(step: &mut Step<'_>, command: &Command) {
     match command {
+        Command::BeginRun { .. } => {}
         Command::UseProfile { profile } => step.policies().use_profile(profile),
         Command::UsePlacement { policy } => step.policies().use_policy(*policy),
         Command::IssueJoinToken { digest, token } => step.tokens().issue(digest, token),
         Command::RevokeJoinToken { id } => step.tokens().revoke(id),
         Command::Register(registration) => register(step, registration),
-        Command::ServersFailed { servers } => servers_failed(step, servers),
+        Command::ServersFailed { servers } => servers_failed(step, servers, Failure::Silent),
+        Command::ServersHung { servers } => servers_failed(step, servers, Failure::Hung),
         Command::StorageFault { server, fault } => step.roster().storage_fault(*server, fault.clone()),
         Command::PeerUnreachable { server, peer } => step.reachability().reported(*server, *peer),
         Command::PairUnreachable {
             server,
             peer,
             unreachable,
-        } => step.reachability().set_pair(*server, *peer, *unreachable),
+            hung,
+        } => (step.reachability()).set_pair((*server, *peer), *unreachable, *hung),
         Command::ServerSlow { server, cause } => server_slow(step, *server, cause.clone()),
         Command::Drain { server } => step.drains().begin(*server),
         Command::CallOffDrain { server } => call_off_drain(step, *server),
@@ -101,7 +130,10 @@ fn settle(step: &mut Step<'_>) {
                 let scarce = step.moves().move_away(server);
                 step.drains().report(server, scarce);
             } else {
-                step.moves().relieve(server);
+                match step.relief() {
+                    Relief::AtOnce => step.moves().vacate(server),
+                    Relief::OneByOne => step.moves().relieve(server),
+                }
             }
         }
         if step.epoch_changes() == before {
@@ -137,11 +169,11 @@ fn register(step: &mut Step<'_>, registration: &Registration) {
 }
 
 /// All of them are marked first, so that chains which fail as a whole stay as they were.
-fn servers_failed(step: &mut Step<'_>, servers: &[ServerId]) {
+fn servers_failed(step: &mut Step<'_>, servers: &[ServerId], how: Failure) {
     let mut affected: BTreeSet<GroupId> = BTreeSet::new();
     for server in servers.iter().copied() {
         affected.extend(step.groups().on(server));
-        if step.roster().fail(server) {
+        if step.roster().fail(server, how) {
             step.leftovers().stop_waiting_for(server);
         }
     }

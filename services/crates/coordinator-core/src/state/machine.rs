@@ -5,7 +5,7 @@ use quorate_types::sla::{Quote, Sla};
 use quorate_types::{GroupConfig, GroupId, ServerId};
 use serde::{Deserialize, Serialize};
 
-use super::entity::{Group, Server};
+use super::entity::{Group, History, Server};
 use super::handler::configs::config_of;
 use super::handler::dry_run::DryRun;
 use super::handler::listing::{self, Listing};
@@ -25,6 +25,9 @@ pub struct CoordinatorState {
     pub events: Events,
     /// Configurations issued since the beginning.
     pub epoch_changes: u64,
+    /// Absent from snapshots of older releases.
+    #[serde(default)]
+    pub history: History,
     pub(super) join_tokens: JoinTokens,
     #[serde(default, rename = "severed")]
     pub unreachable_pairs: UnreachablePairs,
@@ -42,6 +45,7 @@ impl CoordinatorState {
             groups: Groups::default(),
             events: Events::default(),
             epoch_changes: 0,
+            history: History::default(),
             join_tokens: JoinTokens::default(),
             unreachable_pairs: UnreachablePairs::default(),
             deleted: DeletedGroups::default(),

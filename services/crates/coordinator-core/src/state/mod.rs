@@ -20,6 +20,6 @@ mod step;
 pub mod table;
 mod validate;
 
-pub use apply::apply;
-pub use entity::{Drain, Event, EventKind, Group, GroupStatus, JoinToken, Server, lacking};
+pub use apply::{applied, apply};
+pub use entity::{Drain, Event, EventKind, Group, GroupStatus, History, JoinToken, Server, lacking};
 pub use machine::CoordinatorState;

@@ -47,6 +47,17 @@ impl CoordinatorState {
         let configure = behind.map(|id| ToServer::Configure {
             config: self.config_of(&self.groups[&id]),
         });
+        // A server that was away when a group went on without it, and whose data is kept for now, takes itself for a
+        // member: it would report its old successor as slow for ever.
+        let is_former = |id: &GroupId| {
+            let here = reported(*id).zip(self.groups.get(id));
+            here.is_some_and(|(epoch, group)| epoch < group.epoch && !group.is_member(server))
+        };
+        let kept = self.servers[&server].to_drop.keys().copied();
+        let kept = kept.filter(|id| !may_drop(&self.groups, &self.servers, *id));
+        let depose = kept.filter(is_former).map(|id| ToServer::Configure {
+            config: self.config_of(&self.groups[&id]),
+        });
         let due = self.servers[&server]
             .to_drop
             .iter()
@@ -55,7 +66,7 @@ impl CoordinatorState {
             group_id: *group_id,
             epoch: *epoch,
         });
-        configure.chain(drop).collect()
+        configure.chain(depose).chain(drop).collect()
     }
 
     /// Groups whose offset ceiling must be raised, by a server's report (`Command::OffsetsReached`).

@@ -23,7 +23,7 @@ use super::handler::tokens::Tokens;
 use super::handler::unreachable::Unreachable;
 use super::machine::CoordinatorState;
 use super::table::{DeletedGroups, Groups, Servers};
-use crate::command::Effect;
+use crate::command::{Effect, Relief};
 
 /// Makes a handler for each operation, with the tables that it may touch. No handler sees the whole state.
 #[derive(Debug)]
@@ -59,6 +59,10 @@ impl<'a> Step<'a> {
 
     pub fn servers(&self) -> &Servers {
         &self.state.servers
+    }
+
+    pub fn relief(&self) -> Relief {
+        self.state.policy.relief
     }
 
     pub fn epoch_changes(&self) -> u64 {

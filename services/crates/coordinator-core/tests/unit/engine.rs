@@ -1,132 +1,19 @@
 //! The engine: inputs in, commands for the log and what follows from them out. No sockets, no sleeping.
 
-use std::net::{IpAddr, Ipv4Addr};
-
-use quorate_coordinator_core::command::{Command, JoinTokenTerms, Proof, Reply};
-use quorate_coordinator_core::engine::{Candidate, Engine, Input, Note, Now, Outgoing, Output, Settings};
-use quorate_coordinator_core::planner::LeaseTimes;
-use quorate_coordinator_core::planner::SuspicionTimes;
-use quorate_coordinator_core::state::CoordinatorState;
-use quorate_placement::Profile;
+use quorate_coordinator_core::command::{Command, Proof};
+use quorate_coordinator_core::engine::{Input, Note, Outgoing};
 use quorate_types::ServerId;
-use quorate_types::control::{Heartbeat, RefuseCode, Register, ToCoordinator, ToServer};
-use quorate_types::cost::ResourceVector;
+use quorate_types::control::{RefuseCode, ToCoordinator, ToServer};
 use serde_json::json;
 
-const A: ServerId = ServerId(1);
-const B: ServerId = ServerId(2);
-const LEASE_MS: u64 = 1_000;
+use crate::rig::{A, B, LEASE_MS, Rig, candidate, joining};
 
-struct Rig {
-    engine: Engine,
-    now: Now,
-}
-
-impl Rig {
-    /// A and B, on connections 1 and 2.
-    fn new() -> Self {
-        let settings = Settings {
-            heartbeat_ms: 250,
-            leases: LeaseTimes {
-                lease_ms: LEASE_MS,
-                reconnect_grace_ms: 300,
-            },
-            suspicions: SuspicionTimes {
-                unreachable_ms: 3_000,
-                slow_ms: 5_000,
-                well_ms: 60_000,
-                stale_ms: 750,
-            },
-            client_keys: json!({"keys": ["of clients"]}),
-            peer_keys: json!({"keys": ["of peers"]}),
-        };
-        let mut rig = Self {
-            engine: Engine::new(CoordinatorState::new(Profile::default_profile()), settings, 0),
-            now: Now {
-                ms: 0,
-                unix_ms: 1_700_000_000_000,
-            },
-        };
-        for n in [1, 2] {
-            rig.issue_token(&format!("token-{n}"));
-            rig.take(Input::Register(candidate(n, &joining(n))));
-        }
-        rig
-    }
-
-    fn take(&mut self, input: Input) -> Output {
-        self.engine.take(self.now, input);
-        self.engine.state().validate().expect("a sound state");
-        self.engine.take_output()
-    }
-
-    fn issue_token(&mut self, digest: &str) {
-        let token = JoinTokenTerms {
-            expires_at_ms: self.now.unix_ms + 60_000,
-            name: None,
-            auxiliary: false,
-        };
-        let command = Command::IssueJoinToken {
-            digest: digest.into(),
-            token,
-        };
-        let batch = self.take(Input::Command { call: 7, command });
-        let reply = Reply::TokenIssued;
-        assert_eq!(batch.outgoing, [Outgoing::Answer { call: 7, reply }]);
-        assert_eq!(batch.commands.len(), 1, "it is logged before it is answered");
-    }
-
-    fn heartbeat(&mut self, connection: u64, unreachable: &[ServerId]) -> Output {
-        let message = ToCoordinator::Heartbeat(Heartbeat {
-            seq: 5,
-            groups: Vec::new(),
-            unreachable: unreachable.to_vec(),
-            storage_fault: None,
-            slow: Vec::new(),
-            changes: None,
-            quarantined: Vec::new(),
-        });
-        self.take(Input::Message { connection, message })
-    }
-}
-
-fn joining(n: u64) -> Proof {
-    Proof::JoinToken {
-        digest: format!("token-{n}"),
-        credential_digest: format!("digest-{n}"),
-    }
-}
-
-fn candidate(connection: u64, proof: &Proof) -> Candidate {
-    let register = Register {
-        join_token: None,
-        credential: None,
-        name: format!("s{connection}"),
-        address: format!("127.0.0.1:{}", 7_000 + connection),
-        incarnation: "i1".into(),
-        previous_incarnations: Vec::new(),
-        capacity: ResourceVector::new(2.0, 1.25e9, 20_000.0),
-        failure_domain: None,
-        region: "local".into(),
-        held: Vec::new(),
-        version: "0.1.0".into(),
-        machine: None,
-        certificate_request_pem: Some("a request".into()),
-    };
-    Candidate {
-        connection,
-        from: IpAddr::V4(Ipv4Addr::LOCALHOST),
-        register,
-        proof: Some(proof.clone()),
-        credential: format!("credential-{connection}"),
-        certificates: Ok(()),
-    }
-}
-
+/// With the coordinator's time.
 fn ack() -> ToServer {
     ToServer::HeartbeatAck {
         seq: 5,
         repeat: false,
+        unix_ms: Some(1_700_000_000_000),
     }
 }
 
@@ -314,4 +201,80 @@ fn outgoing_messages_wait_in_the_output_with_its_commands() {
     );
     let empty = rig.engine.take_output();
     assert!(empty.commands.is_empty() && empty.outgoing.is_empty() && empty.notes.is_empty());
+}
+
+/// Heartbeats of both servers every 250 ms, of which A hangs and reports B; the commands that followed.
+fn hang(rig: &mut Rig, from_ms: u64, until_ms: u64) -> Vec<Command> {
+    let mut commands = Vec::new();
+    for ms in (from_ms..=until_ms).step_by(50) {
+        rig.now.ms = ms;
+        if ms % 250 == 0 {
+            rig.heartbeat(2, &[]);
+            let output = rig.heartbeat_of(1, &[B], ms);
+            commands.extend(output.commands.into_iter().map(|timed| timed.command));
+        }
+        let output = rig.take(Input::Tick);
+        commands.extend(output.commands.into_iter().map(|timed| timed.command));
+    }
+    commands
+}
+
+#[test]
+fn a_server_that_hangs_fails_and_comes_back_when_it_goes_on() {
+    let mut rig = Rig::new();
+    let commands = hang(&mut rig, 500, 3_000);
+    assert_eq!(
+        commands,
+        [Command::ServersHung { servers: vec![A] }],
+        "its word about its peer does not count"
+    );
+    assert!(!rig.engine.state().is_alive(A) && rig.engine.state().is_alive(B));
+    let returns = |hung_ms| {
+        let mut back = candidate(11, &Proof::Credential("digest-1".into()));
+        (back.register.name, back.register.address) = ("s1".into(), "127.0.0.1:7001".into());
+        back.register.hung_ms = hung_ms;
+        Input::Register(back)
+    };
+    let output = rig.take(returns(3_000));
+    assert!(output.commands.is_empty());
+    assert_eq!(
+        output.outgoing,
+        [Outgoing::Close(11)],
+        "no refusal, which would end it"
+    );
+    assert_eq!(
+        output.notes,
+        [Note::KeptOut {
+            server: A,
+            hung_ms: 3_000
+        }]
+    );
+    let output = rig.take(returns(0));
+    assert!(matches!(output.outgoing[..], [Outgoing::Welcome { .. }, ..]));
+    assert!(rig.engine.state().is_alive(A));
+}
+
+#[test]
+fn of_an_unreachable_pair_the_one_that_hangs_is_named() {
+    let mut rig = Rig::new();
+    rig.issue_token("token-3");
+    rig.take(Input::Register(candidate(3, &joining(3))));
+    let mut pairs = Vec::new();
+    for ms in (250..=3_500).step_by(250) {
+        rig.now.ms = ms;
+        // For less than what fails it: its disk takes two thirds of a second for each sync.
+        rig.heartbeat_of(1, &[B], 600);
+        rig.heartbeat(2, &[A]);
+        rig.heartbeat(3, &[]);
+        let commands = rig.take(Input::Tick).commands.into_iter();
+        pairs.extend(commands.map(|timed| timed.command));
+    }
+    let hung = Some(A);
+    let pair = Command::PairUnreachable {
+        server: A,
+        peer: B,
+        unreachable: true,
+        hung,
+    };
+    assert_eq!(pairs, [pair]);
 }

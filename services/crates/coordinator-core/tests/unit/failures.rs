@@ -244,6 +244,9 @@ fn a_quick_restart_keeps_the_place_in_persistent_groups_only() {
     let ((persistent, ..), (memory, ..)) = (world.shape(1), world.shape(2));
     let both = *persistent.iter().find(|s| memory.contains(s)).unwrap();
     let effects = world.come_back(both, "i2", vec![held(1, Persistent)]);
+    let mut persistent = persistent;
+    persistent.retain(|member| *member != both);
+    persistent.push(both);
     assert_eq!(world.shape(1), (persistent.clone(), None, 2, Active));
     let (rest, learner, epoch, status) = world.shape(2);
     assert_eq!((rest.contains(&both), epoch, status), (false, 2, Degraded));
@@ -379,4 +382,36 @@ fn a_server_whose_report_differs_from_its_groups_is_sent_them_again() {
         world.state.corrections(head, at(2))[..],
         [ToServer::Drop { epoch: 3, .. }]
     ));
+}
+
+#[test]
+fn a_server_that_comes_back_to_a_group_that_waits_for_a_replica_learns_that_it_is_out() {
+    let mut world = World::new(3);
+    world.active(1, InMemory, 3);
+    let (chain, ..) = world.shape(1);
+    let head = server(chain[0]);
+    // It takes no replicas, so that it is not elected at once.
+    world.apply(Command::ServerSlow {
+        server: head,
+        cause: Some("its disk".into()),
+    });
+    world.fail(&[chain[0]]);
+    assert_eq!(world.shape(1).0, chain[1..]);
+    world.come_back(chain[0], "i1", vec![]);
+    assert_eq!(world.shape(1), (chain[1..].to_vec(), None, 2, Degraded));
+    let report = |epoch| GroupReport {
+        group_id: group(1),
+        epoch,
+        role: Role::Head,
+        state: GroupState::Active,
+        last_index: 7,
+        commit_offset: 7,
+    };
+    let corrections = world.state.corrections(head, &[report(1)]);
+    let [ToServer::Configure { config }] = &corrections[..] else {
+        panic!("{corrections:?}");
+    };
+    assert_eq!((config.epoch, config.role_of(head)), (2, Role::None));
+    assert!(world.state.corrections(head, &[report(2)]).is_empty(), "it knows");
+    assert!(world.state.corrections(head, &[]).is_empty(), "it holds nothing");
 }

@@ -2,13 +2,19 @@
 
 mod engine;
 mod failures;
+mod golden;
+mod hangs;
 mod lifecycle;
 mod lost;
 mod moves;
 mod placement;
 mod properties;
 mod quarantines;
+mod replayed;
 mod reports;
 mod resize;
+mod restored;
+mod rig;
+mod roll_call;
 mod suspicions;
 mod world;

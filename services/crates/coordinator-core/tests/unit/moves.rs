@@ -1,13 +1,16 @@
 //! Replicas leave servers that drain or are slow, and one server of an unreachable pair. No sleeping.
 
-use crate::world::{World, configures, drops, group, held, server, sla};
-use quorate_coordinator_core::command::{Command, Effect, Reply};
+use crate::world::{World, configures, drops, group, held, registration, server, sla};
+use quorate_coordinator_core::command::{
+    Command, Effect, PlacementPolicy, Proof, Registration, Relief, Replacements, Reply,
+};
 use quorate_coordinator_core::state::EventKind;
 use quorate_coordinator_core::state::GroupStatus::{Active, Degraded};
 use quorate_coordinator_core::view::ServerView;
 use quorate_types::Durability::{InMemory, Persistent};
 use quorate_types::Sla;
 use quorate_types::control::{DrainState, ToServer};
+use quorate_types::cost::ResourceVector;
 use quorate_types::limits::DRAIN_MOVES_MAX;
 use quorate_types::sla::ScarceResource;
 
@@ -361,11 +364,99 @@ fn a_slow_replica_that_cannot_be_spared_learns_its_replacement_first_and_without
     assert_eq!(world.shape(1), (vec![chain[0], chain[2], 4], None, 3, Active));
 }
 
+/// Groups whose chains contain the server.
+fn chains_with(world: &World, n: u32) -> usize {
+    let groups = world.state.groups.values();
+    groups.filter(|g| g.chain.contains(&server(n))).count()
+}
+
+#[test]
+fn a_slow_server_leaves_all_groups_that_can_spare_a_replica_in_one_step() {
+    let mut world = World::with_headroom(6);
+    for n in 1..=60 {
+        world.admit(n, sla(if n % 2 == 0 { InMemory } else { Persistent }, 3, 100));
+        world.apply_all(n);
+    }
+    let before = chains_with(&world, 1);
+    assert!(before > 20, "{before}");
+    let epochs = world.state.epoch_changes;
+    slow(&mut world, 1, Some("its disk"));
+    assert_eq!(chains_with(&world, 1), 0);
+    assert_eq!(
+        world.state.epoch_changes - epochs,
+        before as u64,
+        "one epoch for each"
+    );
+    for group in world.state.groups.values() {
+        assert!(group.chain.len() >= usize::from(group.sla.min_replicas()));
+        assert!(group.chain.len() == 3 || group.learner.is_some_and(|learner| learner != server(1)));
+    }
+    let_all_move(&mut world);
+    assert!(world.state.groups.values().all(|g| g.status == Active));
+}
+
+#[test]
+fn groups_of_a_slow_server_that_cannot_spare_a_replica_move_a_few_at_a_time() {
+    let mut world = World::with_headroom(6);
+    let strict = Sla {
+        min_replicas: Some(3),
+        ..sla(Persistent, 3, 100)
+    };
+    for n in 1..=20 {
+        world.admit(n, strict.clone());
+        world.apply_all(n);
+    }
+    world.active(21, Persistent, 3);
+    let busy = (1..=6).max_by_key(|n| chains_with(&world, *n)).unwrap();
+    assert!(chains_with(&world, busy) > DRAIN_MOVES_MAX + 1);
+    slow(&mut world, busy, Some("its disk"));
+    assert_eq!(leaving(&world, busy), DRAIN_MOVES_MAX);
+    assert!(
+        (1..=20).all(|n| world.shape(n).3 == Active),
+        "none falls below its degree"
+    );
+    assert!(!world.shape(21).0.contains(&busy), "the one that can, spares it");
+    let_all_move(&mut world);
+    assert_eq!(chains_with(&world, busy), 0);
+}
+
+#[test]
+fn a_slow_server_stays_where_no_server_has_room_and_the_heaviest_groups_leave_first() {
+    let mut world = World::new(3);
+    let policy = PlacementPolicy {
+        relief: Relief::AtOnce,
+        replacements: Replacements::HeaviestFirst,
+        ..PlacementPolicy::default()
+    };
+    world.apply(Command::UsePlacement { policy });
+    let (light, heavy) = (sla(InMemory, 3, 10_000), sla(InMemory, 3, 40_000));
+    let share = world.state.profile.safety_factor;
+    let room = world.state.quote(&heavy, None).demand[2].demand.cpu / share;
+    for (n, sla) in [(1, light), (2, heavy)] {
+        world.admit(n, sla);
+        world.apply_all(n);
+    }
+    slow(&mut world, 1, Some("its disk"));
+    assert_eq!(chains_with(&world, 1), 2, "there is no other server");
+    world.issue_token("token-4", 60_000, None);
+    let proof = Proof::JoinToken {
+        digest: "token-4".into(),
+        credential_digest: "credential-4".into(),
+    };
+    world.register(Registration {
+        capacity: ResourceVector::new(room * 1.1, 1.25e9, 20_000.0),
+        ..registration(proof, 4, "i1")
+    });
+    assert_eq!(world.shape(2).1, Some(4), "the heavy one leaves");
+    assert_eq!((world.shape(1).0.len(), world.shape(1).1), (3, None));
+}
+
 fn part(world: &mut World, a: u32, b: u32, unreachable: bool) {
     world.apply(Command::PairUnreachable {
         server: server(a),
         peer: server(b),
         unreachable,
+        hung: None,
     });
 }
 
@@ -430,4 +521,21 @@ fn a_pair_that_cannot_spare_anybody_waits_for_its_link_or_for_a_replacement() {
     assert_eq!((rest, learner), (vec![chain[0]], Some(3)));
     part(&mut world, chain[0], chain[1], false);
     assert!(world.state.unreachable_pairs.is_empty());
+}
+
+#[test]
+fn the_one_of_an_unreachable_pair_that_hangs_leaves_wherever_it_stands() {
+    for out in [0, 1] {
+        let mut world = World::new(5);
+        world.active(1, Persistent, 3);
+        let (chain, ..) = world.shape(1);
+        world.apply(Command::PairUnreachable {
+            server: server(chain[0]),
+            peer: server(chain[1]),
+            unreachable: true,
+            hung: Some(server(chain[out])),
+        });
+        assert!(!world.shape(1).0.contains(&chain[out]));
+        assert!(world.shape(1).0.contains(&chain[1 - out]));
+    }
 }

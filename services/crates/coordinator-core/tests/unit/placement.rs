@@ -2,7 +2,7 @@
 
 use crate::world::{World, credential, group, registration, server, sla};
 use quorate_coordinator_core::command::{Command, Effect, Proof, Registration, Reply};
-use quorate_coordinator_core::command::{Headroom, Mismatched, PlacementPolicy, Replacements};
+use quorate_coordinator_core::command::{Headroom, Mismatched, PlacementPolicy, Relief, Replacements};
 use quorate_coordinator_core::state::{CoordinatorState, apply};
 use quorate_coordinator_core::view::ServerView;
 use quorate_placement::{Choice, Profile};
@@ -167,6 +167,7 @@ fn the_heaviest_replica_is_replaced_first_unless_the_log_is_from_before() {
     let before = r#"{"choice":"shape","headroom":"one_domain"}"#;
     let before: PlacementPolicy = serde_json::from_str(before).unwrap();
     assert_eq!(before.replacements, Replacements::ById);
+    assert_eq!(before.relief, Relief::OneByOne);
     assert!(!before.is_spread);
 }
 

@@ -282,6 +282,7 @@ fn run(world: &mut World, disks: &mut Disks, number: usize, step: &Step) {
             server: server(*n),
             peer: server(*peer),
             unreachable: *unreachable,
+            hung: None,
         }),
         Step::Forget { server: n } => world.apply(Command::Forget { server: server(*n) }),
         Step::Resize { group: n, rate, off } => {
@@ -376,7 +377,7 @@ proptest! {
             run(&mut world, &mut disks, 30_100 + n as usize, &Step::Slow { server: n, slow: false });
         }
         for (a, b) in world.state.unreachable_pairs.clone().iter() {
-            world.apply(Command::PairUnreachable { server: a, peer: b, unreachable: false });
+            world.apply(Command::PairUnreachable { server: a, peer: b, unreachable: false, hung: None });
         }
         for n in 50..60 {
             run(&mut world, &mut disks, 40_000 + n as usize, &Step::Join { server: n });

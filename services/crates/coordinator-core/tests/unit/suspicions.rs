@@ -12,6 +12,7 @@ const TIMES: SuspicionTimes = SuspicionTimes {
     slow_ms: 5_000,
     well_ms: 60_000,
     stale_ms: 750,
+    hung_ms: 2_000,
 };
 
 struct Fleet {
@@ -21,6 +22,7 @@ struct Fleet {
     /// Reports in each heartbeat: (reporter, slow server), and (reporter, unreachable peer).
     slow: Vec<(u32, u32)>,
     unreachable: Vec<(u32, u32)>,
+    hanging: Vec<u32>,
 }
 
 impl Fleet {
@@ -31,6 +33,7 @@ impl Fleet {
             now_ms: 0,
             slow: Vec::new(),
             unreachable: Vec::new(),
+            hanging: Vec::new(),
         }
     }
 
@@ -56,7 +59,10 @@ impl Fleet {
                 self.suspicions
                     .heartbeat(server(n), &of(&self.unreachable), &slow, self.now_ms);
             }
-            for command in self.suspicions.due(&self.world.state, self.now_ms) {
+            for command in
+                self.suspicions
+                    .due(&self.world.state, |id| self.hanging.contains(&id.0), self.now_ms)
+            {
                 self.world.apply(command.clone());
                 all.push(command);
             }
@@ -136,6 +142,22 @@ fn the_one_of_two_mutual_reporters_that_others_report_is_slow() {
     fleet.slow = vec![(1, 2), (2, 1), (2, 2)];
     fleet.run(6_000);
     assert_eq!(fleet.slow_ones(), [2], "its own word counts");
+}
+
+#[test]
+fn what_is_said_of_servers_that_hang_speaks_against_nobody_else() {
+    // Alone it reports two, which would make it suspect if they did not say so themselves.
+    let mut fleet = Fleet::new(12);
+    fleet.slow = vec![(1, 2), (1, 3)];
+    fleet.hanging = vec![2, 3];
+    fleet.run(6_000);
+    assert_eq!(fleet.slow_ones(), [2, 3]);
+    // Of two that report one another, the one that hangs is slow.
+    let mut fleet = Fleet::new(6);
+    fleet.slow = vec![(1, 2), (2, 1)];
+    fleet.hanging = vec![1];
+    fleet.run(6_000);
+    assert_eq!(fleet.slow_ones(), [1]);
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Drives the state machine without sockets or sleeping; every step is validated.
 
 use quorate_coordinator_core::command::{Command, Effect, JoinTokenTerms, Proof, Registration, Reply};
-use quorate_coordinator_core::command::{Headroom, PlacementPolicy, Replacements};
+use quorate_coordinator_core::command::{Headroom, PlacementPolicy, Relief, Replacements};
 use quorate_coordinator_core::state::EventKind;
 use quorate_coordinator_core::state::{CoordinatorState, apply};
 use quorate_coordinator_core::state::{Group, GroupStatus};
@@ -93,6 +93,7 @@ impl World {
                 choice: Choice::Shape,
                 headroom: Headroom::OneDomain,
                 replacements: Replacements::HeaviestFirst,
+                relief: Relief::AtOnce,
                 is_spread: true,
                 ..PlacementPolicy::default()
             },

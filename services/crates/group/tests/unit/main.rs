@@ -3,6 +3,8 @@
 mod appending;
 mod attaching;
 mod burst;
+mod clock;
+mod configuring;
 mod feeding;
 mod reading;
 mod repairing;

@@ -35,9 +35,32 @@ pub(crate) struct Counters {
     /// Duration of the last write and sync.
     pub last_us: AtomicU64,
     pub durable_lsn: AtomicU64,
+    /// The writer's system calls so far, each counted when it begins and when it ends: odd while one is under way.
+    pub calls: AtomicU64,
+}
+
+/// A system call of the writer, from its begin to its end.
+pub(crate) struct Call<'a>(&'a AtomicU64);
+
+impl Drop for Call<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_add(1, Ordering::Relaxed);
+    }
 }
 
 impl Counters {
+    /// The writer's lock is held, so there is one at a time.
+    pub fn begin_call(&self) -> Call<'_> {
+        self.calls.fetch_add(1, Ordering::Relaxed);
+        Call(&self.calls)
+    }
+
+    /// The number of the call under way.
+    pub fn call_under_way(&self) -> Option<u64> {
+        let calls = self.calls.load(Ordering::Relaxed);
+        (calls % 2 == 1).then_some(calls)
+    }
+
     pub fn count_flush(&self, records: u64, bytes: u64, took_us: u64, durable_lsn: u64) {
         self.busy_us.fetch_add(took_us, Ordering::Relaxed);
         self.last_us.store(took_us, Ordering::Relaxed);

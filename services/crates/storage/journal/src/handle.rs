@@ -99,6 +99,12 @@ impl Journal {
         Some(since.elapsed())
     }
 
+    /// The number of the writer's system call that is under way, in whichever thread. The same number after a while is a
+    /// call that does not return.
+    pub fn call_under_way(&self) -> Option<u64> {
+        self.parts.core.counters.call_under_way()
+    }
+
     /// Whether no further segment can be prepared: a release would help.
     pub fn is_disk_full(&self) -> bool {
         self.parts.core.lock().is_disk_full()

@@ -154,6 +154,7 @@ fn change_segment(
         assert_eq!(position, SEGMENT_HEAD_BYTES, "a segment is begun at its start");
         let mut head = Pages::new();
         head.extend_from_slice(&next.head(first_lsn).encode());
+        let _call = core.counters.begin_call();
         core.disk.write_pages(&next.file, &head, 0)?;
         core.table.begin(next.clone(), first_lsn);
         core.jobs.send(Job::Prepare);
@@ -173,6 +174,7 @@ fn write(core: &Core, at: &mut Position) -> std::io::Result<()> {
     }
     let segment = at.segment.as_ref().expect("the image is of a segment");
     let (begun, end) = (at.image.written(), at.image.end());
+    let _call = core.counters.begin_call();
     let _alone = core.pages.lock().expect("pages");
     at.image
         .write(|pages, position| core.disk.write_pages(&segment.file, pages, position))?;
@@ -185,6 +187,7 @@ fn write(core: &Core, at: &mut Position) -> std::io::Result<()> {
 
 fn sync(core: &Core, segment: &Segment) -> std::io::Result<()> {
     core.counters.syncs.fetch_add(1, Ordering::Relaxed);
+    let _call = core.counters.begin_call();
     core.disk.sync(&segment.file)
 }
 

@@ -134,6 +134,57 @@ fn a_mark_follows_records_written_here() {
     }
 }
 
+/// A sync that does not return while the flag is set.
+#[derive(Default)]
+struct HangingSync(AtomicBool);
+
+impl Faults for HangingSync {
+    fn before(&self, operation: Operation) -> io::Result<()> {
+        while matches!(operation, Operation::Sync) && self.0.load(Ordering::SeqCst) {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        Ok(())
+    }
+}
+
+#[test]
+fn a_sync_that_does_not_return_is_seen_from_outside_in_whichever_thread_it_runs() {
+    let dir = tempfile::tempdir().unwrap();
+    let faults = Arc::new(HangingSync::default());
+    let options = JournalOptions {
+        faults: Some(faults.clone()),
+        ..small()
+    };
+    let (journal, ..) = open(dir.path(), options);
+    let (submitter, seen) = submitter(&journal);
+    for (tag, is_here) in [(1, true), (2, false)] {
+        assert_eq!(journal.call_under_way(), None);
+        faults.0.store(true, Ordering::SeqCst);
+        place(&submitter, &Bytes::new(), tag).unwrap();
+        let syncing = submitter.clone();
+        let thread = std::thread::spawn(move || match is_here {
+            true => assert!(syncing.commit_here()),
+            false => syncing.commit(),
+        });
+        // The write goes by, and the sync stays under way: one number that lasts.
+        let deadline = Instant::now() + Duration::from_secs(20);
+        let mut since = (journal.call_under_way(), Instant::now());
+        while since.0.is_none() || since.1.elapsed() < Duration::from_millis(200) {
+            assert!(Instant::now() < deadline, "no call lasts");
+            let now = journal.call_under_way();
+            if now != since.0 {
+                since = (now, Instant::now());
+            }
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        assert_eq!(seen.durable_tag(), tag - 1);
+        faults.0.store(false, Ordering::SeqCst);
+        thread.join().unwrap();
+        seen.durable(tag);
+    }
+    assert_eq!(journal.call_under_way(), None);
+}
+
 #[derive(Default)]
 struct FailingSync(AtomicBool);
 

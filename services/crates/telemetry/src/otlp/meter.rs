@@ -43,6 +43,8 @@ pub struct ServerCounts {
     pub links_up: u64,
     /// Groups in quarantine.
     pub quarantined: u64,
+    /// The server's, not a shard's: its wall clock is in doubt.
+    pub is_clock_doubted: bool,
     /// One for each group.
     pub roles: Vec<Role>,
 }
@@ -64,6 +66,7 @@ impl ServerCounts {
         self.spans_dropped += other.spans_dropped;
         self.links_up += other.links_up;
         self.quarantined += other.quarantined;
+        self.is_clock_doubted |= other.is_clock_doubted;
         self.roles.extend(&other.roles);
     }
 }
@@ -85,6 +88,7 @@ pub struct Meter {
     spans_dropped: Counter<u64>,
     links_up: Gauge<u64>,
     quarantined: Gauge<u64>,
+    clock_doubted: Gauge<u64>,
     groups: Gauge<u64>,
 }
 
@@ -126,6 +130,7 @@ impl Meter {
             spans_dropped: counter(names::SPANS_DROPPED),
             links_up: gauge(names::LINKS_UP),
             quarantined: gauge(names::QUARANTINED),
+            clock_doubted: gauge(names::CLOCK_DOUBTED),
             groups: gauge(names::GROUPS),
         }
     }
@@ -149,6 +154,7 @@ impl Meter {
         }
         self.links_up.record(counts.links_up, &[]);
         self.quarantined.record(counts.quarantined, &[]);
+        self.clock_doubted.record(u64::from(counts.is_clock_doubted), &[]);
         self.granted.record(counts.granted_per_s, &[]);
         for (role, name) in ROLES {
             let groups = counts.roles.iter().filter(|r| **r == role).count();

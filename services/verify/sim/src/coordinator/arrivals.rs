@@ -7,7 +7,7 @@ use quorate_coordinator_core::engine::{Candidate, Input, TICK_MS};
 use quorate_types::Micros;
 use quorate_types::control::{Register, ToCoordinator};
 
-use super::{input, operator, output};
+use super::{input, operator, output, restores};
 use crate::fleet::{Arrived, Node, Scheduled, World};
 
 const TICK_US: Micros = TICK_MS * 1_000;
@@ -71,6 +71,7 @@ fn take(world: &mut World, arrived: Arrived) {
             connection,
             message: ToCoordinator::Register(register),
         } => {
+            world.coordinator.restores.heard.insert(place);
             let candidate = candidate(world, place, connection, *register);
             input::feed(world, Input::Register(candidate));
         }
@@ -84,6 +85,7 @@ fn take(world: &mut World, arrived: Arrived) {
         Arrived::Tick => {
             input::feed(world, Input::Tick);
             operator::make_requests(world);
+            restores::watch_roll_call(world);
         }
     }
 }
@@ -97,6 +99,7 @@ fn candidate(world: &mut World, place: usize, connection: u64, register: Registe
         "credential-{}-{}",
         coordinator.incarnation, coordinator.credentials
     );
+    let is_certified = world.servers[place].id.is_some();
     let proof = match (&register.join_token, &register.credential) {
         (Some(token), None) => Proof::JoinToken {
             digest: token.clone(),
@@ -112,6 +115,7 @@ fn candidate(world: &mut World, place: usize, connection: u64, register: Registe
         proof: Some(proof),
         credential,
         certificates: Ok(()),
+        is_certified,
     }
 }
 

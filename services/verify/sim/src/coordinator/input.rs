@@ -7,7 +7,7 @@ use crate::fleet::World;
 use crate::invariants;
 
 /// The time by the coordinator's own clocks.
-fn clocks(world: &World) -> Now {
+pub(super) fn clocks(world: &World) -> Now {
     let coordinator = &world.coordinator;
     let since = (world.now - coordinator.started_at) as i64;
     let wall_us = 1_700_000_000_000_000 + world.now as i64 + coordinator.wall_offset_us;

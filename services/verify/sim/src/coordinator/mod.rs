@@ -3,9 +3,10 @@
 //!
 //! - `input`: into the engine
 //! - [`drains`], [`operator`]: requests of people
-//! - `resets`: groups that have been reset; `output`: decisions of the engine
+//! - `resets`: groups that have been reset
+//! - [`outages`]: it is stopped, killed, started; [`restores`]: on an older copy of its log, too
+//! - `output`: decisions of the engine
 //! - [`arrivals`]: messages and ticks
-//! - [`outages`]: it is stopped, killed, started
 
 pub mod arrivals;
 pub mod drains;
@@ -14,3 +15,4 @@ pub mod operator;
 pub mod outages;
 mod output;
 mod resets;
+pub mod restores;

@@ -40,6 +40,10 @@ pub(super) fn make_requests(world: &mut World) {
         }
         forget_admitted(world);
     }
+    if world.coordinator.engine.roll_call(0).is_some() {
+        // What waits for its end would be answered later.
+        return;
+    }
     drains::make_requests(world);
     give_up_machines(world);
     release_quarantined(world);

@@ -3,16 +3,26 @@
 use quorate_coordinator_core::command::{Command, Reply};
 use quorate_coordinator_core::engine::{Note, Outgoing};
 use quorate_types::control::ToServer;
+use quorate_types::place::Placed;
 use quorate_types::planted;
 use quorate_types::planted::Bug;
 use rand::Rng;
 
-use super::resets;
+use super::{resets, restores};
 use crate::fleet::{Scheduled, World};
+use crate::invariants;
 
 /// Makes the batch durable; its messages are released then.
 pub(super) fn commit(world: &mut World) {
+    if !world.coordinator.up {
+        return;
+    }
     let batch = world.coordinator.engine.take_output();
+    if let Some(behind) = batch.behind {
+        return restores::end(world, &behind);
+    }
+    world.coordinator.place = batch.place;
+    restores::copy(world);
     for note in batch.notes {
         take_note(world, note);
     }
@@ -56,7 +66,7 @@ pub(super) fn release(world: &mut World) {
                 }
             }
             // Nobody here has a token or a certificate that ends.
-            Outgoing::Certificate { .. } | Outgoing::PeerToken { .. } => {}
+            Outgoing::Certificate { .. } | Outgoing::PeerToken { .. } | Outgoing::Unanswered { .. } => {}
         }
     }
 }
@@ -65,7 +75,11 @@ fn send_down(world: &mut World, connection: u64, message: Option<&ToServer>) {
     let Some(place) = world.coordinator.places.get(&connection).copied() else {
         return;
     };
-    let bytes = message.map(|message| serde_json::to_vec(message).expect("control messages serialise"));
+    let end = world.coordinator.place;
+    let bytes = message.map(|message| {
+        let message = message.clone();
+        serde_json::to_vec(&Placed { place: end, message }).expect("control messages serialise")
+    });
     let at = world.now + world.rng.random_range(20..=world.plan.control_delay_us_max);
     if let Some(control) = world.servers[place]
         .control
@@ -91,17 +105,33 @@ fn take_note(world: &mut World, note: Note) {
                 .trace
                 .line(None, || format!("coordinator: server {server} failed"));
         }
-        other => world.trace.line(None, || format!("coordinator: {other:?}")),
+        other => {
+            if let Note::RollCallOver { heard, missing } = &other
+                && heard > missing
+            {
+                restores::look_whether_decidable(world);
+            }
+            world.trace.line(None, || format!("coordinator: {other:?}"));
+        }
     }
 }
 
 fn count_command(world: &mut World, command: &Command) {
+    if let Command::ServersHung { .. } | Command::ServerSlow { .. } | Command::PairUnreachable { .. } =
+        command
+    {
+        world.trace.line(None, || format!("coordinator: {command:?}"));
+    }
     match command {
         Command::LearnerCaughtUp { .. } => world.counts.promotions += 1,
         Command::PairUnreachable {
             unreachable: true, ..
         } => world.counts.unreachable_pairs += 1,
         Command::ServerSlow { cause: Some(_), .. } => world.counts.slow += 1,
+        Command::ServersHung { servers } => {
+            world.counts.hung += servers.len() as u64;
+            invariants::when_found_hung(world, servers);
+        }
         _ => {}
     }
 }

@@ -76,11 +76,11 @@ impl Disk {
         if is_at_an_end && !self.segments[at].has_head() || damaged.contains(&self.durable_lsn) {
             return false;
         }
-        // A hole that begins in the last write is a torn end, unless a segment was begun behind it.
+        // A hole that begins in the last write is a torn end, unless a segment was begun behind it. Repairs are made one by
+        // one, so that a hole may come to begin with any of its records.
         let last_segment_lsn = self.segments.back().expect("there are some").first_lsn;
         let known_before = last_segment_lsn.max(self.last_write_lsn);
-        let mut begins = damaged.iter().filter(|lsn| !damaged.contains(&(**lsn - 1)));
-        begins.all(|lsn| *lsn < known_before)
+        damaged.iter().all(|lsn| *lsn < known_before)
     }
 
     pub(super) fn first_lsn(&self) -> Lsn {

@@ -1,12 +1,13 @@
 //! Fault injection: a fault is drawn and applied, if the fleet can take it.
 
+mod lies;
 pub mod network;
 mod servers;
 
 use rand::Rng;
 
 use crate::client::connection;
-use crate::coordinator::{drains, outages};
+use crate::coordinator::{drains, outages, restores};
 use crate::fleet::{ClientId, Node, World};
 use crate::links;
 use crate::plan::Fault;
@@ -14,6 +15,10 @@ use crate::server::{control, process};
 
 /// Draws a fault, and applies it if that is possible.
 pub fn inject(world: &mut World) {
+    lies::end(world);
+    if lies::is_believed(world) {
+        return;
+    }
     let total: u32 = world.plan.faults.iter().map(|(_, weight)| weight).sum();
     let mut at = world.rng.random_range(0..total);
     let mut fault = world.plan.faults[0].0;
@@ -58,16 +63,21 @@ fn apply(world: &mut World, fault: Fault) -> bool {
         Fault::Wipe => return servers::lose(world, s, process::wipe),
         Fault::Replace => return servers::lose(world, s, process::replace),
         Fault::BitFlip => return servers::lose(world, s, process::damage),
+        Fault::DiskLies => return lies::tell(world),
         Fault::Rot => return servers::rot_if(world, s),
         Fault::DiskFull | Fault::DiskFails => return servers::disk_fault(world, s, fault),
         Fault::DiskSlow => servers::slow_disk(world, s),
         Fault::Pause => servers::pause(world, s),
+        Fault::HungSync | Fault::HungThread => return servers::hang(world, s, fault),
+        Fault::HungStorage => return servers::hang_storage(world),
         Fault::CoordinatorCrash => return outages::crash(world),
+        Fault::CoordinatorRestore => return restores::restore(world),
         Fault::CoordinatorPause => {
             let until = world.now + world.rng.random_range(10_000..2_000_000);
             outages::pause(world, until);
         }
         Fault::ClockJump => servers::jump_clock(world, s),
+        Fault::ClockAtStart => return servers::start_with_another_clock(world, s),
         Fault::ClientBreak => {
             let c = world.rng.random_range(0..world.writers.len());
             connection::close(world, ClientId::Writer(c));

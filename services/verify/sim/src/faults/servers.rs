@@ -1,12 +1,13 @@
 //! Faults of servers, where the fleet can do without what they take.
 
+use quorate_types::Micros;
 use quorate_types::planted;
 use rand::Rng;
 
 use crate::fleet::{Scheduled, World};
 use crate::links;
 use crate::plan::Fault;
-use crate::server::{process, storage};
+use crate::server::{hangs, process, storage};
 
 /// A crash, if that loses no group that may not be lost.
 pub(super) fn crash_if(world: &mut World, s: usize) -> bool {
@@ -93,7 +94,7 @@ pub(super) fn poison(world: &mut World) -> bool {
 /// Slows the syncs of a server for a while.
 pub(super) fn slow_disk(world: &mut World, s: usize) {
     world.servers[s].sync_factor = 20;
-    let at = world.now + world.rng.random_range(10_000..500_000);
+    let at = world.now + world.rng.random_range(10_000..world.plan.disk_slow_us_max);
     world.schedule(at, Scheduled::DiskFast { server: s });
 }
 
@@ -110,10 +111,68 @@ pub(super) fn pause(world: &mut World, s: usize) {
     }
 }
 
-pub(super) fn jump_clock(world: &mut World, s: usize) {
-    let jump = world.rng.random_range(-3_600_000_000i64..3_600_000_000);
-    match world.rng.random_bool(0.3) {
-        true => world.coordinator.wall_offset_us += jump,
-        false => world.servers[s].wall_offset_us += jump,
+/// Servers' clocks are wrong by other amounts than the coordinator's. If both were wrong alike, nobody could tell.
+const STEP_US: i64 = 20_000_000;
+/// Hangs a part of a server, mostly for longer than it may.
+pub(super) fn hang(world: &mut World, s: usize, fault: Fault) -> bool {
+    if !world.servers[s].alive {
+        return false;
     }
+    let length = if world.rng.random_bool(0.3) {
+        world.rng.random_range(50_000..400_000)
+    } else {
+        world.rng.random_range(1_000_000..8_000_000)
+    };
+    let until = world.now + length;
+    if fault == Fault::HungThread {
+        hangs::hang_thread(world, s, until);
+        return true;
+    }
+    hang_syncs(world, s, until);
+    // The next sync, which hangs, is in the shard's own thread.
+    if world.rng.random_bool(0.5) {
+        hangs::hang_thread(world, s, until);
+    }
+    true
+}
+
+/// Hangs the syncs of most servers.
+pub(super) fn hang_storage(world: &mut World) -> bool {
+    let until = world.now + world.rng.random_range(1_000_000..8_000_000);
+    let count = world.servers.len();
+    let spared = world.rng.random_range(0..count);
+    for s in (0..count).filter(|s| count < 4 || *s != spared) {
+        if world.servers[s].alive {
+            hang_syncs(world, s, until);
+        }
+    }
+    true
+}
+
+fn hang_syncs(world: &mut World, s: usize, until: Micros) {
+    let hang = &mut world.servers[s].hang;
+    hang.sync_until = hang.sync_until.max(until);
+}
+
+pub(super) fn jump_clock(world: &mut World, s: usize) {
+    if world.rng.random_bool(0.3) {
+        world.coordinator.wall_offset_us = draw_step(world) + STEP_US / 2;
+    } else {
+        world.servers[s].wall_offset_us += draw_step(world);
+    }
+}
+
+/// A wrong clock may also be wrong by less than anybody notices.
+pub(super) fn start_with_another_clock(world: &mut World, s: usize) -> bool {
+    if !crash_if(world, s) {
+        return false;
+    }
+    let unnoticed_us = world.rng.random_range(-900_000..900_000);
+    world.servers[s].wall_offset_us = draw_step(world) + unnoticed_us;
+    true
+}
+
+/// Up to an hour, ahead or behind, or none.
+fn draw_step(world: &mut World) -> i64 {
+    STEP_US * world.rng.random_range(-180..=180)
 }

@@ -2,12 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use quorate_coordinator_core::engine::{Engine, Outgoing, Settings};
+use quorate_coordinator_core::command::{Command, Relief};
+use quorate_coordinator_core::engine::{Engine, Now, Outgoing, Settings};
 use quorate_coordinator_core::planner::LeaseTimes;
-use quorate_coordinator_core::state::CoordinatorState;
+use quorate_coordinator_core::state::{CoordinatorState, apply};
 use quorate_placement::Profile;
 use quorate_types::control::ToCoordinator;
-use quorate_types::{GroupId, Micros, ServerId, Sla};
+use quorate_types::{GroupId, Micros, Place, RunId, ServerId, Sla};
 
 use super::CoordinatorLog;
 use crate::plan::Plan;
@@ -36,6 +37,24 @@ pub struct Coordinator {
     pub calls: u64,
     /// Servers that are to be drained.
     pub drains: BTreeSet<ServerId>,
+    /// The end of the log, with which messages go out.
+    pub place: Option<Place>,
+    pub restores: Restores,
+}
+
+/// Copies of the log, and what an operator does with them.
+#[derive(Debug, Default)]
+pub struct Restores {
+    pub copies: Vec<CoordinatorLog>,
+    /// The newest log, while an older copy is in its place.
+    pub newest: Option<CoordinatorLog>,
+    pub lacks_epochs: bool,
+    /// Servers that have registered since the start.
+    pub heard: BTreeSet<usize>,
+    /// A copy was gone on with.
+    pub went_on: bool,
+    /// When the roll call was first seen to wait for an operator.
+    pub stuck_since: Option<Micros>,
 }
 
 #[derive(Debug)]
@@ -64,16 +83,27 @@ pub fn settings(plan: &Plan) -> Settings {
     }
 }
 
+/// The first command of each start.
+pub fn begin_run(run: u64) -> Command {
+    Command::BeginRun {
+        run: RunId(run),
+        release: "simulated".into(),
+    }
+}
+
 impl Coordinator {
     pub fn new(plan: &Plan, drift_permille: i64) -> Self {
-        let state = CoordinatorState::new(Profile::default_profile());
+        let mut state = CoordinatorState::new(Profile::default_profile());
+        // As a coordinator's start has it; older logs relieve one group at a time.
+        state.policy.relief = Relief::AtOnce;
+        apply(&mut state, 0, &begin_run(1));
         Self {
             incarnation: 1,
             up: true,
             paused_until: 0,
             waiting: Vec::new(),
             log: CoordinatorLog::new(&state),
-            engine: Engine::new(state, settings(plan), 0),
+            engine: Engine::new(state, settings(plan), Vec::new(), Now { ms: 0, unix_ms: 0 }),
             is_syncing: false,
             outgoing: Vec::new(),
             places: BTreeMap::new(),
@@ -85,6 +115,8 @@ impl Coordinator {
             credentials: 0,
             calls: 0,
             drains: BTreeSet::new(),
+            place: None,
+            restores: Restores::default(),
         }
     }
 

@@ -1,12 +1,12 @@
 //! The coordinator's log, as bytes on a disk: a batch is written, synced, and perhaps torn by a crash.
 
 use quorate_coordinator_core::command::Timed;
-use quorate_coordinator_core::log::{encode_batch, encode_snapshot, header, scan};
-use quorate_coordinator_core::state::{CoordinatorState, apply};
+use quorate_coordinator_core::log::{encode_batch, encode_snapshot, header, replay, scan};
+use quorate_coordinator_core::state::CoordinatorState;
 use rand::Rng;
 use rand::rngs::SmallRng;
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct CoordinatorLog {
     /// The bytes on stable storage.
     bytes: Vec<u8>,
@@ -15,7 +15,7 @@ pub struct CoordinatorLog {
     snapshot_bytes: usize,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 enum Pending {
     Append(Vec<u8>),
     /// A whole new file, renamed over the old one.
@@ -76,15 +76,19 @@ impl CoordinatorLog {
         }
     }
 
+    /// What is on stable storage.
+    pub fn copy(&self) -> Self {
+        Self {
+            pending: None,
+            ..self.clone()
+        }
+    }
+
     /// Reads the log as the coordinator does at its start.
     pub fn recover(&mut self) -> CoordinatorState {
         let scanned = scan(&self.bytes).expect("a crash tears only the end of the log");
         self.bytes.truncate(scanned.end as usize);
-        let mut state = scanned.recovered.snapshot.expect("it begins with a snapshot");
-        state.restore();
-        for Timed { at_ms, command } in scanned.recovered.commands {
-            apply(&mut state, at_ms, &command);
-        }
-        state
+        let begin = || unreachable!("it begins with a snapshot");
+        replay(scanned.recovered, begin).expect("one release decides alike")
     }
 }

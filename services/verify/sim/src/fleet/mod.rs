@@ -3,7 +3,7 @@
 //!
 //! - [`World`]: all of it
 //! - [`Schedule`]: events that are due
-//! - [`Server`], [`Hosted`], [`Control`], [`Link`]: servers, their groups and connections
+//! - [`Server`], [`Hang`], [`Hosted`], [`Control`], [`Link`]: servers, their groups and connections
 //! - [`Coordinator`]: the coordinator and its log
 //! - [`Writer`], [`Reader`], [`Connection`]: clients
 //! - `queries`, `generations`: questions about several parts
@@ -17,6 +17,7 @@ mod coordinator_log;
 mod disk_read;
 mod former_logs;
 mod generations;
+mod hang;
 mod hosted;
 mod link;
 mod message;
@@ -35,10 +36,11 @@ pub use batch::Outstanding;
 pub use client::{ClientId, ClientState};
 pub use connection::Connection;
 pub use control::Control;
-pub use coordinator::{Arrived, Coordinator, settings};
+pub use coordinator::{Arrived, Coordinator, begin_run, settings};
 pub use coordinator_log::CoordinatorLog;
 pub use disk_read::DiskRead;
 pub use former_logs::FormerLogs;
+pub use hang::Hang;
 pub use hosted::Hosted;
 pub use link::Link;
 pub use message::{Delivered, FromClient, ToClient};

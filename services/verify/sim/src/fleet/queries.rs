@@ -1,9 +1,12 @@
 //! Questions about the whole fleet. None of them changes anything.
 
-use quorate_types::{Durability, Epoch, GroupId, Index, ServerId};
+use quorate_types::{Durability, Epoch, GroupId, Index, Micros, ServerId};
 
 use super::{Node, Outstanding, World};
 use crate::plan::Fault;
+
+/// A server that has hung for so long may be out of its chains soon.
+const LONG_HANG_US: Micros = 100_000;
 
 impl World {
     pub fn is_fault_on(&self, fault: Fault) -> bool {
@@ -85,6 +88,7 @@ impl World {
             let at_coordinator = (Node::Server(m), Node::Coordinator);
             server.alive
                 && server.paused_until <= self.now
+                && server.hang.lasted_us(self.now) < LONG_HANG_US
                 && !server.has_damage
                 && server.control.as_ref().is_some_and(|c| c.is_registered)
                 && !self.is_blocked(at_coordinator.0, at_coordinator.1)

@@ -4,6 +4,7 @@ use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 
 use quorate_group::Event;
+use quorate_types::control::ToServer;
 use quorate_types::{GroupId, Micros};
 
 use super::{ClientId, DiskRead, FromClient, Node, ToClient};
@@ -54,6 +55,22 @@ pub enum Scheduled {
         server: usize,
         incarnation: u64,
         connection: u64,
+    },
+    /// The main thread looks whether the shard ticks and syncs return.
+    Watch {
+        server: usize,
+        incarnation: u64,
+    },
+    /// An order of the coordinator that the main thread has handed to the shard.
+    Order {
+        server: usize,
+        incarnation: u64,
+        order: Box<ToServer>,
+    },
+    /// The shard's thread hangs no more.
+    ShardGoesOn {
+        server: usize,
+        incarnation: u64,
     },
     Unanswered {
         server: usize,

@@ -2,14 +2,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use quorate_group::{Outputs, Turn};
+use quorate_group::{Outputs, ServerClock, Turn};
 use quorate_journal::record::Lsn;
-use quorate_types::control::{DrainState, HeldGroup, ToCoordinator};
+use quorate_types::control::{DrainState, HeldGroup, SlowReport, ToCoordinator};
 use quorate_types::limits::INCARNATIONS_KEPT_MAX;
 use quorate_types::reports::ReportBook;
-use quorate_types::{Epoch, GroupId, Micros, ServerId};
+use quorate_types::{Epoch, GroupId, Micros, Place, ServerId};
 
-use super::{Control, Delivered, Hosted, Scheduled};
+use super::{Control, Delivered, Hang, Hosted, Scheduled};
 use crate::disk::{Disk, Image};
 
 /// The time on the wall when a run begins.
@@ -26,6 +26,9 @@ pub struct Server {
     pub tokens: u32,
     pub alive: bool,
     pub incarnation: u64,
+    /// The last place in the coordinator's log that the process was told, and the one on its disk.
+    pub place: Option<Place>,
+    pub kept_place: Option<Place>,
     /// On its disk: starts of the process since one that the coordinator confirmed, that one first.
     pub starts: Vec<String>,
     /// Starts before this process.
@@ -33,8 +36,12 @@ pub struct Server {
     pub paused_until: Micros,
     /// Events that came while it was paused.
     pub deferred: Vec<Scheduled>,
+    pub hang: Hang,
     pub disk: Disk,
     pub disk_fault: bool,
+    /// Groups of which its disk lost what it had called durable, each with its epoch then, until it has all that is committed
+    /// again. Acknowledgements of that epoch may still be under way.
+    pub lied: BTreeMap<GroupId, Epoch>,
     /// Records were damaged since this process started, and not all are repaired.
     pub has_damage: bool,
     /// Copiers of the journal that wait for a damaged record: of which group, and which record.
@@ -69,12 +76,16 @@ pub struct Server {
     pub drain: DrainState,
     /// Peers whose link broke, or could not be opened, and did not come back.
     pub unreachable: BTreeSet<ServerId>,
+    /// The servers that its groups wait for, as of its last tick.
+    pub slow: Vec<SlowReport>,
     /// For the coordinator, until there is a connection.
     pub unsent: Vec<ToCoordinator>,
     /// Grows whenever what is held of a group is lost: (server, group) with the same number has kept what it had.
     pub lineages: BTreeMap<GroupId, u64>,
     pub drift_permille: i64,
     pub wall_offset_us: i64,
+    /// The wall clock beside the coordinator's, since the process began.
+    pub clock: ServerClock,
 }
 
 impl Server {
@@ -86,12 +97,16 @@ impl Server {
             tokens: 0,
             alive: true,
             incarnation: 1,
+            place: None,
+            kept_place: None,
             starts: Vec::new(),
             previous_starts: Vec::new(),
             paused_until: 0,
             deferred: Vec::new(),
+            hang: Hang::default(),
             disk: Disk::new(segment_bytes),
             disk_fault: false,
+            lied: BTreeMap::new(),
             has_damage: false,
             copiers: BTreeMap::new(),
             copiers_started: 0,
@@ -113,10 +128,12 @@ impl Server {
             reports: ReportBook::default(),
             drain: DrainState::None,
             unreachable: BTreeSet::new(),
+            slow: Vec::new(),
             unsent: Vec::new(),
             lineages: BTreeMap::new(),
             drift_permille,
             wall_offset_us: 0,
+            clock: ServerClock::default(),
         }
     }
 
@@ -157,6 +174,7 @@ impl Server {
     pub fn set_turn(&mut self, now: Micros) {
         self.turn.now_us = self.clock_us(now);
         self.turn.wall_us = self.wall_us(now);
+        self.turn.vouch = self.clock.vouch();
         self.turn.journal_waiting_bytes = self.disk.waiting_bytes();
     }
 

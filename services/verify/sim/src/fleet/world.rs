@@ -34,6 +34,8 @@ pub struct World {
     /// The group with a poisoned batch.
     pub poisoned: Option<usize>,
     pub is_healing: bool,
+    /// The coordinator has ended, and only people can go on.
+    pub is_given_up: bool,
     pub acked_at: Micros,
     pub trace: Trace,
     pub counts: Counts,
@@ -81,6 +83,7 @@ impl World {
             former_logs: plan.groups.iter().map(|_| FormerLogs::default()).collect(),
             poisoned: None,
             is_healing: false,
+            is_given_up: false,
             acked_at: 0,
             trace,
             counts: Counts::default(),

@@ -1,6 +1,7 @@
 //! A fleet that is left undisturbed heals. Every client has its answers, each group has its full degree, and servers
 //! that drain are empty. Every replica reads back all that was committed and not trimmed.
 
+use quorate_coordinator_core::state::Server;
 use quorate_types::{Micros, ServerId};
 
 use crate::fleet::{Reader, World};
@@ -67,9 +68,10 @@ fn why_not(world: &World, g: usize) -> Option<String> {
         };
         let learner = group.learner.map(|id| place(world, id));
         return Some(format!(
-            "the chain of epoch {} is short: {}, learner {learner:?}",
+            "the chain of epoch {} is short: {}, learner {learner:?}; no replicas go to {}",
             group.epoch,
-            ids(&group.chain)
+            ids(&group.chain),
+            closed(world)
         ));
     }
     if let Some(client) = world.writers.iter().find(|c| c.group == g && !c.is_done()) {
@@ -103,6 +105,21 @@ fn why_not(world: &World, g: usize) -> Option<String> {
         }
     }
     None
+}
+
+/// Servers that take no replicas, and why.
+fn closed(world: &World) -> String {
+    let servers = world.coordinator.state().servers.values();
+    let closed = servers.filter(|server| !server.takes_replicas());
+    let why = |server: &Server| {
+        let place = place(world, server.server_id);
+        let (slow, fault) = (&server.slow, &server.storage_fault);
+        format!(
+            "{place} (drains: {}, {slow:?}, {fault:?})",
+            server.drain.is_some()
+        )
+    };
+    closed.map(why).collect::<Vec<_>>().join(", ")
 }
 
 /// A server as the coordinator sees it, and where it runs.

@@ -14,6 +14,7 @@ mod durable_is_on_disk;
 mod durable_means_durable;
 mod epochs;
 mod healed;
+mod hung_is_out;
 mod isolated_attaches_nobody;
 mod lost;
 mod min_replicas;
@@ -32,9 +33,11 @@ mod reset_after_lost;
 mod step;
 mod tail_is_current;
 mod truncated_stays_truncated;
+mod young_is_kept;
 
 pub use drained_is_empty::check as when_drained;
 pub use healed::{at_end, is_healed, why_not_healed};
+pub use hung_is_out::{check as look_for_hung, when_found_hung};
 pub use lost::check as look_for_lost;
 pub use nobody_waits_elsewhere::after_leave;
 pub use readers_get_the_log::after_page;
@@ -61,6 +64,7 @@ pub fn after_step(world: &mut World, s: usize, g: usize) {
     durable_is_on_disk::check(world, s, g);
     truncated_stays_truncated::check(world, s, g);
     ordered_for_owner::check(world, s, g);
+    young_is_kept::check(world, s, g);
 }
 
 pub fn after_request(world: &mut World, step: &Step<'_>) {
@@ -125,16 +129,19 @@ pub fn after_adoption(world: &mut World, s: usize, g: usize, config: &GroupConfi
 pub struct Before {
     drains: Vec<drain_keeps_degree::Before>,
     resets: Vec<reset_after_lost::Before>,
+    chains: hung_is_out::Before,
 }
 
 pub fn before_coordinator(state: &CoordinatorState) -> Before {
     Before {
         drains: drain_keeps_degree::before(state),
         resets: reset_after_lost::before(state),
+        chains: hung_is_out::before(state),
     }
 }
 
 pub fn after_coordinator(world: &World, before: &Before) {
     drain_keeps_degree::check(world, &before.drains);
+    hung_is_out::healthy_stays(world, &before.chains);
     reset_after_lost::check(world.coordinator.state(), &before.resets);
 }

@@ -28,6 +28,8 @@ pub enum Fault {
     Replace,
     /// Durable records are damaged, by a bit or by pages, and the process is killed.
     BitFlip,
+    /// A process is killed, and its disk has lost the last writes that it had called durable.
+    DiskLies,
     /// Durable records are damaged while their server runs.
     Rot,
     DiskFull,
@@ -36,10 +38,20 @@ pub enum Fault {
     DiskSlow,
     /// A process is stopped, and goes on (SIGSTOP).
     Pause,
+    /// Syncs of a server do not return for a while; its heartbeats go on. A shard that syncs in its own thread hangs, too.
+    HungSync,
+    /// A shard's thread does nothing for a while; heartbeats go on.
+    HungThread,
+    /// Syncs of most servers do not return: their disks are on the same storage.
+    HungStorage,
     CoordinatorCrash,
     CoordinatorPause,
+    /// The coordinator is killed, and started on an older copy of its log.
+    CoordinatorRestore,
     /// The wall clock of a server or of the coordinator jumps.
     ClockJump,
+    /// A process is killed, and finds another wall clock when it starts again.
+    ClockAtStart,
     /// A client's connection breaks.
     ClientBreak,
     /// A bit of a frame on a link is flipped.
@@ -57,8 +69,11 @@ pub enum Fault {
 }
 
 impl Fault {
+    /// Parts of a server that hang while its heartbeats go on.
+    pub const HANGS: &[Fault] = &[Fault::HungSync, Fault::HungThread, Fault::HungStorage];
+
     /// Faults that any seed may draw. [`Fault::Poison`] has a profile of its own.
-    pub const ALL: [Fault; 27] = [
+    pub const ALL: &[Fault] = &[
         Fault::LinkBreak,
         Fault::AllLinksBreak,
         Fault::Isolate,
@@ -72,14 +87,20 @@ impl Fault {
         Fault::Wipe,
         Fault::Replace,
         Fault::BitFlip,
+        Fault::DiskLies,
         Fault::Rot,
         Fault::DiskFull,
         Fault::DiskFails,
         Fault::DiskSlow,
         Fault::Pause,
+        Fault::HungSync,
+        Fault::HungThread,
+        Fault::HungStorage,
         Fault::CoordinatorCrash,
         Fault::CoordinatorPause,
+        Fault::CoordinatorRestore,
         Fault::ClockJump,
+        Fault::ClockAtStart,
         Fault::ClientBreak,
         Fault::FrameFlip,
         Fault::Astray,

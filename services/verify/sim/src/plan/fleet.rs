@@ -25,6 +25,8 @@ pub struct Plan {
     pub copy_every_us: Option<Micros>,
     pub control_delay_us_max: Micros,
     pub sync_us_max: Micros,
+    /// How long a disk is slow at most, once it is.
+    pub disk_slow_us_max: Micros,
     pub segment_bytes: usize,
     /// The bytes that a learner may be sent at each tick; `None`: all that its window takes.
     pub catchup_bytes: Option<u64>,
@@ -56,12 +58,8 @@ pub struct Plan {
 
 impl Plan {
     pub fn draw(rng: &mut SmallRng, profile: Profile) -> Self {
-        let counts: &[usize] = match profile {
-            // Another group must go on meanwhile.
-            Profile::Poison => &[2, 2, 3],
-            _ => &[1, 1, 1, 2, 2, 3],
-        };
-        let groups: Vec<GroupPlan> = (0..*pick(rng, counts))
+        let profile = profile.drawn(rng);
+        let groups: Vec<GroupPlan> = (0..draw_groups(rng, profile))
             .map(|_| GroupPlan::draw(rng, profile))
             .collect();
         let degree_max = groups
@@ -76,7 +74,7 @@ impl Plan {
         let longest = groups.iter().map(longest_of).max().expect("a group");
         let lease_ms = *pick(rng, &[150, 400, 1_500]);
         let mut plan = Self {
-            servers: (degree_max + rng.random_range(1..=2)).max(3),
+            servers: draw_servers(rng, profile, degree_max),
             groups,
             link_delay_us_max: *pick(rng, &[50, 500, 5_000]),
             client_delay_us_max: *pick(rng, &[1_000, 1_000, 1_000, 50_000]),
@@ -86,6 +84,7 @@ impl Plan {
             copy_every_us: *pick(rng, &[None, Some(100_000), Some(1_000_000)]),
             control_delay_us_max: *pick(rng, &[300, 3_000, 30_000]),
             sync_us_max: *pick(rng, &[100, 2_000, 20_000, 60_000]),
+            disk_slow_us_max: 500_000,
             segment_bytes: (8 * longest).max(96 << 10),
             catchup_bytes: *pick(rng, &[None, None, Some(longest as u64)]),
             coordinator_sync_us_max: *pick(rng, &[100, 3_000, 20_000]),
@@ -108,6 +107,11 @@ impl Plan {
         plan
     }
 
+    /// Whether nothing happens but hangs.
+    pub fn only_hangs(&self) -> bool {
+        self.faults.iter().all(|(fault, _)| Fault::HANGS.contains(fault))
+    }
+
     /// Sets times under which the profile's circumstances are frequent.
     fn narrow(&mut self, rng: &mut SmallRng, profile: Profile) {
         match profile {
@@ -124,6 +128,21 @@ impl Plan {
                 self.control_delay_us_max = *pick(rng, &[300, 3_000, 30_000]);
                 self.fault_every_us = *pick(rng, &[40_000, 120_000]);
                 self.restart_us_max = 60_000;
+                self.set_lease(1_500);
+                self.keep_busy();
+            }
+            // A lie is told only where nothing else is wrong.
+            Profile::Lies => {
+                let few = [
+                    Fault::DiskLies,
+                    Fault::LinkBreak,
+                    Fault::Crash,
+                    Fault::CoordinatorCrash,
+                ];
+                self.faults.retain(|(fault, _)| few.contains(fault));
+                self.restart_us_max = 60_000;
+                self.fault_every_us = *pick(rng, &[40_000, 120_000]);
+                self.suspicions.unreachable_ms = 3_000;
                 self.set_lease(1_500);
                 self.keep_busy();
             }
@@ -144,6 +163,34 @@ impl Plan {
                 self.owners_reset = true;
                 self.copy_every_us = Some(100_000);
                 self.disk_read_us_max = *pick(rng, &[3_000, 200_000]);
+            }
+            // So slow that servers say so, for longer than it takes to find them slow.
+            Profile::Slow => {
+                self.set_lease(*pick(rng, &[400, 1_500]));
+                self.sync_us_max = 60_000;
+                self.disk_slow_us_max = 6_000_000;
+                self.fault_every_us = *pick(rng, &[120_000, 400_000]);
+                self.suspicions.slow_ms = *pick(rng, &[300, 1_000]);
+                self.horizon_us = 6_000_000;
+                self.keep_busy();
+            }
+            Profile::Operators => {
+                self.fault_every_us = *pick(rng, &[120_000, 400_000]);
+                self.horizon_us = 6_000_000;
+            }
+            Profile::Hangs => {
+                self.set_lease(*pick(rng, &[400, 1_500]));
+                self.suspicions.hung_ms = *pick(rng, &[1_000, 2_000]);
+                self.sync_us_max = *pick(rng, &[2_000, 20_000]);
+                self.fault_every_us = *pick(rng, &[400_000, 1_000_000, 2_000_000]);
+                self.horizon_us = 10_000_000;
+                self.servers += 2;
+                self.keep_busy();
+                if rng.random_bool(0.5) {
+                    self.faults.retain(|(fault, _)| Fault::HANGS.contains(fault));
+                } else {
+                    self.faults.push((Fault::Pause, 5));
+                }
             }
             Profile::Sessions => {
                 self.groups.truncate(1);
@@ -172,12 +219,29 @@ impl Plan {
     }
 }
 
+fn draw_groups(rng: &mut SmallRng, profile: Profile) -> usize {
+    match profile {
+        Profile::Fleets => rng.random_range(12..=50),
+        // Another group must go on meanwhile.
+        Profile::Poison => *pick(rng, &[2, 2, 3]),
+        _ => *pick(rng, &[1, 1, 1, 2, 2, 3]),
+    }
+}
+
+fn draw_servers(rng: &mut SmallRng, profile: Profile, degree_max: usize) -> usize {
+    match profile {
+        Profile::Fleets => rng.random_range(6..=12),
+        _ => (degree_max + rng.random_range(1..=2)).max(3),
+    }
+}
+
 fn draw_suspicions(rng: &mut SmallRng, lease_ms: u64) -> SuspicionTimes {
     SuspicionTimes {
         unreachable_ms: *pick(rng, &[100, 600, 3_000]),
         slow_ms: *pick(rng, &[300, 1_000, 5_000]),
         well_ms: *pick(rng, &[1_000, 10_000]),
         stale_ms: lease_ms / 2,
+        hung_ms: *pick(rng, &[400, 1_000, 2_000]),
     }
 }
 

@@ -51,7 +51,8 @@ impl GroupPlan {
         let durability = draw_durability(rng, profile);
         let degree = draw_degree(rng, profile);
         let min_replicas = *pick(rng, &[None, Some(1), Some(degree)]);
-        let churns = profile == Profile::Sessions || rng.random_bool(0.01);
+        let is_small = profile == Profile::Fleets;
+        let churns = profile == Profile::Sessions || (!is_small && rng.random_bool(0.01));
         let payload_bytes_max = if churns {
             40
         } else {
@@ -64,7 +65,7 @@ impl GroupPlan {
         let keeps_all = matches!(profile, Profile::Readers | Profile::Repairs);
         let retention_batches = *pick(
             rng,
-            if keeps_all {
+            if keeps_all || profile == Profile::Clocks {
                 &[100_000]
             } else {
                 &[3, 10, 30, 100_000]
@@ -74,18 +75,18 @@ impl GroupPlan {
             durability,
             degree,
             min_replicas,
-            retention_age_s: pick(rng, &[None, None, None, Some(0), Some(1)]).filter(|_| !keeps_all),
+            retention_age_s: draw_retention_age(rng, profile).filter(|_| !keeps_all),
             retention_bytes: u64::from(payload_bytes_max) * retention_batches,
             payload_bytes_max,
-            clients: if churns {
-                CHURNING_CLIENTS + RETURNING_CLIENTS
-            } else {
-                rng.random_range(1..=3)
+            clients: match churns {
+                true => CHURNING_CLIENTS + RETURNING_CLIENTS,
+                false if is_small => rng.random_range(1..=2),
+                false => rng.random_range(1..=3),
             },
-            batches_per_client: if is_narrow {
-                batches_per_client.min(40)
-            } else {
-                batches_per_client
+            batches_per_client: match is_narrow {
+                _ if is_small => batches_per_client.min(20),
+                true => batches_per_client.min(40),
+                false => batches_per_client,
             },
             window: *pick(rng, &[1, 4, 16]),
             gives_up: *pick(rng, &[0.1, 0.5, 1.0]),
@@ -112,6 +113,7 @@ impl GroupPlan {
                 _ if churns => 0,
                 Profile::Readers => 3,
                 Profile::Repairs => 2,
+                Profile::Fleets => *pick(rng, &[0, 0, 0, 1]),
                 _ => *pick(rng, &[0, 1, 2]),
             },
             first_subscribes: rng.random_bool(0.5),
@@ -125,9 +127,13 @@ fn draw_durability(rng: &mut SmallRng, profile: Profile) -> Durability {
         _ => Durability::Persistent,
     };
     match profile {
-        Profile::Disks | Profile::Cuts | Profile::Readers | Profile::Repairs | Profile::Poison => {
-            Durability::Persistent
-        }
+        Profile::Disks
+        | Profile::Cuts
+        | Profile::Readers
+        | Profile::Repairs
+        | Profile::Slow
+        | Profile::Poison
+        | Profile::Lies => Durability::Persistent,
         _ => drawn,
     }
 }
@@ -135,8 +141,10 @@ fn draw_durability(rng: &mut SmallRng, profile: Profile) -> Durability {
 fn draw_degree(rng: &mut SmallRng, profile: Profile) -> u8 {
     let degrees: &[u8] = match profile {
         Profile::Sessions => &[1, 2, 3],
-        Profile::Cuts | Profile::Heads | Profile::Queues => &[2, 3, 3, 4],
+        Profile::Cuts | Profile::Heads | Profile::Queues | Profile::Lies => &[2, 3, 3, 4],
         Profile::Readers | Profile::Repairs => &[2, 2, 3],
+        Profile::Slow => &[2, 3, 3],
+        Profile::Fleets => &[1, 2, 2, 3, 3, 3, 4],
         _ => &[1, 2, 2, 3, 3, 3, 3, 4, 5, 7],
     };
     *pick(rng, degrees)
@@ -160,11 +168,19 @@ fn draw_asks(rng: &mut SmallRng, profile: Profile) -> f64 {
     *pick(rng, asks)
 }
 
+fn draw_retention_age(rng: &mut SmallRng, profile: Profile) -> Option<u64> {
+    let ages: &[Option<u64>] = match profile {
+        Profile::Clocks => &[Some(1), Some(3), Some(10)],
+        _ => &[None, None, None, Some(0), Some(1), Some(3)],
+    };
+    *pick(rng, ages)
+}
+
 fn draw_payload_bytes(rng: &mut SmallRng, profile: Profile) -> u32 {
-    let weights: &[u32] = if profile == Profile::Trims {
-        &[64 << 10, 1 << 20]
-    } else {
-        &[
+    let weights: &[u32] = match profile {
+        Profile::Trims => &[64 << 10, 1 << 20],
+        Profile::Fleets => &[200, 200, 4_000],
+        _ => &[
             200,
             200,
             200,
@@ -177,7 +193,7 @@ fn draw_payload_bytes(rng: &mut SmallRng, profile: Profile) -> u32 {
             64 << 10,
             64 << 10,
             1 << 20,
-        ]
+        ],
     };
     *pick(rng, weights)
 }

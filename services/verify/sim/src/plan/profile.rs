@@ -1,6 +1,14 @@
 //! Profiles narrow what a seed may draw.
 
+use rand::Rng;
+use rand::rngs::SmallRng;
+
 use super::Fault;
+use super::pick::pick;
+
+/// How often a seed of the general profile is drawn from another one. States that need circumstances to meet are
+/// reached in these.
+const STEERED: f64 = 0.4;
 
 /// A range of draws. Planted bugs that need rare circumstances are looked for in a narrow one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -29,6 +37,20 @@ pub enum Profile {
     Repairs,
     /// Batches that stop each replica that takes them.
     Poison,
+    /// Disks that are slow for seconds: servers are found slow, and leave their groups.
+    Slow,
+    /// Operators that drain servers, call drains off and stop what is drained, while servers fail.
+    Operators,
+    /// Dozens of groups on a dozen servers.
+    Fleets,
+    /// Retention by age, while clocks are wrong.
+    Clocks,
+    /// Disks that lose what they had called durable, under heads that are back at once.
+    Lies,
+    /// Threads and syncs that hang; in half of the seeds nothing else happens.
+    Hangs,
+    /// The coordinator is started on older copies of its log.
+    Restores,
 }
 
 impl Profile {
@@ -45,6 +67,13 @@ impl Profile {
         ("readers", Profile::Readers),
         ("repairs", Profile::Repairs),
         ("poison", Profile::Poison),
+        ("slow", Profile::Slow),
+        ("operators", Profile::Operators),
+        ("fleets", Profile::Fleets),
+        ("clocks", Profile::Clocks),
+        ("lies", Profile::Lies),
+        ("hangs", Profile::Hangs),
+        ("restores", Profile::Restores),
     ];
 
     pub fn named(name: &str) -> Option<Profile> {
@@ -62,18 +91,35 @@ impl Profile {
             .0
     }
 
+    /// The profile that a seed is drawn from.
+    pub(super) fn drawn(self, rng: &mut SmallRng) -> Profile {
+        let is_steered = self == Profile::Any && rng.random_bool(STEERED);
+        if is_steered { pick(rng, Self::ALL).1 } else { self }
+    }
+
     pub fn faults(self) -> &'static [Fault] {
         match self {
-            Profile::Any | Profile::Sessions => &[],
+            Profile::Any | Profile::Sessions | Profile::Fleets => &[],
+            Profile::Slow => &[Fault::DiskSlow, Fault::DiskSlow, Fault::Pause],
+            Profile::Operators => &[
+                Fault::Drain,
+                Fault::CallOffDrain,
+                Fault::StopDrained,
+                Fault::Crash,
+            ],
             Profile::Disks => &[Fault::Crash, Fault::CrashAll],
             Profile::Trims => &[Fault::LinkBreak, Fault::Crash],
             Profile::Learners => &[Fault::Crash, Fault::Pause, Fault::Wipe],
             Profile::Coordinator => &[Fault::CoordinatorCrash, Fault::Crash],
+            Profile::Restores => &[Fault::CoordinatorRestore, Fault::Crash, Fault::Wipe],
             Profile::Cuts => &[Fault::Crash, Fault::DiskSlow],
             Profile::Queues => &[Fault::ClientBreak, Fault::Isolate],
             Profile::Readers => &[Fault::Crash, Fault::Isolate, Fault::Wipe, Fault::BitFlip],
             Profile::Repairs => &[Fault::Crash, Fault::Isolate, Fault::Rot],
             Profile::Poison => &[Fault::Poison, Fault::Crash],
+            Profile::Clocks => &[Fault::ClockAtStart, Fault::ClockJump, Fault::Crash],
+            Profile::Lies => &[Fault::DiskLies, Fault::LinkBreak],
+            Profile::Hangs => Fault::HANGS,
             Profile::Heads => &[
                 Fault::Pause,
                 Fault::ControlOneWay,

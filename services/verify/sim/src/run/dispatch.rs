@@ -10,7 +10,7 @@ use crate::fleet::{Scheduled, World};
 use crate::invariants;
 use crate::links;
 use crate::server::{
-    control, copier, disk_results, groups, orders, peers, process, requests, storage, ticks,
+    control, copier, disk_results, groups, hangs, orders, peers, process, requests, storage, ticks,
 };
 use crate::trace;
 
@@ -49,7 +49,12 @@ pub(super) fn dispatch(world: &mut World, event: Scheduled) {
         }
         | Scheduled::Heartbeat {
             server, incarnation, ..
-        } => Some((*server, Some(*incarnation))),
+        }
+        | Scheduled::Watch { server, incarnation }
+        | Scheduled::Order {
+            server, incarnation, ..
+        }
+        | Scheduled::ShardGoesOn { server, incarnation } => Some((*server, Some(*incarnation))),
         _ => None,
     };
     let event = match target {
@@ -77,7 +82,28 @@ fn reaches(world: &mut World, s: usize, incarnation: Option<u64>, event: Schedul
         world.servers[s].deferred.push(event);
         return None;
     }
+    if server.hang.thread_until > world.now && !is_of_main_thread(&event) {
+        // The journal has a thread of its own.
+        if matches!(event, Scheduled::Synced { .. }) && !storage::returns(world, s) {
+            return None;
+        }
+        world.servers[s].hang.waiting.push(event);
+        return None;
+    }
     Some(event)
+}
+
+/// Whether the event concerns the main thread, which goes on when the shard's hangs.
+fn is_of_main_thread(event: &Scheduled) -> bool {
+    matches!(
+        event,
+        Scheduled::AtServer { .. }
+            | Scheduled::Unanswered { .. }
+            | Scheduled::ControlDial { .. }
+            | Scheduled::Heartbeat { .. }
+            | Scheduled::Watch { .. }
+            | Scheduled::ShardGoesOn { .. }
+    )
 }
 
 fn at_server(world: &mut World, event: Scheduled) {
@@ -124,6 +150,9 @@ fn at_server(world: &mut World, event: Scheduled) {
         } => {
             control::send_heartbeat(world, server, incarnation, connection);
         }
+        Scheduled::Watch { server, incarnation } => hangs::watch(world, server, incarnation),
+        Scheduled::Order { server, order, .. } => hangs::take_order(world, server, *order),
+        Scheduled::ShardGoesOn { server, .. } => shard_goes_on(world, server),
         _ => unreachable!("not at a server"),
     }
 }
@@ -160,9 +189,17 @@ fn elsewhere(world: &mut World, event: Scheduled) {
         }
         Scheduled::Check => {
             invariants::look_for_lost(world);
+            invariants::look_for_hung(world);
             world.schedule(world.now + CHECK_US, Scheduled::Check);
         }
         _ => unreachable!("at a server"),
+    }
+}
+
+/// The thread of a shard goes on: it takes all events that came meanwhile, in order.
+pub(super) fn shard_goes_on(world: &mut World, s: usize) {
+    for event in hangs::take_waiting(world, s) {
+        dispatch(world, event);
     }
 }
 

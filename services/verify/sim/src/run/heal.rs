@@ -30,6 +30,9 @@ pub(super) fn heal(world: &mut World) {
         world.servers[s].sync_factor = 1;
         world.servers[s].wall_offset_us = 0;
         dispatch::resume(world, s);
+        let now = world.now;
+        world.servers[s].hang.end(now);
+        dispatch::shard_goes_on(world, s);
         let incarnation = world.servers[s].incarnation;
         if world.servers[s].disk_fault {
             storage::end_fault(world, s, incarnation);

@@ -54,6 +54,10 @@ pub fn run_seed(seed: u64, profile: Profile) -> Outcome {
         if is_check && world.is_healing && invariants::is_healed(&world) {
             return end(world);
         }
+        if world.is_given_up {
+            world.counts.restores_undecided += 1;
+            return outcome(world);
+        }
         if world.now > world.plan.horizon_us.max(world.acked_at) + HEALING_US {
             let (g, why) = invariants::why_not_healed(&world).unwrap_or_default();
             trace::focus(Some(g));
@@ -80,6 +84,13 @@ fn begin(world: &mut World) {
                 incarnation: 1,
             },
         );
+        world.schedule(
+            1_000,
+            Scheduled::Watch {
+                server: s,
+                incarnation: 1,
+            },
+        );
     }
     for s in 0..world.servers.len() {
         copier::schedule_pass(world, s, 1);
@@ -96,8 +107,12 @@ fn begin(world: &mut World) {
     world.schedule(CHECK_US, Scheduled::Check);
 }
 
-fn end(mut world: World) -> Outcome {
+fn end(world: World) -> Outcome {
     invariants::at_end(&world);
+    outcome(world)
+}
+
+fn outcome(mut world: World) -> Outcome {
     world.counts.seeds = 1;
     world.counts.simulated_us = world.now;
     world.counts.committed = world.ledgers.iter().map(Ledger::last_index).sum();

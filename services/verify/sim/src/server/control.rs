@@ -53,8 +53,10 @@ pub fn dial(world: &mut World, s: usize, incarnation: u64) {
         held: server.held.clone(),
         version: "0.1.0".into(),
         machine: None,
+        hung_ms: server.hang.watch.hung_ms(),
         previous_incarnations: server.previous_starts.clone(),
         certificate_request_pem: None,
+        place: server.place,
     };
     world.servers[s].control = Some(Control {
         connection,
@@ -64,6 +66,8 @@ pub fn dial(world: &mut World, s: usize, incarnation: u64) {
         up: Pipe::default(),
         down: Pipe::default(),
     });
+    let now_us = world.servers[s].clock_us(world.now);
+    world.servers[s].clock.asked(0, now_us);
     send_up(world, s, &ToCoordinator::Register(Box::new(register)));
     world.schedule(
         world.now + 4_000_000,
@@ -117,7 +121,9 @@ pub fn send_heartbeat(world: &mut World, s: usize, incarnation: u64, connection:
     }
     control.sent += 1;
     let seq = control.sent;
-    let heartbeat = reports::heartbeat(&mut world.servers[s], seq, world.now);
+    let now_us = world.servers[s].clock_us(world.now);
+    world.servers[s].clock.asked(seq, now_us);
+    let heartbeat = reports::heartbeat(&mut world.servers[s], seq);
     send_up(world, s, &ToCoordinator::Heartbeat(heartbeat));
     let drift = world.servers[s].drift_permille;
     let every = (world.plan.heartbeat_ms * 1_000) as i64;

@@ -18,6 +18,7 @@ pub(super) fn start_sync(world: &mut World, s: usize) {
     server.disk.begin_sync(&mut world.rng);
     let (incarnation, factor) = (server.incarnation, server.sync_factor);
     let at = world.now + world.rng.random_range(20..=world.plan.sync_us_max) * factor;
+    let at = world.servers[s].hang.begin_sync(world.now, at);
     world.schedule(
         at,
         Scheduled::Synced {

@@ -9,6 +9,7 @@
 //! - [`requests`], [`peers`], [`disk_results`], [`copier`]: events from clients, links and the disk
 //! - [`process`]: killed and started; [`storage`]: the disk's syncs and faults
 //! - [`orders`]: messages from the coordinator; `reports`: contents of a heartbeat
+//! - [`hangs`]: parts of it hang, and it looks at them
 
 mod answers;
 pub mod control;
@@ -16,6 +17,7 @@ pub mod copier;
 mod disk_reads;
 pub mod disk_results;
 pub mod groups;
+pub mod hangs;
 mod hosting;
 mod journal;
 pub mod orders;

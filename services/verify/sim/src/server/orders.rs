@@ -1,6 +1,8 @@
 //! Messages from the coordinator, as `services/replica/src/control.rs` takes them.
 
+use quorate_types::Place;
 use quorate_types::control::{DrainState, RefuseCode, ToServer};
+use quorate_types::place::Placed;
 use rand::Rng;
 
 use super::{control, hosting};
@@ -24,17 +26,62 @@ pub fn receive(world: &mut World, s: usize, connection: u64) {
     let Some(bytes) = message else {
         return control::disconnect(world, s);
     };
-    let message: ToServer = serde_json::from_slice(&bytes).expect("a control message");
+    let Placed { place, message } = serde_json::from_slice(&bytes).expect("a control message");
+    note_place(world, s, place, &message);
     world.trace.line(None, || {
         format!("s{} ← coordinator: {}", s + 1, crate::trace::brief(&message))
     });
     match message {
         ToServer::Welcome(welcome) => {
             world.servers[s].lease_us = welcome.lease_ms * 1_000;
-            note_answer(world, s);
+            note_answer(world, s, 0, welcome.unix_ms);
             take_welcome(world, s, welcome.server_id, welcome.credential);
         }
         ToServer::Refuse { code, message } => take_refusal(world, s, code, &message),
+        ToServer::Configure { .. } | ToServer::Drop { .. } | ToServer::Lost { .. } => {
+            hand_over(world, s, message);
+        }
+        ToServer::Drain { state } => {
+            world.servers[s].drain = state;
+            if state == DrainState::Drained {
+                world.counts.drained += 1;
+                invariants::when_drained(world, s);
+            }
+        }
+        ToServer::HeartbeatAck { seq, repeat, unix_ms } => {
+            let control = world.servers[s].control.as_mut().expect("it came on it");
+            control.answered = control.answered.max(seq);
+            let sent = control.sent;
+            world.servers[s].reports.answered(seq, repeat, sent);
+            note_answer(world, s, seq, unix_ms);
+        }
+        ToServer::Quarantined { group_id, epoch } => {
+            if let Some((_, whole_in)) = world.servers[s].quarantined.get_mut(&group_id) {
+                *whole_in = Some(epoch);
+                world.counts.told_quarantined += 1;
+            }
+        }
+        _ => {}
+    }
+}
+
+/// To the shard, whose thread may hang.
+fn hand_over(world: &mut World, s: usize, order: ToServer) {
+    if world.servers[s].hang.thread_until <= world.now {
+        return carry_out(world, s, order);
+    }
+    let incarnation = world.servers[s].incarnation;
+    let order = Scheduled::Order {
+        server: s,
+        incarnation,
+        order: Box::new(order),
+    };
+    world.servers[s].hang.waiting.push(order);
+}
+
+/// The shard takes an order.
+pub(super) fn carry_out(world: &mut World, s: usize, order: ToServer) {
+    match order {
         ToServer::Configure { config } => hosting::configure(world, s, config),
         ToServer::Drop { group_id, epoch } => {
             let server = &world.servers[s];
@@ -47,35 +94,29 @@ pub fn receive(world: &mut World, s: usize, connection: u64) {
                 hosting::drop_group(world, s, group_id);
             }
         }
-        ToServer::Drain { state } => {
-            world.servers[s].drain = state;
-            if state == DrainState::Drained {
-                world.counts.drained += 1;
-                invariants::when_drained(world, s);
-            }
-        }
-        ToServer::HeartbeatAck { seq, repeat } => {
-            let control = world.servers[s].control.as_mut().expect("it came on it");
-            control.answered = control.answered.max(seq);
-            let sent = control.sent;
-            world.servers[s].reports.answered(seq, repeat, sent);
-            note_answer(world, s);
-        }
-        ToServer::Quarantined { group_id, epoch } => {
-            if let Some((_, whole_in)) = world.servers[s].quarantined.get_mut(&group_id) {
-                *whole_in = Some(epoch);
-                world.counts.told_quarantined += 1;
-            }
-        }
         ToServer::Lost { group_id } => {
             world.servers[s].lost.insert(group_id);
         }
-        _ => {}
+        other => unreachable!("the main thread's own: {other:?}"),
     }
 }
 
-fn note_answer(world: &mut World, s: usize) {
-    world.servers[s].answered_us = world.servers[s].clock_us(world.now);
+fn note_answer(world: &mut World, s: usize, number: u64, unix_ms: Option<u64>) {
+    let server = &mut world.servers[s];
+    server.answered_us = server.clock_us(world.now);
+    server.clock.answered(number, server.answered_us, unix_ms);
+}
+
+/// Keeps the place before an order is obeyed. With a mere answer the write may still run when the process is killed.
+fn note_place(world: &mut World, s: usize, place: Option<Place>, message: &ToServer) {
+    let is_order = matches!(
+        message,
+        ToServer::Configure { .. } | ToServer::Drop { .. } | ToServer::Lost { .. }
+    );
+    world.servers[s].place = place;
+    if is_order || world.rng.random_bool(0.8) {
+        world.servers[s].kept_place = place;
+    }
 }
 
 fn take_refusal(world: &mut World, s: usize, code: RefuseCode, message: &str) {

@@ -17,7 +17,12 @@ pub fn link_up(world: &mut World, server: usize, peer: usize, generation: u64) {
     let link = world.link(server, peer);
     if link.generation == generation && link.is_open {
         link.knows[Link::end(server, peer)] = true;
-        world.servers[server].unreachable.remove(&id);
+        if links::is_silent(world, server, peer) {
+            // A listener took the connection, and nobody speaks on it.
+            links::watch_silence(world, server, peer);
+        } else {
+            world.servers[server].unreachable.remove(&id);
+        }
         world
             .trace
             .line(None, || format!("s{} has a link to s{}", server + 1, peer + 1));
@@ -55,6 +60,9 @@ pub fn receive(world: &mut World, from: usize, to: usize, generation: u64) {
         return;
     };
     link.partial[receiver].extend_from_slice(&bytes);
+    if let Some(id) = world.servers[from].id {
+        world.servers[to].unreachable.remove(&id);
+    }
     loop {
         let link = world.link(from, to);
         match next_envelope(&mut link.partial[receiver]) {

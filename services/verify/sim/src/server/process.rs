@@ -1,15 +1,16 @@
 //! A server's process and machine: killed, started, replaced, damaged.
 
-use quorate_group::{Group, Outputs, Turn};
+use quorate_group::{Group, Outputs, ServerClock, Turn};
 use quorate_types::control::DrainState;
+use quorate_types::planted::{self, Bug};
 use quorate_types::reports::ReportBook;
-use quorate_types::{GroupId, ServerId};
+use quorate_types::{Epoch, GroupId, ServerId};
 use rand::Rng;
 
 use super::ticks::TICK_US;
 use super::{control, copier, groups, hosting, outputs};
 use crate::client::connection;
-use crate::fleet::{Scheduled, World};
+use crate::fleet::{Hang, Scheduled, World};
 use crate::links;
 
 /// Kills the process.
@@ -31,9 +32,11 @@ pub fn crash(world: &mut World, s: usize) {
     server.lost.clear();
     (server.turn, server.outputs) = (Turn::new(), Outputs::default());
     (server.answered_us, server.lease_us) = (0, 0);
+    server.clock = ServerClock::default();
     server.held.clear();
     server.unsent.clear();
     server.drain = DrainState::None;
+    server.place = server.kept_place.filter(|_| !planted::on(Bug::PlaceForgotten));
     server.unreachable.clear();
     server.disk_fault = false;
     server.has_damage = false;
@@ -42,6 +45,8 @@ pub fn crash(world: &mut World, s: usize) {
     server.fails_until = None;
     server.paused_until = 0;
     server.deferred.clear();
+    server.slow.clear();
+    server.hang = Hang::default();
     for peer in (0..world.servers.len()).filter(|peer| *peer != s) {
         links::break_link(world, s, peer);
     }
@@ -56,6 +61,7 @@ pub fn crash(world: &mut World, s: usize) {
 pub fn wipe(world: &mut World, s: usize) {
     crash(world, s);
     let server = &mut world.servers[s];
+    server.lied.clear();
     server.disk.wipe();
     for g in 0..world.ledgers.len() {
         world.servers[s].forget(World::group_id(g));
@@ -69,9 +75,33 @@ pub fn replace(world: &mut World, s: usize) {
     server.id = None;
     server.credential = None;
     server.starts.clear();
+    (server.place, server.kept_place) = (None, None);
     server.machine += 1;
     server.tokens += 1;
     control::invite(world, s);
+}
+
+/// Kills the process, and has its disk lose what it had called durable. False: nothing of that was left to lose.
+pub fn crash_and_lie(world: &mut World, s: usize) -> bool {
+    let Some(id) = world.servers[s].id else {
+        return false;
+    };
+    crash(world, s);
+    let lost = world.servers[s].disk.lie(id, &mut world.rng);
+    world.trace.line(None, || {
+        format!("the disk of s{} lost records of {lost:?}", s + 1)
+    });
+    for group_id in &lost {
+        world.servers[s].forget(*group_id);
+    }
+    world.counts.lies += lost.len() as u64;
+    let groups = &world.coordinator.state().groups;
+    let epochs = lost
+        .iter()
+        .map(|id| (*id, groups.get(id).map_or(0, |group| group.epoch)));
+    let lied: Vec<(GroupId, Epoch)> = epochs.collect();
+    world.servers[s].lied.extend(lied);
+    true
 }
 
 /// Damages records on its disk, and kills the process.
@@ -112,6 +142,13 @@ pub fn restart(world: &mut World, s: usize) {
     world.schedule(
         at,
         Scheduled::Tick {
+            server: s,
+            incarnation,
+        },
+    );
+    world.schedule(
+        now + 1,
+        Scheduled::Watch {
             server: s,
             incarnation,
         },

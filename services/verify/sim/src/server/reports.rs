@@ -10,7 +10,7 @@ use quorate_types::{Epoch, GroupId, Micros, Role, ServerId, planted};
 
 use crate::fleet::Server;
 
-pub(super) fn heartbeat(server: &mut Server, seq: u64, now: Micros) -> Heartbeat {
+pub(super) fn heartbeat(server: &mut Server, seq: u64) -> Heartbeat {
     let groups = server.groups.values();
     let reports = groups.filter_map(|hosted| hosted.group.report());
     reports.for_each(|report| server.reports.note(report));
@@ -20,7 +20,8 @@ pub(super) fn heartbeat(server: &mut Server, seq: u64, now: Micros) -> Heartbeat
         groups,
         unreachable: missed_peers(server),
         storage_fault: server.disk_fault.then(|| "full".to_string()),
-        slow: slow(server, server.clock_us(now)),
+        slow: server.slow.clone(),
+        hung_ms: server.hang.watch.hung_ms(),
         changes: Some(changes),
         quarantined: quarantined(server),
     }
@@ -50,8 +51,9 @@ fn missed_peers(server: &Server) -> Vec<ServerId> {
     server.unreachable.intersection(&wanted).copied().collect()
 }
 
-/// The worst that any group saw of each server.
-fn slow(server: &Server, now: Micros) -> Vec<SlowReport> {
+/// The worst that any group saw of each server, for heartbeats until the next tick.
+pub(super) fn slow(server: &Server, now: Micros) -> Vec<SlowReport> {
+    let now = server.clock_us(now);
     let mut worst: BTreeMap<ServerId, (Micros, SlowCause)> = BTreeMap::new();
     let mut note = |server, waited, cause| {
         let known = worst.entry(server).or_insert((waited, cause));

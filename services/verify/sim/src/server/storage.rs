@@ -5,7 +5,28 @@ use quorate_chain::ReplicaEvent;
 use super::{groups, journal, process};
 use crate::fleet::{Scheduled, World};
 
+/// Whether the sync under way returns now. If syncs hang, it does when they go on.
+pub fn returns(world: &mut World, s: usize) -> bool {
+    let (now, incarnation) = (world.now, world.servers[s].incarnation);
+    let put_off = world.servers[s].hang.put_off(now);
+    match put_off {
+        Some(at) => world.schedule(
+            at,
+            Scheduled::Synced {
+                server: s,
+                incarnation,
+            },
+        ),
+        None => world.servers[s].hang.end_sync(now),
+    }
+    put_off.is_none()
+}
+
+/// The shard learns that a sync has returned.
 pub fn synced(world: &mut World, s: usize) {
+    if !returns(world, s) {
+        return;
+    }
     if world.servers[s].disk_fault {
         // It never returns, or not before there is room.
         world.servers[s].disk.syncing = 0;

@@ -5,13 +5,14 @@ use quorate_group::{Event, Grant};
 use quorate_types::{GroupId, Micros};
 use rand::Rng;
 
-use super::{groups, timers};
+use super::{groups, reports, timers};
 use crate::fleet::{Scheduled, World};
 use crate::invariants;
 
 pub const TICK_US: Micros = 50_000;
 
 pub fn tick(world: &mut World, s: usize, incarnation: u64) {
+    world.servers[s].hang.tick();
     let is_coordinator_silent = world.servers[s].is_coordinator_silent(world.now);
     let shares_burst = world.plan.shares_burst;
     let server = &mut world.servers[s];
@@ -34,6 +35,7 @@ pub fn tick(world: &mut World, s: usize, incarnation: u64) {
         let g = World::index_of(group_id);
         world.in_generation_of(s, g, |world| invariants::read_somewhere(world, s, g));
     }
+    world.servers[s].slow = reports::slow(&world.servers[s], world.now);
     world.schedule(
         world.now + TICK_US,
         Scheduled::Tick {

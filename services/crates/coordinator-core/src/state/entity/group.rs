@@ -12,7 +12,7 @@ use uuid::Uuid;
 
 use super::group_status::GroupStatus;
 use super::quarantine::Quarantine;
-use super::returned::{Returned, order_by_logs};
+use super::returned::{ByLogs, Returned, order_by_logs};
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Group {
@@ -46,7 +46,7 @@ pub struct Group {
     /// Leaves the chain in the epoch in which the learner joins: its server drains, or is slow.
     #[serde(default)]
     pub leaving: Option<ServerId>,
-    /// Left the chain because it was slow, before its replacement has joined.
+    /// Left the chain because it was slow, before its replacement has joined; noted where one leaves after the other.
     #[serde(default)]
     pub relieved: Option<ServerId>,
     /// The logs that members of the chain returned with, until all of them are in one epoch again.
@@ -168,9 +168,9 @@ impl Group {
         }
     }
 
-    /// The chain in the order of the logs that members returned with; and members whose logs are older copies.
-    pub fn chain_by_logs(&self) -> (Vec<ServerId>, Vec<ServerId>) {
-        order_by_logs(&self.chain, &self.returned)
+    /// The chain in the order of its members' logs: of those that lived on, and those that members returned with.
+    pub fn chain_by_logs(&self, is_alive: impl Fn(ServerId) -> bool) -> ByLogs {
+        order_by_logs(&self.chain, &self.returned, is_alive)
     }
 
     pub fn membership(&self) -> Membership {

@@ -6,6 +6,7 @@
 pub mod event;
 pub mod group;
 pub mod group_status;
+pub mod history;
 pub mod join_token;
 pub mod quarantine;
 pub mod returned;
@@ -14,7 +15,8 @@ pub mod server;
 pub use event::{Event, EventKind, EventSubject};
 pub use group::{Group, Membership};
 pub use group_status::GroupStatus;
+pub use history::History;
 pub use join_token::JoinToken;
 pub use quarantine::Quarantine;
-pub use returned::Returned;
+pub use returned::{ByLogs, Returned};
 pub use server::{Drain, Server, lacking};

@@ -10,7 +10,7 @@ use quorate_types::cost::Budget;
 use quorate_types::sla::Refusal;
 use quorate_types::{GroupId, Offset, ServerId, Sla};
 
-use super::configs::{Configs, epoch_message};
+use super::configs::{Configs, config_of, epoch_message};
 use super::drops::Drops;
 use super::dry_run::DryRun;
 use super::outbox::Outbox;
@@ -236,6 +236,7 @@ impl Epochs<'_> {
         let members: Vec<ServerId> = group.members().collect();
         let epoch = group.epoch;
         let message = epoch_message(self.servers, group);
+        self.out.issued(&config_of(self.servers, group));
         *self.epoch_changes += 1;
         let subject = EventSubject::Group(group_id, Some(epoch), None);
         self.out.event(EventKind::GroupConfigured, subject, message);

@@ -1,7 +1,7 @@
 //! Replicas leave servers that are well enough to be left in order: a server that drains, or one that is slow.
 //!
 //! A replica leaves in the epoch in which its replacement joins as the new tail, so its group is never below its degree.
-//! Only a slow replica leaves before, where the group can spare one: it slows the others down.
+//! Only a replica that harms its group leaves before, where the group can spare one ([`Moves::vacate`]).
 //!
 //! The state has no list of moves that are still to do. After each command every move that can begin does. So a move
 //! that was interrupted (a learner failed, the coordinator was restarted) is taken up again by itself.
@@ -28,11 +28,10 @@ impl<'a> Moves<'a> {
     /// Moves of a draining server, a few at a time. The resource that those without a new server lack.
     pub fn move_away(&mut self, id: ServerId) -> Option<ScarceResource> {
         let groups = self.groups_of(id);
-        let is_moving = |moves: &Self, group_id: &GroupId| moves.group(*group_id).leaving == Some(id);
-        let mut under_way = groups.iter().filter(|group_id| is_moving(self, group_id)).count();
+        let mut under_way = self.moves_from(id, &groups);
         let mut scarce = None;
         for group_id in groups {
-            if under_way >= DRAIN_MOVES_MAX || is_moving(self, &group_id) {
+            if under_way >= DRAIN_MOVES_MAX || self.is_leaving(id, group_id) {
                 continue;
             }
             if self.group(group_id).learner == Some(id) {
@@ -48,6 +47,25 @@ impl<'a> Moves<'a> {
             }
         }
         scarce
+    }
+
+    /// Takes a server that harms its groups out of all that can spare a replica, at once: their appends flow again with
+    /// the next epoch. The others move a few at a time, as in a drain. The heaviest go first, while there is most room.
+    pub fn vacate(&mut self, id: ServerId) {
+        let mut groups = self.groups_of(id);
+        let mut under_way = self.moves_from(id, &groups);
+        self.epochs.replica_choice().sort_heaviest_first(&mut groups);
+        for group_id in groups {
+            if self.group(group_id).learner == Some(id) {
+                self.replace_learner(group_id, id);
+            } else if !self.is_settled(group_id) {
+                continue;
+            } else if self.group(group_id).can_spare_one() {
+                self.splice(group_id, id, false);
+            } else if under_way < DRAIN_MOVES_MAX {
+                under_way += usize::from(self.begin_move(group_id, id).is_ok());
+            }
+        }
     }
 
     /// Replaces a slow server in one of its groups, when no such replacement is under way. Where the group can spare
@@ -68,7 +86,7 @@ impl<'a> Moves<'a> {
                 continue;
             }
             let has_begun = if self.group(group_id).can_spare_one() {
-                self.splice_slow(group_id, id)
+                self.splice(group_id, id, true)
             } else {
                 self.begin_move(group_id, id).is_ok()
             };
@@ -115,14 +133,15 @@ impl<'a> Moves<'a> {
         Ok(())
     }
 
-    fn splice_slow(&mut self, group_id: GroupId, slow: ServerId) -> bool {
-        let successor = (self.epochs.replica_choice()).successor(group_id, slow, Pool::Replacement);
+    /// Takes the replica out before its replacement has learned, if there is a server for that one.
+    fn splice(&mut self, group_id: GroupId, out: ServerId, is_noted: bool) -> bool {
+        let successor = (self.epochs.replica_choice()).successor(group_id, out, Pool::Replacement);
         if successor.is_none() {
             return false;
         }
         self.epochs.reconfigure(group_id, |members| {
-            members.chain.retain(|server| *server != slow);
-            members.relieved = Some(slow);
+            members.chain.retain(|server| *server != out);
+            members.relieved = is_noted.then_some(out);
         });
         true
     }
@@ -140,6 +159,15 @@ impl<'a> Moves<'a> {
         self.epochs
             .reconfigure(group_id, |members| members.learner = Some(other));
         true
+    }
+
+    fn moves_from(&self, id: ServerId, groups: &[GroupId]) -> usize {
+        let leaving = groups.iter().filter(|group_id| self.is_leaving(id, **group_id));
+        leaving.count()
+    }
+
+    fn is_leaving(&self, id: ServerId, group_id: GroupId) -> bool {
+        self.group(group_id).leaving == Some(id)
     }
 
     fn group(&self, group_id: GroupId) -> &Group {

@@ -1,7 +1,8 @@
 //! The outputs of one command: effects for the engine, events for the API.
 
-use quorate_types::ServerId;
 use quorate_types::control::ToServer;
+use quorate_types::place::IssuedEpoch;
+use quorate_types::{ConfigDigest, GroupConfig, ServerId};
 
 use crate::command::{Effect, Refused, Reply};
 use crate::state::entity::{Event, EventKind, EventSubject};
@@ -51,6 +52,14 @@ impl<'a> Outbox<'a> {
 
     pub fn send(&mut self, server: ServerId, message: ToServer) {
         self.effects.push(Effect::Send { server, message });
+    }
+
+    pub fn issued(&mut self, config: &GroupConfig) {
+        self.effects.push(Effect::Issued(IssuedEpoch {
+            group_id: config.group_id,
+            epoch: config.epoch,
+            digest: ConfigDigest::of(config),
+        }));
     }
 
     pub fn event(&mut self, kind: EventKind, subject: EventSubject, message: String) {

@@ -31,7 +31,8 @@ impl<'a> Reachability<'a> {
             .event(EventKind::ServerUnreachable, EventSubject::Server(peer), message);
     }
 
-    pub fn set_pair(&mut self, a: ServerId, b: ServerId, unreachable: bool) {
+    /// `hung`: the one of the two that is to leave.
+    pub fn set_pair(&mut self, (a, b): (ServerId, ServerId), unreachable: bool, hung: Option<ServerId>) {
         let known = |id| self.servers.contains_key(&id);
         if a == b || !known(a) || !known(b) {
             return;
@@ -39,7 +40,7 @@ impl<'a> Reachability<'a> {
         if !unreachable {
             return self.pairs.remove(a, b);
         }
-        if !self.pairs.insert(a, b) {
+        if !self.pairs.insert(a, b, hung) {
             return;
         }
         let message = format!(

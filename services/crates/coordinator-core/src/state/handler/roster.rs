@@ -16,6 +16,15 @@ pub struct Roster<'a> {
     out: Outbox<'a>,
 }
 
+/// How a server has failed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Failure {
+    /// Its lease has expired, or its connection has not come back.
+    Silent,
+    /// It has its lease, and does nothing.
+    Hung,
+}
+
 impl<'a> Roster<'a> {
     pub fn new(servers: &'a mut Servers, listing: Listing<'a>, out: Outbox<'a>) -> Self {
         Self {
@@ -74,7 +83,7 @@ impl<'a> Roster<'a> {
     }
 
     /// Marks a server as failed, and closes its connection. False: it is unknown, or has failed already.
-    pub fn fail(&mut self, id: ServerId) -> bool {
+    pub fn fail(&mut self, id: ServerId, how: Failure) -> bool {
         let Some(server) = self.servers.get(&id).filter(|server| server.alive) else {
             return false;
         };
@@ -82,12 +91,22 @@ impl<'a> Roster<'a> {
         self.servers.fail(id, self.out.now_ms());
         self.listing.server(self.servers, id);
         self.out.disconnect(id);
-        let (kind, message) = if was_drained {
-            let message = format!("Server {name}, which was drained, has stopped.");
-            (EventKind::ServerStopped, message)
-        } else {
-            let message = format!("Server {name} has failed: its lease or its connection is gone.");
-            (EventKind::ServerFailed, message)
+        let (kind, message) = match how {
+            Failure::Silent if was_drained => {
+                let message = format!("Server {name}, which was drained, has stopped.");
+                (EventKind::ServerStopped, message)
+            }
+            Failure::Silent => {
+                let message = format!("Server {name} has failed: its lease or its connection is gone.");
+                (EventKind::ServerFailed, message)
+            }
+            Failure::Hung => {
+                let message = format!(
+                    "Server {name} has failed: a thread of it, or a write or sync of its disk, hangs. It returns when \
+                     that ends."
+                );
+                (EventKind::ServerFailed, message)
+            }
         };
         self.out.event(kind, EventSubject::Server(id), message);
         true
@@ -154,7 +173,7 @@ impl<'a> Roster<'a> {
         let (kind, message) = match &cause {
             Some(cause) => {
                 let message = format!(
-                    "Server {} slows its groups, and leaves them one by one: {cause}.",
+                    "Server {} slows its groups, and leaves them: {cause}.",
                     server.name
                 );
                 (EventKind::ServerSlow, message)

@@ -1,11 +1,12 @@
 //! Two servers that have their leases cannot reach one another. A group that needs both stands still, since batches of
 //! the one do not reach the other. One of them leaves the group.
 //!
-//! The one with more unreachable peers leaves. So a server whose own link is at fault leaves, and not all its
-//! neighbours in turn. With equal numbers, the one further from the head leaves: the other has all its batches, and
+//! The one that hangs leaves; else the one with more unreachable peers. So a server whose own link is at fault leaves, and
+//! not all its neighbours in turn. With equal numbers, the one further from the head leaves: the other has all its batches, and
 //! clients keep their head.
 
 use quorate_placement::Pool;
+use quorate_types::planted::{self, Bug};
 use quorate_types::{GroupId, ServerId};
 
 use super::epochs::Epochs;
@@ -53,10 +54,10 @@ impl<'a> Unreachable<'a> {
         if group.learner == Some(further) {
             return Some(further);
         }
-        Some(if pairs.count_of(nearer) > pairs.count_of(further) {
-            nearer
-        } else {
-            further
+        Some(match pairs.hung_of(nearer, further) {
+            Some(hung) if !planted::on(Bug::HungOneStays) => hung,
+            _ if pairs.count_of(nearer) > pairs.count_of(further) => nearer,
+            _ => further,
         })
     }
 

@@ -1,6 +1,6 @@
 //! Pairs of servers that have their leases and cannot reach one another.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 
 use quorate_types::ServerId;
 use serde::{Deserialize, Serialize};
@@ -9,18 +9,32 @@ use serde::{Deserialize, Serialize};
 pub type Pair = (ServerId, ServerId);
 
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(transparent)]
+#[serde(from = "Vec<Entry>", into = "Vec<Entry>")]
 pub struct UnreachablePairs {
-    pairs: BTreeSet<Pair>,
+    /// Each with the one of the two that hung when the pair was found.
+    pairs: BTreeMap<Pair, Option<ServerId>>,
+}
+
+/// A pair as snapshots have it. Older ones have pairs alone.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(untagged)]
+enum Entry {
+    OneHung(ServerId, ServerId, ServerId),
+    Pair(ServerId, ServerId),
 }
 
 impl UnreachablePairs {
     pub fn contains(&self, a: ServerId, b: ServerId) -> bool {
-        self.pairs.contains(&ordered(a, b))
+        self.pairs.contains_key(&ordered(a, b))
+    }
+
+    /// The one of the two that hung.
+    pub fn hung_of(&self, a: ServerId, b: ServerId) -> Option<ServerId> {
+        self.pairs.get(&ordered(a, b)).copied().flatten()
     }
 
     pub fn iter(&self) -> impl Iterator<Item = Pair> + '_ {
-        self.pairs.iter().copied()
+        self.pairs.keys().copied()
     }
 
     /// The pairs that a server is one of.
@@ -33,8 +47,13 @@ impl UnreachablePairs {
     }
 
     /// False when the pair was known.
-    pub fn insert(&mut self, a: ServerId, b: ServerId) -> bool {
-        self.pairs.insert(ordered(a, b))
+    pub fn insert(&mut self, a: ServerId, b: ServerId, hung: Option<ServerId>) -> bool {
+        let is_new = !self.contains(a, b);
+        if is_new {
+            let hung = hung.filter(|hung| [a, b].contains(hung));
+            self.pairs.insert(ordered(a, b), hung);
+        }
+        is_new
     }
 
     pub fn remove(&mut self, a: ServerId, b: ServerId) {
@@ -42,6 +61,47 @@ impl UnreachablePairs {
     }
 }
 
+impl From<Vec<Entry>> for UnreachablePairs {
+    fn from(entries: Vec<Entry>) -> Self {
+        let pair = |entry| match entry {
+            Entry::Pair(a, b) => (ordered(a, b), None),
+            Entry::OneHung(a, b, hung) => (ordered(a, b), Some(hung)),
+        };
+        Self {
+            pairs: entries.into_iter().map(pair).collect(),
+        }
+    }
+}
+
+impl From<UnreachablePairs> for Vec<Entry> {
+    fn from(pairs: UnreachablePairs) -> Self {
+        let entry = |((a, b), hung): (Pair, Option<ServerId>)| match hung {
+            None => Entry::Pair(a, b),
+            Some(hung) => Entry::OneHung(a, b, hung),
+        };
+        pairs.pairs.into_iter().map(entry).collect()
+    }
+}
+
 fn ordered(a: ServerId, b: ServerId) -> Pair {
     (a.min(b), a.max(b))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn snapshots_of_before_are_read_and_the_hung_one_is_kept() {
+        let mut pairs: UnreachablePairs = serde_json::from_str("[[1,2],[3,5]]").unwrap();
+        assert!(pairs.contains(ServerId(2), ServerId(1)) && pairs.contains(ServerId(3), ServerId(5)));
+        assert_eq!(pairs.hung_of(ServerId(1), ServerId(2)), None);
+        assert!(pairs.insert(ServerId(9), ServerId(7), Some(ServerId(9))));
+        assert!(!pairs.insert(ServerId(7), ServerId(9), None));
+        let text = serde_json::to_string(&pairs).unwrap();
+        assert_eq!(text, "[[1,2],[3,5],[7,9,9]]");
+        let again: UnreachablePairs = serde_json::from_str(&text).unwrap();
+        assert_eq!(again, pairs);
+        assert_eq!(again.hung_of(ServerId(7), ServerId(9)), Some(ServerId(9)));
+    }
 }

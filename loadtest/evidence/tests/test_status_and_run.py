@@ -1,0 +1,99 @@
+"""Published evidence is fresh, old or missing; what is measured anew takes the place of the same day's."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from quorate_evidence import run
+from quorate_evidence.published import newest
+from quorate_evidence.status import statuses, text
+from quorate_harness import evidence
+from quorate_harness.evidence import Subject
+from quorate_local.display import Display
+
+
+@pytest.fixture
+def one_subject(monkeypatch: pytest.MonkeyPatch) -> Subject:
+    subject = Subject("model", "make model", (), ("services/verify/model",), "true", False)
+    for module in ("quorate_harness.evidence", "quorate_evidence.status"):
+        monkeypatch.setattr(f"{module}.subjects", lambda: {"model": subject})
+    return subject
+
+
+def _publish(folder: Path, day: str, **line: object) -> None:
+    about = {"name": "states", "command": "make model", "met": True}
+    (folder / f"{day}-model.jsonl").write_text(json.dumps({**about, **line}) + "\n")
+
+
+def test_the_newest_file_of_a_subject_counts(tmp_path: Path, one_subject: Subject) -> None:
+    _publish(tmp_path, "2026-01-02", source="b", met=False)
+    _publish(tmp_path, "2026-01-01", source="a")
+    found = newest(tmp_path)["model"]
+    assert (found.day, found.sources, found.missed) == ("2026-01-02", {"b"}, ("states",))
+
+
+def test_runs_without_a_command_are_told_by_how_they_are_repeated(tmp_path: Path, one_subject: Subject) -> None:
+    (tmp_path / "2026-01-01-runs.jsonl").write_text(
+        json.dumps({"fault": "cut", "clean": False, "repeat": "make model"})
+    )
+    found = newest(tmp_path)["model"]
+    assert (found.sources, found.missed) == ({None}, ("cut",))
+
+
+def test_evidence_is_fresh_only_with_the_digest_of_these_sources(tmp_path: Path, one_subject: Subject) -> None:
+    assert "nothing is published" in text(statuses(tmp_path))[0]
+    _publish(tmp_path, "2026-01-01", source="0123456789abcdef")
+    assert "older than the sources" in text(statuses(tmp_path))[0]
+    _publish(tmp_path, "2026-01-02", source=one_subject.source())
+    lines = text(statuses(tmp_path))
+    assert "speaks for these sources" in lines[0]
+    assert lines[-1] == "1 of 1 are of these sources."
+
+
+def _run(
+    monkeypatch: pytest.MonkeyPatch, folder: Path, subject: Subject, command: str, exit_code: int
+) -> tuple[int, list[dict[str, object]]]:
+    """`make evidence` with a command that leaves one figure, and ends with `exit_code`."""
+    results, kept = folder / "results", folder / "figures"
+    results.mkdir()
+    kept.mkdir()
+    (kept / "old.jsonl").write_text(json.dumps({"name": "before", "command": "make model"}) + "\n")
+    line = json.dumps({"name": "states", "command": command, "source": "$QUORATE_SOURCE"}).replace('"', '\\"')
+    script = folder / "measure.sh"
+    script.write_text(f'echo "{line}" >> {kept}/new.jsonl; exit {exit_code}\n')
+    monkeypatch.setattr(run, "FOLDER", kept)
+    monkeypatch.setattr(run, "REPOSITORY", folder)
+    monkeypatch.setattr(run.publish, "__defaults__", (results,))
+    measured = Subject(subject.name, subject.command, (), subject.folders, f"sh {script}", False)
+    stale = [type(statuses(results)[0])(measured, None, False)]
+    code = run.run(stale, Display())
+    lines = [json.loads(text) for file in results.glob("*.jsonl") for text in file.read_text().splitlines()]
+    return code, lines
+
+
+def test_what_was_measured_anew_is_published_with_its_source(
+    tmp_path: Path, one_subject: Subject, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    code, lines = _run(monkeypatch, tmp_path, one_subject, "make model", 0)
+    assert code == 0
+    assert [(line["name"], line["source"]) for line in lines] == [("states", one_subject.source())]
+
+
+def test_a_run_that_is_not_clean_is_not_published(
+    tmp_path: Path, one_subject: Subject, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    code, lines = _run(monkeypatch, tmp_path, one_subject, "make model", 1)
+    assert (code, lines) == (1, [])
+
+
+def test_a_run_that_left_no_figures_is_an_error(tmp_path: Path, one_subject: Subject) -> None:
+    with pytest.raises(ValueError, match="left no figures"):
+        run.publish(one_subject, [], tmp_path)
+
+
+def test_every_subject_can_be_measured_by_a_make_command() -> None:
+    for subject in evidence.subjects().values():
+        assert subject.run is None or subject.run.startswith(subject.command)

@@ -1,0 +1,139 @@
+//! Logs of releases, frozen: each must lead to the epochs that its release decided (`tests/golden/`).
+//!
+//! A release adds its own: `QUORATE_GOLDEN=0.2.0 cargo test -p quorate-coordinator-core golden` writes `0.2.0.log` from the
+//! history below, which may grow. A file that is there is never written again.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use quorate_coordinator_core::command::{Command, Timed};
+use quorate_coordinator_core::log::{encode_batch, header, replay, scan};
+use quorate_coordinator_core::state::{CoordinatorState, applied};
+use quorate_placement::Profile;
+use quorate_types::{Durability, RunId, ServerId};
+
+use crate::world::{World, group, sla};
+
+fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden")
+}
+
+/// Admissions, failures and replacements, a drain, slow servers, resizes, a reset, a deletion, and a server that was given
+/// up: with ties between servers, which a release may break otherwise.
+fn history() -> Vec<(u64, Command)> {
+    let mut world = World::with_headroom(6);
+    for n in 1..=4 {
+        let durability = [Durability::Persistent, Durability::InMemory][n as usize % 2];
+        world.active(n, durability, 3);
+    }
+    world.fail(&[2]);
+    for n in 1..=4 {
+        if world.group(n).learner.is_some() {
+            let epoch = world.group(n).epoch;
+            world.caught_up(n, epoch);
+        }
+    }
+    world.apply(Command::Drain { server: ServerId(3) });
+    for n in 1..=4 {
+        if world.group(n).learner.is_some() {
+            let epoch = world.group(n).epoch;
+            world.caught_up(n, epoch);
+        }
+    }
+    world.come_back(2, "i2", vec![]);
+    world.apply(Command::ServerSlow {
+        server: ServerId(5),
+        cause: Some("its journal".into()),
+    });
+    world.apply(Command::PairUnreachable {
+        server: ServerId(1),
+        peer: ServerId(4),
+        unreachable: true,
+        hung: None,
+    });
+    world.apply(Command::Resize {
+        group_id: group(2),
+        sla: sla(Durability::Persistent, 3, 2_000),
+        revision: 2,
+    });
+    world.active(5, Durability::InMemory, 2);
+    let (chain, epoch) = (world.group(5).chain.clone(), world.group(5).epoch);
+    world.apply(Command::ServersFailed { servers: chain });
+    world.apply(Command::Reset {
+        group_id: group(5),
+        epoch,
+        entries_before: 10,
+        bytes_before: 640,
+    });
+    world.delete(1);
+    let failed = world.state.servers.values().find(|server| !server.alive);
+    let server = failed.expect("one has failed").server_id;
+    world.apply(Command::Forget { server });
+    world.history
+}
+
+fn begin() -> CoordinatorState {
+    CoordinatorState::new(Profile::default_profile())
+}
+
+/// The log as a process would have written it, one batch for each command.
+fn log_of(release: &str) -> Vec<u8> {
+    let first = [
+        Command::BeginRun {
+            run: RunId(1),
+            release: release.into(),
+        },
+        Command::UseProfile {
+            profile: Box::new(Profile::default_profile()),
+        },
+    ];
+    let first = first.into_iter().map(|command| (1_000_000, command));
+    let (mut state, mut log) = (begin(), header().to_vec());
+    for (at_ms, command) in first.chain(history()) {
+        let (_, issued) = applied(&mut state, at_ms, &command);
+        log.extend(encode_batch(vec![Timed {
+            at_ms,
+            command,
+            issued: Some(issued),
+        }]));
+    }
+    log
+}
+
+#[test]
+fn logs_of_all_releases_lead_to_what_was_decided() {
+    if let Ok(release) = std::env::var("QUORATE_GOLDEN") {
+        let path = folder().join(format!("{release}.log"));
+        assert!(!path.exists(), "{} is frozen", path.display());
+        std::fs::write(path, log_of(&release)).unwrap();
+    }
+    let mut releases = 0;
+    for entry in std::fs::read_dir(folder()).unwrap() {
+        let path = entry.unwrap().path();
+        let scanned =
+            scan(&std::fs::read(&path).unwrap()).unwrap_or_else(|(at, damage)| panic!("{at}: {damage}"));
+        let commands = &scanned.recovered.commands;
+        let kinds: BTreeSet<String> = commands.iter().map(|timed| timed.command.name()).collect();
+        for kind in [
+            "admit",
+            "servers_failed",
+            "drain",
+            "resize",
+            "reset",
+            "learner_caught_up",
+        ] {
+            assert!(kinds.contains(kind), "{}: no {kind}", path.display());
+        }
+        let issued: usize = commands
+            .iter()
+            .flat_map(|timed| &timed.issued)
+            .map(Vec::len)
+            .sum();
+        assert!(issued > 15, "{}: {issued} epochs", path.display());
+        let state = replay(scanned.recovered, begin);
+        let state = state.unwrap_or_else(|difference| panic!("{}: {difference}", path.display()));
+        state.validate().unwrap();
+        releases += 1;
+    }
+    assert!(releases > 0, "no golden log");
+}

@@ -1,0 +1,174 @@
+//! Places in the coordinator's log, and digests of configurations: by both, a coordinator learns that its log is older than
+//! what its servers have been told (`docs/internals/coordinator.md`, "An older copy of the log").
+
+use serde::{Deserialize, Serialize};
+
+use crate::config::{GroupConfig, GroupId, Member, ServerId};
+use crate::control::ToServer;
+use crate::{Durability, Epoch};
+
+/// A start of the coordinator on its log: random, so that two starts on copies of one log differ.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct RunId(pub u64);
+
+/// The end of the coordinator's log at some time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Place {
+    pub run: RunId,
+    /// Commands since the beginning of the log.
+    pub position: u64,
+}
+
+/// A message with the place of the log that it follows from. Older coordinators name none; older servers ignore it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Placed {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub place: Option<Place>,
+    #[serde(flatten)]
+    pub message: ToServer,
+}
+
+/// Tells two configurations of one epoch apart. It covers what the members agree by, and nothing that may be spelt in
+/// two ways; so releases that know further fields compute the same.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct ConfigDigest(pub u64);
+
+/// The epoch of a group, and the configuration that it means for whoever says so.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct IssuedEpoch {
+    pub group_id: GroupId,
+    pub epoch: Epoch,
+    pub digest: ConfigDigest,
+}
+
+impl ConfigDigest {
+    pub fn of(config: &GroupConfig) -> Self {
+        let ids = |members: &[Member]| members.iter().map(|member| member.server_id).collect::<Vec<_>>();
+        let mut digest = Fnv::default();
+        digest.bytes(config.group_id.0.as_bytes());
+        digest.word(config.epoch);
+        digest.word(match config.durability {
+            Durability::Persistent => 1,
+            Durability::InMemory => 2,
+        });
+        digest.word(config.replication_degree.into());
+        digest.word(config.min_replicas.into());
+        digest.servers(&ids(&config.replicas));
+        digest.servers(&ids(&config.learners));
+        digest.word(config.beginning.map_or(0, |beginning| beginning.epoch));
+        digest.word(config.beginning.map_or(0, |beginning| beginning.offset));
+        Self(digest.0)
+    }
+}
+
+/// FNV-1a, 64 bits. Its input comes from the coordinator alone, so nobody looks for collisions.
+struct Fnv(u64);
+
+impl Default for Fnv {
+    fn default() -> Self {
+        Self(0xCBF2_9CE4_8422_2325)
+    }
+}
+
+impl Fnv {
+    fn bytes(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            self.0 = (self.0 ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01B3);
+        }
+    }
+
+    fn word(&mut self, word: u64) {
+        self.bytes(&word.to_le_bytes());
+    }
+
+    fn servers(&mut self, servers: &[ServerId]) {
+        self.word(servers.len() as u64);
+        servers.iter().for_each(|server| self.word(server.0.into()));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+    use uuid::Uuid;
+
+    use super::*;
+    use crate::cost::{AppendCost, Budget};
+
+    fn config() -> GroupConfig {
+        let member = |id: u32| Member {
+            server_id: ServerId(id),
+            address: format!("127.0.0.1:{id}"),
+        };
+        GroupConfig {
+            group_id: GroupId(Uuid::from_u128(7)),
+            epoch: 3,
+            durability: Durability::Persistent,
+            replication_degree: 2,
+            min_replicas: 1,
+            replicas: vec![member(1), member(2)],
+            learners: Vec::new(),
+            budget: Budget::for_rate(
+                1,
+                1,
+                AppendCost {
+                    fixed_milli: [0; 3],
+                    per_byte_milli: [0; 3],
+                },
+            ),
+            retention_bytes: 1,
+            retention_age_s: None,
+            beginning: None,
+        }
+    }
+
+    /// Frozen: servers and coordinators of different releases compare digests.
+    #[test]
+    fn a_digest_is_the_same_in_every_release() {
+        assert_eq!(ConfigDigest::of(&config()), ConfigDigest(DIGEST));
+    }
+
+    const DIGEST: u64 = 9_710_113_756_989_474_784;
+
+    #[test]
+    fn another_chain_or_epoch_is_another_digest_and_an_address_is_not() {
+        let known = ConfigDigest::of(&config());
+        let mut turned = config();
+        turned.replicas.reverse();
+        let mut learning = config();
+        learning.learners = learning.replicas.split_off(1);
+        let mut next = config();
+        next.epoch += 1;
+        for other in [&turned, &learning, &next] {
+            assert_ne!(ConfigDigest::of(other), known, "{other:?}");
+        }
+        let mut moved = config();
+        moved.replicas[0].address = "elsewhere:1".into();
+        assert_eq!(ConfigDigest::of(&moved), known);
+    }
+
+    #[test]
+    fn a_place_stands_beside_the_fields_of_its_message_and_may_be_absent() {
+        let place = Some(Place {
+            run: RunId(u64::MAX),
+            position: 9,
+        });
+        let unix_ms = Some(7);
+        let message = ToServer::HeartbeatAck { seq: 4, unix_ms };
+        let placed = Placed { place, message };
+        let text = serde_json::to_string(&placed).unwrap();
+        let fields: serde_json::Value = serde_json::from_str(&text).unwrap();
+        let run = u64::MAX;
+        let expected = json!({
+            "type": "heartbeat_ack", "seq": 4, "unix_ms": 7, "place": {"run": run, "position": 9},
+        });
+        assert_eq!(fields, expected);
+        assert_eq!(serde_json::from_str::<Placed>(&text).unwrap(), placed);
+        // An older server, and an older coordinator.
+        assert_eq!(serde_json::from_str::<ToServer>(&text).unwrap(), placed.message);
+        let bare: Placed = serde_json::from_str(r#"{"type":"heartbeat_ack","seq":4}"#).unwrap();
+        assert_eq!(bare.place, None);
+    }
+}

@@ -1,0 +1,103 @@
+//! Parts of a server that hang while its main thread goes on: the shard's thread, and the syncs of its disk.
+
+use quorate_group::{HangWatch, Mark};
+use quorate_types::Micros;
+
+use super::Scheduled;
+
+/// Syncs that took longer are remembered as hangs.
+const LONG_US: Micros = 100_000;
+
+#[derive(Debug, Default)]
+pub struct Hang {
+    /// The shard's thread does nothing until then, and no sync returns until then.
+    pub thread_until: Micros,
+    pub sync_until: Micros,
+    /// Events for the shard that came meanwhile.
+    pub waiting: Vec<Scheduled>,
+    /// As the main thread of a server keeps it.
+    pub watch: HangWatch,
+    ticks: u64,
+    syncs: u64,
+    /// The thread's last hang, and the sync under way: from when to when.
+    thread: Option<(Micros, Micros)>,
+    syncing: Option<(Micros, Micros)>,
+    /// Earlier hangs, and long syncs.
+    truth: Vec<(Micros, Micros)>,
+}
+
+impl Hang {
+    pub fn tick(&mut self) {
+        self.ticks += 1;
+    }
+
+    pub fn hang_thread(&mut self, now: Micros, until: Micros) {
+        let lasting = self.thread.filter(|(_, until)| *until > now);
+        if lasting.is_none() {
+            self.truth.extend(self.thread.take());
+        }
+        self.thread_until = self.thread_until.max(until);
+        self.thread = Some((lasting.map_or(now, |(from, _)| from), self.thread_until));
+    }
+
+    /// A sync begins that would return at this time; when it does.
+    pub fn begin_sync(&mut self, now: Micros, at: Micros) -> Micros {
+        self.syncs += 1;
+        let at = at.max(self.sync_until);
+        self.syncing = Some((now, at));
+        at
+    }
+
+    /// The time to which the end of a sync is put off, if no sync returns now.
+    pub fn put_off(&mut self, now: Micros) -> Option<Micros> {
+        let until = Some(self.sync_until).filter(|until| *until > now)?;
+        let (from, _) = self.syncing?;
+        self.syncing = Some((from, until));
+        Some(until)
+    }
+
+    pub fn end_sync(&mut self, now: Micros) {
+        if let Some((from, until)) = self.syncing.take()
+            && until.min(now) - from >= LONG_US
+        {
+            self.truth.push((from, until.min(now)));
+        }
+    }
+
+    pub fn marks(&self) -> [Mark; 2] {
+        [Some(self.ticks), self.syncing.map(|_| self.syncs)]
+    }
+
+    /// All hangs by now, those that last with their end so far.
+    fn all(&self, now: Micros) -> impl Iterator<Item = (Micros, Micros)> + '_ {
+        let all = self.truth.iter().copied().chain(self.thread).chain(self.syncing);
+        all.map(move |(from, until)| (from, until.min(now)))
+    }
+
+    /// How long the thread has hung by now.
+    pub fn thread_hung_us(&self, now: Micros) -> Micros {
+        let lasting = self.thread.filter(|(_, until)| *until > now);
+        lasting.map_or(0, |(from, _)| now - from)
+    }
+
+    /// How long the longest hang that lasts has lasted.
+    pub fn lasted_us(&self, now: Micros) -> Micros {
+        let lasting = self.all(now).filter(|(_, until)| *until >= now);
+        lasting.map(|(from, until)| until - from).max().unwrap_or(0)
+    }
+
+    /// Whether a hang of at least this length has been there since a time.
+    pub fn has_hung(&self, for_us: Micros, since: Micros, now: Micros) -> bool {
+        self.all(now)
+            .any(|(from, until)| until >= since && until - from >= for_us)
+    }
+
+    /// All hangs end.
+    pub fn end(&mut self, now: Micros) {
+        self.thread_until = self.thread_until.min(now);
+        self.sync_until = self.sync_until.min(now);
+        if let Some((_, until)) = &mut self.thread {
+            *until = (*until).min(now);
+        }
+    }
+}
