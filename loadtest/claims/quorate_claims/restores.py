@@ -36,6 +36,7 @@ FILES = ("coordinator.log", "coordinator.mark")
 WHOLE_FOLDER = 0.8  # of the restores
 FOUND_TIMEOUT_S = 12.0
 RECOVER_TIMEOUT_S = 60.0
+STARTS_MAX = 3
 POINT_S = 1.2  # restores fall into the loss of a head, its replacement and its return
 DURABILITIES = ("persistent", "in_memory")
 
@@ -98,7 +99,17 @@ def _round(servers: Fleet, groups: dict[str, str], copies: list[Path], seen: See
         time.sleep(random.uniform(0, POINT_S))
         _restore(servers, random.choice(copies), seen)
         if number == 0:
-            servers.stack.restart_server(victim)
+            _bring_back(servers, victim)
+
+
+def _bring_back(servers: Fleet, victim: str) -> None:
+    """Its start asks the coordinator for a join token, which that may not have the time for just after its own start."""
+    for attempt in range(STARTS_MAX):
+        try:
+            return servers.stack.restart_server(victim)
+        except TimeoutError:
+            if attempt + 1 == STARTS_MAX:
+                raise
 
 
 def _keep_copy(servers: Fleet, copies: list[Path]) -> None:

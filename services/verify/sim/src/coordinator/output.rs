@@ -107,7 +107,7 @@ fn take_note(world: &mut World, note: Note) {
         }
         other => {
             if let Note::RollCallOver { heard, missing } = &other
-                && heard > missing
+                && (heard > missing || heard + missing == 0)
             {
                 restores::look_whether_decidable(world);
             }
