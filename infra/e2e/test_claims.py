@@ -11,9 +11,11 @@ from conftest import FOLDER
 
 
 def test_heads_are_lost_and_followers_stopped_without_losing_an_entry() -> None:
-    command = [str(Path(sys.executable).parent / "quorate-claims"), "--quick", "--only", "failover,stopped"]
+    command = [str(Path(sys.executable).parent / "quorate-claims"), "--quick", "--only", "failover,restores,stopped"]
     command += ["--trials", "2", "--folder", str(FOLDER / "claims")]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=280, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=340, check=False)
     assert "ould not be measured" not in done.stdout, done.stdout[-4000:] + done.stderr[-2000:]
     assert "failover_gap_p99_ms" in done.stdout, done.stdout[-4000:] + done.stderr[-2000:]
     assert "stopped_follower_memory_mb" in done.stdout
+    assert "split_brain_after_restore" in done.stdout
+    assert "SPLIT" not in done.stdout, done.stdout[-4000:]

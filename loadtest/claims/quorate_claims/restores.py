@@ -1,8 +1,8 @@
 """The coordinator is started on older copies of its log, under load: does any epoch get a second meaning?
 
-Two groups receive appends at a steady rate all the time. Each round copies the log, then loses and returns the server of
-a head, so that epochs follow. Meanwhile, at a random point, the coordinator is killed, and started on a copy of up to some
-rounds before. It must end by itself with exit code 6 and have issued nothing. Then the newest log is put back.
+Two groups receive appends at a steady rate all the time. Each round copies the log, and loses and returns the server of a
+head, so that epochs follow. Meanwhile, at a random point, the coordinator is killed, and started on a copy of some rounds
+before. It must end by itself with exit code 6 and have issued nothing. Then the newest log is put back.
 
 Counted as split: an epoch of which two chains were logged, a copy on which an epoch was issued though a server knew
 more, and any entry that is not there once and in order, when all groups are read back.
@@ -103,13 +103,15 @@ def _round(servers: Fleet, groups: dict[str, str], copies: list[Path], seen: See
 
 
 def _bring_back(servers: Fleet, victim: str) -> None:
-    """Its start asks the coordinator for a join token, which that may not have the time for just after its own start."""
+    """Its start asks the coordinator for a join token, which may take that too long just after its own start."""
     for attempt in range(STARTS_MAX):
         try:
-            return servers.stack.restart_server(victim)
+            servers.stack.restart_server(victim)
         except TimeoutError:
             if attempt + 1 == STARTS_MAX:
                 raise
+        else:
+            return
 
 
 def _keep_copy(servers: Fleet, copies: list[Path]) -> None:
