@@ -1,8 +1,8 @@
 """The coordinator is started on older copies of its log, under load: does any epoch get a second meaning?
 
-Two groups receive appends at a steady rate all the time. Each round copies the log, and loses and returns the server of a
-head, so that epochs follow. Meanwhile, at a random point, the coordinator is killed, and started on a copy of some rounds
-before. It must end by itself with exit code 6 and have issued nothing. Then the newest log is put back.
+Two groups receive appends at a steady rate all the time. Each round copies the log, and loses and returns the server
+of a head, so that epochs follow. Meanwhile, at a random point, the coordinator is killed, and started on a copy of some
+rounds before. It must end by itself with exit code 6 and have issued nothing. Then the newest log is put back.
 
 Counted as split: an epoch of which two chains were logged, a copy on which an epoch was issued though a server knew
 more, and any entry that is not there once and in order, when all groups are read back.
