@@ -2,8 +2,8 @@
 
 mod engine;
 mod failures;
-mod hangs;
 mod golden;
+mod hangs;
 mod lifecycle;
 mod lost;
 mod moves;
