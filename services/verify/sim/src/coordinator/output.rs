@@ -49,6 +49,9 @@ pub(super) fn commit(world: &mut World) {
 }
 
 pub(super) fn release(world: &mut World) {
+    if world.is_given_up {
+        return;
+    }
     resets::notice(world);
     for outgoing in std::mem::take(&mut world.coordinator.outgoing) {
         match outgoing {
