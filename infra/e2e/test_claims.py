@@ -10,8 +10,8 @@ from pathlib import Path
 from conftest import FOLDER
 
 
-def test_heads_are_lost_followers_stopped_and_servers_filled_without_losing_an_entry() -> None:
-    command = [str(Path(sys.executable).parent / "quorate-claims"), "--quick", "--only", "failover,stopped,limits"]
+def test_claims_hold_in_their_smallest_runs() -> None:
+    command = [str(Path(sys.executable).parent / "quorate-claims"), "--quick", "--only", "failover,restores,stopped,limits"]
     command += ["--trials", "2", "--folder", str(FOLDER / "claims")]
     done = subprocess.run(command, capture_output=True, text=True, timeout=340, check=False)
     assert "ould not be measured" not in done.stdout, done.stdout[-4000:] + done.stderr[-2000:]
@@ -19,3 +19,5 @@ def test_heads_are_lost_followers_stopped_and_servers_filled_without_losing_an_e
     assert "stopped_follower_memory_mb" in done.stdout
     assert "groups_per_server_restart_s" in done.stdout
     assert "groups_per_coordinator_cores" in done.stdout
+    assert "split_brain_after_restore" in done.stdout
+    assert "SPLIT" not in done.stdout, done.stdout[-4000:]

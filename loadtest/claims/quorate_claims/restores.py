@@ -1,7 +1,7 @@
 """The coordinator is started on older copies of its log, under load: does any epoch get a second meaning?
 
-Two groups receive appends at a steady rate all the time. Each round copies the log, then loses and returns the server of
-a head, so that epochs follow. Meanwhile, at a random point, the coordinator is killed, and started on a copy of up to some
+Two groups receive appends at a steady rate all the time. Each round copies the log, and loses and returns the server
+of a head, so that epochs follow. Meanwhile, at a random point, the coordinator is killed, and started on a copy of some
 rounds before. It must end by itself with exit code 6 and have issued nothing. Then the newest log is put back.
 
 Counted as split: an epoch of which two chains were logged, a copy on which an epoch was issued though a server knew
@@ -36,6 +36,7 @@ FILES = ("coordinator.log", "coordinator.mark")
 WHOLE_FOLDER = 0.8  # of the restores
 FOUND_TIMEOUT_S = 12.0
 RECOVER_TIMEOUT_S = 60.0
+STARTS_MAX = 3
 POINT_S = 1.2  # restores fall into the loss of a head, its replacement and its return
 DURABILITIES = ("persistent", "in_memory")
 
@@ -98,7 +99,19 @@ def _round(servers: Fleet, groups: dict[str, str], copies: list[Path], seen: See
         time.sleep(random.uniform(0, POINT_S))
         _restore(servers, random.choice(copies), seen)
         if number == 0:
+            _bring_back(servers, victim)
+
+
+def _bring_back(servers: Fleet, victim: str) -> None:
+    """Its start asks the coordinator for a join token, which may take that too long just after its own start."""
+    for attempt in range(STARTS_MAX):
+        try:
             servers.stack.restart_server(victim)
+        except TimeoutError:
+            if attempt + 1 == STARTS_MAX:
+                raise
+        else:
+            return
 
 
 def _keep_copy(servers: Fleet, copies: list[Path]) -> None:

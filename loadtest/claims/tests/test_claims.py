@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from quorate_claims import catchup, failover, hung, limits, relief, stopped, syncs
+from quorate_claims import catchup, failover, hung, limits, relief, restores, stopped, syncs
 from quorate_claims.claim import median, quantile
 from quorate_harness.fleet import MeasurementFailed
 from quorate_harness.steady import Window
@@ -83,3 +83,14 @@ def test_relief_ends_with_the_last_append_that_did_not_flow() -> None:
     (figure,) = relief.figures(500, 8.5, 6.2)
     assert (figure.name, figure.value, figure.met) == ("server_relief_s_500_groups", 8.5, True)
     assert relief.figures(500, 10.5, 6.2)[0].met is False
+
+
+def test_epochs_are_read_from_a_log_and_a_torn_record_is_none() -> None:
+    def record(payload: str) -> bytes:
+        return b"QREC" + len(payload).to_bytes(4, "little") + b"\xff\x01\x02\x03" + payload.encode()
+
+    issued = '{"group_id":"g","epoch":%d,"digest":7}'
+    batch = '{"commands":[{"at_ms":1,"command":{"command":"admit"},"issued":[' + issued % 1 + "," + issued % 2 + "]}]}"
+    older = '{"commands":[{"at_ms":1,"command":{"command":"admit"}}]}'
+    log = b"QRTCLOG\0" + bytes(8) + record(older) + record(batch) + record(batch)[:-9]
+    assert [found["epoch"] for found in restores.issued_in(log)] == [1, 2]

@@ -27,14 +27,18 @@ struct Write {
 }
 
 impl PlaceKeeper {
-    pub fn start(data_dir: &Path) -> std::io::Result<Self> {
-        let (file, known) = PlaceFile::open(data_dir)?;
+    /// The error is for the operator.
+    pub fn start(data_dir: &Path) -> Result<Self, String> {
+        let unusable =
+            |error: std::io::Error| format!("cannot use {}: {error}", data_dir.join("place").display());
+        let (file, known) = PlaceFile::open(data_dir).map_err(unusable)?;
         let (writes, inbox) = mpsc::channel();
         let is_writing = Arc::new(AtomicBool::new(false));
         let writing = is_writing.clone();
         std::thread::Builder::new()
             .name("place".into())
-            .spawn(move || write_all(file, &inbox, &writing))?;
+            .spawn(move || write_all(file, &inbox, &writing))
+            .map_err(unusable)?;
         Ok(Self {
             known,
             written: known,

@@ -38,12 +38,7 @@ pub fn run(flags: Flags, exports: Exports) -> Result<(), Exit> {
     std::fs::create_dir_all(&flags.data_dir)
         .map_err(|e| Exit::DiskUnusable(format!("cannot create {}: {e}", flags.data_dir.display())))?;
     let identity = identity::load(&flags.data_dir).map_err(Exit::DiskUnusable)?;
-    let places = PlaceKeeper::start(&flags.data_dir).map_err(|e| {
-        Exit::DiskUnusable(format!(
-            "cannot use the file `place` in {}: {e}",
-            flags.data_dir.display()
-        ))
-    })?;
+    let places = PlaceKeeper::start(&flags.data_dir).map_err(Exit::DiskUnusable)?;
     let join_token = read_join_token(&flags, identity.is_some())?;
     let (join_secret, pin) = join_token.as_deref().map_or((None, None), |token| {
         let (secret, pin) = quorate_certificates::pin::split(token);
@@ -51,9 +46,7 @@ pub fn run(flags: Flags, exports: Exports) -> Result<(), Exit> {
     });
     let certificates = Certificates::load(&flags.data_dir, pin).map_err(Exit::DiskUnusable)?;
     certificates.trust().map_err(Exit::BadFlags)?;
-    let me = identity
-        .as_ref()
-        .map_or(ServerId(0), |identity| identity.server_id);
+    let me = number_of(identity.as_ref());
     let mut storage = Storage::open(&flags, me, identity.is_some())?;
     let journal = storage.journal.clone();
 
@@ -109,6 +102,11 @@ pub fn run(flags: Flags, exports: Exports) -> Result<(), Exit> {
         drop(group_logs);
         ended
     })
+}
+
+/// Before the first registration it has none.
+fn number_of(identity: Option<&Identity>) -> ServerId {
+    identity.map_or(ServerId(0), |identity| identity.server_id)
 }
 
 fn runtime() -> Result<Runtime, Exit> {

@@ -142,7 +142,7 @@ impl Engine {
         }
         let roll_call = self.roll_call.take().expect("it is over");
         let view = roll_call.view(now.ms);
-        if view.awaited > 0 {
+        if !self.state().history.is_first_run() {
             let (heard, missing) = (view.heard, view.awaited - view.heard);
             self.sequencer.note(Note::RollCallOver { heard, missing });
         }

@@ -26,7 +26,11 @@ fn another_configuration_of_the_same_epoch_is_refused_and_the_first_one_named() 
     };
     rig.messages();
     rig.step(Event::Configure(first.clone()));
-    assert_eq!(applied(&rig), [own.clone()], "a repetition is confirmed");
+    assert_eq!(
+        applied(&rig),
+        std::slice::from_ref(&own),
+        "a repetition is confirmed"
+    );
     rig.messages();
     rig.step(Event::Configure(config(1, &[OTHER, ME])));
     assert_eq!(applied(&rig), [own]);

@@ -83,9 +83,10 @@ fn take(world: &mut World, arrived: Arrived) {
             input::feed(world, Input::Closed { connection });
         }
         Arrived::Tick => {
+            // By what the step before has shown.
+            restores::watch_roll_call(world);
             input::feed(world, Input::Tick);
             operator::make_requests(world);
-            restores::watch_roll_call(world);
         }
     }
 }

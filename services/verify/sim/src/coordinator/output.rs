@@ -49,6 +49,9 @@ pub(super) fn commit(world: &mut World) {
 }
 
 pub(super) fn release(world: &mut World) {
+    if world.is_given_up {
+        return;
+    }
     resets::notice(world);
     for outgoing in std::mem::take(&mut world.coordinator.outgoing) {
         match outgoing {
@@ -107,7 +110,7 @@ fn take_note(world: &mut World, note: Note) {
         }
         other => {
             if let Note::RollCallOver { heard, missing } = &other
-                && heard > missing
+                && (heard > missing || heard + missing == 0)
             {
                 restores::look_whether_decidable(world);
             }

@@ -95,6 +95,10 @@ pub(super) fn look_whether_decidable(world: &mut World) {
         return;
     }
     world.is_given_up = restores.lacks_epochs;
+    // The copy is the newest log from here on.
+    let restores = &mut world.coordinator.restores;
+    restores.newest = None;
+    restores.went_on = true;
 }
 
 /// An operator ends a roll call that waits in vain, if the log is the newest. Otherwise the newest is put back.
