@@ -11,7 +11,8 @@ from conftest import FOLDER
 
 
 def test_claims_hold_in_their_smallest_runs() -> None:
-    command = [str(Path(sys.executable).parent / "quorate-claims"), "--quick", "--only", "failover,restores,stopped,limits"]
+    command = [str(Path(sys.executable).parent / "quorate-claims"), "--quick"]
+    command += ["--only", "failover,restores,stopped,limits"]
     command += ["--trials", "2", "--folder", str(FOLDER / "claims")]
     done = subprocess.run(command, capture_output=True, text=True, timeout=340, check=False)
     assert "ould not be measured" not in done.stdout, done.stdout[-4000:] + done.stderr[-2000:]
