@@ -22,6 +22,7 @@ use tokio_util::codec::{Framed, LengthDelimitedCodec};
 
 use crate::certificate::Certificates;
 use crate::clock::now_us;
+use crate::clock_watch::ClockWatch;
 use crate::identity::{self, Identity};
 use crate::messages::{Hosting, ShardMessage};
 use crate::shared::Shared;
@@ -74,18 +75,25 @@ pub async fn run(
     standing: watch::Sender<Standing>,
 ) {
     let mut delay = RETRY_DELAY_MIN;
+    let mut clock = ClockWatch::default();
     // After a failed attempt with the certificate the credential alone must do. The certificate may have ended by the
     // coordinator's clock, and the refusal may be no more than a broken connection.
     let mut show_certificate = true;
     loop {
         let shown = show_certificate && me.identity.is_some() && me.certificates.can_show();
-        let registered = register(&mut me, &shared, shown).await;
+        let registered = register(&mut me, &shared, &mut clock, shown).await;
         show_certificate = registered.is_ok() || !shown;
         let trouble = match registered {
             Ok((connection, welcome)) => {
                 delay = RETRY_DELAY_MIN;
                 standing.send_replace(Standing::Registered);
-                converse(connection, &welcome, &shared, &mut me.certificates, &mut updates).await
+                let mut talk = Talk {
+                    shared: &shared,
+                    certificates: &mut me.certificates,
+                    updates: &mut updates,
+                    clock: &mut clock,
+                };
+                talk.converse(connection, &welcome).await
             }
             Err(Failure::Refused(message)) => {
                 tracing::error!(message, "the coordinator refused this server");
@@ -164,6 +172,7 @@ fn own_machine() -> Machine {
 async fn register(
     me: &mut Me,
     shared: &Shared,
+    clock: &mut ClockWatch,
     show_certificate: bool,
 ) -> Result<(Connection, Welcome), Failure> {
     let stream = connect(me, show_certificate).await?;
@@ -191,6 +200,7 @@ async fn register(
         machine: Some(own_machine()),
         certificate_request_pem: Some(me.certificates.request_pem()),
     }));
+    clock.asked(0);
     send(&mut connection, &message).await?;
     let answer = tokio::time::timeout(CONNECT_TIMEOUT * 2, receive(&mut connection))
         .await
@@ -201,6 +211,7 @@ async fn register(
             let certificates = tls.peer_certificates().unwrap_or_default();
             me.certificates.keep_authority(certificates)?;
             take_in(me, shared, &welcome)?;
+            clock.answered(0, welcome.unix_ms, shared);
             Ok((connection, welcome))
         }
         ToServer::Refuse { message, .. } => Err(Failure::Refused(message)),
@@ -251,57 +262,63 @@ fn take_in(me: &mut Me, shared: &Shared, welcome: &Welcome) -> Result<(), Failur
     Ok(())
 }
 
-/// Talks until the connection breaks; says why it did.
-async fn converse(
-    mut connection: Connection,
-    welcome: &Welcome,
-    shared: &Arc<Shared>,
-    certificates: &mut Certificates,
-    updates: &mut mpsc::UnboundedReceiver<ToCoordinator>,
-) -> String {
-    let mut beat = tokio::time::interval(Duration::from_millis(welcome.heartbeat_ms.max(10)));
-    beat.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    let (mut sent, mut answered) = (0u64, 0u64);
-    let mut renew_at = Instant::now() + certificates.renew_in();
-    loop {
-        tokio::select! {
-            _ = beat.tick() => {
-                if sent - answered > UNANSWERED_MAX {
-                    return "it no longer answers".to_string();
-                }
-                sent += 1;
-                let message = ToCoordinator::Heartbeat(heartbeat(sent, shared));
-                if let Err(trouble) = send(&mut connection, &message).await {
-                    return trouble;
-                }
-            }
-            () = sleep_until(renew_at) => {
-                renew_at = Instant::now() + certificates.ask_again_in();
-                let request_pem = certificates.request_pem();
-                let message = ToCoordinator::RenewCertificate { request_pem };
-                if let Err(trouble) = send(&mut connection, &message).await {
-                    return trouble;
-                }
-            }
-            Some(message) = updates.recv() => {
-                if let Err(trouble) = send(&mut connection, &message).await {
-                    return trouble;
-                }
-            }
-            received = receive(&mut connection) => match received {
-                Ok(ToServer::HeartbeatAck { seq }) => {
-                    answered = answered.max(seq);
-                    shared.coordinator.answered(now_us());
-                }
-                Ok(ToServer::Certificate { certificate_pem }) => {
-                    match certificates.take(certificate_pem, shared) {
-                        Ok(()) => renew_at = Instant::now() + certificates.renew_in(),
-                        Err(trouble) => tracing::error!(trouble, "the new certificate cannot be used"),
+/// What a conversation with the coordinator needs and changes.
+struct Talk<'a> {
+    shared: &'a Arc<Shared>,
+    certificates: &'a mut Certificates,
+    updates: &'a mut mpsc::UnboundedReceiver<ToCoordinator>,
+    clock: &'a mut ClockWatch,
+}
+
+impl Talk<'_> {
+    /// Talks until the connection breaks; says why it did.
+    async fn converse(&mut self, mut connection: Connection, welcome: &Welcome) -> String {
+        let mut beat = tokio::time::interval(Duration::from_millis(welcome.heartbeat_ms.max(10)));
+        beat.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let (mut sent, mut answered) = (0u64, 0u64);
+        let mut renew_at = Instant::now() + self.certificates.renew_in();
+        loop {
+            tokio::select! {
+                _ = beat.tick() => {
+                    if sent - answered > UNANSWERED_MAX {
+                        return "it no longer answers".to_string();
+                    }
+                    sent += 1;
+                    self.clock.asked(sent);
+                    let message = ToCoordinator::Heartbeat(heartbeat(sent, self.shared));
+                    if let Err(trouble) = send(&mut connection, &message).await {
+                        return trouble;
                     }
                 }
-                Ok(message) => obey(shared, message),
-                Err(trouble) => return trouble,
-            },
+                () = sleep_until(renew_at) => {
+                    renew_at = Instant::now() + self.certificates.ask_again_in();
+                    let request_pem = self.certificates.request_pem();
+                    let message = ToCoordinator::RenewCertificate { request_pem };
+                    if let Err(trouble) = send(&mut connection, &message).await {
+                        return trouble;
+                    }
+                }
+                Some(message) = self.updates.recv() => {
+                    if let Err(trouble) = send(&mut connection, &message).await {
+                        return trouble;
+                    }
+                }
+                received = receive(&mut connection) => match received {
+                    Ok(ToServer::HeartbeatAck { seq, unix_ms }) => {
+                        answered = answered.max(seq);
+                        self.shared.coordinator.answered(now_us());
+                        self.clock.answered(seq, unix_ms, self.shared);
+                    }
+                    Ok(ToServer::Certificate { certificate_pem }) => {
+                        match self.certificates.take(certificate_pem, self.shared) {
+                            Ok(()) => renew_at = Instant::now() + self.certificates.renew_in(),
+                            Err(trouble) => tracing::error!(trouble, "the new certificate cannot be used"),
+                        }
+                    }
+                    Ok(message) => obey(self.shared, message),
+                    Err(trouble) => return trouble,
+                },
+            }
         }
     }
 }

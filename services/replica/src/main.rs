@@ -6,6 +6,7 @@ mod backlog;
 mod burst_task;
 mod certificate;
 mod clock;
+mod clock_watch;
 mod connection_slots;
 mod control;
 mod exit;

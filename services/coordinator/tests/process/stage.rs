@@ -323,7 +323,7 @@ impl Server {
                     self.dropped.push(group_id);
                     self.send(&ToCoordinator::Dropped { group_id });
                 }
-                ToServer::HeartbeatAck { seq } => assert!(seq <= self.sequence),
+                ToServer::HeartbeatAck { seq, .. } => assert!(seq <= self.sequence),
                 ToServer::PeerToken { .. } => {}
                 other => panic!("unexpected {other:?}"),
             }

@@ -27,8 +27,9 @@ pub struct AppendRequest {
     pub payload_crc: u32,
     /// Arrival of the request, for latency.
     pub received_us: Micros,
-    /// Wall clock for the batch's timestamp.
+    /// Wall clock for the batch's timestamp, and whether it is in doubt.
     pub wall_us: u64,
+    pub is_clock_doubted: bool,
     pub trace: Option<TraceContext>,
 }
 
@@ -92,9 +93,11 @@ pub enum ReplicaEvent {
     },
     /// A pending commit notice has waited long enough ([`crate::Replica::hold_commit_notices`]).
     CommitNoticeDue,
-    /// About a tenth of a second has passed. `wall_us` since 1970, for retention by age.
+    /// About a tenth of a second has passed.
     Tick {
-        wall_us: u64,
+        /// Since 1970, for retention by age: not later than the true time, as far as the fleet's clocks can tell.
+        /// `None`: the server's clock is in doubt.
+        vouched_us: Option<u64>,
     },
 }
 

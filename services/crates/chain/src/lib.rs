@@ -14,6 +14,7 @@
 //! - `downstream`: feeding the successor, catching up a learner, commit notices
 //! - `head`: ordering appends, the ring, its passes, refusals that wait, isolation
 //! - `trim`: the trim point, and clients that wait for a trim
+//! - `ages`: which batches are older than is retained
 //! - `lag`: how far the disk and the successor are behind
 //! - `read`: pages for readers
 //!
@@ -23,6 +24,7 @@
 //! - a replica acknowledges no index beyond its log.
 
 mod acknowledged;
+mod ages;
 mod command;
 mod downstream;
 mod head;

@@ -4,7 +4,7 @@
 //! follows it as space can be freed ([`LocalLog::free_through`]): not beyond the disk, nor beyond what a learner still
 //! has to be sent.
 //!
-//! Three causes move the trim point: `retention_bytes`, `retention_age_s`, and a client's request. A request is
+//! Three causes move the trim point: `retention_bytes`, `retention_age_s` ([`Ages`]), and a client's request. A request is
 //! answered when every replica of the chain has taken it in, in a persistent group on stable storage. It then outlasts
 //! the loss of all replicas but one. Each replica acknowledges to the head how much of `asked` it has. That agreement
 //! is kept apart from the trim point, so that retention costs no record in the journal.
@@ -14,6 +14,7 @@ use quorate_types::planted::{self, Bug};
 use quorate_types::{Code, GroupConfig, Index, Micros, Offset};
 use quorate_wire::peer::ChainNotice;
 
+use crate::ages::Ages;
 use crate::command::{ClientRef, Question, ReplicaCommand};
 use crate::local_log::LocalLog;
 
@@ -29,7 +30,7 @@ pub(crate) struct Trim {
     durable: Index,
     /// At the head: requests that wait until the ring has them.
     waiting: Vec<Waiting>,
-    clock: BelievedClock,
+    ages: Ages,
 }
 
 #[derive(Debug)]
@@ -93,26 +94,33 @@ impl Trim {
         self.waiting.push(Waiting { question, index });
     }
 
-    /// Looks at the wall clock, and at the head moves the trim point by what its SLA retains.
+    /// Notes how long this process has held what it holds.
+    pub fn watch(&mut self, now: Micros, config: &GroupConfig, local: &LocalLog) {
+        if let Some(age_us) = retention_age_us(config) {
+            self.ages.watch(now, age_us, local.commit_index());
+        }
+    }
+
+    /// At the head: moves the trim point by what the SLA retains.
     pub fn by_retention(
         &mut self,
         now: Micros,
-        wall_us: u64,
-        head_config: Option<&GroupConfig>,
+        vouched_us: Option<u64>,
+        config: &GroupConfig,
         local: &LocalLog,
     ) {
-        let believed_us = self.clock.believe(now, wall_us);
-        let Some(config) = head_config else { return };
         let by_bytes = local.log().index_leaving(config.retention_bytes);
-        let by_age = config.retention_age_s.map_or(0, |age_s| {
-            let oldest_us = believed_us.saturating_sub(age_s.saturating_mul(1_000_000));
+        let by_age = retention_age_us(config).map_or(0, |age_us| {
             let from = self.index(local) + 1;
-            local
-                .log()
-                .index_older_than(oldest_us, from, local.commit_index())
+            self.ages.old(now, vouched_us, age_us, from, local)
         });
         let index = by_bytes.max(by_age).min(trimmable(local));
         self.target = self.target.max(index);
+    }
+
+    /// The last batch that was found too old here.
+    pub fn old_index(&self) -> Index {
+        self.ages.old_index()
     }
 
     /// The predecessor's trim point.
@@ -181,24 +189,6 @@ fn trimmable(local: &LocalLog) -> Index {
     }
 }
 
-/// The wall clock, as far as it is believed. A clock that leaps ahead is followed at a tenth more than the speed of
-/// time. A wrong step that is put right again does not cost a customer the log.
-#[derive(Debug, Default)]
-struct BelievedClock {
-    /// Time of the last look at the clock, and the believed reading.
-    last: Option<(Micros, u64)>,
-}
-
-impl BelievedClock {
-    fn believe(&mut self, now: Micros, wall_us: u64) -> u64 {
-        let believed_us = match self.last {
-            None => wall_us,
-            Some((then, said_us)) => {
-                let elapsed = now.saturating_sub(then);
-                wall_us.min(said_us + elapsed + elapsed / 10)
-            }
-        };
-        self.last = Some((now, believed_us));
-        believed_us
-    }
+fn retention_age_us(config: &GroupConfig) -> Option<Micros> {
+    Some(config.retention_age_s?.saturating_mul(1_000_000))
 }

@@ -201,6 +201,7 @@ pub(crate) fn request_of(
         payload_crc: append.payload_crc,
         received_us: turn.now_us,
         wall_us: turn.wall_us,
+        is_clock_doubted: turn.is_clock_doubted(),
         trace,
     }
 }

@@ -191,7 +191,7 @@ impl Group {
         self.step_replica(
             turn,
             ReplicaEvent::Tick {
-                wall_us: turn.wall_us,
+                vouched_us: turn.vouched_us(),
             },
             out,
         );

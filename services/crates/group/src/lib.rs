@@ -11,6 +11,7 @@
 //! - `reading`: `reads` (single reads, subscriptions with credit, `pages` whose payloads are read from disk) and
 //!   `repairs` (damaged records, asked for at other replicas)
 //! - `counters`: usage
+//! - `clock`: whether the wall clock can be believed; the server's, not a group's
 //! - `spans`: traced batches
 //!
 //! Invariants:
@@ -24,6 +25,7 @@ mod append_queue;
 mod appends;
 mod attachments;
 mod burst;
+mod clock;
 mod counters;
 mod event;
 mod grant;
@@ -42,6 +44,7 @@ mod turn;
 mod view;
 
 pub use absent::refuse_absent;
+pub use clock::{Doubt, ServerClock, Vouch};
 pub use event::{CopierId, Event, Generation, Lack, PageRead, Reader, Request};
 pub use grant::Grant;
 pub use group::Group;

@@ -3,6 +3,8 @@
 use quorate_types::Micros;
 use quorate_types::limits::{FETCHES_SERVED_PER_SHARD_MAX, REPAIRS_PER_SHARD_MAX};
 
+use crate::clock::Vouch;
+
 /// The facts that a shell gives its groups with each step. One `Turn` serves all groups of a shard: the two counts
 /// are shared by them.
 #[derive(Debug, Clone)]
@@ -11,6 +13,8 @@ pub struct Turn {
     pub now_us: Micros,
     /// Since 1970; it may jump.
     pub wall_us: u64,
+    /// What the coordinator's clock says of the wall clock.
+    pub vouch: Vouch,
     /// Budgets, queues and accounting are off (`--measure-isolation`).
     pub is_unmetered: bool,
     /// Bytes of records that the journal has not taken yet.
@@ -30,6 +34,7 @@ impl Turn {
         Self {
             now_us: 0,
             wall_us: 0,
+            vouch: Vouch::default(),
             is_unmetered: false,
             journal_waiting_bytes: 0,
             is_burst_stopped: false,
@@ -42,6 +47,15 @@ impl Turn {
 
     pub(crate) fn wall_s(&self) -> u64 {
         self.wall_us / 1_000_000
+    }
+
+    /// The time by which batches are old.
+    pub(crate) fn vouched_us(&self) -> Option<u64> {
+        self.vouch.time_for_ages(self.now_us, self.wall_us)
+    }
+
+    pub(crate) fn is_clock_doubted(&self) -> bool {
+        self.vouch.judge(self.now_us, self.wall_us).is_err()
     }
 
     /// Takes one of the shard's places for repairs that ask a peer; false: all are taken.

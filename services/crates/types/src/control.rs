@@ -142,6 +142,9 @@ pub enum ToServer {
     },
     HeartbeatAck {
         seq: u64,
+        /// The coordinator's wall clock; an older coordinator does not say.
+        #[serde(default)]
+        unix_ms: Option<u64>,
     },
     /// A fresh peer token, before the old one expires.
     PeerToken {
@@ -212,4 +215,7 @@ pub struct Welcome {
     /// Present if the registration asked for one.
     #[serde(default)]
     pub certificate_pem: Option<String>,
+    /// The coordinator's wall clock; an older coordinator does not say.
+    #[serde(default)]
+    pub unix_ms: Option<u64>,
 }

@@ -140,6 +140,11 @@ pub const SYNC_STALL_MS: u64 = 1_000;
 /// progress, and below an outage that a customer would notice.
 pub const SLOW_REPORT_MS: u64 = 500;
 
+/// A server's wall clock is in doubt when it differs by more from the coordinator's. Clocks that a time service keeps
+/// differ by milliseconds, those of a machine without one by seconds a day. An answer of the coordinator that took longer
+/// says nothing about its clock. Both errors add up: retention by age waits for twice as long.
+pub const CLOCK_DIFFERENCE_US_MAX: crate::Micros = 1_000_000;
+
 /// A head whose ring makes no progress for so long while clients wait, and whose coordinator has not answered for a lease,
 /// is isolated: it sends its clients elsewhere ([`crate::Code::CutOff`]). This is less than a lease, so that the lease
 /// decides, and more than a sync of a busy disk takes.

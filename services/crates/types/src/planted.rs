@@ -60,6 +60,11 @@ pub enum Bug {
     TrimBeyondCommit,
     /// A trim is answered before the ring has it.
     TrimAnsweredEarly,
+    /// A server's wall clock is believed though the coordinator's says another time.
+    ClockNotCompared,
+    /// A time stamp counts though the clock that made it was in doubt. Harms when a head whose clock is behind orders
+    /// batches, and a later head, whose clock is right, finds them old.
+    DoubtedStampTaken,
     /// Readers are served uncommitted batches.
     UncommittedRead,
     /// An older fencing token is let through.
@@ -136,6 +141,8 @@ impl Bug {
         Bug::StaleTail,
         Bug::TrimBeyondCommit,
         Bug::TrimAnsweredEarly,
+        Bug::ClockNotCompared,
+        Bug::DoubtedStampTaken,
         Bug::UncommittedRead,
         Bug::FencingIgnored,
         Bug::ExpectedOffsetIgnored,

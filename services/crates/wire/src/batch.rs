@@ -28,7 +28,7 @@ pub struct BatchHeader {
     pub cumulative_bytes: u64,
     pub session: u64,
     pub seq: u64,
-    /// The head's wall clock when it ordered the batch.
+    /// The head's wall clock when it ordered the batch, as [`BatchHeader::stamp`] makes it.
     pub timestamp_us: u64,
     /// The token under which its writer appended; 0: none.
     pub fencing_token: u64,
@@ -46,6 +46,17 @@ pub struct Batch {
 }
 
 impl BatchHeader {
+    /// The time stamp of a batch. Its last bit is set where the head's clock was in doubt: the stamp proves no age then.
+    /// Every reader may go on to take it for a time. Earlier servers stamped odd times, too: such batches are kept longer.
+    pub fn stamp(wall_us: u64, is_doubted: bool) -> u64 {
+        wall_us & !1 | u64::from(is_doubted)
+    }
+
+    /// Whether the clock that stamped the batch was in doubt.
+    pub fn is_stamp_doubted(&self) -> bool {
+        self.timestamp_us & 1 == 1
+    }
+
     /// The offset after the batch's last entry.
     pub fn end_offset(&self) -> Offset {
         self.base_offset + u64::from(self.entry_count)

@@ -143,6 +143,7 @@ impl Shard {
             self.look_at_clocks();
         }
         let shared = &self.executor.shared;
+        self.turn.vouch = shared.coordinator.vouch();
         self.turn.is_unmetered = shared.settings.is_unmetered();
         self.turn.is_burst_stopped = shared.burst.is_stopped(self.turn.now_us);
         self.turn.shares_burst = shared.burst.share_version() > 0;

@@ -2,11 +2,14 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 
+use quorate_group::Vouch;
 use quorate_types::control::{GroupReport, SlowReport, ToCoordinator};
 use quorate_types::{GroupId, Micros, ServerId};
 use tokio::sync::mpsc;
+
+const NOT_COMPARED: i64 = i64::MIN;
 
 pub struct Coordinator {
     /// Unbounded, but bounded by its use: a message for each epoch and learner, drained while connected.
@@ -15,6 +18,8 @@ pub struct Coordinator {
     /// first registration.
     heard_us: AtomicU64,
     lease_us: AtomicU64,
+    /// What its clock says of this server's, as the difference of a [`Vouch`]; [`NOT_COMPARED`]: nothing.
+    clock_offset_us: AtomicI64,
     /// Each group as its shard last saw it, for heartbeats.
     reports: Mutex<HashMap<GroupId, GroupReport>>,
     /// By shard: which servers its groups wait for, for heartbeats.
@@ -28,6 +33,7 @@ impl Coordinator {
             updates,
             heard_us: AtomicU64::new(0),
             lease_us: AtomicU64::new(0),
+            clock_offset_us: AtomicI64::new(NOT_COMPARED),
             reports: Mutex::default(),
             slow: Mutex::default(),
             storage_fault: Mutex::default(),
@@ -51,6 +57,18 @@ impl Coordinator {
     pub fn is_silent(&self, now: Micros) -> bool {
         let heard_us = self.heard_us.load(Ordering::Relaxed);
         now.saturating_sub(heard_us) >= self.lease_us.load(Ordering::Relaxed)
+    }
+
+    pub fn set_vouch(&self, vouch: Vouch) {
+        let offset_us = vouch.offset_us.unwrap_or(NOT_COMPARED);
+        self.clock_offset_us.store(offset_us, Ordering::Relaxed);
+    }
+
+    pub fn vouch(&self) -> Vouch {
+        let offset_us = self.clock_offset_us.load(Ordering::Relaxed);
+        Vouch {
+            offset_us: (offset_us != NOT_COMPARED).then_some(offset_us),
+        }
     }
 
     pub fn note_groups(&self, reports: impl Iterator<Item = GroupReport>) {

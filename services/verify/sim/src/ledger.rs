@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use quorate_types::config::Beginning;
-use quorate_types::{Epoch, GroupConfig, Index, Offset};
+use quorate_types::{Epoch, GroupConfig, Index, Micros, Offset};
 use quorate_wire::BatchHeader;
 use quorate_wire::client::NO_EXPECTED_OFFSET;
 
@@ -15,6 +15,8 @@ pub struct Ledger {
     committed: Vec<BatchHeader>,
     /// The epoch whose head committed each.
     committed_in: Vec<Epoch>,
+    /// When each was made.
+    made_at: Vec<Micros>,
     /// Index of each committed (session, seq).
     placed: BTreeMap<(u64, u64), Index>,
     issued: Vec<Issued>,
@@ -44,6 +46,7 @@ pub struct Adoption {
 
 #[derive(Debug)]
 struct Issued {
+    made_at: Micros,
     session: u64,
     seq: u64,
     entry_count: u32,
@@ -87,9 +90,17 @@ impl Ledger {
     }
 
     /// A client makes a batch; answers its number.
-    pub fn issue(&mut self, session: u64, seq: u64, entry_count: u32, expected_offset: Offset) -> usize {
+    pub fn issue(
+        &mut self,
+        now: Micros,
+        session: u64,
+        seq: u64,
+        entry_count: u32,
+        expected_offset: Offset,
+    ) -> usize {
         let number = self.issued.len();
         self.issued.push(Issued {
+            made_at: now,
             session,
             seq,
             entry_count,
@@ -158,6 +169,12 @@ impl Ledger {
         self.committed.get(at as usize)
     }
 
+    /// The time at which its client made the committed batch.
+    pub fn made_at(&self, index: Index) -> Option<Micros> {
+        let at = index.checked_sub(self.begin_index() + 1)?;
+        self.made_at.get(at as usize).copied()
+    }
+
     /// The committed batch that holds the offset.
     pub fn at_offset(&self, offset: Offset) -> Option<&BatchHeader> {
         let at = self.committed.partition_point(|h| h.end_offset() <= offset);
@@ -219,6 +236,7 @@ impl Ledger {
         );
         self.fence = self.fence.max(header.fencing_token);
         issued.index = Some(header.index);
+        self.made_at.push(issued.made_at);
         self.committed.push(*header);
         self.committed_in.push(epoch);
     }

@@ -108,7 +108,7 @@ pub(crate) fn order(request: AppendRequest, membership: &Membership, log: &Log) 
             - 4 * u64::from(request.entry_count),
         session: request.session,
         seq: request.seq,
-        timestamp_us: request.wall_us,
+        timestamp_us: BatchHeader::stamp(request.wall_us, request.is_clock_doubted),
         fencing_token: request.fencing_token,
         entry_count: request.entry_count,
         payload_len,

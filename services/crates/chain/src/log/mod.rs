@@ -215,12 +215,6 @@ impl Log {
         self.base.index + count as u64 + 1
     }
 
-    /// The end of the run of batches from `from` to at most `to` that were stamped before `oldest_us`.
-    pub(crate) fn index_older_than(&self, oldest_us: u64, from: Index, to: Index) -> Index {
-        let is_old = |index: &Index| self.header(*index).is_some_and(|h| h.timestamp_us < oldest_us);
-        (from..=to).take_while(is_old).last().unwrap_or(0)
-    }
-
     pub fn push(&mut self, batch: Batch) {
         let header = batch.header;
         assert_eq!(header.index, self.last_index() + 1, "batches are dense");

@@ -107,7 +107,7 @@ impl Replica {
             ReplicaEvent::CoordinatorSilent(is_silent) => self.isolation.set_coordinator_silent(is_silent),
             ReplicaEvent::CatchupAllowance { bytes } => self.downstream.allow(bytes),
             ReplicaEvent::CommitNoticeDue => self.downstream.commit_notice_due(),
-            ReplicaEvent::Tick { wall_us } => self.tick(now, wall_us, out),
+            ReplicaEvent::Tick { vouched_us } => self.tick(now, vouched_us, out),
         }
     }
 
@@ -133,15 +133,19 @@ impl Replica {
         self.local.evict();
     }
 
-    fn tick(&mut self, now: Micros, wall_us: u64, out: &mut Vec<ReplicaCommand>) {
+    fn tick(&mut self, now: Micros, vouched_us: Option<u64>, out: &mut Vec<ReplicaCommand>) {
         self.downstream.commit_notice_due();
         if self.upstream.is_ask_due(now, self.local.last_index()) {
             self.ask_predecessor(now, out);
         }
         self.downstream.report_learner(out);
         self.upstream.show_progress(&self.membership, &self.local, out);
-        let head_config = self.membership.config().filter(|_| self.is_head());
-        self.trim.by_retention(now, wall_us, head_config, &self.local);
+        if let Some(config) = self.membership.config() {
+            self.trim.watch(now, config, &self.local);
+            if self.is_head() {
+                self.trim.by_retention(now, vouched_us, config, &self.local);
+            }
+        }
         self.headship.expire_questions(now, out);
         let successor = self.downstream.reach(self.local.commit_index());
         self.lag.mark(now, self.journal_reach(), successor);

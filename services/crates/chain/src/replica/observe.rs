@@ -28,6 +28,11 @@ impl Replica {
         self.isolation.is_isolated()
     }
 
+    /// The last batch that this replica, as a head, found older than is retained.
+    pub fn old_index(&self) -> Index {
+        self.trim.old_index()
+    }
+
     pub fn epoch(&self) -> Epoch {
         self.membership.epoch()
     }

@@ -24,7 +24,7 @@ fn only_the_head_orders() {
 fn a_batch_is_made_from_the_request() {
     let mut replica = sole(Durability::InMemory, &[], 4);
     let mut request = append(7, 1);
-    (request.wall_us, request.fencing_token) = (99, 3);
+    (request.wall_us, request.fencing_token) = (98, 3);
     step(&mut replica, ReplicaEvent::Append(request.clone()));
     request.seq = 2;
     step(&mut replica, ReplicaEvent::Append(request));
@@ -45,7 +45,7 @@ fn a_batch_is_made_from_the_request() {
             header.timestamp_us,
             header.fencing_token
         ),
-        (7, 2, 99, 3)
+        (7, 2, 98, 3)
     );
     assert_eq!(
         (header.entry_count, header.payload_len, header.payload_crc),

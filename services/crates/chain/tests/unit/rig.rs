@@ -18,7 +18,7 @@ pub const CLIENT: ClientRef = ClientRef {
     channel: 1,
 };
 /// A tick of a test that has nothing to do with the wall clock.
-pub const TICK: ReplicaEvent = ReplicaEvent::Tick { wall_us: 0 };
+pub const TICK: ReplicaEvent = ReplicaEvent::Tick { vouched_us: None };
 static ZEROS: [u8; 4 << 20] = [0; 4 << 20];
 
 pub fn config(epoch: Epoch, replicas: &[u32], learners: &[u32]) -> GroupConfig {
@@ -68,6 +68,7 @@ pub fn append(session: u64, seq: u64) -> AppendRequest {
         payload_crc: (session * 1000 + seq) as u32,
         received_us: 0,
         wall_us: 0,
+        is_clock_doubted: false,
         trace: None,
     }
 }

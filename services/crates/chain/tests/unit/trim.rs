@@ -1,9 +1,11 @@
 //! Trimming: the head decides, every replica follows, and a client gets its answer when all have it.
 
-use quorate_chain::{Asked, ReadError, ReplicaCommand, ReplicaEvent};
+use quorate_chain::{Asked, ReadError, Replica, ReplicaCommand, ReplicaEvent};
 use quorate_types::{Code, Durability, GroupConfig, ServerId};
 
 use crate::rig::{CLIENT, Fleet, TICK, answers, append, config, step};
+
+const SECOND_US: u64 = 1_000_000;
 
 fn trim(request: u32, before_offset: u64) -> ReplicaEvent {
     ReplicaEvent::Ask {
@@ -133,7 +135,7 @@ fn a_deposed_head_does_not_know() {
 fn a_restart_finds_it() {
     let mut fleet = with_batches(Durability::Persistent, 4);
     fleet.event(1, trim(1, 4));
-    let mut replica = quorate_chain::Replica::new(ServerId(2), Durability::Persistent);
+    let mut replica = Replica::new(ServerId(2), Durability::Persistent);
     for batch in crate::rig::batches(&[1, 1, 1, 1]) {
         replica.recover(batch);
     }
@@ -204,25 +206,81 @@ fn with_age(epoch: u64, retention_age_s: u64) -> GroupConfig {
     }
 }
 
-#[test]
-fn retention_by_age_goes_by_the_heads_clock() {
+/// A head with three batches, ordered when its clock read so many seconds, and whether that was in doubt.
+fn stamped(stamps: [(u64, bool); 3]) -> Replica {
     let mut replica = crate::rig::sole(Durability::InMemory, &[], 1);
-    for (seq, wall_s) in [(1, 1_000), (2, 1_050), (3, 1_100)] {
+    for (seq, (wall_s, is_clock_doubted)) in (1..).zip(stamps) {
         let mut request = append(1, seq);
-        request.wall_us = wall_s * 1_000_000;
+        request.wall_us = wall_s * SECOND_US;
+        request.is_clock_doubted = is_clock_doubted;
         step(&mut replica, ReplicaEvent::Append(request));
     }
     step(&mut replica, ReplicaEvent::Configure(with_age(2, 60)));
-    let mut tick = |now_s: u64, wall_s: u64| {
-        let wall_us = wall_s * 1_000_000;
-        crate::rig::step_at(&mut replica, now_s * 1_000_000, ReplicaEvent::Tick { wall_us });
-        replica.trim_offset()
-    };
-    assert_eq!(tick(0, 1_060), 0, "a minute old is not older than a minute");
-    assert_eq!(tick(1, 1_061), 2);
-    assert_eq!(tick(2, 9_999), 2, "a clock that leaps is not believed at once");
-    assert_eq!(tick(3, 1_063), 2, "and does no harm when it is set right");
-    assert_eq!(tick(60, 1_120), 4);
+    replica
+}
+
+/// The trim offset after a tick, when the process has run so long and its clock is believed to read this.
+fn tick(replica: &mut Replica, now_s: u64, vouched_s: Option<u64>) -> u64 {
+    let vouched_us = vouched_s.map(|vouched_s| vouched_s * SECOND_US);
+    crate::rig::step_at(replica, now_s * SECOND_US, ReplicaEvent::Tick { vouched_us });
+    replica.trim_offset()
+}
+
+#[test]
+fn retention_by_age_goes_by_the_heads_clock() {
+    let mut replica = stamped([(1_000, false), (1_010, false), (1_020, false)]);
+    assert_eq!(
+        tick(&mut replica, 0, Some(1_060)),
+        0,
+        "a minute old is not older than a minute"
+    );
+    assert_eq!(tick(&mut replica, 1, Some(1_061)), 2);
+    assert_eq!(
+        tick(&mut replica, 2, Some(9_999)),
+        2,
+        "a clock that leaps is not believed at once"
+    );
+    assert_eq!(
+        tick(&mut replica, 3, Some(1_063)),
+        2,
+        "and does no harm when it is set right"
+    );
+    assert_eq!(tick(&mut replica, 11, Some(1_071)), 4);
+}
+
+#[test]
+fn in_doubt_only_batches_held_for_as_long_as_is_retained_are_old() {
+    let mut replica = stamped([(1_000, false), (1_010, false), (1_020, false)]);
+    for now_s in 0..60 {
+        assert_eq!(tick(&mut replica, now_s, None), 0, "after {now_s} s");
+    }
+    assert_eq!(tick(&mut replica, 60, None), 6);
+    let mut request = append(1, 4);
+    request.wall_us = 1;
+    step(&mut replica, ReplicaEvent::Append(request));
+    for now_s in 61..121 {
+        assert_eq!(tick(&mut replica, now_s, None), 6, "after {now_s} s");
+    }
+    let late_s = 60 / 8;
+    assert_eq!(
+        tick(&mut replica, 121 + late_s, None),
+        8,
+        "late by an eighth at most"
+    );
+}
+
+#[test]
+fn a_doubtful_stamp_proves_no_age_and_the_next_good_one_does() {
+    // The first head's clock is far behind, the second's far ahead; the third's is right.
+    let mut replica = stamped([(10, true), (90_000, true), (1_020, false)]);
+    assert_eq!(tick(&mut replica, 0, Some(1_079)), 0);
+    assert_eq!(tick(&mut replica, 2, Some(1_081)), 6);
+    let mut replica = stamped([(10, false), (20, true), (30, true)]);
+    assert_eq!(
+        tick(&mut replica, 0, Some(1_000)),
+        2,
+        "no good one is behind them"
+    );
 }
 
 #[test]

@@ -49,7 +49,11 @@ impl<'a> Messages<'a> {
         if !sequencer.planner().extend_lease(server, connection, now_ms) {
             return sequencer.close(connection);
         }
-        sequencer.send(connection, ToServer::HeartbeatAck { seq: heartbeat.seq });
+        let ack = ToServer::HeartbeatAck {
+            seq: heartbeat.seq,
+            unix_ms: Some(self.now.unix_ms),
+        };
+        sequencer.send(connection, ack);
         let fault = reports::storage_fault(sequencer.state(), server, heartbeat.storage_fault);
         sequencer.propose(self.now, fault);
         let offsets = reports::offsets(sequencer.state(), server, &heartbeat.groups);

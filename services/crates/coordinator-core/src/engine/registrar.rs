@@ -99,6 +99,7 @@ impl<'a> Registrar<'a> {
             peer_token: String::new(),
             promised_share: Some(state.profile.safety_factor),
             certificate_pem: None,
+            unix_ms: Some(self.now.unix_ms),
         };
         let certificate = (accepted.request_pem).and_then(|pem| certificate_order(state, server, pem));
         self.sequencer.push(Outgoing::Welcome {

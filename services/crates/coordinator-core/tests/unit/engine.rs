@@ -121,8 +121,12 @@ fn candidate(connection: u64, proof: &Proof) -> Candidate {
     }
 }
 
+/// With the coordinator's time.
 fn ack() -> ToServer {
-    ToServer::HeartbeatAck { seq: 5 }
+    ToServer::HeartbeatAck {
+        seq: 5,
+        unix_ms: Some(1_700_000_000_000),
+    }
 }
 
 #[test]

@@ -3,6 +3,7 @@
 mod appending;
 mod attaching;
 mod burst;
+mod clock;
 mod feeding;
 mod reading;
 mod repairing;

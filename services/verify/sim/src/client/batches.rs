@@ -100,7 +100,7 @@ fn make_one(world: &mut World, c: usize, g: usize) {
     let seq = writer.next_seq;
     writer.next_seq += 1;
     writer.remaining -= 1;
-    let number = world.ledgers[g].issue(writer.session, seq, entry_count, expected_offset);
+    let number = world.ledgers[g].issue(world.now, writer.session, seq, entry_count, expected_offset);
     let payload = payload(number as u64, entry_count, payload_len);
     let payload_crc = crc32fast::hash(&payload);
     world.ledgers[g].made(number, payload_crc);

@@ -68,6 +68,7 @@ fn apply(world: &mut World, fault: Fault) -> bool {
             outages::pause(world, until);
         }
         Fault::ClockJump => servers::jump_clock(world, s),
+        Fault::ClockAtStart => return servers::start_with_another_clock(world, s),
         Fault::ClientBreak => {
             let c = world.rng.random_range(0..world.writers.len());
             connection::close(world, ClientId::Writer(c));

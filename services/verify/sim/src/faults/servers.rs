@@ -96,10 +96,28 @@ pub(super) fn pause(world: &mut World, s: usize) {
     }
 }
 
+/// Servers' clocks are wrong by other amounts than the coordinator's. If both were wrong alike, nobody could tell.
+const STEP_US: i64 = 20_000_000;
+
 pub(super) fn jump_clock(world: &mut World, s: usize) {
-    let jump = world.rng.random_range(-3_600_000_000i64..3_600_000_000);
-    match world.rng.random_bool(0.3) {
-        true => world.coordinator.wall_offset_us += jump,
-        false => world.servers[s].wall_offset_us += jump,
+    if world.rng.random_bool(0.3) {
+        world.coordinator.wall_offset_us = draw_step(world) + STEP_US / 2;
+    } else {
+        world.servers[s].wall_offset_us += draw_step(world);
     }
+}
+
+/// A wrong clock may also be wrong by less than anybody notices.
+pub(super) fn start_with_another_clock(world: &mut World, s: usize) -> bool {
+    if !crash_if(world, s) {
+        return false;
+    }
+    let unnoticed_us = world.rng.random_range(-900_000..900_000);
+    world.servers[s].wall_offset_us = draw_step(world) + unnoticed_us;
+    true
+}
+
+/// Up to an hour, ahead or behind, or none.
+fn draw_step(world: &mut World) -> i64 {
+    STEP_US * world.rng.random_range(-180..=180)
 }

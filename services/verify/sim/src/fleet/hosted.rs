@@ -24,6 +24,8 @@ pub struct Hosted {
     pub log_generation: usize,
     /// The log's end, as last seen.
     pub last_seen: Index,
+    /// The last batch that was too old, as last seen.
+    pub old_seen: Index,
     pub transcript: Transcript,
 }
 
@@ -32,6 +34,7 @@ impl Hosted {
         Self {
             commit_seen: group.replica().commit_index(),
             last_seen: group.replica().log().last_index(),
+            old_seen: 0,
             group,
             is_dirty: false,
             is_notice_scheduled: false,

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use quorate_group::{Outputs, Turn};
+use quorate_group::{Outputs, ServerClock, Turn};
 use quorate_journal::record::Lsn;
 use quorate_types::control::{DrainState, HeldGroup, ToCoordinator};
 use quorate_types::limits::INCARNATIONS_KEPT_MAX;
@@ -70,6 +70,8 @@ pub struct Server {
     pub lineages: BTreeMap<GroupId, u64>,
     pub drift_permille: i64,
     pub wall_offset_us: i64,
+    /// The wall clock beside the coordinator's, since the process began.
+    pub clock: ServerClock,
 }
 
 impl Server {
@@ -110,6 +112,7 @@ impl Server {
             lineages: BTreeMap::new(),
             drift_permille,
             wall_offset_us: 0,
+            clock: ServerClock::default(),
         }
     }
 
@@ -150,6 +153,7 @@ impl Server {
     pub fn set_turn(&mut self, now: Micros) {
         self.turn.now_us = self.clock_us(now);
         self.turn.wall_us = self.wall_us(now);
+        self.turn.vouch = self.clock.vouch();
         self.turn.journal_waiting_bytes = self.disk.waiting_bytes();
     }
 

@@ -32,6 +32,7 @@ mod reset_after_lost;
 mod step;
 mod tail_is_current;
 mod truncated_stays_truncated;
+mod young_is_kept;
 
 pub use drained_is_empty::check as when_drained;
 pub use healed::{at_end, is_healed, why_not_healed};
@@ -61,6 +62,7 @@ pub fn after_step(world: &mut World, s: usize, g: usize) {
     durable_is_on_disk::check(world, s, g);
     truncated_stays_truncated::check(world, s, g);
     ordered_for_owner::check(world, s, g);
+    young_is_kept::check(world, s, g);
 }
 
 pub fn after_request(world: &mut World, step: &Step<'_>) {

@@ -40,6 +40,8 @@ pub enum Fault {
     CoordinatorPause,
     /// The wall clock of a server or of the coordinator jumps.
     ClockJump,
+    /// A process is killed, and finds another wall clock when it starts again.
+    ClockAtStart,
     /// A client's connection breaks.
     ClientBreak,
     /// A bit of a frame on a link is flipped.
@@ -55,7 +57,7 @@ pub enum Fault {
 }
 
 impl Fault {
-    pub const ALL: [Fault; 27] = [
+    pub const ALL: [Fault; 28] = [
         Fault::LinkBreak,
         Fault::AllLinksBreak,
         Fault::Isolate,
@@ -77,6 +79,7 @@ impl Fault {
         Fault::CoordinatorCrash,
         Fault::CoordinatorPause,
         Fault::ClockJump,
+        Fault::ClockAtStart,
         Fault::ClientBreak,
         Fault::FrameFlip,
         Fault::Astray,

@@ -65,7 +65,7 @@ impl GroupPlan {
         let keeps_all = matches!(profile, Profile::Readers | Profile::Repairs);
         let retention_batches = *pick(
             rng,
-            if keeps_all {
+            if keeps_all || profile == Profile::Clocks {
                 &[100_000]
             } else {
                 &[3, 10, 30, 100_000]
@@ -75,7 +75,7 @@ impl GroupPlan {
             durability,
             degree,
             min_replicas,
-            retention_age_s: pick(rng, &[None, None, None, Some(0), Some(1)]).filter(|_| !keeps_all),
+            retention_age_s: draw_retention_age(rng, profile).filter(|_| !keeps_all),
             retention_bytes: u64::from(payload_bytes_max) * retention_batches,
             payload_bytes_max,
             clients: match churns {
@@ -162,6 +162,14 @@ fn draw_asks(rng: &mut SmallRng, profile: Profile) -> f64 {
         _ => &[0.0, 0.1, 0.5],
     };
     *pick(rng, asks)
+}
+
+fn draw_retention_age(rng: &mut SmallRng, profile: Profile) -> Option<u64> {
+    let ages: &[Option<u64>] = match profile {
+        Profile::Clocks => &[Some(1), Some(3), Some(10)],
+        _ => &[None, None, None, Some(0), Some(1), Some(3)],
+    };
+    *pick(rng, ages)
 }
 
 fn draw_payload_bytes(rng: &mut SmallRng, profile: Profile) -> u32 {

@@ -41,6 +41,8 @@ pub enum Profile {
     Operators,
     /// Dozens of groups on a dozen servers.
     Fleets,
+    /// Retention by age, while clocks are wrong.
+    Clocks,
 }
 
 impl Profile {
@@ -59,6 +61,7 @@ impl Profile {
         ("slow", Profile::Slow),
         ("operators", Profile::Operators),
         ("fleets", Profile::Fleets),
+        ("clocks", Profile::Clocks),
     ];
 
     pub fn named(name: &str) -> Option<Profile> {
@@ -100,6 +103,7 @@ impl Profile {
             Profile::Queues => &[Fault::ClientBreak, Fault::Isolate],
             Profile::Readers => &[Fault::Crash, Fault::Isolate, Fault::Wipe, Fault::BitFlip],
             Profile::Repairs => &[Fault::Crash, Fault::Isolate, Fault::Rot],
+            Profile::Clocks => &[Fault::ClockAtStart, Fault::ClockJump, Fault::Crash],
             Profile::Heads => &[
                 Fault::Pause,
                 Fault::ControlOneWay,

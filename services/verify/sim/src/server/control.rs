@@ -64,6 +64,8 @@ pub fn dial(world: &mut World, s: usize, incarnation: u64) {
         up: Pipe::default(),
         down: Pipe::default(),
     });
+    let now_us = world.servers[s].clock_us(world.now);
+    world.servers[s].clock.asked(0, now_us);
     send_up(world, s, &ToCoordinator::Register(Box::new(register)));
     world.schedule(
         world.now + 4_000_000,
@@ -117,6 +119,8 @@ pub fn send_heartbeat(world: &mut World, s: usize, incarnation: u64, connection:
     }
     control.sent += 1;
     let seq = control.sent;
+    let now_us = world.servers[s].clock_us(world.now);
+    world.servers[s].clock.asked(seq, now_us);
     let heartbeat = reports::heartbeat(&world.servers[s], seq, world.now);
     send_up(world, s, &ToCoordinator::Heartbeat(heartbeat));
     let drift = world.servers[s].drift_permille;

@@ -31,7 +31,7 @@ pub fn receive(world: &mut World, s: usize, connection: u64) {
     match message {
         ToServer::Welcome(welcome) => {
             world.servers[s].lease_us = welcome.lease_ms * 1_000;
-            note_answer(world, s);
+            note_answer(world, s, 0, welcome.unix_ms);
             take_welcome(world, s, welcome.server_id, welcome.credential);
         }
         ToServer::Refuse { code, message } => take_refusal(world, s, code, &message),
@@ -49,10 +49,10 @@ pub fn receive(world: &mut World, s: usize, connection: u64) {
                 invariants::when_drained(world, s);
             }
         }
-        ToServer::HeartbeatAck { seq } => {
+        ToServer::HeartbeatAck { seq, unix_ms } => {
             let control = world.servers[s].control.as_mut().expect("it came on it");
             control.answered = control.answered.max(seq);
-            note_answer(world, s);
+            note_answer(world, s, seq, unix_ms);
         }
         ToServer::Lost { group_id } => {
             world.servers[s].lost.insert(group_id);
@@ -61,8 +61,10 @@ pub fn receive(world: &mut World, s: usize, connection: u64) {
     }
 }
 
-fn note_answer(world: &mut World, s: usize) {
-    world.servers[s].answered_us = world.servers[s].clock_us(world.now);
+fn note_answer(world: &mut World, s: usize, number: u64, unix_ms: Option<u64>) {
+    let server = &mut world.servers[s];
+    server.answered_us = server.clock_us(world.now);
+    server.clock.answered(number, server.answered_us, unix_ms);
 }
 
 fn take_refusal(world: &mut World, s: usize, code: RefuseCode, message: &str) {

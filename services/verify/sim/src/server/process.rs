@@ -1,6 +1,6 @@
 //! A server's process and machine: killed, started, replaced, damaged.
 
-use quorate_group::{Group, Outputs, Turn};
+use quorate_group::{Group, Outputs, ServerClock, Turn};
 use quorate_types::control::DrainState;
 use quorate_types::{GroupId, ServerId};
 use rand::Rng;
@@ -28,6 +28,7 @@ pub fn crash(world: &mut World, s: usize) {
     server.lost.clear();
     (server.turn, server.outputs) = (Turn::new(), Outputs::default());
     (server.answered_us, server.lease_us) = (0, 0);
+    server.clock = ServerClock::default();
     server.held.clear();
     server.unsent.clear();
     server.drain = DrainState::None;
