@@ -53,6 +53,7 @@ class Shape:
     disk_bytes: int = 0
     entry_bytes: int = 64
     clocks: bool = False
+    retention_age_s: int | None = None  # more than a run takes: whatever is trimmed for its age was young
     power: bool = False  # unsynced writes of processes can be lost
     plaintext: bool = False  # clients and servers connect without TLS
     certificate_life_s: int | None = None  # None: the coordinator's default, longer than any run
@@ -287,6 +288,7 @@ class Fleet:
                 "rate_per_s": CROWD_RATE_PER_S if name in self.crowd else RATE_PER_S,
                 "region": "local",
                 "retention_bytes": CROWD_RETENTION_BYTES if name in self.crowd else RETENTION_BYTES,
+                "retention_age_s": self.shape.retention_age_s,
             }
             self._call("PUT", f"/v1/groups/{group}", {"sla": sla, "project_id": str(uuid.uuid4())})
         self.wait_whole(timeout_s)

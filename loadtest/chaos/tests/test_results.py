@@ -68,6 +68,14 @@ def test_a_table_is_published_only_when_asked(monkeypatch: pytest.MonkeyPatch, t
 def test_every_fault_of_the_issue_is_there() -> None:
     wanted = {"kill_head", "kill_middle", "kill_tail", "kill_several", "stop_and_resume", "isolate", "one_way"}
     wanted |= {"full_disk", "wiped_disk", "bits_of_stopped", "bits_of_running", "clock_steps", "coordinator_down"}
-    wanted |= {"coordinator_and_head", "restart_all", "combined", "slow_disk", "slow_link", "clock_renewals"}
+    wanted |= {
+        "coordinator_and_head",
+        "restart_all",
+        "combined",
+        "slow_disk",
+        "slow_link",
+        "clock_renewals",
+        "clock_at_start",
+    }
     assert wanted <= set(FAULTS)
     assert all(fault.summary and fault.name == name for name, fault in FAULTS.items())

@@ -11,7 +11,7 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::task::{LocalSet, spawn_local};
 use tokio::time::Instant;
 
-use crate::clock::wall_us;
+use crate::clock::{now_us, wall_us};
 use crate::exit::Exit;
 use crate::flags::Flags;
 use crate::messages::{ShardMessage, ShardSample};
@@ -141,6 +141,8 @@ impl Sampler {
             counts.granted_per_s = self.shared.burst.granted_per_s();
             let reclaims = self.shared.burst.reclaims();
             counts.reclaims = reclaims - std::mem::replace(&mut self.reclaims_counted, reclaims);
+            let vouch = self.shared.coordinator.vouch();
+            counts.is_clock_doubted = vouch.judge(now_us(), wall_us()).is_err();
             counts.spans_dropped = dropped - std::mem::replace(&mut self.spans_dropped, dropped);
             meter.record(&counts);
         }

@@ -71,6 +71,12 @@ DASHBOARD = Dashboard(
             (Query("quorate_links_up", "{{instance}}"),),
         ),
         Graph(
+            "Clocks in doubt", "short",
+            "1 while the clocks of a server and of the coordinator differ. Set the wrong one right: runbook of "
+            "QuorateClockDoubted.",
+            (Query("quorate_clock_doubted", "{{instance}}"),),
+        ),
+        Graph(
             "Journal", "Bps",
             "Bytes written to the journal by each server. Above its disk's speed appends wait: compare with the "
             "storage that it announces.",

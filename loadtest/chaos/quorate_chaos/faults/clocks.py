@@ -8,6 +8,10 @@ STEPS_S = (-86_400, -3_600, -10, 10, 1_200, 2_400)
 # More than a token's lifetime: the server refuses tokens then, and serves again when its clock is right.
 FAR_STEPS_S = (7_200, 10 * 86_400, -3_650 * 86_400)
 
+# More than is retained, and less than a token's lifetime.
+START_STEPS_S = (-2_400, -1_200, 1_200, 2_400)
+RETENTION_AGE_S = 300
+
 CERTIFICATE_LIFE_S = 6
 RENEWAL_STEPS_S = (-3 * 86_400, -3_600, -4, 4, 8, 3_600)
 
@@ -38,6 +42,21 @@ def clock_far(trial: Trial) -> None:
     trial.pause(4, 6)
 
 
+def clock_at_start(trial: Trial) -> None:
+    """Servers, and then the coordinator, find another wall clock when they start. A head looks at ages within a tenth of
+    a second, before anybody could set its clock right. Whatever is trimmed then was young, and cannot be read back."""
+    for name in [trial.head(trial.group()), trial.head(trial.group()), trial.member(trial.group()), COORDINATOR]:
+        step_s = trial.random.choice(START_STEPS_S)
+        trial.kill(name, why=f"its clock is off by {step_s:+d} s when it starts")
+        trial.has_stepped.add(name)
+        trial.fleet.set_clock(name, step_s)
+        if name == COORDINATOR:
+            trial.fleet.start_coordinator()
+        else:
+            trial.fleet.launch_server(name)
+        trial.pause(2, 3.5)
+
+
 def clock_renewals(trial: Trial) -> None:
     """Certificates end within seconds, so each is renewed again and again while clocks step. They step to before it
     begins, to after it has ended, and by as little as its lifetime. A link that breaks meanwhile must be restored."""
@@ -62,6 +81,13 @@ def clock_renewals(trial: Trial) -> None:
 FAULTS = [
     Fault("clock_steps", "wall clocks step by seconds to a day", clock_steps, Shape(clocks=True)),
     Fault("clock_far", "a wall clock steps beyond the lifetime of tokens", clock_far, Shape(clocks=True)),
+    Fault(
+        "clock_at_start",
+        "processes start with wrong wall clocks, while entries are retained by age",
+        clock_at_start,
+        Shape(clocks=True, retention_age_s=RETENTION_AGE_S),
+        more_s=6.0,
+    ),
     Fault(
         "clock_renewals",
         "clocks step while certificates are renewed",

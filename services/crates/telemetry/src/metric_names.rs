@@ -74,6 +74,11 @@ pub const LINKS_UP: Metric = Metric {
     unit: "{link}",
     description: "Links to other servers that are open.",
 };
+pub const CLOCK_DOUBTED: Metric = Metric {
+    name: "quorate.clock.doubted",
+    unit: "{doubt}",
+    description: "1 while the wall clocks of this server and of the coordinator differ by more than a second, or were not compared: entries are trimmed for their age late. Otherwise 0.",
+};
 pub const GROUPS: Metric = Metric {
     name: "quorate.groups",
     unit: "{group}",
@@ -96,7 +101,7 @@ pub const CPU_TIME: Metric = Metric {
 };
 
 /// In the order of the reference.
-pub const ALL: [Metric; 17] = [
+pub const ALL: [Metric; 18] = [
     APPENDS,
     ENTRIES,
     BYTES,
@@ -110,6 +115,7 @@ pub const ALL: [Metric; 17] = [
     JOURNAL_SYNCS,
     JOURNAL_BYTES,
     LINKS_UP,
+    CLOCK_DOUBTED,
     GROUPS,
     SPANS_DROPPED,
     MEMORY,

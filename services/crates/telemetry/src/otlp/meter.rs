@@ -41,6 +41,8 @@ pub struct ServerCounts {
     pub journal_bytes: u64,
     pub spans_dropped: u64,
     pub links_up: u64,
+    /// The server's, not a shard's: its wall clock is in doubt.
+    pub is_clock_doubted: bool,
     /// One for each group.
     pub roles: Vec<Role>,
 }
@@ -61,6 +63,7 @@ impl ServerCounts {
         self.journal_bytes += other.journal_bytes;
         self.spans_dropped += other.spans_dropped;
         self.links_up += other.links_up;
+        self.is_clock_doubted |= other.is_clock_doubted;
         self.roles.extend(&other.roles);
     }
 }
@@ -81,6 +84,7 @@ pub struct Meter {
     journal_bytes: Counter<u64>,
     spans_dropped: Counter<u64>,
     links_up: Gauge<u64>,
+    clock_doubted: Gauge<u64>,
     groups: Gauge<u64>,
 }
 
@@ -121,6 +125,7 @@ impl Meter {
             journal_bytes: counter(names::JOURNAL_BYTES),
             spans_dropped: counter(names::SPANS_DROPPED),
             links_up: gauge(names::LINKS_UP),
+            clock_doubted: gauge(names::CLOCK_DOUBTED),
             groups: gauge(names::GROUPS),
         }
     }
@@ -143,6 +148,7 @@ impl Meter {
             counter.add(count, &[]);
         }
         self.links_up.record(counts.links_up, &[]);
+        self.clock_doubted.record(u64::from(counts.is_clock_doubted), &[]);
         self.granted.record(counts.granted_per_s, &[]);
         for (role, name) in ROLES {
             let groups = counts.roles.iter().filter(|r| **r == role).count();
