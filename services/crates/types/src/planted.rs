@@ -85,6 +85,9 @@ pub enum Bug {
     RestartKeepsEpoch,
     /// A member that lost its memory keeps its place.
     EmptyMemberKept,
+    /// A head that was restarted leads by its own log though others lived on. Harms when its disk lost a write that it had
+    /// called durable.
+    ReturnedLeads,
     /// A channel whose session was attached elsewhere since may still append.
     FormerOwnerAppends,
     /// A batch that waited is ordered though its session was attached elsewhere since. Harms a client that learned from
@@ -152,6 +155,7 @@ impl Bug {
         Bug::DoubleJoin,
         Bug::RestartKeepsEpoch,
         Bug::EmptyMemberKept,
+        Bug::ReturnedLeads,
         Bug::FormerOwnerAppends,
         Bug::FormerOwnerOrders,
         Bug::DetachEndsSession,

@@ -26,6 +26,7 @@ pub fn searches() -> Vec<Search> {
     let of = |bug: &Bug| {
         let profile = match bug {
             Bug::FloorIgnored => Profile::Sessions,
+            Bug::ReturnedLeads => Profile::Lies,
             Bug::ClockNotCompared | Bug::DoubtedStampTaken => Profile::Clocks,
             Bug::SessionsLostAtTrim | Bug::NoNewAgreement => Profile::Trims,
             Bug::TruncationNotWritten | Bug::TruncationNotWaitedFor | Bug::OldCompletionsTaken => {

@@ -245,6 +245,9 @@ fn a_quick_restart_keeps_the_place_in_persistent_groups_only() {
     let ((persistent, ..), (memory, ..)) = (world.shape(1), world.shape(2));
     let both = *persistent.iter().find(|s| memory.contains(s)).unwrap();
     let effects = world.come_back(both, "i2", vec![held(1, Persistent)]);
+    let mut persistent = persistent;
+    persistent.retain(|member| *member != both);
+    persistent.push(both);
     assert_eq!(world.shape(1), (persistent.clone(), None, 2, Active));
     let (rest, learner, epoch, status) = world.shape(2);
     assert_eq!((rest.contains(&both), epoch, status), (false, 2, Degraded));

@@ -2,13 +2,14 @@
 //! are synced in runs; a crash keeps what was synced and, of the write under way, any of its pages.
 //!
 //! - [`image`]: the logs that the synced records amount to, computed without the code under test
-//! - `crash`: torn writes; `damage`: bits and pages that go bad
+//! - `crash`: torn writes; `damage`: bits and pages that go bad; `lie`: durable writes that are lost
 //! - `reads`: records read and repaired while a server runs
 //! - `recover`: a server's start
 
 mod crash;
 mod damage;
 mod image;
+mod lie;
 mod reads;
 mod recover;
 
@@ -79,6 +80,8 @@ struct Placed {
     location: Location,
     /// The checksum of its head as it was written: a repair must write the same.
     head_crc: u32,
+    group_id: GroupId,
+    kind: u8,
 }
 
 impl Disk {
@@ -235,6 +238,8 @@ impl Disk {
             lsn: *lsn,
             location: *location,
             head_crc: crc32fast::hash(&entry.head),
+            group_id: entry.durable.group_id,
+            kind: entry.kind(),
         });
     }
 

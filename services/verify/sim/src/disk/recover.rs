@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use quorate_chain::Replica;
 use quorate_journal::record::{Lsn, SEGMENT_HEAD_BYTES};
-use quorate_journal::{SegmentFile, scan};
+use quorate_journal::{Scanned, SegmentFile, scan};
 use quorate_recovery::{LogState, RecoveredGroup, Scan};
 use quorate_types::control::HeldGroup;
 use quorate_types::{GroupId, ServerId};
@@ -22,20 +22,9 @@ pub struct Held {
 impl Disk {
     /// Reads the journal as `services/replica` does at its start, and goes on behind its end.
     pub fn recover(&mut self, me: ServerId) -> BTreeMap<GroupId, Held> {
-        let files: Vec<SegmentFile<&[u8]>> = self
-            .segments
-            .iter()
-            .map(|s| SegmentFile {
-                number: s.number,
-                source: &s.bytes[..],
-            })
-            .collect();
         // Nothing was copied to group logs: the journal begins where it begins.
         let mut groups = Scan::new(me);
-        let scanned = scan(&files, &mut |record| {
-            groups.record(&record).expect("a record of this version");
-        })
-        .expect("memory can be read");
+        let scanned = self.scan(&mut groups);
         let recovered = groups.finish(&scanned.recovery);
         let next_lsn = if self.segments.is_empty() {
             self.next_lsn
@@ -74,6 +63,21 @@ impl Disk {
             self.images.remove(&id);
         }
         held
+    }
+
+    pub(super) fn scan(&self, groups: &mut Scan) -> Scanned {
+        let files: Vec<SegmentFile<&[u8]>> = self
+            .segments
+            .iter()
+            .map(|s| SegmentFile {
+                number: s.number,
+                source: &s.bytes[..],
+            })
+            .collect();
+        scan(&files, &mut |record| {
+            groups.record(&record).expect("a record of this version");
+        })
+        .expect("memory can be read")
     }
 
     fn go_on_behind(&mut self, end: Option<quorate_journal::End>) {

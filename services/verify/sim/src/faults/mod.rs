@@ -1,5 +1,6 @@
 //! Fault injection: a fault is drawn and applied, if the fleet can take it.
 
+mod lies;
 pub mod network;
 mod servers;
 
@@ -14,6 +15,10 @@ use crate::server::{control, process};
 
 /// Draws a fault, and applies it if that is possible.
 pub fn inject(world: &mut World) {
+    lies::end(world);
+    if lies::is_believed(world) {
+        return;
+    }
     let total: u32 = world.plan.faults.iter().map(|(_, weight)| weight).sum();
     let mut at = world.rng.random_range(0..total);
     let mut fault = world.plan.faults[0].0;
@@ -58,6 +63,7 @@ fn apply(world: &mut World, fault: Fault) -> bool {
         Fault::Wipe => return servers::lose(world, s, process::wipe),
         Fault::Replace => return servers::lose(world, s, process::replace),
         Fault::BitFlip => return servers::lose(world, s, process::damage),
+        Fault::DiskLies => return lies::tell(world),
         Fault::Rot => return servers::rot_if(world, s),
         Fault::DiskFull | Fault::DiskFails => return servers::disk_fault(world, s, fault),
         Fault::DiskSlow => servers::slow_disk(world, s),

@@ -34,6 +34,8 @@ pub struct Server {
     pub deferred: Vec<Scheduled>,
     pub disk: Disk,
     pub disk_fault: bool,
+    /// Groups of which its disk lost what it had called durable, until it has all that is committed again.
+    pub lied: BTreeSet<GroupId>,
     /// Records were damaged since this process started, and not all are repaired.
     pub has_damage: bool,
     /// Copiers of the journal that wait for a damaged record: of which group, and which record.
@@ -89,6 +91,7 @@ impl Server {
             deferred: Vec::new(),
             disk: Disk::new(segment_bytes),
             disk_fault: false,
+            lied: BTreeSet::new(),
             has_damage: false,
             copiers: BTreeMap::new(),
             copiers_started: 0,

@@ -1,4 +1,5 @@
-//! Every member of a chain has all that earlier epochs committed, for good: any of them may be the next head.
+//! Every member of a chain has all that earlier epochs committed, for good: any of them may be the next head. One whose disk
+//! lied lacks what it lost until it has learned it again.
 
 use quorate_types::GroupConfig;
 
@@ -12,6 +13,9 @@ pub fn after_adoption(world: &World, s: usize, g: usize, config: &GroupConfig) {
     let Some(last) = world.ledgers[g].last_before(config.epoch) else {
         return;
     };
+    if world.servers[s].lied.contains(&config.group_id) {
+        return;
+    }
     assert!(
         world.has(s, config.group_id, last.index, last.epoch),
         "s{} is in the chain of epoch {} and has not what epoch {} committed at {}",

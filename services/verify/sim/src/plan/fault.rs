@@ -28,6 +28,8 @@ pub enum Fault {
     Replace,
     /// Durable records are damaged, by a bit or by pages, and the process is killed.
     BitFlip,
+    /// A process is killed, and its disk has lost the last writes that it had called durable.
+    DiskLies,
     /// Durable records are damaged while their server runs.
     Rot,
     DiskFull,
@@ -57,7 +59,7 @@ pub enum Fault {
 }
 
 impl Fault {
-    pub const ALL: [Fault; 28] = [
+    pub const ALL: [Fault; 29] = [
         Fault::LinkBreak,
         Fault::AllLinksBreak,
         Fault::Isolate,
@@ -71,6 +73,7 @@ impl Fault {
         Fault::Wipe,
         Fault::Replace,
         Fault::BitFlip,
+        Fault::DiskLies,
         Fault::Rot,
         Fault::DiskFull,
         Fault::DiskFails,

@@ -128,6 +128,7 @@ fn draw_durability(rng: &mut SmallRng, profile: Profile) -> Durability {
     };
     match profile {
         Profile::Disks | Profile::Cuts | Profile::Readers | Profile::Repairs | Profile::Slow => {
+        Profile::Disks | Profile::Cuts | Profile::Readers | Profile::Repairs | Profile::Lies => {
             Durability::Persistent
         }
         _ => drawn,
@@ -137,7 +138,7 @@ fn draw_durability(rng: &mut SmallRng, profile: Profile) -> Durability {
 fn draw_degree(rng: &mut SmallRng, profile: Profile) -> u8 {
     let degrees: &[u8] = match profile {
         Profile::Sessions => &[1, 2, 3],
-        Profile::Cuts | Profile::Heads | Profile::Queues => &[2, 3, 3, 4],
+        Profile::Cuts | Profile::Heads | Profile::Queues | Profile::Lies => &[2, 3, 3, 4],
         Profile::Readers | Profile::Repairs => &[2, 2, 3],
         Profile::Slow => &[2, 3, 3],
         Profile::Fleets => &[1, 2, 2, 3, 3, 3, 4],

@@ -43,6 +43,8 @@ pub enum Profile {
     Fleets,
     /// Retention by age, while clocks are wrong.
     Clocks,
+    /// Disks that lose what they had called durable, under heads that are back at once.
+    Lies,
 }
 
 impl Profile {
@@ -62,6 +64,7 @@ impl Profile {
         ("operators", Profile::Operators),
         ("fleets", Profile::Fleets),
         ("clocks", Profile::Clocks),
+        ("lies", Profile::Lies),
     ];
 
     pub fn named(name: &str) -> Option<Profile> {
@@ -104,6 +107,7 @@ impl Profile {
             Profile::Readers => &[Fault::Crash, Fault::Isolate, Fault::Wipe, Fault::BitFlip],
             Profile::Repairs => &[Fault::Crash, Fault::Isolate, Fault::Rot],
             Profile::Clocks => &[Fault::ClockAtStart, Fault::ClockJump, Fault::Crash],
+            Profile::Lies => &[Fault::DiskLies, Fault::LinkBreak],
             Profile::Heads => &[
                 Fault::Pause,
                 Fault::ControlOneWay,

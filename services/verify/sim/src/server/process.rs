@@ -54,6 +54,7 @@ pub fn crash(world: &mut World, s: usize) {
 pub fn wipe(world: &mut World, s: usize) {
     crash(world, s);
     let server = &mut world.servers[s];
+    server.lied.clear();
     server.disk.wipe();
     for g in 0..world.ledgers.len() {
         world.servers[s].forget(World::group_id(g));
@@ -70,6 +71,24 @@ pub fn replace(world: &mut World, s: usize) {
     server.machine += 1;
     server.tokens += 1;
     control::invite(world, s);
+}
+
+/// Kills the process, and has its disk lose what it had called durable. False: nothing of that was left to lose.
+pub fn crash_and_lie(world: &mut World, s: usize) -> bool {
+    let Some(id) = world.servers[s].id else {
+        return false;
+    };
+    crash(world, s);
+    let lost = world.servers[s].disk.lie(id, &mut world.rng);
+    world.trace.line(None, || {
+        format!("the disk of s{} lost records of {lost:?}", s + 1)
+    });
+    for group_id in &lost {
+        world.servers[s].forget(*group_id);
+    }
+    world.counts.lies += lost.len() as u64;
+    world.servers[s].lied.extend(lost);
+    true
 }
 
 /// Damages records on its disk, and kills the process.

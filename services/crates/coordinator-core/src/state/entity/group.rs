@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use super::group_status::GroupStatus;
-use super::returned::{Returned, order_by_logs};
+use super::returned::{ByLogs, Returned, order_by_logs};
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Group {
@@ -164,9 +164,9 @@ impl Group {
         }
     }
 
-    /// The chain in the order of the logs that members returned with; and members whose logs are older copies.
-    pub fn chain_by_logs(&self) -> (Vec<ServerId>, Vec<ServerId>) {
-        order_by_logs(&self.chain, &self.returned)
+    /// The chain in the order of its members' logs: of those that lived on, and those that members returned with.
+    pub fn chain_by_logs(&self, is_alive: impl Fn(ServerId) -> bool) -> ByLogs {
+        order_by_logs(&self.chain, &self.returned, is_alive)
     }
 
     pub fn membership(&self) -> Membership {

@@ -14,5 +14,5 @@ pub use event::{Event, EventKind, EventSubject};
 pub use group::{Group, Membership};
 pub use group_status::GroupStatus;
 pub use join_token::JoinToken;
-pub use returned::Returned;
+pub use returned::{ByLogs, Returned};
 pub use server::{Drain, Server, lacking};

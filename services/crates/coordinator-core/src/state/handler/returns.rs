@@ -1,9 +1,9 @@
 //! A server returned: which places in its groups it keeps.
 //!
-//! Members of a persistent chain return with the logs on their disks, in any order: the longest log leads. A disk that
-//! was not exchanged has all that was committed, so of such members any may lead, and the longest log always may. A disk
-//! restored from an older copy has less, and would have its successors truncate what it lacks. Such a copy cannot always
-//! be recognised alone, but beside the others (`docs/internals/coordinator.md`, "An older copy of a disk").
+//! Members of a persistent chain return with the logs on their disks, in any order. Members that lived on lead: they hold
+//! all that was committed. When nobody did, the longest log leads. A disk that was not exchanged, and kept what it had
+//! synced, has all that was committed. Another disk has less, and would have its successors truncate what it lacks. It
+//! cannot always be recognised alone, but beside the others (`docs/internals/coordinator.md`, "An older copy of a disk").
 
 use quorate_types::control::HeldGroup;
 use quorate_types::planted::{self, Bug};
@@ -102,22 +102,30 @@ impl<'a> Returns<'a> {
     /// any case.
     fn compare_logs(&mut self, group_id: GroupId, id: ServerId, returned: Returned, must_agree: bool) {
         self.epochs.note_returned(group_id, id, returned);
-        let group = &self.epochs.groups()[&group_id];
-        let (chain, older) = group.chain_by_logs();
-        if !must_agree && chain == group.chain {
+        let (group, servers) = (&self.epochs.groups()[&group_id], self.epochs.servers());
+        let by_logs = group.chain_by_logs(|server| servers.is_alive(server));
+        if !must_agree && by_logs.chain == group.chain {
             return self.epochs.configs().confirm_place(group_id, id);
         }
-        for server in older {
-            let name = self.epochs.servers().name_of(server);
-            let message = format!(
-                "Server {name} holds an older copy of the group's log, as the logs of others prove: it must learn it again."
-            );
-            let subject = EventSubject::Replica(group_id, server);
-            self.epochs
-                .out()
-                .event(EventKind::ServerDiskStale, subject, message);
+        for server in by_logs.older {
+            let what = "holds an older copy of the group's log, as the logs of others prove: it must learn it again.";
+            self.tell_stale(group_id, server, what);
         }
-        self.epochs.reconfigure(group_id, |members| members.chain = chain);
+        if by_logs.is_short {
+            let what = "lacks entries that its disk proves to be committed, and no replica has more. \
+                        The group goes on without them.";
+            self.tell_stale(group_id, by_logs.chain[0], what);
+        }
+        self.epochs
+            .reconfigure(group_id, |members| members.chain = by_logs.chain);
+    }
+
+    fn tell_stale(&mut self, group_id: GroupId, server: ServerId, what: &str) {
+        let message = format!("Server {} {what}", self.epochs.servers().name_of(server));
+        let subject = EventSubject::Replica(group_id, server);
+        self.epochs
+            .out()
+            .event(EventKind::ServerDiskStale, subject, message);
     }
 
     fn groups_of(&self, server: ServerId) -> Vec<GroupId> {

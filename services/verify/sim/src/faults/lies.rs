@@ -1,0 +1,71 @@
+//! Disks that lose what they had called durable. A group of two and more replicas withstands one such disk at a time: the
+//! others hold what it lost, until it has learned it again. So nothing else goes wrong meanwhile.
+
+use quorate_types::GroupId;
+use quorate_types::control::DrainState;
+use rand::Rng;
+
+use crate::fleet::World;
+use crate::server::process;
+
+/// Kills a head, mostly, and has its disk forget the last records.
+pub(super) fn tell(world: &mut World) -> bool {
+    let g = world.rng.random_range(0..world.ledgers.len());
+    let head = world.head_of(World::group_id(g));
+    let any = world.rng.random_range(0..world.servers.len());
+    let s = head.filter(|_| world.rng.random_bool(0.7)).unwrap_or(any);
+    if !is_calm(world) || !(0..world.ledgers.len()).all(|g| world.others_have(s, g)) {
+        return false;
+    }
+    process::crash_and_lie(world, s)
+}
+
+/// Notes the servers that have learned again what their disks lost, or count as replicas no more.
+pub(super) fn end(world: &mut World) {
+    for s in 0..world.servers.len() {
+        let lied: Vec<GroupId> = world.servers[s].lied.iter().copied().collect();
+        for group_id in lied {
+            let g = World::index_of(group_id);
+            let group = world.coordinator.state().groups.get(&group_id);
+            let me = world.servers[s].id;
+            let is_member = group.is_some_and(|group| group.members().any(|member| Some(member) == me));
+            let last = world.ledgers[g].last().copied();
+            let is_here = world.servers[s].groups.contains_key(&group_id);
+            let has_all = last.is_none_or(|last| world.has(s, group_id, last.index, last.epoch));
+            if world.ledgers[g].is_lost || !is_member || is_here && has_all {
+                world.servers[s].lied.remove(&group_id);
+            }
+        }
+    }
+}
+
+/// Whether a server still lacks what its disk lost, while it counts as a replica.
+pub(super) fn is_believed(world: &World) -> bool {
+    let mut servers = world.servers.iter();
+    servers.any(|server| !server.lied.is_empty())
+}
+
+/// Everybody is up, reaches everybody, and holds what it should.
+fn is_calm(world: &World) -> bool {
+    let is_well = |s: usize| {
+        let server = &world.servers[s];
+        server.alive
+            && server.paused_until <= world.now
+            && !server.disk_fault
+            && !server.has_damage
+            && server.drain == DrainState::None
+            && server.control.as_ref().is_some_and(|c| c.is_registered)
+    };
+    let is_whole = |g: usize| {
+        let group = world.coordinator.state().groups.get(&World::group_id(g));
+        // Of a member that has just returned, only an old report of its log is known.
+        group.is_some_and(|group| {
+            let is_settled = group.formed && group.returned.is_empty();
+            !group.lost && is_settled && group.learner.is_none() && group.chain.len() == group.degree()
+        })
+    };
+    world.coordinator.is_up()
+        && world.blocked.is_empty()
+        && (0..world.servers.len()).all(is_well)
+        && (0..world.ledgers.len()).all(is_whole)
+}
