@@ -15,12 +15,16 @@ use crate::handle::{Journal, Parts};
 use crate::janitor::Janitor;
 use crate::jobs::{Job, Jobs};
 use crate::options::JournalOptions;
+use crate::pages::Pages;
 use crate::queue::Queue;
-use crate::record::{JournalRecord, SEGMENT_HEAD_BYTES};
+use crate::record::{JournalRecord, PAGE_BYTES, SEGMENT_HEAD_BYTES};
 use crate::scan::{self, End, Head, Recovery, Scanned, SegmentFile};
 use crate::segment::{self, Name, Segment, Table};
-use crate::source::Source;
+use crate::source::{Source, read_around};
 use crate::writer::{self, Writer};
+
+/// Read and written at once when a journal is opened.
+const REWRITE_BYTES: u64 = 1 << 20;
 
 impl Journal {
     /// Opens or creates the journal in `dir`, yields every intact record in order, and starts writing behind them.
@@ -156,6 +160,7 @@ fn adopt(
                     complete(disk, &begun, file.source.bytes, &end, options)?;
                     // A killed process leaves records in the page cache or the device's. They count as durable from
                     // here on, so they have to be.
+                    write_again(disk, &begun.file, &end)?;
                     disk.sync(&begun.file)?;
                     resumed = Some((begun, end.position));
                 }
@@ -204,6 +209,45 @@ fn list(disk: &Disk) -> std::io::Result<(Vec<SegmentFile<OpenFile>>, VecDeque<u3
         found.push(SegmentFile { number, source });
     }
     Ok((found, spares.into(), next_number))
+}
+
+/// Writes what no sync is known to have reached. After a failed sync the kernel may take pages for written that it could
+/// not write: the next sync would not try again.
+fn write_again(disk: &Disk, file: &DirectFile, end: &End) -> std::io::Result<()> {
+    let to = end.position.next_multiple_of(PAGE_BYTES);
+    let source = Reading {
+        disk,
+        file,
+        bytes: to,
+    };
+    let mut pages = Pages::new();
+    let mut at = end.proven_to - end.proven_to % PAGE_BYTES;
+    while at < end.position {
+        let len = (to - at).min(REWRITE_BYTES);
+        pages.resize(len as usize, 0);
+        pages.truncate(len as usize);
+        read_around(&source, &mut pages, at)?;
+        disk.write_pages(file, &pages, at)?;
+        at += len;
+    }
+    Ok(())
+}
+
+/// A segment file that is open already.
+struct Reading<'a> {
+    disk: &'a Disk,
+    file: &'a DirectFile,
+    bytes: u64,
+}
+
+impl Source for Reading<'_> {
+    fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    fn read_at(&self, buffer: &mut [u8], position: u64) -> std::io::Result<()> {
+        self.disk.read_at(self.file, buffer, position)
+    }
 }
 
 /// Completes the segment of the next write: full length, and nothing behind the end that a later scan could take for

@@ -6,6 +6,7 @@
 //!
 //! Pure over a [`Source`] of bytes: the journal's files, a simulated disk's, a fuzzer's. Any bytes are valid input.
 
+use std::collections::VecDeque;
 use std::io;
 use std::ops::Range;
 
@@ -79,6 +80,9 @@ pub struct End {
     pub position: u64,
     /// End of an unfinished write's remains behind `position`, which are wiped before the next write.
     pub wipe_to: u64,
+    /// Up to here a record behind proves that all was synced. The rest may lie in the page cache alone, and be taken there
+    /// for written: a sync may have failed.
+    pub proven_to: u64,
 }
 
 fn read_head(number: u32, source: &impl Source) -> io::Result<Head> {
@@ -176,9 +180,11 @@ impl Walk<'_> {
         }
         let mut position = SEGMENT_HEAD_BYTES as usize;
         let mut wipe_to = position as u64;
+        let mut unproven = Unproven::default();
         while end_lsn.is_none_or(|end| self.recovery.next_lsn < end) {
             let expected = self.recovery.next_lsn;
-            if let Some(stride) = self.record(bytes, position, head, expected) {
+            if let Some((stride, synced_lsn)) = self.record(bytes, position, head, expected) {
+                unproven.note(expected, position as u64, synced_lsn);
                 position += stride;
                 continue;
             }
@@ -219,11 +225,18 @@ impl Walk<'_> {
             segment: head.segment,
             position,
             wipe_to: wipe_to.max(position),
+            proven_to: unproven.begin(position),
         });
     }
 
-    /// Yields the record if it is intact and the expected one; answers its stride.
-    fn record(&mut self, bytes: &[u8], position: usize, head: SegmentHead, expected: Lsn) -> Option<usize> {
+    /// Yields the record if it is intact and the expected one; answers its stride, and the lsn that it states as durable.
+    fn record(
+        &mut self,
+        bytes: &[u8],
+        position: usize,
+        head: SegmentHead,
+        expected: Lsn,
+    ) -> Option<(usize, Lsn)> {
         let (header, record_head, payload) = record::parse(bytes.get(position..)?, head.segment, head.salt)?;
         if header.lsn != expected {
             return None;
@@ -243,7 +256,33 @@ impl Walk<'_> {
         });
         self.recovery.records += u64::from(header.kind != record::KIND_MARK);
         self.recovery.next_lsn += 1;
-        Some(record::stride(header.body_len as usize))
+        Some((record::stride(header.body_len as usize), header.synced_lsn()))
+    }
+}
+
+/// The last records of a segment, as far as none behind them states that they were durable.
+#[derive(Default)]
+struct Unproven {
+    records: VecDeque<(Lsn, u64)>,
+    /// A record of the segment was proved: its head was synced with that.
+    is_head_proven: bool,
+}
+
+impl Unproven {
+    fn note(&mut self, lsn: Lsn, position: u64, synced_lsn: Lsn) {
+        self.records.push_back((lsn, position));
+        while self.records.pop_front_if(|(lsn, _)| *lsn <= synced_lsn).is_some() {
+            self.is_head_proven = true;
+        }
+    }
+
+    /// Where they begin, in a segment whose records end here: with its head, if nothing shows that this is on the disk.
+    fn begin(&self, end: u64) -> u64 {
+        match self.records.front() {
+            _ if !self.is_head_proven => 0,
+            Some((_, position)) => *position,
+            None => end,
+        }
     }
 }
 
