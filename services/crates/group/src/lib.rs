@@ -8,7 +8,7 @@
 //!
 //! - `intake`: `attachments` (clients with their sessions and permissions), `appends` (budget, queue, checks),
 //!   `burst` (the rate above the reservation)
-//! - `reading`: `reads` (single reads, subscriptions with credit, `pages` whose payloads are read from disk) and
+//! - `reading`: `reads` (single reads, `waiting_reads` among them, subscriptions with credit, `pages` whose payloads are read from disk) and
 //!   `repairs` (damaged records, asked for at other replicas)
 //! - `counters`: usage
 //! - `clock`: whether the wall clock can be believed; the server's, not a group's
@@ -42,6 +42,7 @@ mod span;
 mod spans;
 mod turn;
 mod view;
+mod waiting_reads;
 
 pub use absent::refuse_absent;
 pub use clock::{Doubt, ServerClock, Vouch};

@@ -13,6 +13,7 @@ use crate::output::{Output, Outputs, Report};
 use crate::pages::Pages;
 use crate::refusal::Refusal;
 use crate::turn::Turn;
+use crate::waiting_reads::{WaitingRead, WaitingReads};
 
 /// Payload of one ENTRIES frame; larger requests are answered in part, as any reader must expect.
 const PAGE_BYTES_MAX: u32 = 1 << 20;
@@ -55,7 +56,7 @@ pub(crate) enum Served {
 
 #[derive(Debug, Default)]
 pub(crate) struct Readers {
-    waiting: Vec<WaitingRead>,
+    waiting: WaitingReads,
     subscriptions: Vec<Subscription>,
     /// Single reads whose payloads are being read from disk.
     from_disk: Vec<Reader>,
@@ -74,15 +75,6 @@ enum Fed {
     /// Too many pages are under way from the disk.
     HeldBack,
     Over,
-}
-
-#[derive(Debug)]
-struct WaitingRead {
-    reader: Reader,
-    max_bytes: u32,
-    max_entries: u32,
-    offset: Offset,
-    deadline_us: Micros,
 }
 
 #[derive(Debug)]
@@ -163,12 +155,14 @@ impl Readers {
 
     pub fn cancel(&mut self, client: ClientRef, request: u32) {
         self.subscriptions.retain(|s| !s.reader.is_of(client, request));
-        self.waiting.retain(|w| !w.reader.is_of(client, request));
+        self.waiting.take_where(|reader| reader.is_of(client, request));
     }
 
     /// The client's channel is gone.
     pub fn forget(&mut self, client: ClientRef) {
-        self.waiting.retain(|w| w.reader.client != client);
+        if self.waiting.count_of(client) > 0 {
+            self.waiting.take_where(|reader| reader.client == client);
+        }
         self.subscriptions.retain(|s| s.reader.client != client);
         self.from_disk.retain(|reader| reader.client != client);
     }
@@ -179,7 +173,7 @@ impl Readers {
     }
 
     pub fn next_deadline(&self) -> Option<Micros> {
-        self.waiting.iter().map(|w| w.deadline_us).min()
+        self.waiting.next_deadline()
     }
 
     /// Gives waiting readers what has become readable; answers those whose time is over.
@@ -193,10 +187,12 @@ impl Readers {
         {
             return;
         }
-        for read in std::mem::take(&mut self.waiting) {
-            if !self.try_read(&read, read.deadline_us <= now_us, serving) {
-                self.waiting.push(read);
-            }
+        let replica = serving.replica;
+        let (readable, log) = (replica.commit_offset(), replica.log());
+        let end = replica.is_head().then(|| log.next_offset());
+        while let Some(read) = self.waiting.take_due(readable, end, now_us) {
+            let is_answered = self.try_read(&read, read.deadline_us <= now_us, serving);
+            assert!(is_answered, "a read at {} is due", read.offset);
         }
         self.feed_all(serving);
     }
@@ -377,9 +373,9 @@ impl Readers {
 
     /// Refuses readers, those whose page is being read from disk or repaired, too: nobody waits for it then.
     pub fn refuse_where(&mut self, code: Code, is_refused: impl Fn(&Reader) -> bool, out: &mut Outputs) {
-        let waiting = self.waiting.extract_if(.., |read| is_refused(&read.reader));
+        let waiting = self.waiting.take_where(&is_refused);
         let from_disk = self.from_disk.extract_if(.., |reader| is_refused(reader));
-        for reader in waiting.map(|read| read.reader).chain(from_disk) {
+        for reader in waiting.into_iter().map(|read| read.reader).chain(from_disk) {
             let refusal = Refusal::new(kind::READ, u64::from(reader.request), code);
             out.client(reader.client, refusal.into_message());
         }
@@ -426,9 +422,8 @@ impl Readers {
     }
 
     fn outstanding(&self, client: ClientRef) -> usize {
-        let waiting = self.waiting.iter().map(|waiting| &waiting.reader);
-        let readers = waiting.chain(&self.from_disk);
-        readers.filter(|reader| reader.client == client).count()
+        let from_disk = self.from_disk.iter().filter(|reader| reader.client == client);
+        self.waiting.count_of(client) + from_disk.count()
     }
 }
 
