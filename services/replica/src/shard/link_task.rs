@@ -30,24 +30,33 @@ const REDIAL_DELAY_MAX: Duration = Duration::from_secs(1);
 type Halves = (ReadHalf, WriteHalf);
 
 impl Shard {
-    fn open_link(&mut self, server: ServerId, stream: Rc<WriteHalf>) -> OpenLink {
+    /// The link that it replaces, if there is one, has ended before.
+    pub(super) fn open_link(&mut self, server: ServerId, stream: Rc<WriteHalf>) -> OpenLink {
         let opened = self.executor.links.open(server, stream, crate::clock::now_us());
-        let shared = self.shared();
-        shared.peers.reached(server);
-        shared
-            .shards
-            .broadcast(|| ShardMessage::Link(LinkMessage::Up(server)));
+        self.shared().peers.reached(server);
+        if opened.generation > 1 {
+            self.tell_groups(|| LinkMessage::Down(server));
+        }
+        self.tell_groups(|| LinkMessage::Up(server));
         opened
     }
 
     fn close_link(&mut self, server: ServerId, generation: u64) {
         if self.executor.links.close(server, generation) {
-            let shared = self.shared();
-            shared.peers.not_reached(server);
-            shared
-                .shards
-                .broadcast(|| ShardMessage::Link(LinkMessage::Down(server)));
+            self.shared().peers.not_reached(server);
+            self.tell_groups(|| LinkMessage::Down(server));
         }
+    }
+
+    /// Tells the groups of all shards of a change of a link, on the way that its frames take: groups of this shard at once,
+    /// those of others through the channels to them. So nobody hears of it before earlier frames, or behind later ones.
+    fn tell_groups(&mut self, change: impl Fn() -> LinkMessage) {
+        let shared = self.shared().clone();
+        let own = self.executor.shard;
+        for shard in (0..shared.shards.count()).filter(|shard| *shard != own) {
+            shared.shards.send(shard, ShardMessage::Link(change()));
+        }
+        self.message(ShardMessage::Link(change()));
     }
 
     /// Frames that were read from a link, in one turn.

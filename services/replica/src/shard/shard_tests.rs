@@ -509,3 +509,66 @@ fn records_that_are_lost_together_are_logged_in_one_line() {
     drop(server);
     std::fs::remove_dir_all(dir).unwrap();
 }
+
+/// A connection to a peer: the peer's end, and this server's way to it.
+async fn connected() -> (tokio::net::TcpStream, std::rc::Rc<quorate_transport::WriteHalf>) {
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let peer = tokio::net::TcpStream::connect(listener.local_addr().unwrap())
+        .await
+        .unwrap();
+    let (accepted, _) = listener.accept().await.unwrap();
+    let (_, stream) = quorate_transport::plain(accepted);
+    (peer, std::rc::Rc::new(stream))
+}
+
+/// The kind of the first frame that the peer gets.
+async fn first_kind(peer: &tokio::net::TcpStream) -> u8 {
+    let mut bytes = bytes::BytesMut::with_capacity(1 << 10);
+    loop {
+        tokio::time::timeout(Duration::from_secs(5), peer.readable())
+            .await
+            .expect("a frame comes")
+            .unwrap();
+        if peer.try_read_buf(&mut bytes).is_ok()
+            && let Some(frame) = quorate_wire::decode_frame(&mut bytes, u32::MAX).unwrap()
+        {
+            return frame.kind;
+        }
+    }
+}
+
+/// Links that the other shard was told of: whether each is up.
+fn told(other: &mut tokio::sync::mpsc::UnboundedReceiver<ShardMessage>) -> Vec<bool> {
+    let messages = std::iter::from_fn(|| other.try_recv().ok());
+    let changes = messages.filter_map(|message| match message {
+        ShardMessage::Link(LinkMessage::Up(OTHER)) => Some(true),
+        ShardMessage::Link(LinkMessage::Down(OTHER)) => Some(false),
+        _ => None,
+    });
+    changes.collect()
+}
+
+#[test]
+fn groups_hear_of_a_link_before_its_frames_and_first_of_the_end_of_the_one_that_it_replaces() {
+    let dir = folder("links-in-order");
+    let (journal, _) = open(&dir);
+    let TestShard {
+        mut shard, mut other, ..
+    } = on_journal(journal, 2, |_| {});
+    shard.configure(config(1, &[OTHER, ME], &[]));
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .unwrap();
+    runtime.block_on(async {
+        for changes in [&[true][..], &[false, true]] {
+            let (peer, stream) = connected().await;
+            shard.open_link(OTHER, stream);
+            shard.flush();
+            // The group asks its predecessor before any message of the shard's inbox is taken.
+            assert_eq!(first_kind(&peer).await, peer::kind::SYNC_REQUEST);
+            assert_eq!(told(&mut other), changes);
+        }
+    });
+    std::fs::remove_dir_all(&dir).unwrap();
+}
