@@ -1,7 +1,7 @@
 //! Disks that lose what they had called durable. A group of two and more replicas withstands one such disk at a time: the
 //! others hold what it lost, until it has learned it again. So nothing else goes wrong meanwhile.
 
-use quorate_types::GroupId;
+use quorate_types::GroupState;
 use quorate_types::control::DrainState;
 use rand::Rng;
 
@@ -23,16 +23,18 @@ pub(super) fn tell(world: &mut World) -> bool {
 /// Notes the servers that have learned again what their disks lost, or count as replicas no more.
 pub(super) fn end(world: &mut World) {
     for s in 0..world.servers.len() {
-        let lied: Vec<GroupId> = world.servers[s].lied.iter().copied().collect();
-        for group_id in lied {
+        for (group_id, epoch) in world.servers[s].lied.clone() {
             let g = World::index_of(group_id);
             let group = world.coordinator.state().groups.get(&group_id);
             let me = world.servers[s].id;
             let is_member = group.is_some_and(|group| group.members().any(|member| Some(member) == me));
             let last = world.ledgers[g].last().copied();
-            let is_here = world.servers[s].groups.contains_key(&group_id);
+            // It has agreed with the others in an epoch of its present process.
+            let has_agreed = world.servers[s].groups.get(&group_id).is_some_and(|hosted| {
+                hosted.replica().epoch() > epoch && hosted.replica().state() != GroupState::Syncing
+            });
             let has_all = last.is_none_or(|last| world.has(s, group_id, last.index, last.epoch));
-            if world.ledgers[g].is_lost || !is_member || is_here && has_all {
+            if world.ledgers[g].is_lost || !is_member || has_agreed && has_all {
                 world.servers[s].lied.remove(&group_id);
             }
         }
@@ -64,7 +66,13 @@ fn is_calm(world: &World) -> bool {
             !group.lost && is_settled && group.learner.is_none() && group.chain.len() == group.degree()
         })
     };
-    world.coordinator.is_up()
+    let state = world.coordinator.state();
+    let nobody_is_slow = state.servers.values().all(|server| server.slow.is_none());
+    // Otherwise the others may leave because they do not reach the server that is restarted.
+    let is_patient = world.plan.suspicions.unreachable_ms > 2 * world.plan.reconnect_grace_ms;
+    nobody_is_slow
+        && is_patient
+        && world.coordinator.is_up()
         && world.blocked.is_empty()
         && (0..world.servers.len()).all(is_well)
         && (0..world.ledgers.len()).all(is_whole)

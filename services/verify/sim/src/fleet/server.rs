@@ -6,7 +6,7 @@ use quorate_group::{Outputs, ServerClock, Turn};
 use quorate_journal::record::Lsn;
 use quorate_types::control::{DrainState, HeldGroup, ToCoordinator};
 use quorate_types::limits::INCARNATIONS_KEPT_MAX;
-use quorate_types::{GroupId, Micros, ServerId};
+use quorate_types::{Epoch, GroupId, Micros, ServerId};
 
 use super::{Control, Delivered, Hosted, Scheduled};
 use crate::disk::{Disk, Image};
@@ -34,8 +34,9 @@ pub struct Server {
     pub deferred: Vec<Scheduled>,
     pub disk: Disk,
     pub disk_fault: bool,
-    /// Groups of which its disk lost what it had called durable, until it has all that is committed again.
-    pub lied: BTreeSet<GroupId>,
+    /// Groups of which its disk lost what it had called durable, each with its epoch then, until it has all that is committed
+    /// again. Acknowledgements of that epoch may still be under way.
+    pub lied: BTreeMap<GroupId, Epoch>,
     /// Records were damaged since this process started, and not all are repaired.
     pub has_damage: bool,
     /// Copiers of the journal that wait for a damaged record: of which group, and which record.
@@ -91,7 +92,7 @@ impl Server {
             deferred: Vec::new(),
             disk: Disk::new(segment_bytes),
             disk_fault: false,
-            lied: BTreeSet::new(),
+            lied: BTreeMap::new(),
             has_damage: false,
             copiers: BTreeMap::new(),
             copiers_started: 0,

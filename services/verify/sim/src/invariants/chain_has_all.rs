@@ -13,7 +13,7 @@ pub fn after_adoption(world: &World, s: usize, g: usize, config: &GroupConfig) {
     let Some(last) = world.ledgers[g].last_before(config.epoch) else {
         return;
     };
-    if world.servers[s].lied.contains(&config.group_id) {
+    if world.servers[s].lied.contains_key(&config.group_id) {
         return;
     }
     assert!(

@@ -137,6 +137,7 @@ impl Plan {
                 self.faults.retain(|(fault, _)| few.contains(fault));
                 self.restart_us_max = 60_000;
                 self.fault_every_us = *pick(rng, &[40_000, 120_000]);
+                self.suspicions.unreachable_ms = 3_000;
                 self.set_lease(1_500);
                 self.keep_busy();
             }

@@ -2,7 +2,7 @@
 
 use quorate_group::{Group, Outputs, ServerClock, Turn};
 use quorate_types::control::DrainState;
-use quorate_types::{GroupId, ServerId};
+use quorate_types::{Epoch, GroupId, ServerId};
 use rand::Rng;
 
 use super::ticks::TICK_US;
@@ -87,7 +87,12 @@ pub fn crash_and_lie(world: &mut World, s: usize) -> bool {
         world.servers[s].forget(*group_id);
     }
     world.counts.lies += lost.len() as u64;
-    world.servers[s].lied.extend(lost);
+    let groups = &world.coordinator.state().groups;
+    let epochs = lost
+        .iter()
+        .map(|id| (*id, groups.get(id).map_or(0, |group| group.epoch)));
+    let lied: Vec<(GroupId, Epoch)> = epochs.collect();
+    world.servers[s].lied.extend(lied);
     true
 }
 
