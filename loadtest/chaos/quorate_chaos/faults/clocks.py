@@ -8,7 +8,7 @@ STEPS_S = (-86_400, -3_600, -10, 10, 1_200, 2_400)
 # More than a token's lifetime: the server refuses tokens then, and serves again when its clock is right.
 FAR_STEPS_S = (7_200, 10 * 86_400, -3_650 * 86_400)
 
-# More than is retained, and less than a token's lifetime.
+# More than is retained, and less than a token's lifetime: servers go on to take clients.
 START_STEPS_S = (-1_200, 1_200, 2_400)
 # Others than the servers': if both were wrong alike, nobody could tell.
 COORDINATOR_START_STEPS_S = (-1_800, -600, 600, 1_800)
@@ -45,9 +45,9 @@ def clock_far(trial: Trial) -> None:
 
 
 def clock_at_start(trial: Trial) -> None:
-    """All servers, then a head, then the coordinator find other wall clocks when they start. A head looks at ages within
-    a tenth of a second, before anybody could set its clock right. All that it trims for its age here is young, and cannot
-    be read back."""
+    """All servers, then a head, then the coordinator find other wall clocks when they start. A head looks at ages
+    within a tenth of a second, before anybody could set its clock right. All that it trims for its age here is young.
+    It cannot be read back then."""
     _start_with_other_clocks(trial, trial.fleet.names)
     trial.pause(3, 4)
     _start_with_other_clocks(trial, [trial.head(DISK)])

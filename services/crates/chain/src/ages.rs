@@ -1,4 +1,4 @@
-//! Which batches of the log are older than its SLA retains. Nothing here may take a young batch for an old one.
+//! Finds the batches that are older than the SLA retains. Nothing here may take a young batch for an old one.
 //!
 //! There are two proofs of an age, and either will do:
 //! - the batch's time stamp, if the clock that made it was believed then, and the head's clock is now;
@@ -91,8 +91,8 @@ impl Ages {
     }
 }
 
-/// A wall clock that leaps ahead is followed at a tenth more than the speed of time: all clocks of a fleet may be set
-/// wrong at once, and put right again.
+/// A wall clock that leaps ahead is followed at a tenth more than the speed of time. All clocks of a fleet may be set wrong
+/// at once, and put right again.
 #[derive(Debug, Default)]
 struct SteadyClock {
     /// Time of the last look at the clock, and its steady reading.

@@ -1,7 +1,7 @@
 //! Whether the server's wall clock can be believed: the coordinator's clock is beside it.
 //!
 //! The coordinator says its time with each answer. Between answers that time goes on with the clock that never goes
-//! back, so a step of either wall clock shows at once, and a coordinator that is away vouches on. A server that had no
+//! back. So a step of either wall clock shows at once, and a coordinator that is away vouches on. A server that had no
 //! answer since its process began has nobody to vouch for its clock. In doubt nothing is trimmed by time stamps, and
 //! batches are stamped as doubtful. Retention by age then goes by how long the process has held them (`quorate-chain`).
 //!
@@ -36,8 +36,8 @@ impl ServerClock {
         self.asked.push_back((number, now));
     }
 
-    /// The answer to a request. One that was long under way says nothing: the coordinator's clock was read at any time
-    /// since the request left.
+    /// The answer to a request. An answer that was long under way says nothing: the coordinator's clock was read at any
+    /// time since the request left.
     pub fn answered(&mut self, number: u64, now: Micros, unix_ms: Option<u64>) {
         let Some(at) = self.asked.iter().position(|(asked, _)| *asked == number) else {
             return;

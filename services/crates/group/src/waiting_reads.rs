@@ -17,7 +17,7 @@ pub(crate) struct WaitingRead {
     pub deadline_us: Micros,
 }
 
-/// Where a read waits: its offset, and its place among all reads of the hosting.
+/// The place of a waiting read: its offset, and its number among all reads of the hosting.
 type Place = (Offset, u64);
 
 #[derive(Debug, Default)]

@@ -60,7 +60,7 @@ fn is_calm(world: &World) -> bool {
     };
     let is_whole = |g: usize| {
         let group = world.coordinator.state().groups.get(&World::group_id(g));
-        // Of a member that has just returned, only an old report of its log is known.
+        // A member that has just returned is known by an old report of its log.
         group.is_some_and(|group| {
             let is_settled = group.formed && group.returned.is_empty();
             !group.lost && is_settled && group.learner.is_none() && group.chain.len() == group.degree()

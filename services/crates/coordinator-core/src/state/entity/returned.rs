@@ -49,7 +49,7 @@ pub struct ByLogs {
     pub chain: Vec<ServerId>,
     /// Their logs end before what another's disk, or their own, proves to be committed.
     pub older: Vec<ServerId>,
-    /// All that is left ends before what is proved to be committed.
+    /// Every log that is left ends before what is proved to be committed.
     pub is_short: bool,
 }
 
