@@ -28,7 +28,8 @@ enum Command {
         seeds: u64,
         #[arg(long, default_value_t = 1)]
         first: u64,
-        /// any, disks, trims, learners, coordinator, sessions, cuts, heads, queues, readers, repairs, clocks or lies
+        /// any, disks, trims, learners, coordinator, sessions, cuts, heads, queues, readers, repairs, slow, operators,
+        /// fleets, clocks or lies
         #[arg(long, default_value = "any", value_parser = profile)]
         profile: Profile,
         /// Stop after so many failures

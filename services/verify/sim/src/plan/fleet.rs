@@ -126,21 +126,7 @@ impl Plan {
                 self.set_lease(1_500);
                 self.keep_busy();
             }
-            // A lie is told only where nothing else is wrong.
-            Profile::Lies => {
-                let few = [
-                    Fault::DiskLies,
-                    Fault::LinkBreak,
-                    Fault::Crash,
-                    Fault::CoordinatorCrash,
-                ];
-                self.faults.retain(|(fault, _)| few.contains(fault));
-                self.restart_us_max = 60_000;
-                self.fault_every_us = *pick(rng, &[40_000, 120_000]);
-                self.suspicions.unreachable_ms = 3_000;
-                self.set_lease(1_500);
-                self.keep_busy();
-            }
+            Profile::Lies => self.narrow_to_lies(rng),
             Profile::Heads => self.set_lease(150),
             Profile::Queues => {
                 self.set_lease(150);
@@ -180,6 +166,22 @@ impl Plan {
             }
             _ => {}
         }
+    }
+
+    /// A lie is told only where nothing else is wrong.
+    fn narrow_to_lies(&mut self, rng: &mut SmallRng) {
+        let few = [
+            Fault::DiskLies,
+            Fault::LinkBreak,
+            Fault::Crash,
+            Fault::CoordinatorCrash,
+        ];
+        self.faults.retain(|(fault, _)| few.contains(fault));
+        self.restart_us_max = 60_000;
+        self.fault_every_us = *pick(rng, &[40_000, 120_000]);
+        self.suspicions.unreachable_ms = 3_000;
+        self.set_lease(1_500);
+        self.keep_busy();
     }
 
     /// Small batches, and always some that are under way.

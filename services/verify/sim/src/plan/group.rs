@@ -63,14 +63,8 @@ impl GroupPlan {
         let is_narrow =
             !churns && payload_bytes_max <= 4_000 && (profile == Profile::Queues || rng.random_bool(0.15));
         let keeps_all = matches!(profile, Profile::Readers | Profile::Repairs);
-        let retention_batches = *pick(
-            rng,
-            if keeps_all || profile == Profile::Clocks {
-                &[100_000]
-            } else {
-                &[3, 10, 30, 100_000]
-            },
-        );
+        let keeps_bytes = keeps_all || profile == Profile::Clocks;
+        let retention_batches = draw_retention_batches(rng, keeps_bytes);
         Self {
             durability,
             degree,
@@ -128,9 +122,9 @@ fn draw_durability(rng: &mut SmallRng, profile: Profile) -> Durability {
     };
     match profile {
         Profile::Disks | Profile::Cuts | Profile::Readers | Profile::Repairs | Profile::Slow => {
-        Profile::Disks | Profile::Cuts | Profile::Readers | Profile::Repairs | Profile::Lies => {
             Durability::Persistent
         }
+        Profile::Lies => Durability::Persistent,
         _ => drawn,
     }
 }
@@ -163,6 +157,15 @@ fn draw_asks(rng: &mut SmallRng, profile: Profile) -> f64 {
         _ => &[0.0, 0.1, 0.5],
     };
     *pick(rng, asks)
+}
+
+fn draw_retention_batches(rng: &mut SmallRng, keeps_all: bool) -> u64 {
+    let batches: &[u64] = if keeps_all {
+        &[100_000]
+    } else {
+        &[3, 10, 30, 100_000]
+    };
+    *pick(rng, batches)
 }
 
 fn draw_retention_age(rng: &mut SmallRng, profile: Profile) -> Option<u64> {
