@@ -15,6 +15,7 @@ mod handshakes;
 mod identity;
 mod journal_port;
 mod messages;
+mod room;
 mod shard;
 mod shared;
 mod start;

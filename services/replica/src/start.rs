@@ -24,7 +24,7 @@ use crate::messages::ShardMessage;
 use crate::shared::{Plaintext, Settings, Shared};
 use crate::storage::Storage;
 use crate::telemetry::{self, Exports};
-use crate::{accept, burst_task, shard};
+use crate::{accept, burst_task, room, shard};
 
 /// How long a server waits for the coordinator at its start before it gives up.
 const REGISTER_TIMEOUT: Duration = Duration::from_secs(60);
@@ -55,7 +55,8 @@ pub fn run(flags: Flags, exports: Exports) -> Result<(), Exit> {
     let previous_incarnations = note_start(&flags.data_dir, identity.as_ref(), &incarnation);
     let (spans, spans_inbox) = spans::channel();
     let spans = exports.tracer.is_some().then_some(spans);
-    let shared = share(&flags, me, incarnation, updates, spans);
+    let offer = room::offer(&flags);
+    let shared = share(&flags, me, offer.pool_bytes, incarnation, updates, spans);
 
     LocalSet::new().block_on(&runtime()?, async move {
         let listener = bind(&flags)?;
@@ -75,6 +76,7 @@ pub fn run(flags: Flags, exports: Exports) -> Result<(), Exit> {
             name: flags.name(),
             address: address.clone(),
             capacity: flags.capacity(),
+            room: offer.room,
             failure_domain: flags.failure_domain.clone(),
             region: flags.region.clone(),
             held,
@@ -111,6 +113,7 @@ fn runtime() -> Result<Runtime, Exit> {
 fn share(
     flags: &Flags,
     me: ServerId,
+    pool_bytes: u64,
     incarnation: String,
     updates: mpsc::UnboundedSender<ToCoordinator>,
     spans: Option<SpanSender>,
@@ -119,7 +122,7 @@ fn share(
         is_accepted: flags.allow_plaintext,
         is_dialed: flags.plaintext_links,
     };
-    let settings = Settings::new(flags.capacity(), flags.catchup_bytes_per_s());
+    let settings = Settings::new(flags.capacity(), flags.catchup_bytes_per_s(), pool_bytes);
     let shared = Arc::new(Shared::new(incarnation, plaintext, settings, updates, spans));
     shared.set_server_id(me);
     shared

@@ -7,6 +7,7 @@ use crate::config::{GroupConfig, GroupId, GroupState, Role, ServerId};
 use crate::cost::ResourceVector;
 use crate::durability::Durability;
 use crate::machine::Machine;
+use crate::space::Room;
 use crate::{Epoch, Index, Offset};
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -50,6 +51,9 @@ pub struct Register {
     #[serde(default)]
     pub previous_incarnations: Vec<String>,
     pub capacity: ResourceVector,
+    /// Memory and disk for replicas. Older servers do not say, and are not limited.
+    #[serde(default)]
+    pub room: Room,
     pub failure_domain: Option<String>,
     pub region: String,
     /// Persistent groups found in its journal.

@@ -9,6 +9,7 @@
 //! - [`machine`]: the machine of a server
 //! - [`names`]: names in certificates, hosts in addresses
 //! - [`permission`]: what a client may do with a group
+//! - [`space`]: the memory and disk that a replica may fill, and a server's room for replicas
 //! - [`limits`]: every bound of the data plane, with its reason
 //! - [`planted`]: bugs for the simulator to find, never in a server
 //! - [`codes`]: error codes of the data plane, from `sdk/contract/errors.json`
@@ -25,6 +26,7 @@ pub mod names;
 pub mod permission;
 pub mod planted;
 pub mod sla;
+pub mod space;
 
 pub use codes::Code;
 pub use config::{GroupConfig, GroupId, GroupState, Member, ProjectId, Role, ServerId};
@@ -32,6 +34,7 @@ pub use durability::Durability;
 pub use machine::Machine;
 pub use permission::Permission;
 pub use sla::Sla;
+pub use space::{Room, Space};
 
 /// A group's configuration number; grows with each reconfiguration and fences everything older.
 pub type Epoch = u64;

@@ -109,6 +109,12 @@ pub enum Bug {
     CreditIgnored,
     /// Effects of a command leave before the command is on the disk.
     ActsBeforeLog,
+    /// Retention counts payloads alone: the heads of short batches fill a server's memory.
+    ShortBatchesFree,
+    /// A group holds more than it was admitted with, though its server has no memory left for that.
+    PoolIgnored,
+    /// Replacements are elected whatever memory and disk they take.
+    SpaceIgnored,
 }
 
 impl Bug {
@@ -158,6 +164,9 @@ impl Bug {
         Bug::RepairUnchecked,
         Bug::CreditIgnored,
         Bug::ActsBeforeLog,
+        Bug::ShortBatchesFree,
+        Bug::PoolIgnored,
+        Bug::SpaceIgnored,
     ];
 }
 

@@ -40,7 +40,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use quorate_chain::{ClientRef, Replica, ReplicaEvent};
-use quorate_group::{Event, Group, Outputs, Request, Turn, refuse_absent};
+use quorate_group::{Event, Group, Outputs, Pool, Request, Turn, refuse_absent};
 use quorate_group_log::{Answer, LogLocation};
 use quorate_journal::Lsn;
 use quorate_qos::Pace;
@@ -96,6 +96,7 @@ impl Shard {
         let (shards, settings) = (shared.shards.clone(), shared.settings.clone());
         let mut turn = Turn::new();
         turn.exports_spans = shared.spans.is_some();
+        turn.pool = Pool::new(settings.pool_bytes / shared.shards.count() as u64);
         let executor = Executor {
             shard: index,
             clients: Clients::new(index, shards, settings, flush_wake.clone()),

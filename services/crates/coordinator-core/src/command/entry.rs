@@ -50,6 +50,10 @@ pub enum Command {
         server: ServerId,
         fault: Option<String>,
     },
+    /// A storage fault has lasted so long that the server's persistent replicas are to leave it.
+    StorageFaultLasts {
+        server: ServerId,
+    },
     /// A server reports a peer unreachable that still has its lease. The report becomes an event and nothing else.
     PeerUnreachable {
         server: ServerId,
@@ -135,6 +139,7 @@ impl Command {
             | Command::Register(_)
             | Command::ServersFailed { .. }
             | Command::StorageFault { .. }
+            | Command::StorageFaultLasts { .. }
             | Command::PairUnreachable { .. }
             | Command::ServerSlow { .. }
             | Command::Drain { .. }

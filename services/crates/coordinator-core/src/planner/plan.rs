@@ -6,6 +6,7 @@ use quorate_types::ServerId;
 use quorate_types::control::SlowReport;
 
 use super::leases::{LeaseTimes, Leases};
+use super::storage_faults::StorageFaults;
 use super::suspicions::{SuspicionTimes, Suspicions};
 use crate::command::Command;
 use crate::ids::ConnectionId;
@@ -16,6 +17,7 @@ use crate::state::CoordinatorState;
 pub struct Planner {
     leases: Leases,
     suspicions: Suspicions,
+    storage_faults: StorageFaults,
     /// Pairs (server, peer) of which the first last reported the second unreachable.
     reported: BTreeSet<(ServerId, ServerId)>,
 }
@@ -32,6 +34,7 @@ impl Planner {
         let mut planner = Self {
             leases: Leases::new(leases, alive.map(|server| server.server_id), now_ms),
             suspicions: Suspicions::new(suspicions),
+            storage_faults: StorageFaults::default(),
             reported: BTreeSet::new(),
         };
         planner.observe(state, now_ms);
@@ -85,8 +88,11 @@ impl Planner {
         (!servers.is_empty()).then_some(Command::ServersFailed { servers })
     }
 
-    /// Suspicions that have lasted long enough by now, or have ended. To be called as often.
+    /// Suspicions and storage faults that have lasted long enough by now; suspicions that have ended. To be called as
+    /// often.
     pub fn suspicions(&mut self, state: &CoordinatorState, now_ms: u64) -> Vec<Command> {
-        self.suspicions.due(state, now_ms)
+        let mut commands = self.suspicions.due(state, now_ms);
+        commands.extend(self.storage_faults.due(state, now_ms));
+        commands
     }
 }

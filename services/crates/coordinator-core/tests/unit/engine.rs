@@ -8,9 +8,9 @@ use quorate_coordinator_core::planner::LeaseTimes;
 use quorate_coordinator_core::planner::SuspicionTimes;
 use quorate_coordinator_core::state::CoordinatorState;
 use quorate_placement::Profile;
-use quorate_types::ServerId;
 use quorate_types::control::{Heartbeat, RefuseCode, Register, ToCoordinator, ToServer};
 use quorate_types::cost::ResourceVector;
+use quorate_types::{Room, ServerId};
 use serde_json::json;
 
 const A: ServerId = ServerId(1);
@@ -104,6 +104,7 @@ fn candidate(connection: u64, proof: &Proof) -> Candidate {
         incarnation: "i1".into(),
         previous_incarnations: Vec::new(),
         capacity: ResourceVector::new(2.0, 1.25e9, 20_000.0),
+        room: Room::default(),
         failure_domain: None,
         region: "local".into(),
         held: Vec::new(),

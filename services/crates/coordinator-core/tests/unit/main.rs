@@ -8,5 +8,6 @@ mod moves;
 mod placement;
 mod properties;
 mod resize;
+mod space;
 mod suspicions;
 mod world;

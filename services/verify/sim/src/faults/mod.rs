@@ -60,6 +60,7 @@ fn apply(world: &mut World, fault: Fault) -> bool {
         Fault::BitFlip => return servers::lose(world, s, process::damage),
         Fault::Rot => return servers::rot_if(world, s),
         Fault::DiskFull | Fault::DiskFails => return servers::disk_fault(world, s, fault),
+        Fault::DiskStaysFull => return servers::fill_disk_for_good(world, s),
         Fault::DiskSlow => servers::slow_disk(world, s),
         Fault::Pause => servers::pause(world, s),
         Fault::CoordinatorCrash => return outages::crash(world),

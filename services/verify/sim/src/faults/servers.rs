@@ -2,7 +2,7 @@
 
 use rand::Rng;
 
-use crate::fleet::{Scheduled, World};
+use crate::fleet::{Scheduled, Server, World};
 use crate::links;
 use crate::plan::Fault;
 use crate::server::{process, storage};
@@ -73,6 +73,19 @@ pub(super) fn disk_fault(world: &mut World, s: usize, fault: Fault) -> bool {
             },
         );
     }
+    true
+}
+
+/// Fills a disk until the process is killed, or the run ends: groups have to heal without it.
+pub(super) fn fill_disk_for_good(world: &mut World, s: usize) -> bool {
+    let is_tight = world.plan.has_tight_server && s + 1 == world.servers.len();
+    let is_full = |server: &Server| server.disk_is_full_for_good;
+    let server = &world.servers[s];
+    if is_tight || !server.alive || server.disk_fault || world.servers.iter().any(is_full) {
+        return false;
+    }
+    world.servers[s].disk_is_full_for_good = true;
+    storage::set_fault(world, s, true);
     true
 }
 

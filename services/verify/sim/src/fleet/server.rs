@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use quorate_group::{Outputs, Turn};
+use quorate_group::{Outputs, Pool, Turn};
 use quorate_journal::record::Lsn;
 use quorate_types::control::{DrainState, HeldGroup, ToCoordinator};
 use quorate_types::limits::INCARNATIONS_KEPT_MAX;
@@ -34,6 +34,8 @@ pub struct Server {
     pub deferred: Vec<Scheduled>,
     pub disk: Disk,
     pub disk_fault: bool,
+    /// Until the process is killed: nobody makes room.
+    pub disk_is_full_for_good: bool,
     /// Records were damaged since this process started, and not all are repaired.
     pub has_damage: bool,
     /// Copiers of the journal that wait for a damaged record: of which group, and which record.
@@ -72,8 +74,15 @@ pub struct Server {
     pub wall_offset_us: i64,
 }
 
+/// The turn of a process that has just started.
+pub fn turn(pool_bytes: u64) -> Turn {
+    let mut turn = Turn::new();
+    turn.pool = Pool::new(pool_bytes);
+    turn
+}
+
 impl Server {
-    pub fn new(drift_permille: i64, segment_bytes: usize) -> Self {
+    pub fn new(drift_permille: i64, segment_bytes: usize, pool_bytes: u64) -> Self {
         Self {
             id: None,
             credential: None,
@@ -87,6 +96,7 @@ impl Server {
             deferred: Vec::new(),
             disk: Disk::new(segment_bytes),
             disk_fault: false,
+            disk_is_full_for_good: false,
             has_damage: false,
             copiers: BTreeMap::new(),
             copiers_started: 0,
@@ -95,7 +105,7 @@ impl Server {
             sync_factor: 1,
             groups: BTreeMap::new(),
             lost: BTreeSet::new(),
-            turn: Turn::new(),
+            turn: turn(pool_bytes),
             outputs: Outputs::default(),
             delivered: None,
             hostings: 0,

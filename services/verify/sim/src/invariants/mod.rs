@@ -16,6 +16,7 @@ mod epochs;
 mod healed;
 mod isolated_attaches_nobody;
 mod lost;
+mod memory_is_admitted;
 mod min_replicas;
 mod nobody_waits_elsewhere;
 mod old_log_is_gone;
@@ -36,6 +37,7 @@ mod truncated_stays_truncated;
 pub use drained_is_empty::check as when_drained;
 pub use healed::{at_end, is_healed, why_not_healed};
 pub use lost::check as look_for_lost;
+pub use memory_is_admitted::{after_flush, before_flush};
 pub use nobody_waits_elsewhere::after_leave;
 pub use readers_get_the_log::after_page;
 pub use reads::read_somewhere;
@@ -137,4 +139,5 @@ pub fn before_coordinator(state: &CoordinatorState) -> Before {
 pub fn after_coordinator(world: &World, before: &Before) {
     drain_keeps_degree::check(world, &before.drains);
     reset_after_lost::check(world.coordinator.state(), &before.resets);
+    memory_is_admitted::after_coordinator(world);
 }

@@ -46,6 +46,8 @@ pub enum Fault {
     FrameFlip,
     /// A client sends to a server that is not the head.
     Astray,
+    /// A disk fills, and nobody makes room: its server has to be done without.
+    DiskStaysFull,
     /// An operator starts the drain of a server.
     Drain,
     /// An operator calls a drain off.
@@ -55,7 +57,7 @@ pub enum Fault {
 }
 
 impl Fault {
-    pub const ALL: [Fault; 27] = [
+    pub const ALL: [Fault; 28] = [
         Fault::LinkBreak,
         Fault::AllLinksBreak,
         Fault::Isolate,
@@ -80,6 +82,7 @@ impl Fault {
         Fault::ClientBreak,
         Fault::FrameFlip,
         Fault::Astray,
+        Fault::DiskStaysFull,
         Fault::Drain,
         Fault::CallOffDrain,
         Fault::StopDrained,

@@ -1,6 +1,7 @@
 //! A seed's decisions about one group.
 
 use quorate_types::Durability;
+use quorate_types::limits::{BATCH_MEMORY_BYTES, ENTRY_PREFIX_BYTES};
 use rand::Rng;
 use rand::rngs::SmallRng;
 
@@ -12,6 +13,11 @@ pub const CHURNING_CLIENTS: usize = 6;
 
 /// Clients beside them that stay away meanwhile, and return.
 const RETURNING_CLIENTS: usize = 2;
+
+/// Bytes that retention counts of a batch with this payload.
+pub(super) fn counted_bytes(payload_bytes: u32) -> u64 {
+    u64::from(payload_bytes) + ENTRY_PREFIX_BYTES + BATCH_MEMORY_BYTES
+}
 
 #[derive(Debug, Clone)]
 pub struct GroupPlan {
@@ -76,7 +82,7 @@ impl GroupPlan {
             degree,
             min_replicas,
             retention_age_s: pick(rng, &[None, None, None, Some(0), Some(1)]).filter(|_| !keeps_all),
-            retention_bytes: u64::from(payload_bytes_max) * retention_batches,
+            retention_bytes: counted_bytes(payload_bytes_max) * retention_batches,
             payload_bytes_max,
             clients: match churns {
                 true => CHURNING_CLIENTS + RETURNING_CLIENTS,

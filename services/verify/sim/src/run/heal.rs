@@ -1,4 +1,4 @@
-//! The end of all disturbances.
+//! The end of all disturbances, but for a disk that is full for good.
 
 use super::dispatch;
 use crate::coordinator::outages;
@@ -21,7 +21,7 @@ pub(super) fn heal(world: &mut World) {
         world.servers[s].wall_offset_us = 0;
         dispatch::resume(world, s);
         let incarnation = world.servers[s].incarnation;
-        if world.servers[s].disk_fault {
+        if world.servers[s].disk_fault && !world.servers[s].disk_is_full_for_good {
             storage::end_fault(world, s, incarnation);
         }
         process::restart(world, s);

@@ -83,7 +83,9 @@ pub(super) fn flush_group(world: &mut World, s: usize, group_id: GroupId) {
     trace::focus(Some(World::index_of(group_id)));
     hosted.is_dirty = false;
     let mut out = std::mem::take(&mut server.outputs);
+    let before = invariants::before_flush(&hosted.group, &server.turn.pool);
     hosted.group.flush(&mut server.turn, &mut out);
+    invariants::after_flush(world, s, World::index_of(group_id), &before);
     check_and_carry_out(world, s, group_id, out);
 }
 

@@ -1,6 +1,6 @@
 //! A server's process and machine: killed, started, replaced, damaged.
 
-use quorate_group::{Group, Outputs, Turn};
+use quorate_group::{Group, Outputs};
 use quorate_types::control::DrainState;
 use quorate_types::{GroupId, ServerId};
 use rand::Rng;
@@ -8,7 +8,7 @@ use rand::Rng;
 use super::ticks::TICK_US;
 use super::{control, copier, groups, hosting, outputs};
 use crate::client::connection;
-use crate::fleet::{Scheduled, World};
+use crate::fleet::{Scheduled, World, turn};
 use crate::links;
 
 /// Kills the process.
@@ -26,13 +26,13 @@ pub fn crash(world: &mut World, s: usize) {
     world.counts.torn_records += server.disk.crash(&mut world.rng) as u64;
     server.groups.clear();
     server.lost.clear();
-    (server.turn, server.outputs) = (Turn::new(), Outputs::default());
+    (server.turn, server.outputs) = (turn(world.plan.pool_bytes), Outputs::default());
     (server.answered_us, server.lease_us) = (0, 0);
     server.held.clear();
     server.unsent.clear();
     server.drain = DrainState::None;
     server.unreachable.clear();
-    server.disk_fault = false;
+    (server.disk_fault, server.disk_is_full_for_good) = (false, false);
     server.has_damage = false;
     server.copiers.clear();
     server.restated.clear();
