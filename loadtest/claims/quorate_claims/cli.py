@@ -15,7 +15,7 @@ from pathlib import Path
 
 import httpx2
 
-from quorate_claims import catchup, failover, idle, stopped, syncs
+from quorate_claims import catchup, failover, idle, space, stopped, syncs
 from quorate_claims.claim import Claim, Conditions
 from quorate_harness.customer import Refused
 from quorate_harness.figures import FOLDER, Figure, commit, keep, machine, markdown, rewrite, table
@@ -29,6 +29,7 @@ CLAIMS = [
     Claim("catchup", "a replacement that learns 1 GB leaves its neighbours their SLA", catchup.measure),
     Claim("syncs", "a persistent append costs the hops plus one sync, whatever the degree", syncs.measure),
     Claim("stopped", "a stopped follower under full load costs bounded memory", stopped.measure),
+    Claim("space", "servers full of promises run out of neither memory nor disk", space.measure),
     Claim("idle", "an idle group costs a server little memory", idle.measure),
 ]
 RESULTS = REPOSITORY / "loadtest" / "results"
