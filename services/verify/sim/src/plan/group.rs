@@ -115,13 +115,7 @@ impl GroupPlan {
             ),
             token_lifetime_s: *pick(rng, &[None, None, None, Some(1)]),
             has_unpermitted: rng.random_bool(0.2),
-            readers: match profile {
-                _ if churns => 0,
-                Profile::Readers => 3,
-                Profile::Repairs => 2,
-                Profile::Fleets => *pick(rng, &[0, 0, 0, 1]),
-                _ => *pick(rng, &[0, 1, 2]),
-            },
+            readers: draw_readers(rng, profile, churns),
             first_subscribes: rng.random_bool(0.5),
         }
     }
@@ -158,6 +152,16 @@ fn draw_batches_per_client(rng: &mut SmallRng, payload_bytes_max: u32) -> u32 {
         100..=4_000 => rng.random_range(20..120),
         4_001..=100_000 => rng.random_range(20..60),
         _ => rng.random_range(10..30),
+    }
+}
+
+fn draw_readers(rng: &mut SmallRng, profile: Profile, churns: bool) -> usize {
+    match profile {
+        _ if churns => 0,
+        Profile::Readers => 3,
+        Profile::Repairs => 2,
+        Profile::Fleets => *pick(rng, &[0, 0, 0, 1]),
+        _ => *pick(rng, &[0, 1, 2]),
     }
 }
 
