@@ -2,7 +2,13 @@ import type { ObservedSla, Price, Quote, Refusal, ReplicaDemand } from '@/api'
 
 /** Admission of a small fleet. It gives every kind of answer that the real one gives. Pure. */
 const SERVERS = 5
-const FREE = { cpu: 6, network_bytes_per_s: 400e6, storage_io_per_s: 40_000 }
+const FREE = {
+  cpu: 6,
+  network_bytes_per_s: 400e6,
+  storage_io_per_s: 40_000,
+  memory_bytes: 2 ** 33,
+  disk_bytes: 2 ** 38,
+}
 const SHARD_PEAK_PER_S = 250_000
 const HOURS_PER_MONTH = 730
 
@@ -12,7 +18,16 @@ export function demandOf(sla: ObservedSla): ReplicaDemand[] {
     cpu: round(sla.rate_per_s * (position === 0 ? 9e-6 : 5e-6), 4),
     network_bytes_per_s: Math.round(sla.rate_per_s * (sla.request_size_bytes + 40) * (position === 0 ? 2 : 1)),
     storage_io_per_s: sla.durability === 'persistent' ? Math.min(2_000, Math.ceil(sla.rate_per_s / 50)) : 0,
+    ...spaceOf(sla),
   }))
+}
+
+/** What is retained takes memory or disk for as long as the group exists. */
+function spaceOf(sla: ObservedSla) {
+  const batches = Math.ceil(sla.retention_bytes / (sla.request_size_bytes + 260))
+  return sla.durability === 'persistent'
+    ? { memory_bytes: batches * 256 + 2 ** 19, disk_bytes: sla.retention_bytes + 2 ** 25 }
+    : { memory_bytes: Math.ceil(sla.retention_bytes * 1.25) + 2 ** 19, disk_bytes: 0 }
 }
 
 export function roleAt(position: number, degree: number): string {
@@ -75,6 +90,8 @@ function totalOf(replicas: ReplicaDemand[]) {
     cpu: sum((each) => each.cpu),
     network_bytes_per_s: sum((each) => each.network_bytes_per_s),
     storage_io_per_s: sum((each) => each.storage_io_per_s),
+    memory_bytes: sum((each) => each.memory_bytes ?? 0),
+    disk_bytes: sum((each) => each.disk_bytes ?? 0),
   }
 }
 
@@ -116,11 +133,20 @@ function scarceOf(sla: ObservedSla): string | null {
   if (sla.rate_per_s > SHARD_PEAK_PER_S) return 'shard'
   if (head.network_bytes_per_s > FREE.network_bytes_per_s) return 'network'
   if (head.cpu > FREE.cpu) return 'cpu'
-  return head.storage_io_per_s > FREE.storage_io_per_s ? 'storage_io' : null
+  if (head.storage_io_per_s > FREE.storage_io_per_s) return 'storage_io'
+  const { memory_bytes, disk_bytes } = spaceOf(sla)
+  if (memory_bytes > FREE.memory_bytes) return 'memory'
+  return disk_bytes > FREE.disk_bytes ? 'disk' : null
 }
 
-/** A rate that fits, in two significant digits; null if not even one request a second does. */
+/** A rate that fits, in two significant digits; null if not even one request a second does. Where the retention is what
+ * does not fit, half of it, or half of that, and so on. */
 function fitting(sla: ObservedSla): ObservedSla | null {
+  const scarce = scarceOf(sla)
+  if (scarce === 'memory' || scarce === 'disk') {
+    const retention_bytes = Math.floor(sla.retention_bytes / 2)
+    return retention_bytes < 2 ** 20 ? null : fittingOrItself({ ...sla, retention_bytes })
+  }
   let low = 0
   let high = sla.rate_per_s
   while (low < high) {
@@ -131,6 +157,10 @@ function fitting(sla: ObservedSla): ObservedSla | null {
   if (low === 0) return null
   const step = 10 ** Math.max(0, Math.floor(Math.log10(low)) - 1)
   return { ...sla, rate_per_s: Math.floor(low / step) * step }
+}
+
+function fittingOrItself(sla: ObservedSla): ObservedSla | null {
+  return scarceOf(sla) ? fitting(sla) : sla
 }
 
 function round(value: number, decimals: number): number {

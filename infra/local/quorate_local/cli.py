@@ -170,7 +170,13 @@ def _status_line(stack: Stack, name: str, running: Running) -> str:
 
 
 def _options(chosen: argparse.Namespace) -> StackOptions:
-    resources = ServerResources(chosen.server_cpu, chosen.server_network, chosen.server_storage_io)
+    resources = ServerResources(
+        chosen.server_cpu,
+        chosen.server_network,
+        chosen.server_storage_io,
+        chosen.server_memory,
+        chosen.server_disk,
+    )
     return StackOptions.from_environment(
         state=chosen.state,
         servers=chosen.servers,
@@ -233,6 +239,10 @@ def _add_start_options(starts: argparse.ArgumentParser) -> None:
     starts.add_argument("--server-cpu", type=float, metavar="CORES", help="CPU that each server announces")
     starts.add_argument("--server-network", type=int, metavar="BYTES_PER_S", help="network that each announces")
     starts.add_argument("--server-storage-io", type=int, metavar="PER_S", help="storage operations that each announces")
+    starts.add_argument(
+        "--server-memory", type=int, metavar="BYTES", help="memory of each; else its part of the machine's"
+    )
+    starts.add_argument("--server-disk", type=int, metavar="BYTES", help="disk of each; else its part of what is free")
 
 
 def _command(

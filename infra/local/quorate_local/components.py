@@ -98,7 +98,7 @@ def server(
         *("--name", name),
         *("--shards", str(options.shards_per_server)),
         *("--failure-domain", name),
-        *options.server_resources.flags(),
+        *options.resources_of_each().flags(),
         *(["--allow-plaintext"] if options.plaintext else []),
         *(["--plaintext-links"] if options.plaintext_links else []),
         *_otlp_flags(options),

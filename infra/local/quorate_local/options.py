@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from shutil import disk_usage
 
 REPOSITORY = Path(__file__).resolve().parents[3]
 # The servers, the load driver and quorate-planner. Tests name another build of them (infra/setup/rust.sh).
@@ -14,6 +15,20 @@ BINARIES = Path(os.environ.get("QUORATE_BINARIES", REPOSITORY / "build" / "bin")
 SERVERS_DEFAULT = 5  # degree 3, one server lost, and still a choice of replacements
 SERVERS_MAX = 32  # a bound for one machine, not for a fleet
 SHARDS_PER_SERVER_DEFAULT = 1  # many servers share this machine's few cores
+
+
+SERVER_MEMORY_BYTES_MIN = 320 << 20  # quorate-replica refuses less (limits.rs)
+
+
+def memory_bytes() -> int:
+    """Memory of this machine."""
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+
+
+def free_disk_bytes(folder: Path) -> int:
+    """Bytes free on the disk of a folder that need not exist yet."""
+    found = next(parent for parent in [folder.absolute(), *folder.absolute().parents] if parent.exists())
+    return disk_usage(found).free
 
 
 class BadOptions(Exception):
@@ -27,12 +42,16 @@ class ServerResources:
     cpu_cores: float | None = None
     network_bytes_per_s: int | None = None
     storage_io_per_s: int | None = None
+    memory_bytes: int | None = None
+    disk_bytes: int | None = None
 
     def flags(self) -> list[str]:
         pairs = [
             ("--cpu", self.cpu_cores),
             ("--network-bytes-per-s", self.network_bytes_per_s),
             ("--storage-io-per-s", self.storage_io_per_s),
+            ("--memory-bytes", self.memory_bytes),
+            ("--disk-bytes", self.disk_bytes),
         ]
         return [text for flag, value in pairs if value is not None for text in (flag, str(value))]
 
@@ -98,6 +117,16 @@ class StackOptions:
                 "OBSERVE=1 takes the metrics itself: unset OTEL_EXPORTER_OTLP_ENDPOINT, or leave OBSERVE out"
             )
         return cls(**values)  # type: ignore[arg-type]
+
+    def resources_of_each(self) -> ServerResources:
+        """Each server's resources. Memory and disk of this machine are divided among the servers: each would else offer
+        all of it."""
+        chosen, servers = self.server_resources, max(self.servers, SERVERS_DEFAULT)
+        return replace(
+            chosen,
+            memory_bytes=chosen.memory_bytes or max(memory_bytes() * 3 // 4 // servers, SERVER_MEMORY_BYTES_MIN),
+            disk_bytes=chosen.disk_bytes or free_disk_bytes(self.state) // servers,
+        )
 
     def server_names(self) -> list[str]:
         return [f"s{number}" for number in range(1, self.servers + 1)]

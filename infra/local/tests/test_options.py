@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from quorate_local.options import BadOptions, ServerResources, StackOptions
+from quorate_local.options import BadOptions, ServerResources, StackOptions, free_disk_bytes, memory_bytes
 
 
 def test_servers_and_ports_have_bounds() -> None:
@@ -28,6 +28,17 @@ def test_only_the_resources_given_are_announced() -> None:
         *("--cpu", "1.5"),
         *("--storage-io-per-s", "900"),
     ]
+
+
+def test_servers_of_one_machine_divide_its_memory_and_disk(tmp_path: Path) -> None:
+    for servers in (3, 5, 10):
+        each = StackOptions(state=tmp_path / "none" / "yet", servers=servers).resources_of_each()
+        assert each.memory_bytes is not None
+        assert each.disk_bytes is not None
+        assert each.memory_bytes * servers <= memory_bytes()
+        assert 0 < each.disk_bytes * servers <= free_disk_bytes(tmp_path)
+    chosen = StackOptions(server_resources=ServerResources(memory_bytes=1 << 30)).resources_of_each()
+    assert chosen.memory_bytes == 1 << 30
 
 
 def test_the_environment_gives_the_urls_and_arguments_win(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -37,11 +37,16 @@ def test_a_resize_changes_fields_that_are_not_fixed():
 
 @pytest.mark.parametrize("case", REFUSALS, ids=lambda case: f"{case['reason']}-{case['scarce_resource']}")
 def test_a_refusal_is_shown_where_the_vectors_say(case):
-    refusal = {**case, "message": "Too much.", "largest_sla_that_fits": {"rate_per_s": 6000}}
+    refusal = {
+        **case,
+        "message": "Too much.",
+        "largest_sla_that_fits": {"rate_per_s": 6000, "retention_bytes": 1 << 20},
+    }
     attribute, text = refusal_in_words(refusal)
     assert attribute == case["attribute"]
     assert f"Scarce: {case['scarce_resource']}. Too much." in text
-    assert "An SLA that would fit now: rate_per_s = 6000." in text
+    retention = ", retention_bytes = 1048576" if attribute == "retention_bytes" else ""
+    assert f"An SLA that would fit now: rate_per_s = 6000{retention}." in text
 
 
 @pytest.mark.parametrize("field", ["reason", "scarce_resource"])

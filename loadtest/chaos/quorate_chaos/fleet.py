@@ -37,7 +37,7 @@ RETENTION_BYTES = 4 << 30  # nothing is trimmed: the whole log is read back
 RATE_PER_S = 20_000  # far above the load, so that a budget never causes a gap
 CROWD_RETENTION_BYTES, CROWD_RATE_PER_S = 16 << 20, 500  # little load
 # A server announces more than it has: all servers share the machine, and admission is not under test here.
-RESOURCES = ServerResources(cpu_cores=8.0)
+RESOURCES = ServerResources(cpu_cores=8.0, memory_bytes=64 << 30, disk_bytes=1 << 40)
 MEMORY, DISK = "memory", "disk"
 DURABILITY = {MEMORY: "in_memory", DISK: "persistent"}
 # Beside a crowd, groups of one server are served in turn, and are replaced and relieved together.

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import httpx2
 
-from quorate_claims import catchup, failover, holds, hung, idle, relief, restores, stopped, syncs
+from quorate_claims import catchup, failover, holds, hung, idle, relief, restores, space, stopped, syncs
 from quorate_claims.claim import Claim, Conditions
 from quorate_harness.customer import Refused
 from quorate_harness.figures import FOLDER, Figure, commit, keep, machine, markdown, rewrite, table
@@ -32,6 +32,7 @@ CLAIMS = [
     Claim("catchup", "a replacement that learns 1 GB leaves its neighbours their SLA", catchup.measure),
     Claim("syncs", "a persistent append costs the hops plus one sync, whatever the degree", syncs.measure),
     Claim("stopped", "a stopped follower under full load costs bounded memory", stopped.measure),
+    Claim("space", "servers full of promises run out of neither memory nor disk", space.measure),
     Claim("idle", "an idle group costs a server little memory", idle.measure),
     Claim("limits", "a server holds fifty thousand groups, a coordinator two hundred thousand replicas", holds.measure),
 ]

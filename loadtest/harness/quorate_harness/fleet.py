@@ -208,9 +208,10 @@ def fleet(
     coordinator_env: Mapping[str, str] | None = None,
     server_env: Mapping[str, str] | None = None,
     server_resources: ServerResources | None = None,
+    wipes: bool = True,
 ) -> Iterator[Fleet]:
-    """Starts a stack in `folder`, which loses what an earlier one left there; stops and removes it at the end, but for
-    its logs."""
+    """Starts a stack in `folder`, which loses what an earlier one left there unless `wipes` is false; stops and removes
+    it at the end, but for its logs."""
     folder.mkdir(parents=True, exist_ok=True)
     options = StackOptions.from_environment(
         state=folder / "state",
@@ -221,7 +222,8 @@ def fleet(
     )
     quiet = Display(quiet=True)
     stack = Stack(options, quiet)
-    stack.wipe()
+    if wipes:
+        stack.wipe()
     try:
         with display.step(f"starting {servers} servers, coordinator, API"):
             stack.start()

@@ -12,6 +12,8 @@ const WORDS: Record<string, string> = {
   cpu: 'CPU',
   network: 'network bandwidth',
   storage_io: 'storage IO',
+  memory: 'memory',
+  disk: 'disk space',
   servers: 'servers',
   shard: 'one core of a server',
   head: 'Head',

@@ -68,7 +68,7 @@ async def test_the_fleet_by_its_gravest_state(watch: Watch, coordinator: FakeCoo
     await watch.run()
     assert series("quorate.fleet.servers") == {"alive": 1, "slow": 1, "draining": 0, "storage_fault": 0, "failed": 1}
     shares = series("quorate.fleet.promised")
-    assert set(shares) == {"cpu", "network", "storage_io"}
+    assert set(shares) == {"cpu", "network", "storage_io", "memory", "disk"}
     assert all(0 <= share <= 1 for share in shares.values())
 
 
@@ -171,6 +171,16 @@ def test_a_fleet_that_may_promise_nothing_is_full() -> None:
         servers_alive=0, safety_factor=0.7, profile_version="test", profile_provisional=True,
     )  # fmt: skip
     assert promised(fleet) == {"cpu": 1, "network": 0, "storage_io": 0.75}
+
+
+def test_memory_and_disk_have_a_share_where_all_servers_say_how_much_they_have() -> None:
+    rates = {"cpu": 1, "network_bytes_per_s": 1, "storage_io_per_s": 1}
+    all_of_it, free = Amounts(**rates, memory_bytes=8, disk_bytes=0), Amounts(**rates, memory_bytes=2, disk_bytes=0)
+    fleet = FleetView(
+        nominal=all_of_it, promisable=all_of_it, allocated=all_of_it, free=free,
+        servers_alive=1, safety_factor=0.7, profile_version="test", profile_provisional=True,
+    )  # fmt: skip
+    assert (promised(fleet)["memory"], promised(fleet)["disk"]) == (0.75, 1)
 
 
 def test_every_metric_says_who_exports_it() -> None:

@@ -32,7 +32,12 @@ impl Candidate {
     /// The demand at another rate, if only vectors are known: a part of them.
     pub fn part_at(&self, rate_per_s: u64) -> Vec<Amounts> {
         let part = |all: u64| (u128::from(all) * u128::from(rate_per_s)).div_ceil(u128::from(self.sla_per_s));
-        let scaled = |all: &Amounts| Amounts(all.0.map(|all| u64::try_from(part(all)).unwrap_or(u64::MAX)));
+        let scaled = |all: &Amounts| {
+            Amounts::of_rates(
+                all.rates()
+                    .map(|all| u64::try_from(part(all)).unwrap_or(u64::MAX)),
+            )
+        };
         self.replicas.iter().map(scaled).collect()
     }
 }

@@ -2,7 +2,7 @@
 
 use quorate_placement::Profile;
 use quorate_placement::profile::role_at;
-use quorate_types::Role;
+use quorate_types::{Role, Space};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -50,6 +50,24 @@ pub struct ReplicaDemand {
     pub reserved_milli_per_s: [u64; 3],
     /// Cost of one request in a full batch, in thousandths of tokens.
     pub request_milli: [u64; 3],
+    #[serde(flatten)]
+    pub space: SpaceDemand,
+}
+
+/// Reserved on the replica's server for as long as the group exists.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct SpaceDemand {
+    pub memory_bytes: u64,
+    pub disk_bytes: u64,
+}
+
+impl From<Space> for SpaceDemand {
+    fn from(space: Space) -> Self {
+        Self {
+            memory_bytes: space.memory_bytes,
+            disk_bytes: space.disk_bytes,
+        }
+    }
 }
 
 #[derive(JsonSchema)]
@@ -98,7 +116,8 @@ fn of_sla(sla: &SlaForm, field: &str, profile: &Profile) -> Result<SlaDemand, Un
     );
     let replica = |position: usize| ReplicaDemand {
         role: role_at(position, requests.len()),
-        reserved_tokens_per_s: demands.at(position).0,
+        reserved_tokens_per_s: demands.at(position).rates(),
+        space: demands.at(position).space().into(),
         reserved_milli_per_s: budget.reserved_milli_at(position),
         request_milli: requests[position],
     };

@@ -1,7 +1,7 @@
 //! The form of an instance in JSON. Vectors are `[cpu, network, storage IO]`: cores, bytes/s, operations/s.
 
-use quorate_types::Durability;
-use quorate_types::limits::{ENTRY_BYTES_MAX, RATE_PER_S_MAX, REPLICATION_DEGREE_MAX};
+use quorate_types::limits::{ENTRY_BYTES_MAX, RATE_PER_S_MAX, REPLICATION_DEGREE_MAX, RETENTION_BYTES_MIN};
+use quorate_types::{Durability, Room};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -33,11 +33,24 @@ pub struct ServerForm {
     /// The amounts that may be promised: cores, bytes/s in and out, operations/s.
     #[schemars(schema_with = "limits::amounts")]
     pub capacity: Vec<f64>,
+    /// Memory for replicas; no limit when missing.
+    pub memory_bytes: Option<u64>,
+    /// Disk for replicas; no limit when missing.
+    pub disk_bytes: Option<u64>,
     /// Replicas of one applicant are put into different ones when possible.
     pub failure_domain: Option<String>,
     /// Reserved for failed replicas.
     #[serde(default)]
     pub auxiliary: bool,
+}
+
+impl ServerForm {
+    pub fn room(&self) -> Room {
+        Room {
+            memory_bytes: self.memory_bytes,
+            disk_bytes: self.disk_bytes,
+        }
+    }
 }
 
 /// `replicas` with `sla_per_s`, or `sla`.
@@ -68,6 +81,10 @@ pub struct SlaForm {
     pub request_size_bytes: u32,
     #[schemars(range(min = 1, max = RATE_PER_S_MAX))]
     pub rate_per_s: u64,
+    /// 256 MiB when missing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = RETENTION_BYTES_MIN))]
+    pub retention_bytes: Option<u64>,
 }
 
 #[derive(JsonSchema)]

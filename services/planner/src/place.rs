@@ -13,7 +13,7 @@ use crate::answer::{Left, PlacedApplicant, PlacementAnswer, RefusedApplicant, Re
 use crate::checked::{Candidate, Checked, server_id};
 use crate::flags::Placing;
 use crate::time::Stopwatch;
-use crate::units::tokens;
+use crate::units::capacity;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum How {
@@ -100,7 +100,7 @@ fn fleet(checked: &Checked) -> Fleet {
         let domain = server.failure_domain.clone();
         fleet.set_server(
             server_id(s),
-            tokens(&server.capacity),
+            capacity(&server.capacity, server.room()),
             domain,
             server.auxiliary,
             true,
@@ -108,7 +108,7 @@ fn fleet(checked: &Checked) -> Fleet {
     }
     for tenant in &checked.tenants {
         for (replica, reserved) in tenant.replicas.iter().zip(&tenant.reserved) {
-            let reserved = Amounts(reserved.map(|milli| milli.div_ceil(1_000)));
+            let reserved = Amounts::of_rates(reserved.map(|milli| milli.div_ceil(1_000)));
             fleet.charge(server_id(replica.server), reserved);
         }
     }

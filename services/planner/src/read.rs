@@ -3,15 +3,16 @@
 use std::collections::BTreeMap;
 
 use quorate_burst::{ReplicaCost, Vector};
-use quorate_placement::{Amounts, Profile, Replacement};
+use quorate_placement::{Profile, Replacement};
 use quorate_types::Sla;
 use quorate_types::cost::{MILLI_PER_TOKEN, RESOURCES, TOKENS_PER_UNIT};
+use quorate_types::limits::RETENTION_BYTES_DEFAULT;
 use serde::de::DeserializeOwned;
 
 use crate::checked::{Candidate, Checked, ReservedTenant, server_id};
 use crate::instance::{ApplicantForm, Extra, FailedForm, Instance, ServerForm, SlaForm, TenantForm};
 use crate::limits::RATE_MAX_PER_S;
-use crate::units::{milli, vector, vectors};
+use crate::units::{self, milli, vector, vectors};
 use crate::unusable::Unusable;
 
 pub fn parse<T: DeserializeOwned>(json: &str) -> Result<T, Unusable> {
@@ -108,12 +109,11 @@ fn demand(applicant: ApplicantForm, field: &str, profile: &Profile) -> Result<Ca
         (Some(replicas), Some(sla_per_s), None) => {
             let field = format!("{field}.replicas");
             vectors(&replicas, &field)?;
-            let up = |replica: &Vec<f64>| {
-                Amounts(std::array::from_fn(|i| {
-                    (replica[i] * TOKENS_PER_UNIT[i]).ceil() as u64
-                }))
-            };
-            (sla_per_s, replicas.iter().map(up).collect(), None)
+            (
+                sla_per_s,
+                replicas.iter().map(|one| units::demand(one)).collect(),
+                None,
+            )
         }
         (None, None, Some(sla)) => {
             let sla = checked_sla(&sla, &format!("{field}.sla"), profile)?;
@@ -140,9 +140,7 @@ fn replacement(
     let members = placed_on(&failed.members, &format!("{field}.members"), numbers)?;
     Ok(Replacement {
         key: failed.id,
-        demand: Amounts(std::array::from_fn(|i| {
-            (failed.demand[i] * TOKENS_PER_UNIT[i]).ceil() as u64
-        })),
+        demand: units::demand(&failed.demand),
         members: members.into_iter().map(server_id).collect(),
     })
 }
@@ -242,7 +240,7 @@ pub fn sla_in_range(sla: &SlaForm, field: &str) -> Result<Sla, Unusable> {
         request_size_bytes: sla.request_size_bytes,
         rate_per_s: sla.rate_per_s,
         region: "local".to_string(),
-        retention_bytes: quorate_types::limits::RETENTION_BYTES_DEFAULT,
+        retention_bytes: sla.retention_bytes.unwrap_or(RETENTION_BYTES_DEFAULT),
         retention_age_s: None,
     };
     sla.validate()

@@ -2,15 +2,27 @@
 
 use quorate_burst::Vector;
 use quorate_placement::Amounts;
-use quorate_types::cost::{MILLI_PER_TOKEN, RESOURCES, TOKENS_PER_UNIT};
+use quorate_types::Room;
+use quorate_types::cost::{MILLI_PER_TOKEN, RESOURCES, ResourceVector, TOKENS_PER_UNIT};
 
 use crate::limits::amount_max;
 use crate::unusable::Unusable;
 
-pub fn tokens(capacity: &[f64]) -> Amounts {
-    Amounts(std::array::from_fn(|i| {
-        (capacity[i] * TOKENS_PER_UNIT[i]).floor() as u64
+pub fn tokens(capacity: &[f64]) -> [u64; RESOURCES.len()] {
+    std::array::from_fn(|i| (capacity[i] * TOKENS_PER_UNIT[i]).floor() as u64)
+}
+
+/// A demand, rounded up. It has no space: vectors of instances are rates.
+pub fn demand(amounts: &[f64]) -> Amounts {
+    Amounts::of_rates(std::array::from_fn(|i| {
+        (amounts[i] * TOKENS_PER_UNIT[i]).ceil() as u64
     }))
+}
+
+/// A server's rates and room.
+pub fn capacity(amounts: &[f64], room: Room) -> Amounts {
+    let unlimited = Amounts::of_capacity(ResourceVector::default(), room, 1.0);
+    Amounts::new(tokens(amounts), unlimited.space())
 }
 
 /// In the units of the instance, for answers.

@@ -4,7 +4,7 @@ use std::io::{ErrorKind, Write};
 use std::process::{Command, Output, Stdio};
 
 use quorate_placement::{Amounts, Choice, Fleet, Profile, quote};
-use quorate_types::{Durability, ServerId, Sla};
+use quorate_types::{Durability, Room, ServerId, Sla};
 use serde_json::{Value, json};
 
 fn run(arguments: &[&str], instance: &str) -> Output {
@@ -185,7 +185,8 @@ fn a_reservation_is_the_same_of_applicants_and_tenants() {
     let largest = refused["refused"][0]["largest_sla_per_s"].as_u64().unwrap();
     let mut fleet = Fleet::default().choosing(Choice::Shape);
     for id in 1..=3 {
-        let all = Amounts([500_000_000, 100_000_000, 100_000_000]);
+        let rates = Amounts::of_rates([500_000_000, 100_000_000, 100_000_000]).to_resources();
+        let all = Amounts::of_capacity(rates, Room::default(), 1.0);
         fleet.set_server(ServerId(id), all, None, false, true);
     }
     let asked: Sla = Sla {
@@ -349,7 +350,7 @@ fn demand_is_what_admission_computes() {
             ] {
                 slas.push(
                     json!({"durability": durability, "replication_degree": degree, "request_size_bytes": size,
-                    "rate_per_s": rate_per_s}),
+                    "rate_per_s": rate_per_s, "retention_bytes": 1 << 20}),
                 );
                 wholes.push(Sla {
                     durability,
@@ -378,7 +379,10 @@ fn demand_is_what_admission_computes() {
         assert_eq!(answered["sla"]["rate_per_s"], json!(sla.rate_per_s));
         assert_eq!(answered["shard_peak_per_s"], json!(profile.shard_peak_per_s(sla)));
         for (position, replica) in replicas.iter().enumerate() {
-            assert_eq!(replica["reserved_tokens_per_s"], json!(demands.at(position).0));
+            let demand = demands.at(position);
+            assert_eq!(replica["reserved_tokens_per_s"], json!(demand.rates()));
+            assert_eq!(replica["memory_bytes"], json!(demand.space().memory_bytes));
+            assert_eq!(replica["disk_bytes"], json!(demand.space().disk_bytes));
             assert_eq!(
                 replica["reserved_milli_per_s"],
                 json!(budget.reserved_milli_at(position))

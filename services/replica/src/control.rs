@@ -13,7 +13,7 @@ use quorate_types::control::{DrainState, Heartbeat, HeldGroup, Register, ToCoord
 use quorate_types::cost::ResourceVector;
 use quorate_types::limits::{CONTROL_MESSAGE_BYTES_MAX, HELD_PER_MESSAGE_MAX};
 use quorate_types::place::Placed;
-use quorate_types::{GroupId, Machine};
+use quorate_types::{GroupId, Machine, Room};
 use tokio::net::TcpStream;
 use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, MissedTickBehavior, sleep_until};
@@ -48,6 +48,7 @@ pub struct Me {
     pub name: String,
     pub address: String,
     pub capacity: ResourceVector,
+    pub room: Room,
     pub failure_domain: Option<String>,
     pub region: String,
     /// Groups found on disk at start.
@@ -203,6 +204,7 @@ async fn register(
         address: me.address.clone(),
         incarnation: shared.incarnation.clone(),
         capacity: me.capacity,
+        room: me.room,
         failure_domain: me.failure_domain.clone(),
         region: me.region.clone(),
         held: last.to_vec(),
@@ -439,7 +441,7 @@ mod tests {
             is_accepted: false,
             is_dialed: false,
         };
-        let settings = Settings::new(ResourceVector::new(1.0, 1.0, 1.0), 1);
+        let settings = Settings::new(ResourceVector::new(1.0, 1.0, 1.0), 1, u64::MAX);
         let shared = Shared::new("i1".to_string(), plaintext, settings, unbounded_channel().0, None);
         shared.burst.set_promised_share(Some(0.7));
         let message = r#"{"type":"promised_share","share":0.5}"#;

@@ -8,6 +8,8 @@ use quorate_types::cost::ResourceVector;
 use quorate_types::limits;
 use quorate_types::names::host_of;
 
+use crate::room;
+
 /// More would only hide that there is no load.
 const SPIN_US_MAX: i64 = 10_000;
 
@@ -64,6 +66,14 @@ pub struct Flags {
     /// request of up to 8 KiB. Group commit makes one sync of many, so this is far above the device's own rate.
     #[arg(long, env = "QUORATE_STORAGE_IO_PER_S", default_value_t = 400_000.0)]
     pub storage_io_per_s: f64,
+    /// Memory that this server may take. Admission promises it to groups, but for what the server itself needs. By
+    /// default three quarters of the machine's, or of the container's.
+    #[arg(long, env = "QUORATE_MEMORY_BYTES")]
+    pub memory_bytes: Option<u64>,
+    /// Disk that this server may fill, where the groups' logs are. Admission promises it, but for a reserve and for the
+    /// journal. By default what is free there, and what the server has there already.
+    #[arg(long, env = "QUORATE_DISK_BYTES")]
+    pub disk_bytes: Option<u64>,
     /// Bytes a second that replicas here may send to others that catch up; by default a share of what admission may
     /// promise of network and storage.
     #[arg(long, env = "QUORATE_CATCHUP_BYTES_PER_S")]
@@ -151,6 +161,9 @@ impl Flags {
                     "{flag} must be a number above 0: of what a server has nothing of, no request could pass"
                 ));
             }
+        }
+        if let Some(problem) = room::problem(self) {
+            return Err(problem);
         }
         if self
             .catchup_bytes_per_s

@@ -19,6 +19,7 @@ mod journal_port;
 mod messages;
 mod place_file;
 mod place_keeper;
+mod room;
 mod shard;
 mod shared;
 mod start;

@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use quorate_journal::Journal;
 use quorate_telemetry::spans::{self, SpanSender};
-use quorate_types::ServerId;
 use quorate_types::control::ToCoordinator;
+use quorate_types::{Room, ServerId};
 use tokio::net::TcpListener;
 use tokio::runtime::Runtime;
 use tokio::sync::{mpsc, watch};
@@ -25,7 +25,7 @@ use crate::place_keeper::PlaceKeeper;
 use crate::shared::{Plaintext, Settings, Shared};
 use crate::storage::Storage;
 use crate::telemetry::{self, Exports};
-use crate::{accept, burst_task, hang_task, shard};
+use crate::{accept, burst_task, hang_task, room, shard};
 
 /// How long a server waits for the coordinator at its start before it gives up.
 const REGISTER_TIMEOUT: Duration = Duration::from_secs(60);
@@ -55,7 +55,7 @@ pub fn run(flags: Flags, exports: Exports) -> Result<(), Exit> {
     let previous_incarnations = note_start(&flags.data_dir, identity.as_ref(), &incarnation);
     let (spans, spans_inbox) = spans::channel();
     let spans = exports.tracer.is_some().then_some(spans);
-    let shared = share(&flags, me, incarnation, updates, spans);
+    let (shared, room) = share(&flags, me, incarnation, updates, spans);
 
     LocalSet::new().block_on(&runtime()?, async move {
         let listener = bind(&flags)?;
@@ -75,6 +75,7 @@ pub fn run(flags: Flags, exports: Exports) -> Result<(), Exit> {
             name: flags.name(),
             address: address.clone(),
             capacity: flags.capacity(),
+            room,
             failure_domain: flags.failure_domain.clone(),
             region: flags.region.clone(),
             held,
@@ -114,22 +115,23 @@ fn runtime() -> Result<Runtime, Exit> {
     built.map_err(|e| Exit::DependencyMissing(format!("cannot start the runtime: {e}")))
 }
 
-/// The state that all threads of the server see.
+/// The state that all threads of the server see, and the room that it offers for replicas.
 fn share(
     flags: &Flags,
     me: ServerId,
     incarnation: String,
     updates: mpsc::UnboundedSender<ToCoordinator>,
     spans: Option<SpanSender>,
-) -> Arc<Shared> {
+) -> (Arc<Shared>, Room) {
     let plaintext = Plaintext {
         is_accepted: flags.allow_plaintext,
         is_dialed: flags.plaintext_links,
     };
-    let settings = Settings::new(flags.capacity(), flags.catchup_bytes_per_s());
+    let offer = room::offer(flags);
+    let settings = Settings::new(flags.capacity(), flags.catchup_bytes_per_s(), offer.pool_bytes);
     let shared = Arc::new(Shared::new(incarnation, plaintext, settings, updates, spans));
     shared.set_server_id(me);
-    shared
+    (shared, offer.room)
 }
 
 /// Writes this start down before the coordinator hears of it; the starts before it.

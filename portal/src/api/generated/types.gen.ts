@@ -28,6 +28,18 @@ export type Amounts = {
      * operations
      */
     storage_io_per_s: number;
+    /**
+     * Memory Bytes
+     *
+     * null: a server does not say how much it has, and is not limited
+     */
+    memory_bytes?: number | null;
+    /**
+     * Disk Bytes
+     *
+     * null: a server does not say how much it has, and is not limited
+     */
+    disk_bytes?: number | null;
 };
 
 /**
@@ -1580,7 +1592,7 @@ export type Refusal = {
     /**
      * Scarce Resource
      *
-     * cpu, network, storage_io, servers, shard or groups
+     * cpu, network, storage_io, memory, disk, servers, shard or groups
      */
     scarce_resource: string;
     /**
@@ -1590,7 +1602,7 @@ export type Refusal = {
      */
     message: string;
     /**
-     * An SLA with a lower rate that would fit. It is found by halving, so a larger one may fit too.
+     * An SLA with a lower rate or a shorter retention that would fit. It is found by halving, so a larger one may fit too.
      */
     largest_sla_that_fits?: ObservedSla | null;
 };
@@ -1617,6 +1629,18 @@ export type ReplicaDemand = {
      * operations
      */
     storage_io_per_s: number;
+    /**
+     * Memory Bytes
+     *
+     * held as long as the group exists
+     */
+    memory_bytes?: number;
+    /**
+     * Disk Bytes
+     *
+     * held as long as the group exists
+     */
+    disk_bytes?: number;
     /**
      * Role
      */
@@ -1678,7 +1702,7 @@ export type Resize = {
 /**
  * ResourceDemand
  *
- * Amounts of each resource.
+ * Amounts of each resource. A coordinator of an earlier version leaves out memory and disk.
  */
 export type ResourceDemand = {
     /**
@@ -1699,12 +1723,25 @@ export type ResourceDemand = {
      * operations
      */
     storage_io_per_s: number;
+    /**
+     * Memory Bytes
+     *
+     * held as long as the group exists
+     */
+    memory_bytes?: number;
+    /**
+     * Disk Bytes
+     *
+     * held as long as the group exists
+     */
+    disk_bytes?: number;
 };
 
 /**
  * Resources
  *
- * `free`: what admission may still promise, nominal × safety factor less allocated, at least 0.
+ * `free`: what admission may still promise, at least 0: nominal × safety factor less allocated. Memory and disk have no
+ * safety factor.
  */
 export type Resources = {
     nominal: Amounts;

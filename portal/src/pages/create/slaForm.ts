@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import type { Sla } from '@/api'
+import { bytes } from '@/format/quantity'
 import { majority, replicas } from '@/format/words'
 
 /**
@@ -39,7 +40,7 @@ export const DEFAULTS: GroupValues = {
   min_replicas: null,
   request_size_bytes: 64,
   rate_per_s: 5_000,
-  retention_bytes: RETENTION_CHOICES_BYTES[1] ?? 2 ** 30,
+  retention_bytes: RETENTION_CHOICES_BYTES[0] ?? 256 * 2 ** 20,
 }
 
 /** The typed SLA, or null while it is not valid. */
@@ -68,6 +69,9 @@ export function differences(from: Sla, to: Sla): string[] {
   if (from.replication_degree !== to.replication_degree) changes.push(replicas(to.replication_degree))
   if (from.request_size_bytes !== to.request_size_bytes)
     changes.push(`${to.request_size_bytes.toLocaleString('en')} bytes a request`)
+  const retained = from.retention_bytes ?? to.retention_bytes
+  if (to.retention_bytes !== undefined && retained !== to.retention_bytes)
+    changes.push(`${bytes(to.retention_bytes)} retained`)
   if (from.durability !== to.durability) changes.push(to.durability === 'persistent' ? 'persistent' : 'in memory')
   return changes
 }

@@ -15,7 +15,13 @@ from quorate_api.coordinator.schemas import GroupView, ObservedSla
 CAPACITY_PER_S = 1_000_000
 
 
-AMOUNTS = {"cpu": 2.0, "network_bytes_per_s": 1e9, "storage_io_per_s": 1e4}
+AMOUNTS = {
+    "cpu": 2.0,
+    "network_bytes_per_s": 1e9,
+    "storage_io_per_s": 1e4,
+    "memory_bytes": 1 << 34,
+    "disk_bytes": 1 << 36,
+}
 RESOURCES = {"nominal": AMOUNTS, "promisable": AMOUNTS, "allocated": AMOUNTS, "free": AMOUNTS}
 
 

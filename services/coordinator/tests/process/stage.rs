@@ -12,7 +12,7 @@ use quorate_certificates::control::{Trust, client_config, coordinator_name};
 use quorate_types::control::{Heartbeat, HeldGroup, Register, ToCoordinator, ToServer, Welcome};
 use quorate_types::cost::ResourceVector;
 use quorate_types::place::Placed;
-use quorate_types::{ConfigDigest, GroupConfig, GroupId, Place, ServerId};
+use quorate_types::{ConfigDigest, GroupConfig, GroupId, Place, Room, ServerId};
 use rustls::{ClientConnection, StreamOwned};
 use serde_json::{Value, json};
 
@@ -204,6 +204,7 @@ pub fn register(name: &str) -> Register {
         address: format!("127.0.0.1:{}", 7_000 + number % 900),
         incarnation: format!("{name}-1"),
         capacity: ResourceVector::new(2.0, 1.25e9, 20_000.0),
+        room: Room::default(),
         failure_domain: None,
         region: "local".into(),
         held: Vec::<HeldGroup>::new(),

@@ -3,16 +3,14 @@
 //! A truncation in a persistent group is itself a record in the journal. The replica is not settled before that record
 //! is on stable storage. A restart could otherwise bring back a batch that a head has since refused to its client.
 
-use quorate_types::limits::{RECENT_BYTES_PER_GROUP, TRIM_BATCHES_PER_FLUSH};
+use quorate_types::limits::{PERSIST_BASE_BYTES, RECENT_BYTES_PER_GROUP, TRIM_BATCHES_PER_FLUSH};
 use quorate_types::planted::{self, Bug};
+use quorate_types::space::Terms;
 use quorate_types::{Durability, Epoch, Index, Offset};
 use quorate_wire::Batch;
 
 use crate::command::ReplicaCommand;
 use crate::log::{Base, Log};
-
-/// Journal space that a base must free before it is worth writing.
-const PERSIST_BASE_BYTES: u64 = 16 << 20;
 
 #[derive(Debug)]
 pub(crate) struct LocalLog {
@@ -31,8 +29,12 @@ pub(crate) struct LocalLog {
     has_fault: bool,
     /// Payload freed since a base was last written to the journal.
     freed_unwritten_bytes: u64,
+    /// Journal space that a base must free before it is worth writing.
+    persist_base_bytes: u64,
     /// Committed payload that stays in memory for readers, at most.
     recent_bytes_max: u64,
+    /// The server has no memory left for more than was promised: no payload stays that the disk has.
+    is_memory_short: bool,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -47,18 +49,36 @@ impl LocalLog {
             durability,
             commit_index: base.index,
             durable_index: base.index,
-            log: Log::new(base),
+            log: new_log(durability, base),
             truncations: 0,
             pending_truncation: None,
             is_drop_pending: false,
             has_fault: false,
             freed_unwritten_bytes: 0,
+            persist_base_bytes: PERSIST_BASE_BYTES,
             recent_bytes_max: RECENT_BYTES_PER_GROUP,
+            is_memory_short: false,
         }
     }
 
     pub fn keep_recent(&mut self, bytes_max: u64) {
         self.recent_bytes_max = bytes_max;
+    }
+
+    pub fn set_memory_short(&mut self, is_short: bool) {
+        self.is_memory_short = is_short;
+    }
+
+    /// Keeps to what the group was admitted with.
+    pub fn keep_to(&mut self, terms: &Terms) {
+        self.persist_base_bytes = terms.retention_bytes.min(PERSIST_BASE_BYTES);
+        self.log.remember_places(terms.session_places_max());
+    }
+
+    fn begin_log(&mut self, base: Base) {
+        let places_max = self.log.session_places_max();
+        self.log = new_log(self.durability, base);
+        self.log.remember_places(places_max);
     }
 
     pub fn log(&self) -> &Log {
@@ -163,7 +183,7 @@ impl LocalLog {
     /// Discards the whole log, and begins behind `base`.
     pub fn replace(&mut self, base: Base, out: &mut Vec<ReplicaCommand>) {
         self.commit_index = base.index;
-        self.log = Log::new(base);
+        self.begin_log(base);
         self.durable_index = self.log.last_index();
         if self.is_persistent() {
             self.durable_index = 0;
@@ -242,7 +262,7 @@ impl LocalLog {
             self.freed_unwritten_bytes += u64::from(bytes);
             self.log.trim_first();
         }
-        if self.is_persistent() && self.freed_unwritten_bytes >= PERSIST_BASE_BYTES {
+        if self.is_persistent() && self.freed_unwritten_bytes >= self.persist_base_bytes {
             self.freed_unwritten_bytes = 0;
             self.persist_base(out);
         }
@@ -256,8 +276,20 @@ impl LocalLog {
     pub fn evict(&mut self) {
         if self.is_persistent() {
             let through = self.commit_index.min(self.durable_index);
-            self.log.evict(through, self.recent_bytes_max);
+            let recent_bytes_max = if self.is_memory_short {
+                0
+            } else {
+                self.recent_bytes_max
+            };
+            self.log.evict(through, recent_bytes_max);
         }
+    }
+}
+
+fn new_log(durability: Durability, base: Base) -> Log {
+    match durability {
+        Durability::InMemory => Log::new(base).staying_in_memory(),
+        Durability::Persistent => Log::new(base),
     }
 }
 
@@ -265,7 +297,7 @@ impl LocalLog {
 impl LocalLog {
     pub fn recover_from(&mut self, base: Base) {
         self.commit_index = base.index;
-        self.log = Log::new(base);
+        self.begin_log(base);
         self.durable_index = self.log.last_index();
     }
 

@@ -11,12 +11,16 @@
 
 use quorate_types::limits::ASKED_WAITING_MAX;
 use quorate_types::planted::{self, Bug};
+use quorate_types::space::Terms;
 use quorate_types::{Code, GroupConfig, Index, Micros, Offset};
 use quorate_wire::peer::ChainNotice;
 
 use crate::ages::Ages;
 use crate::command::{ClientRef, Question, ReplicaCommand};
 use crate::local_log::LocalLog;
+
+/// A log may be longer than its retention by this part before it is trimmed at once.
+const OUTGROWN_PART: u64 = 64;
 
 #[derive(Debug, Default)]
 pub(crate) struct Trim {
@@ -109,13 +113,28 @@ impl Trim {
         config: &GroupConfig,
         local: &LocalLog,
     ) {
-        let by_bytes = local.log().index_leaving(config.retention_bytes);
+        self.by_bytes(config, local, 0);
         let by_age = retention_age_us(config).map_or(0, |age_us| {
             let from = self.index(local) + 1;
             self.ages.old(now, vouched_us, age_us, from, local)
         });
-        let index = by_bytes.max(by_age).min(trimmable(local));
-        self.target = self.target.max(index);
+        self.target = self.target.max(by_age.min(trimmable(local)));
+    }
+
+    /// At the head, with each flush: a fast group would outgrow its retention between two ticks. Looked at once it has by
+    /// a part of it, so that a flush seldom looks.
+    pub fn by_outgrowth(&mut self, config: &GroupConfig, local: &LocalLog) {
+        self.by_bytes(config, local, config.retention_bytes / OUTGROWN_PART);
+    }
+
+    fn by_bytes(&mut self, config: &GroupConfig, local: &LocalLog, beyond_bytes: u64) {
+        let (log, batches_max) = (local.log(), Terms::of_config(config).retained_batches_max());
+        let most = config.retention_bytes.saturating_add(beyond_bytes);
+        if log.retained_bytes() <= most && log.batches() <= batches_max {
+            return;
+        }
+        let index = log.index_leaving(config.retention_bytes, batches_max);
+        self.target = self.target.max(index.min(trimmable(local)));
     }
 
     /// The last batch that was found too old here.

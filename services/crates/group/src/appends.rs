@@ -5,7 +5,7 @@ use quorate_qos::{Admission, Offer, QueueLimits, Ready};
 use quorate_types::cost::Budget;
 use quorate_types::limits::{
     APPEND_TIMEOUT_MS_DEFAULT, BATCH_BYTES_MAX, BATCH_ENTRIES_MAX, ENTRY_BYTES_MAX, JOURNAL_BUFFER_BYTES_MAX,
-    UNCOMMITTED_BYTES_MAX,
+    QUEUE_BYTES_MAX, UNCOMMITTED_BYTES_MAX,
 };
 use quorate_types::planted::{self, Bug};
 use quorate_types::{Code, Durability, Micros};
@@ -26,6 +26,8 @@ const SHORT_BATCH_TIMES_SHOWN: f64 = 1.2;
 pub(crate) struct Appends {
     /// `None` before the first configuration.
     pub queue: Option<AppendQueue>,
+    /// Bytes that may wait or be uncommitted when the server has no memory beyond what it promised.
+    own_window_bytes: u64,
 }
 
 impl Appends {
@@ -45,6 +47,17 @@ impl Appends {
         }
     }
 
+    pub fn keep_to(&mut self, window_bytes: u64) {
+        self.own_window_bytes = window_bytes;
+    }
+
+    /// Bytes of the queue.
+    pub fn waiting_bytes(&self) -> u64 {
+        self.queue
+            .as_ref()
+            .map_or(0, |queue| queue.admission.waiting_bytes())
+    }
+
     pub fn is_empty(&self) -> bool {
         self.queue.as_ref().is_none_or(|queue| queue.admission.is_empty())
     }
@@ -59,7 +72,11 @@ impl Appends {
             let waiting_bytes = turn.journal_waiting_bytes + out.journal_bytes;
             let is_disk_behind = replica.durability() == Durability::Persistent
                 && waiting_bytes > JOURNAL_BUFFER_BYTES_MAX / 4;
-            let is_open = replica.uncommitted_bytes() < UNCOMMITTED_BYTES_MAX && !is_disk_behind;
+            let window_bytes = match turn.pool.is_full() {
+                true => self.own_window_bytes.min(UNCOMMITTED_BYTES_MAX),
+                false => UNCOMMITTED_BYTES_MAX,
+            };
+            let is_open = replica.uncommitted_bytes() < window_bytes && !is_disk_behind;
             queue.admission.set_window_open(is_open);
         }
     }
@@ -70,8 +87,17 @@ impl Appends {
     }
 
     /// `None` before the first configuration.
-    pub fn offer(&mut self, request: AppendRequest, timeout_ms: u32) -> Option<Offer<AppendRequest>> {
+    pub fn offer(
+        &mut self,
+        request: AppendRequest,
+        timeout_ms: u32,
+        is_memory_short: bool,
+    ) -> Option<Offer<AppendRequest>> {
         let AppendQueue { admission, budget } = self.queue.as_mut()?;
+        admission.set_bytes_max(match is_memory_short {
+            true => self.own_window_bytes.min(QUEUE_BYTES_MAX),
+            false => QUEUE_BYTES_MAX,
+        });
         let now_us = request.received_us;
         let cost = budget.batch_milli(u64::from(request.entry_count), entry_bytes(&request));
         let bytes = request.payload.len() as u64;

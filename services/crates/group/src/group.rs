@@ -3,7 +3,9 @@
 use quorate_burst::exchange::GroupLoad;
 use quorate_chain::{AppendRequest, Asked, ClientRef, Happened, Replica, ReplicaCommand, ReplicaEvent};
 use quorate_types::control::{GroupReport, ToCoordinator};
+use quorate_types::limits::GROUP_MEMORY_BYTES;
 use quorate_types::planted::{self, Bug};
+use quorate_types::space::{Terms, with_slack};
 use quorate_types::{
     Code, ConfigDigest, Durability, Epoch, GroupConfig, GroupId, GroupState, Index, Micros, Offset, ServerId,
 };
@@ -40,6 +42,10 @@ pub struct Group {
     is_damaged: bool,
     /// Ticks since the last event that was none.
     quiet_ticks: u32,
+    /// The memory that it was admitted with; none before its first configuration.
+    own_bytes: u64,
+    /// The memory that it holds beyond that, as the pool knows it.
+    pooled_bytes: u64,
 }
 
 /// So many ticks without another event make a group quiet: two seconds, more than any retry of the protocol waits.
@@ -100,6 +106,8 @@ impl Group {
             retried: Vec::new(),
             is_damaged: false,
             quiet_ticks: 0,
+            own_bytes: 0,
+            pooled_bytes: 0,
         }
     }
 
@@ -150,6 +158,8 @@ impl Group {
 
     /// Ends a round: orders what the budget lets through, commits, feeds the successor, answers.
     pub fn flush(&mut self, turn: &mut Turn, out: &mut Outputs) {
+        let is_short = self.is_memory_short(turn);
+        self.replica.set_memory_short(is_short);
         self.order_queue(turn, out);
         let acks_from = out.acks.len();
         out.acks.append(&mut self.retried);
@@ -170,6 +180,19 @@ impl Group {
         if self.replica.is_commit_notice_pending() {
             out.push(Output::CommitNoticePending);
         }
+        self.note_memory(turn);
+    }
+
+    /// Tells the pool what the group holds beyond its own.
+    fn note_memory(&mut self, turn: &mut Turn) {
+        let pooled_bytes = self.held_bytes().saturating_sub(self.own_bytes);
+        turn.pool.note(self.pooled_bytes, pooled_bytes);
+        self.pooled_bytes = pooled_bytes;
+    }
+
+    /// The pool is full, and this group is among those that use it.
+    fn is_memory_short(&self, turn: &Turn) -> bool {
+        self.pooled_bytes > 0 && turn.pool.is_full()
     }
 
     fn configure(&mut self, turn: &mut Turn, config: GroupConfig, out: &mut Outputs) {
@@ -182,6 +205,11 @@ impl Group {
             self.counters.sample_epoch(self.id, &self.replica, turn);
         }
         self.intake.configure(&config.budget, begins, turn);
+        if begins {
+            let terms = Terms::of_config(&config);
+            self.own_bytes = terms.space().memory_bytes;
+            self.intake.keep_to(terms.window_bytes());
+        }
         self.step_replica(turn, ReplicaEvent::Configure(config), out);
         if begins {
             self.counters.sample_epoch(self.id, &self.replica, turn);
@@ -271,6 +299,7 @@ impl Group {
         let (reading, mut view) = self.reading(turn, out);
         reading.leave(&mut view);
         self.refuse_attaching(Code::GroupNotHere, turn, out);
+        turn.pool.note(std::mem::take(&mut self.pooled_bytes), 0);
     }
 
     /// States anew, behind everything else, where the log begins and ends: records that stated it were lost.
@@ -680,6 +709,21 @@ impl Group {
     /// The link to the successor is full, or has room again.
     pub fn hold(&mut self, is_held: bool) {
         self.replica.hold(is_held);
+    }
+
+    /// Memory that the group holds, as admission counts it: log, sessions, queue, and all that is beside them.
+    pub fn held_bytes(&self) -> u64 {
+        self.replica.log().held_bytes() + with_slack(self.intake.waiting_bytes()) + GROUP_MEMORY_BYTES
+    }
+
+    /// The memory that it holds beyond that, as the pool knows it.
+    pub fn pooled_bytes(&self) -> u64 {
+        self.pooled_bytes
+    }
+
+    /// The memory that it was admitted with.
+    pub fn own_bytes(&self) -> u64 {
+        self.own_bytes
     }
 
     /// Bounds the committed payload that stays in memory. The rest is read from disk.

@@ -219,7 +219,7 @@ impl Intake {
         self.burst
             .judge(self.appends.queue.as_mut(), view.replica, view.turn);
         let (client, seq, entry_count) = (request.client, request.seq, request.entry_count);
-        let Some(offer) = self.appends.offer(request, timeout_ms) else {
+        let Some(offer) = self.appends.offer(request, timeout_ms, view.turn.pool.is_full()) else {
             view.counters.refused(entry_count);
             let refusal = refusal_of(Basis::Nothing, seq, Code::Syncing);
             view.out.client(client, refusal.into_message());
@@ -345,6 +345,16 @@ impl Intake {
         if begins_epoch {
             self.burst.begin_epoch(self.appends.queue.as_mut(), turn);
         }
+    }
+
+    /// Keeps to the window that the group was admitted with, when the server has no memory beyond what it promised.
+    pub fn keep_to(&mut self, window_bytes: u64) {
+        self.appends.keep_to(window_bytes);
+    }
+
+    /// Bytes of appends that wait.
+    pub fn waiting_bytes(&self) -> u64 {
+        self.appends.waiting_bytes()
     }
 
     /// Another head may have ordered batches that this replica lacks.

@@ -4,6 +4,7 @@ use quorate_types::Micros;
 use quorate_types::limits::{FETCHES_SERVED_PER_SHARD_MAX, REPAIRS_PER_SHARD_MAX};
 
 use crate::clock::Vouch;
+use crate::pool::Pool;
 
 /// The facts that a shell gives its groups with each step. One `Turn` serves all groups of a shard: the two counts
 /// are shared by them.
@@ -25,6 +26,8 @@ pub struct Turn {
     pub shares_burst: bool,
     /// Somebody exports spans.
     pub exports_spans: bool,
+    /// Memory for more than each group was admitted with.
+    pub pool: Pool,
     repairs_asked: usize,
     fetches_served: usize,
 }
@@ -40,6 +43,7 @@ impl Turn {
             is_burst_stopped: false,
             shares_burst: false,
             exports_spans: false,
+            pool: Pool::unlimited(),
             repairs_asked: 0,
             fetches_served: 0,
         }

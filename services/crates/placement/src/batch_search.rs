@@ -8,7 +8,7 @@
 use quorate_types::ServerId;
 
 use crate::admission::{Applicant, NotPlaced, place, place_batch};
-use crate::amounts::Amounts;
+use crate::amounts::{Amounts, RESOURCES, UNLIMITED};
 use crate::fleet::Fleet;
 use crate::index::mix;
 
@@ -118,8 +118,11 @@ impl<K> Batch<K> {
     /// The allocated share of the resource of which most is allocated, and a little for the others.
     fn worth(&self, fleet: &Fleet) -> f64 {
         let given = self.total.left_after(fleet.free_total());
-        let share = |i: usize| given.0[i] as f64 / self.total.0[i].max(1) as f64;
-        (0..3).map(share).fold(0.0, f64::max) + OTHERS * (0..3).map(share).sum::<f64>()
+        let share = |i: usize| match self.total.0[i] {
+            UNLIMITED => 0.0,
+            all => given.0[i] as f64 / all.max(1) as f64,
+        };
+        (0..RESOURCES).map(share).fold(0.0, f64::max) + OTHERS * (0..RESOURCES).map(share).sum::<f64>()
     }
 
     fn round(&mut self, fleet: &mut Fleet, random: &mut Random) -> Round {

@@ -7,7 +7,7 @@ use quorate_types::ServerId;
 use quorate_types::limits::GROUPS_PER_SERVER_MAX;
 use serde::{Deserialize, Serialize};
 
-use crate::amounts::Amounts;
+use crate::amounts::{Amounts, RESOURCES, UNLIMITED};
 use crate::index::{Domains, Index, Key};
 
 /// The servers that may be elected.
@@ -75,19 +75,23 @@ impl Slot {
     /// The likeness of `demand` and the resources that are `free` here. It is the cosine between the two as shares of the
     /// server, plus the least share that is left. The cosine alone would fill a loaded server beside an idle one.
     fn likeness(&self, demand: Amounts, free: Amounts) -> f64 {
-        let share = |amount: u64, i: usize| amount as f64 / self.promisable.0[i].max(1) as f64;
-        let wanted: [f64; 3] = std::array::from_fn(|i| share(demand.0[i], i));
-        let had: [f64; 3] = std::array::from_fn(|i| share(free.0[i], i));
-        let dot = |a: &[f64; 3], b: &[f64; 3]| a[0] * b[0] + a[1] * b[1] + a[2] * b[2];
+        let share = |amount: u64, i: usize| match self.promisable.0[i] {
+            UNLIMITED => 0.0,
+            all => amount as f64 / all.max(1) as f64,
+        };
+        let wanted: [f64; RESOURCES] = std::array::from_fn(|i| share(demand.0[i], i));
+        let had: [f64; RESOURCES] = std::array::from_fn(|i| share(free.0[i], i));
+        let dot =
+            |a: &[f64; RESOURCES], b: &[f64; RESOURCES]| (0..RESOURCES).map(|i| a[i] * b[i]).sum::<f64>();
         let lengths = (dot(&wanted, &wanted) * dot(&had, &had)).sqrt();
         let cosine = if lengths > 0.0 {
             dot(&wanted, &had) / lengths
         } else {
             1.0
         };
-        // A resource that a server lacks altogether is left out.
-        let left = (0..3)
-            .filter(|i| self.promisable.0[*i] > 0)
+        // A resource that a server lacks altogether is left out, and one of which it has no limit.
+        let left = (0..RESOURCES)
+            .filter(|i| !matches!(self.promisable.0[*i], 0 | UNLIMITED))
             .map(|i| had[i] - wanted[i]);
         cosine + left.fold(1.0, f64::min)
     }
@@ -95,19 +99,22 @@ impl Slot {
     /// Equation 3 as a fixed-point fraction: the allocated share of the most consumed resource, and its index.
     fn key(&self, id: ServerId) -> (Key, usize) {
         let share = |i: usize| match (self.allocated.0[i], self.promisable.0[i]) {
-            (0, _) => 0,
+            (0, _) | (_, UNLIMITED) => 0,
             (_, 0) => u64::MAX,
             (used, all) => u64::try_from((u128::from(used) << 40) / u128::from(all)).unwrap_or(u64::MAX),
         };
-        let shares = (0..3).map(|i| (share(i), i));
-        let (most, shortest_of) = shares.max().expect("there are three resources");
+        let shares = (0..RESOURCES).map(|i| (share(i), i));
+        let (most, shortest_of) = shares.max().expect("there are resources");
         ((most, id), shortest_of)
     }
 }
 
 fn headroom_of(promisable: Amounts, permille: u64) -> Amounts {
-    let kept = |all: u64| u64::try_from(u128::from(all) * u128::from(permille) / 1_000);
-    Amounts(promisable.0.map(|all| kept(all).expect("less than all")))
+    let kept = |all: u64| match all {
+        UNLIMITED => 0,
+        _ => u64::try_from(u128::from(all) * u128::from(permille) / 1_000).expect("less than all"),
+    };
+    Amounts(promisable.0.map(kept))
 }
 
 /// Servers with their allocations, ordered by dominant share. One fleet per region.
@@ -119,8 +126,8 @@ pub struct Fleet {
     /// The same servers with all their free resources, when some are kept for recovery.
     recovery: Index,
     auxiliary: Index,
-    /// R^g: free for applicants on available servers that are not auxiliary.
-    free_total: Amounts,
+    /// R^g: free for applicants on available servers that are not auxiliary. Wide enough for servers without limit.
+    free_total: [u128; RESOURCES],
     /// The share of each server that is kept for recovery, in thousandths.
     headroom_permille: u64,
     choice: Choice,
@@ -393,7 +400,7 @@ impl Fleet {
 
     /// R^g: the free resources of all servers that admission may use.
     pub fn free_total(&self) -> Amounts {
-        self.free_total
+        Amounts(self.free_total.map(|all| u64::try_from(all).unwrap_or(UNLIMITED)))
     }
 
     /// Promisable resources of all servers that take replicas, free or not.
@@ -450,7 +457,10 @@ impl Fleet {
             self.auxiliary.remove(key);
             return;
         }
-        self.free_total = self.free_total.minus(slot.free_for_applicants());
+        let free = slot.free_for_applicants();
+        for (total, own) in self.free_total.iter_mut().zip(free.0) {
+            *total -= u128::from(own);
+        }
         self.general.remove(key);
         if self.headroom_permille > 0 {
             self.recovery.remove(key);
@@ -471,7 +481,9 @@ impl Fleet {
             return;
         }
         let free = slot.free_for_applicants();
-        self.free_total = self.free_total.plus(free);
+        for (total, own) in self.free_total.iter_mut().zip(free.0) {
+            *total += u128::from(own);
+        }
         self.general.insert(key, free, domain, shortest_of);
         if self.headroom_permille > 0 {
             self.recovery.insert(key, slot.free(), domain, shortest_of);

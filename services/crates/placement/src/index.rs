@@ -12,7 +12,7 @@ use std::ops::ControlFlow;
 
 use quorate_types::ServerId;
 
-use crate::amounts::Amounts;
+use crate::amounts::{Amounts, RESOURCES};
 
 /// Dominant share (a fixed-point fraction), then id: the order of policy PO_c.
 pub(crate) type Key = (u64, ServerId);
@@ -21,7 +21,7 @@ pub(crate) type Key = (u64, ServerId);
 pub(crate) type Domains = u64;
 
 /// Maxima of free amounts, one for each resource that servers are shortest of; zero where there is no such server.
-type Most = [Amounts; 3];
+type Most = [Amounts; RESOURCES];
 
 const NONE: u32 = u32::MAX;
 
@@ -66,7 +66,7 @@ impl Index {
     /// Adds a server. `shortest_of`: the resource of which it has the least share left.
     pub(crate) fn insert(&mut self, key: Key, free: Amounts, domain: Domains, shortest_of: usize) {
         let priority = mix(u64::from(key.1.0));
-        let mut free_max = [Amounts::ZERO; 3];
+        let mut free_max = [Amounts::ZERO; RESOURCES];
         free_max[shortest_of] = free;
         let node = Node {
             key,
@@ -178,7 +178,7 @@ impl Index {
 
     fn refresh(&mut self, at: u32) {
         let node = &self.nodes[at as usize];
-        let (mut most, mut domains) = ([Amounts::ZERO; 3], node.domain);
+        let (mut most, mut domains) = ([Amounts::ZERO; RESOURCES], node.domain);
         most[node.shortest_of] = node.free;
         for child in [node.left, node.right] {
             if child != NONE {
@@ -206,6 +206,7 @@ pub(crate) fn mix(id: u64) -> u64 {
 mod tests {
     use super::*;
     use crate::{Choice, Fleet, Profile, place_one, quote};
+    use quorate_types::space::Room;
     use quorate_types::{Durability, Sla};
     use std::cell::Cell;
     use std::collections::BTreeMap;
@@ -215,12 +216,17 @@ mod tests {
         pub(super) static VISITED: Cell<u64> = const { Cell::new(0) };
     }
 
+    /// These rates, and as much memory and disk as anybody wants.
+    fn unlimited(rates: [u64; 3]) -> Amounts {
+        Amounts::of_capacity(Amounts::of_rates(rates).to_resources(), Room::default(), 1.0)
+    }
+
     /// Nodes visited for one replica, on the average, while a fleet fills to half.
     fn visited_per_replica(servers: u32, domains: u32, choice: Choice) -> f64 {
         let mut fleet = Fleet::default().choosing(choice);
         for id in 1..=servers {
             let domain = Some(format!("zone-{}", id % domains));
-            let free = Amounts([8_000_000_000, 1_250_000_000, 40_000_000]);
+            let free = unlimited([8_000_000_000, 1_250_000_000, 40_000_000]);
             fleet.set_server(ServerId(id), free, domain, false, true);
         }
         let (profile, groups) = (Profile::default_profile(), servers * 2);
@@ -275,15 +281,16 @@ mod tests {
     /// A fleet that is full: half of the servers lack CPU, the other half network, by chance.
     fn nearly_full(servers: u32, choice: Choice) -> Fleet {
         let mut fleet = Fleet::default().choosing(choice);
-        let all = Amounts([8_000_000_000, 1_250_000_000, 40_000_000]);
+        let rates = [8_000_000_000, 1_250_000_000, 40_000_000];
+        let all = unlimited(rates);
         for id in 1..=servers {
             let domain = Some(format!("zone-{}", id % 5));
             fleet.set_server(ServerId(id), all, domain, false, true);
             let chance = mix(u64::from(id) << 32);
             let lacking = (chance % 2) as usize;
-            let mut taken = all.0.map(|all| all / 100 * (50 + chance / 2 % 40));
-            taken[lacking] = all.0[lacking] / 1_000 * (996 + chance / 128 % 5);
-            fleet.charge(ServerId(id), Amounts(taken));
+            let mut taken = rates.map(|all| all / 100 * (50 + chance / 2 % 40));
+            taken[lacking] = rates[lacking] / 1_000 * (996 + chance / 128 % 5);
+            fleet.charge(ServerId(id), Amounts::of_rates(taken));
         }
         fleet
     }
@@ -342,13 +349,13 @@ mod tests {
             if plain.remove(&key).is_some() {
                 index.remove(key);
             } else {
-                let free = Amounts([random(100), random(100), random(100)]);
+                let free = Amounts(std::array::from_fn(|_| random(100)));
                 let domain = 1 << random(4);
                 plain.insert(key, (free, domain));
-                index.insert(key, free, domain, random(3) as usize);
+                index.insert(key, free, domain, random(RESOURCES as u64) as usize);
             }
             assert_eq!(index.len(), plain.len());
-            let demand = Amounts([random(100), random(100), random(100)]);
+            let demand = Amounts(std::array::from_fn(|_| random(100)));
             let parity = round % 2;
             let accept = |id: ServerId| id.0 % 2 == parity;
             let domains = random(16);

@@ -19,7 +19,7 @@ pub mod profile;
 pub mod quote;
 
 pub use admission::{Applicant, NotPlaced, Replacement, heaviest_first, place_batch, place_one, replace};
-pub use amounts::Amounts;
+pub use amounts::{Amounts, RESOURCES};
 pub use batch_search::{Search, place_batch_searching};
 pub use fleet::{Choice, Fleet, Pool};
 pub use profile::{Machine, Profile, ProfileError, RoleDemands};

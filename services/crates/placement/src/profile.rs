@@ -3,7 +3,8 @@
 use quorate_types::cost::{AppendCost, Budget, ShortBatch};
 use quorate_types::limits::SINGLE_ENTRY_APPENDS_PER_S;
 pub use quorate_types::machine::Machine;
-use quorate_types::{Durability, Role, Sla};
+use quorate_types::space::Terms;
+use quorate_types::{Durability, Role, Sla, Space};
 use serde::{Deserialize, Serialize};
 
 use crate::amounts::Amounts;
@@ -103,6 +104,16 @@ impl RoleDemands {
 
     pub fn at(&self, position: usize) -> Amounts {
         self.0[position]
+    }
+
+    /// The same with this space for each replica.
+    pub fn with_space(self, space: Space) -> Self {
+        Self(self.0.into_iter().map(|one| one.with_space(space)).collect())
+    }
+
+    /// Whether they are of a version that admitted no memory and no disk: each replica takes some memory.
+    pub fn lacks_space(&self) -> bool {
+        self.0.iter().any(|one| one.space().memory_bytes == 0)
     }
 
     /// The demand of the chain's end, for which replacements are elected.
@@ -240,9 +251,10 @@ impl Profile {
     /// measured, of which [`SINGLE_ENTRY_APPENDS_PER_S`] may come alone.
     pub fn demands(&self, sla: &Sla) -> RoleDemands {
         let degree = usize::from(sla.replication_degree);
+        let space = Terms::of_sla(sla).space();
         let demand = |position: usize| {
             let reserved = self.reserved_milli(sla, role_at(position, degree));
-            Amounts(reserved.map(|milli| milli.div_ceil(1_000)))
+            Amounts::new(reserved.map(|milli| milli.div_ceil(1_000)), space)
         };
         RoleDemands((0..degree).map(demand).collect())
     }

@@ -20,11 +20,12 @@ fn demands_follow_roles_sizes_and_durability() {
     let profile = Profile::default_profile();
     let demands = profile.demands(&sla(Durability::InMemory, 3, 64, 1_000));
     // 1.5 µs, 1.2 µs, 1.2 µs; 64 + 128/4 bytes a copy, 32/4 an ack.
-    assert_eq!(demands.at(0), Amounts([1_500_000, 1_000 * (2 * 96 + 2 * 8), 0]));
-    assert_eq!(demands.at(1), Amounts([1_200_000, 1_000 * 2 * 96, 0]));
-    assert_eq!(demands.at(2), Amounts([1_200_000, 1_000 * (96 + 8), 0]));
+    assert_eq!(demands.at(0).rates(), [1_500_000, 1_000 * (2 * 96 + 2 * 8), 0]);
+    assert_eq!(demands.at(1).rates(), [1_200_000, 1_000 * 2 * 96, 0]);
+    assert_eq!(demands.at(2).rates(), [1_200_000, 1_000 * (96 + 8), 0]);
     let sole = profile.demands(&sla(Durability::Persistent, 1, 64, 1_000));
-    assert_eq!(sole.all(), [Amounts([1_950_000, 1_000 * (96 + 8), 2_000_000])]);
+    assert_eq!(sole.at(0).rates(), [1_950_000, 1_000 * (96 + 8), 2_000_000]);
+    assert_eq!(sole.all().len(), 1);
     for (size, operations) in [(8_192, 2), (8_193, 4), (16_384, 4), (1 << 20, 256)] {
         let demands = profile.demands(&sla(Durability::Persistent, 3, size, 1));
         assert_eq!(demands.tail().0[2], operations * 1_000, "{size}");
@@ -120,8 +121,8 @@ fn a_budget_passes_the_declared_rate_and_prices_other_sizes() {
             let demand = profile.demands(&sla).at(0);
             let tokens = budget.tokens_per_s_milli.map(|milli| milli.div_ceil(1_000));
             assert_eq!(
-                Amounts(tokens),
-                demand,
+                tokens,
+                demand.rates(),
                 "the demand is the reserved rate: {durability:?} {size}"
             );
             let small = budget.cost.of(1, 1);
@@ -211,8 +212,8 @@ fn demands_are_for_full_batches_and_some_single_appends() {
             let budget = profile.budget(&sla);
             let reserved = budget.tokens_per_s_milli.map(|milli| milli.div_ceil(1_000));
             assert_eq!(
-                Amounts(reserved),
-                now.at(0),
+                reserved,
+                now.at(0).rates(),
                 "the rate that passes is the reserved rate"
             );
             for position in 0..3 {
@@ -220,8 +221,8 @@ fn demands_are_for_full_batches_and_some_single_appends() {
                     .reserved_milli_at(position)
                     .map(|milli| milli.div_ceil(1_000));
                 assert_eq!(
-                    Amounts(reserved),
-                    now.at(position),
+                    reserved,
+                    now.at(position).rates(),
                     "and the rate kept while idle parts are used for bursts"
                 );
             }

@@ -1,11 +1,11 @@
 //! Admission of an SLA with an answer for people: demand vectors, or the scarce resource and an SLA that would fit.
 
-use quorate_types::ServerId;
-use quorate_types::limits::GROUPS_PER_SERVER_MAX;
-use quorate_types::sla::{Quote, Refusal, RefusalReason, ReplicaDemand, ScarceResource, Sla};
+use quorate_types::limits::{GROUPS_PER_SERVER_MAX, RETENTION_BYTES_MIN};
+use quorate_types::sla::{Quote, Refusal, RefusalReason, ReplicaDemand, ScarceResource, Sla, TotalDemand};
+use quorate_types::{Durability, ServerId};
 
 use crate::admission::{NotPlaced, place_one};
-use crate::amounts::Amounts;
+use crate::amounts::{Amounts, RESOURCES};
 use crate::fleet::Fleet;
 use crate::profile::{Profile, RoleDemands, role_at};
 
@@ -42,16 +42,12 @@ pub fn in_place(
     now: &RoleDemands,
     seats: &[(ServerId, usize)],
 ) -> Result<(), Refusal> {
-    let at = |rate_per_s| Sla {
-        rate_per_s,
-        ..sla.clone()
-    };
     let lacks = |sla: &Sla| {
         let demands = profile.demands(sla);
         let mut seats = seats.iter().copied();
         seats.find_map(|(server, position)| {
             let (needed, free) = (demands.at(position), fleet.free_for_applicants(server));
-            let fits = needed.fits(free) || needed.fits(now.at(position));
+            let fits = grows_within(needed, free, now.at(position));
             (!fits).then_some((position, needed, free))
         })
     };
@@ -60,23 +56,28 @@ pub fn in_place(
     if beyond.is_none() && lacking.is_none() {
         return Ok(());
     }
-    let limit_per_s = (sla.rate_per_s - 1).min(profile.shard_peak_per_s(sla));
-    let fits = largest(limit_per_s, |rate_per_s| lacks(&at(rate_per_s)).is_none()).map(at);
+    let limit_per_s = sla.rate_per_s.min(profile.shard_peak_per_s(sla));
+    let lack = |needed: Amounts, free: Amounts, i: usize| needed.0[i] as f64 / free.0[i].max(1) as f64;
+    let scarce = lacking.map(|(_, needed, free)| {
+        (0..RESOURCES)
+            .max_by(|a, b| lack(needed, free, *a).total_cmp(&lack(needed, free, *b)))
+            .expect("there are resources")
+    });
+    let fits = largest_like(sla, limit_per_s, scarce.is_some_and(is_space), |sla| {
+        lacks(sla).is_none()
+    });
     if let Some(peak_per_s) = beyond {
         return Err(beyond_shard(sla, peak_per_s, fits));
     }
     let (position, needed, free) = lacking.expect("either the peak or a server refuses");
-    let lack = |i: usize| needed.0[i] as f64 / free.0[i].max(1) as f64;
-    let scarce = (0..3)
-        .max_by(|a, b| lack(*a).total_cmp(&lack(*b)))
-        .expect("there are three resources");
+    let scarce = scarce.expect("a server refuses");
     let message = format!(
-        "A group grows where it is, and the server of {} lacks {} for it: it needs {} {}, and {} is free.",
+        "A group grows where it is, and the server of {} lacks {} for it: it needs {}, and {} is free.{}",
         called(position, sla),
         NAMES[scarce],
-        rounded(needed.to_resources().to_array()[scarce]),
-        UNITS[scarce],
-        rounded(free.to_resources().to_array()[scarce]),
+        spoken(needed, scarce),
+        spoken(free, scarce),
+        remedy(scarce, sla),
     );
     Err(refusal(
         RefusalReason::InsufficientCapacity,
@@ -84,6 +85,14 @@ pub fn in_place(
         message,
         fits,
     ))
+}
+
+/// Rates fit what is free, or are no more than now; and so does space. A shorter retention is granted beside a rate
+/// that is beyond the promisable capacity, and the other way about.
+fn grows_within(needed: Amounts, free: Amounts, now: Amounts) -> bool {
+    let fits = |part: fn(Amounts) -> Amounts| part(needed).fits(free) || part(needed).fits(now);
+    fits(|amounts| Amounts::of_rates(amounts.rates()))
+        && fits(|amounts| Amounts::ZERO.with_space(amounts.space()))
 }
 
 /// The peak rate of one shard, where the SLA asks for more.
@@ -107,7 +116,39 @@ fn beyond_shard(sla: &Sla, peak_per_s: u64, fits: Option<Sla>) -> Refusal {
 }
 
 const UNITS: [&str; 3] = ["cores", "bytes/s of network", "storage operations/s"];
-const NAMES: [&str; 3] = ["CPU", "network", "storage IO"];
+const NAMES: [&str; RESOURCES] = ["CPU", "network", "storage IO", "memory", "disk"];
+
+/// Memory or disk.
+fn is_space(resource: usize) -> bool {
+    resource >= UNITS.len()
+}
+
+/// One amount with its unit, for people.
+fn spoken(amounts: Amounts, resource: usize) -> String {
+    if is_space(resource) {
+        return mebibytes(amounts.0[resource]);
+    }
+    let amount = amounts.to_resources().to_array()[resource];
+    format!("{} {}", rounded(amount), UNITS[resource])
+}
+
+fn mebibytes(bytes: u64) -> String {
+    format!("{:.1} MiB", bytes as f64 / f64::from(1 << 20))
+}
+
+/// What a customer can do about space, in a sentence that follows others; empty for rates.
+fn remedy(resource: usize, sla: &Sla) -> String {
+    if !is_space(resource) {
+        return String::new();
+    }
+    let also = match sla.durability {
+        Durability::Persistent if NAMES[resource] == "memory" => ", or larger requests",
+        Durability::InMemory => ", or a persistent group",
+        Durability::Persistent => "",
+    };
+    let retention = mebibytes(sla.retention_bytes);
+    format!(" The retention of {retention} takes most of it: ask for a shorter one{also}.")
+}
 
 /// The resource that keeps a replica with `demand` from every server beside `members`: the one that most of them lack.
 /// `Servers` when there is no other server.
@@ -181,11 +222,16 @@ pub fn quote_of(profile: &Profile, sla: &Sla, dominant: ScarceResource, refusal:
     let demand = |(position, amounts): (usize, &Amounts)| ReplicaDemand {
         role: role_at(position, degree),
         demand: amounts.to_resources(),
+        space: amounts.space(),
     };
+    let total = Amounts::sum(demands.all().iter().copied());
     Quote {
         admissible: refusal.is_none(),
         demand: demands.all().iter().enumerate().map(demand).collect(),
-        total_demand: Amounts::sum(demands.all().iter().copied()).to_resources(),
+        total_demand: TotalDemand {
+            demand: total.to_resources(),
+            space: total.space(),
+        },
         dominant_resource: dominant,
         refusal,
         profile_version: profile.version.clone(),
@@ -201,10 +247,10 @@ fn undo(fleet: &mut Fleet, demands: &[Amounts], servers: &[ServerId]) {
 /// Names the resource that most servers lack for the replica that found no place.
 fn explain(fleet: &mut Fleet, profile: &Profile, sla: &Sla, not_placed: &NotPlaced) -> Refusal {
     let (scarce, most_free) = scarcest(not_placed.demand, fleet.free_of_others(&not_placed.elected));
-    let needed = not_placed.demand.to_resources().to_array()[scarce];
-    let free = most_free.to_resources().to_array()[scarce];
-    let role = called(not_placed.replica, sla);
-    let (unit, name) = (UNITS[scarce], NAMES[scarce]);
+    let is_most_too_little = not_placed.demand.0[scarce] > most_free.0[scarce];
+    let (needed, free) = (spoken(not_placed.demand, scarce), spoken(most_free, scarce));
+    let (role, name) = (called(not_placed.replica, sla), NAMES[scarce]);
+    let remedy = remedy(scarce, sla);
     let kept = match fleet.headroom_permille() {
         0 => String::new(),
         permille => format!(
@@ -212,20 +258,21 @@ fn explain(fleet: &mut Fleet, profile: &Profile, sla: &Sla, not_placed: &NotPlac
             permille as f64 / 10.0
         ),
     };
-    let message = if needed > free {
-        let (needed, free) = (rounded(needed), rounded(free));
+    let message = if is_most_too_little {
         format!(
-            "No server has enough {name} free for {role}: it needs {needed} {unit}, \
-             and no server has more than {free} free{kept}."
+            "No server has enough {name} free for {role}: it needs {needed}, \
+             and no server has more than {free} free{kept}.{remedy}"
         )
     } else {
-        let needed = rounded(needed);
         format!(
             "No single server has enough of every resource free for {role}. \
-             Most lack {name}, of which it needs {needed} {unit}{kept}."
+             Most lack {name}, of which it needs {needed}{kept}.{remedy}"
         )
     };
-    let fits = largest_sla_that_fits(fleet, profile, sla, sla.rate_per_s - 1);
+    let limit_per_s = sla.rate_per_s.min(profile.shard_peak_per_s(sla));
+    let fits = largest_like(sla, limit_per_s, is_space(scarce), |sla| {
+        placed_on_trial(fleet, profile.demands(sla).all())
+    });
     refusal(
         RefusalReason::InsufficientCapacity,
         ScarceResource::OF_SERVER[scarce],
@@ -244,22 +291,22 @@ fn called(position: usize, sla: &Sla) -> &'static str {
 
 /// The resource that most of the others lack, and the largest free amount of each resource.
 fn scarcest(demand: Amounts, others: impl Iterator<Item = Amounts>) -> (usize, Amounts) {
-    let mut lacking = [0usize; 3];
+    let mut lacking = [0usize; RESOURCES];
     let mut most_free = Amounts::ZERO;
     for free in others {
-        for i in 0..3 {
+        for i in 0..RESOURCES {
             lacking[i] += usize::from(demand.0[i] > free.0[i]);
             most_free.0[i] = most_free.0[i].max(free.0[i]);
         }
     }
     let share = |i: usize| demand.0[i] as f64 / most_free.0[i].max(1) as f64;
-    let scarce = (0..3)
+    let scarce = (0..RESOURCES)
         .max_by(|a, b| {
             lacking[*a]
                 .cmp(&lacking[*b])
                 .then(share(*a).total_cmp(&share(*b)))
         })
-        .expect("there are three resources");
+        .expect("there are resources");
     (scarce, most_free)
 }
 
@@ -287,13 +334,66 @@ pub fn largest_rate_that_fits(
     demands: impl Fn(u64) -> Vec<Amounts>,
 ) -> Option<u64> {
     largest(limit_per_s, |rate_per_s| {
-        let demands = demands(rate_per_s);
-        let placed = place_one(fleet, &demands);
-        if let Ok(servers) = &placed {
-            undo(fleet, &demands, servers);
-        }
-        placed.is_ok()
+        placed_on_trial(fleet, &demands(rate_per_s))
     })
+}
+
+fn placed_on_trial(fleet: &mut Fleet, demands: &[Amounts]) -> bool {
+    let placed = place_one(fleet, demands);
+    if let Ok(servers) = &placed {
+        undo(fleet, demands, servers);
+    }
+    placed.is_ok()
+}
+
+/// What of an SLA is reduced until it fits.
+#[derive(Debug, Clone, Copy)]
+enum Reduced {
+    Rate,
+    Retention,
+    /// The retention to the least, then the rate; then the retention is as long as fits beside it.
+    Both,
+}
+
+/// An SLA like this one that fits, where this one does not. Of rate and retention, the one at fault is reduced first
+/// (`is_space`: the retention).
+fn largest_like(
+    sla: &Sla,
+    limit_per_s: u64,
+    is_space: bool,
+    mut fits: impl FnMut(&Sla) -> bool,
+) -> Option<Sla> {
+    let like = |rate_per_s, retention_bytes| Sla {
+        rate_per_s,
+        retention_bytes,
+        ..sla.clone()
+    };
+    let (rate_per_s, retention_bytes) = (sla.rate_per_s.min(limit_per_s), sla.retention_bytes);
+    let less_per_s = limit_per_s.min(sla.rate_per_s - 1);
+    let mut reduce = |reduced: Reduced| match reduced {
+        Reduced::Rate => largest(less_per_s, |rate| fits(&like(rate, retention_bytes)))
+            .map(|rate| like(rate, retention_bytes)),
+        Reduced::Retention => {
+            largest_retention(retention_bytes, |retention| fits(&like(rate_per_s, retention)))
+                .map(|retention| like(rate_per_s, retention))
+        }
+        Reduced::Both => {
+            let rate = largest(less_per_s, |rate| fits(&like(rate, RETENTION_BYTES_MIN)))?;
+            largest_retention(retention_bytes, |retention| fits(&like(rate, retention)))
+                .map(|retention| like(rate, retention))
+        }
+    };
+    let order = match is_space {
+        true => [Reduced::Retention, Reduced::Rate, Reduced::Both],
+        false => [Reduced::Rate, Reduced::Retention, Reduced::Both],
+    };
+    order.into_iter().find_map(&mut reduce)
+}
+
+/// A shorter retention that fits, in whole mebibytes.
+fn largest_retention(beyond: u64, mut fits: impl FnMut(u64) -> bool) -> Option<u64> {
+    let most = beyond.saturating_sub(1) / RETENTION_BYTES_MIN;
+    largest(most, |mebibytes| fits(mebibytes * RETENTION_BYTES_MIN)).map(|found| found * RETENTION_BYTES_MIN)
 }
 
 /// A number from 1 to `limit` that fits while the next one does not. It is the largest that fits when every number below

@@ -10,18 +10,34 @@ use quorate_placement::{
 };
 use quorate_types::limits::GROUPS_PER_SERVER_MAX;
 use quorate_types::sla::{RefusalReason, ScarceResource};
-use quorate_types::{Durability, ServerId, Sla};
+use quorate_types::{Durability, Room, ServerId, Sla};
 
 type Spec = (Amounts, Option<u8>, bool);
 
 fn amounts(max: u64) -> impl Strategy<Value = Amounts> {
-    [0..max, 0..max, 0..max].prop_map(Amounts)
+    [0..max, 0..max, 0..max, 0..max, 0..max].prop_map(Amounts)
+}
+
+/// A server's amounts; now and then one that does not say how much memory and disk it has.
+fn capacities(max: u64) -> impl Strategy<Value = Amounts> {
+    let unsaid = |mut all: Amounts, (memory, disk): (bool, bool)| {
+        let unlimited = roomy([0; 3]);
+        for i in [(memory, 3), (disk, 4)]
+            .into_iter()
+            .filter_map(|(is, i)| is.then_some(i))
+        {
+            all.0[i] = unlimited.0[i];
+        }
+        all
+    };
+    let weighted = || prop::bool::weighted(0.1);
+    (amounts(max), (weighted(), weighted())).prop_map(move |(all, which)| unsaid(all, which))
 }
 
 fn servers() -> impl Strategy<Value = Vec<Spec>> {
     proptest::collection::vec(
         (
-            amounts(1_000),
+            capacities(1_000),
             proptest::option::of(0u8..4),
             prop::bool::weighted(0.2),
         ),
@@ -147,12 +163,12 @@ proptest! {
         applicants in proptest::collection::vec(proptest::collection::vec(amounts(300), 3), 1..=12), seed: u64,
     ) {
         // Four servers a domain, each with room for any three replicas.
-        let servers: Vec<Spec> = (0..12).map(|i| (Amounts([1_000; 3]), Some(i % 3), false)).collect();
+        let servers: Vec<Spec> = (0..12).map(|i| (Amounts([1_000; 5]), Some(i % 3), false)).collect();
         let mut fleet = fleet(&servers, Choice::Shape);
         let all = applicants.iter().enumerate();
         let mut all: Vec<_> = all.map(|(key, replicas)| Applicant { key, replicas: replicas.clone() }).collect();
         // An applicant without room, so that there is something to search for.
-        all.push(Applicant { key: applicants.len(), replicas: vec![Amounts([1_001; 3])] });
+        all.push(Applicant { key: applicants.len(), replicas: vec![Amounts::of_rates([1_001; 3])] });
         for (key, outcome) in place_batch_searching(&mut fleet, all, Search { rounds: 60, seed }) {
             prop_assert_eq!(outcome.is_ok(), key < applicants.len());
             let domains = outcome.map(|chain| chain.iter().map(|id| spec(&servers, *id).1).collect::<BTreeSet<_>>());
@@ -172,8 +188,9 @@ proptest! {
         };
         let total = fleet(&servers, choice).free_total();
         let worth = |fleet: &Fleet| {
-            let given = (0..3).map(|i| 1.0 - fleet.free_total().0[i] as f64 / total.0[i].max(1) as f64);
-            let shares: Vec<f64> = given.zip(total.0).map(|(share, all)| if all == 0 { 0.0 } else { share }).collect();
+            let given = (0..5).map(|i| 1.0 - fleet.free_total().0[i] as f64 / total.0[i].max(1) as f64);
+            let is_none = |all: u64| all == 0 || all == roomy([0; 3]).0[4];
+            let shares: Vec<f64> = given.zip(total.0).map(|(share, all)| if is_none(all) { 0.0 } else { share }).collect();
             shares.iter().copied().fold(0.0, f64::max) + 0.01 * shares.iter().sum::<f64>()
         };
         let (mut plain, mut searched, mut again) =
@@ -193,7 +210,7 @@ proptest! {
         let profile = Profile::default_profile();
         let mut fleet = Fleet::default();
         for (i, cores) in cores.iter().enumerate() {
-            let free = Amounts([u64::from(*cores) * 200_000_000, 125_000_000, 20_000_000]);
+            let free = roomy([u64::from(*cores) * 200_000_000, 125_000_000, 20_000_000]);
             fleet.set_server(ServerId(i as u32 + 1), free, None, false, true);
         }
         let sla = sla(degree, size, rate, persistent);
@@ -220,13 +237,13 @@ fn shapes_that_go_together_share_servers() {
     let place = |choice| {
         let mut fleet = Fleet::default().choosing(choice);
         for id in 1..=2 {
-            fleet.set_server(ServerId(id), Amounts([100; 3]), None, false, true);
+            fleet.set_server(ServerId(id), Amounts::of_rates([100; 3]), None, false, true);
         }
-        fleet.charge(ServerId(1), Amounts([50, 5, 5]));
-        fleet.charge(ServerId(2), Amounts([5, 45, 5]));
+        fleet.charge(ServerId(1), Amounts::of_rates([50, 5, 5]));
+        fleet.charge(ServerId(2), Amounts::of_rates([5, 45, 5]));
         // The second server has most CPU left, the first most network; the second is the less loaded.
-        let network = place_one(&mut fleet, &[Amounts([2, 40, 2])]).unwrap()[0];
-        let cpu = place_one(&mut fleet, &[Amounts([40, 2, 2])]).unwrap()[0];
+        let network = place_one(&mut fleet, &[Amounts::of_rates([2, 40, 2])]).unwrap()[0];
+        let cpu = place_one(&mut fleet, &[Amounts::of_rates([40, 2, 2])]).unwrap()[0];
         (network, cpu)
     };
     assert_eq!(place(Choice::Shape), (ServerId(1), ServerId(2)));
@@ -234,12 +251,12 @@ fn shapes_that_go_together_share_servers() {
 
     let mut fleet = Fleet::default().choosing(Choice::Shape);
     for id in 1..=2 {
-        fleet.set_server(ServerId(id), Amounts([100; 3]), None, false, true);
+        fleet.set_server(ServerId(id), Amounts::of_rates([100; 3]), None, false, true);
     }
-    fleet.charge(ServerId(1), Amounts([20, 80, 80]));
+    fleet.charge(ServerId(1), Amounts::of_rates([20, 80, 80]));
     // The first server's rest has the very shape of the demand, and the second is empty.
     assert_eq!(
-        place_one(&mut fleet, &[Amounts([8, 2, 2])]),
+        place_one(&mut fleet, &[Amounts::of_rates([8, 2, 2])]),
         Ok(vec![ServerId(2)])
     );
 }
@@ -249,20 +266,23 @@ fn shapes_that_go_together_share_servers() {
 fn recovery_has_room_that_applicants_do_not_get() {
     let mut fleet = Fleet::with_headroom(200);
     let server = |fleet: &mut Fleet, id, auxiliary| {
-        fleet.set_server(ServerId(id), Amounts([100; 3]), None, auxiliary, true);
+        fleet.set_server(ServerId(id), Amounts::of_rates([100; 3]), None, auxiliary, true);
     };
     (1..=2).for_each(|id| server(&mut fleet, id, false));
     server(&mut fleet, 3, true);
-    assert_eq!(fleet.free_total(), Amounts([160; 3]));
-    assert!(place_one(&mut fleet, &[Amounts([81, 1, 1])]).is_err());
+    assert_eq!(fleet.free_total(), Amounts::of_rates([160; 3]));
+    assert!(place_one(&mut fleet, &[Amounts::of_rates([81, 1, 1])]).is_err());
     assert_eq!(
-        place_one(&mut fleet, &[Amounts([80, 1, 1]), Amounts([80, 1, 1])]),
+        place_one(
+            &mut fleet,
+            &[Amounts::of_rates([80, 1, 1]), Amounts::of_rates([80, 1, 1])]
+        ),
         Ok(vec![ServerId(1), ServerId(2)])
     );
-    assert!(place_one(&mut fleet, &[Amounts([1, 0, 0])]).is_err());
+    assert!(place_one(&mut fleet, &[Amounts::of_rates([1, 0, 0])]).is_err());
     let failed = |key, cpu| Replacement {
         key,
-        demand: Amounts([cpu, 1, 1]),
+        demand: Amounts::of_rates([cpu, 1, 1]),
         members: vec![ServerId(1)],
     };
     let replaced = replace(
@@ -283,6 +303,15 @@ fn recovery_has_room_that_applicants_do_not_get() {
         [("more", Some(ServerId(3)))],
         "auxiliary"
     );
+}
+
+/// These rates, and as much memory and disk as anybody wants.
+fn roomy(rates: [u64; 3]) -> Amounts {
+    with_room(rates, Room::default())
+}
+
+fn with_room(rates: [u64; 3], room: Room) -> Amounts {
+    Amounts::of_capacity(Amounts::of_rates(rates).to_resources(), room, 1.0)
 }
 
 fn sla(replication_degree: u8, request_size_bytes: u32, rate_per_s: u64, persistent: bool) -> Sla {
@@ -310,7 +339,7 @@ fn refusals_name_what_is_scarce() {
     for id in 1..=3 {
         fleet.set_server(
             ServerId(id),
-            Amounts([800_000_000, 100_000_000, 4_000_000]),
+            roomy([800_000_000, 100_000_000, 4_000_000]),
             None,
             false,
             true,
@@ -345,6 +374,82 @@ fn refusals_name_what_is_scarce() {
     );
 }
 
+fn room(memory_mib: u64, disk_mib: u64) -> Room {
+    Room {
+        memory_bytes: Some(memory_mib << 20),
+        disk_bytes: Some(disk_mib << 20),
+    }
+}
+
+/// What a customer retains is promised once: a server is full of it, however idle it is.
+#[test]
+fn retention_that_fits_nowhere_is_refused_with_one_that_fits() {
+    let profile = Profile::default_profile();
+    let mut fleet = Fleet::default();
+    for id in 1..=3 {
+        let all = with_room([8_000_000_000, 1_250_000_000, 400_000_000], room(1_024, 2_048));
+        fleet.set_server(ServerId(id), all, None, false, true);
+    }
+    let retaining = |persistent, retention_bytes| Sla {
+        retention_bytes,
+        ..sla(3, 4_096, 100, persistent)
+    };
+    for (persistent, scarce, beyond) in [
+        (false, ScarceResource::Memory, 1 << 50),
+        (true, ScarceResource::Disk, 1 << 40),
+    ] {
+        let refusal = admit(&mut fleet, &profile, &retaining(persistent, beyond)).unwrap_err();
+        println!("{}", refusal.message);
+        assert_eq!(refusal.scarce_resource, scarce);
+        assert!(refusal.message.contains("ask for a shorter one"));
+        let fits = refusal.largest_sla_that_fits.expect("a shorter retention fits");
+        assert_eq!(fits.rate_per_s, 100, "the rate is not at fault");
+        let more = retaining(persistent, fits.retention_bytes + (1 << 20));
+        assert!(admit(&mut fleet.clone(), &profile, &more).is_err());
+        admit(&mut fleet.clone(), &profile, &fits).unwrap();
+    }
+    // Many heads of small batches are memory of a persistent group.
+    let heads = Sla {
+        request_size_bytes: 1,
+        ..retaining(true, 1 << 30)
+    };
+    admit(&mut fleet, &profile, &heads).unwrap();
+    let refusal = admit(&mut fleet, &profile, &heads).unwrap_err();
+    println!("{}", refusal.message);
+    assert_eq!(refusal.scarce_resource, ScarceResource::Memory);
+}
+
+/// A server that does not say how much it has is not limited, and neither is the fleet that it is part of.
+#[test]
+fn unknown_room_limits_nothing() {
+    let profile = Profile::default_profile();
+    let mut fleet = Fleet::default();
+    let rates = [8_000_000_000, 1_250_000_000, 400_000_000];
+    for id in 1..=3 {
+        fleet.set_server(ServerId(id), roomy(rates), None, false, true);
+    }
+    let endless = Sla {
+        retention_bytes: 1 << 50,
+        ..sla(3, 64, 100, false)
+    };
+    for _ in 0..3 {
+        admit(&mut fleet, &profile, &endless).unwrap();
+    }
+    assert_eq!(fleet.free_total().room(), Room::default());
+    let demand = profile.demands(&endless).at(0);
+    assert!(fleet.allocated(ServerId(1)).space().memory_bytes >= 3 * demand.space().memory_bytes);
+    // A server that says so is limited, though it holds more than that.
+    fleet.set_server(
+        ServerId(1),
+        with_room(rates, room(1_024, 1_024)),
+        None,
+        false,
+        true,
+    );
+    let refusal = admit(&mut fleet, &profile, &endless).unwrap_err();
+    assert_eq!(refusal.scarce_resource, ScarceResource::Memory);
+}
+
 /// Placement on 10 000 servers takes microseconds a replica, without a scan: a fleet a hundred times smaller is not a
 /// hundred times faster. The bound is loose because tests share their machine.
 #[test]
@@ -354,7 +459,7 @@ fn placement_at_scale() {
         let mut fleet = Fleet::default().choosing(choice);
         for id in 1..=servers {
             let domain = Some(format!("zone-{}", id % domains));
-            let free = Amounts([8_000_000_000, 1_250_000_000, 40_000_000]);
+            let free = roomy([8_000_000_000, 1_250_000_000, 40_000_000]);
             fleet.set_server(ServerId(id), free, domain, false, true);
         }
         let profile = Profile::default_profile();

@@ -11,25 +11,25 @@ fn fleet() -> Fleet {
         (3, [8, 4, 100]),
         (4, [4, 2, 250]),
     ] {
-        fleet.set_server(ServerId(id), Amounts(capacity), None, false, true);
+        fleet.set_server(ServerId(id), Amounts::of_rates(capacity), None, false, true);
     }
     fleet
 }
 
 fn a1() -> Vec<Amounts> {
-    vec![Amounts([1, 1, 100]), Amounts([3, 1, 100])]
+    vec![Amounts::of_rates([1, 1, 100]), Amounts::of_rates([3, 1, 100])]
 }
 
 fn a2() -> Vec<Amounts> {
-    vec![Amounts([3, 4, 100]), Amounts([1, 1, 150])]
+    vec![Amounts::of_rates([3, 4, 100]), Amounts::of_rates([1, 1, 150])]
 }
 
 #[test]
 fn shares_are_those_of_the_paper() {
     let total = fleet().free_total();
-    assert_eq!(total, Amounts([16, 10, 1000]));
-    assert_eq!(Amounts::sum(a1()), Amounts([4, 2, 200]));
-    assert_eq!(Amounts::sum(a2()), Amounts([4, 5, 250]));
+    assert_eq!(total, Amounts::of_rates([16, 10, 1000]));
+    assert_eq!(Amounts::sum(a1()), Amounts::of_rates([4, 2, 200]));
+    assert_eq!(Amounts::sum(a2()), Amounts::of_rates([4, 5, 250]));
     assert_eq!(Amounts::sum(a2()).dominant_share(total), (0.5, 1));
     assert_eq!(a2()[0].dominant_share(total), (0.4, 1));
     assert_eq!(a2()[1].dominant_share(total), (0.15, 2));
@@ -53,8 +53,8 @@ fn off_line_a2_goes_first_its_heavy_replica_first() {
     // a1's heavier p2 takes R4 (R2 has 2 CPU only), and its p1 the untouched R2.
     let placed = |ids: [u32; 2]| Ok(ids.map(ServerId).to_vec());
     assert_eq!(outcome, vec![("a2", placed([3, 1])), ("a1", placed([2, 4]))]);
-    assert_eq!(fleet.free_total(), Amounts([8, 3, 550]));
-    assert_eq!(fleet.free(ServerId(3)), Amounts([5, 0, 0]));
+    assert_eq!(fleet.free_total(), Amounts::of_rates([8, 3, 550]));
+    assert_eq!(fleet.free(ServerId(3)), Amounts::of_rates([5, 0, 0]));
 }
 
 #[test]
@@ -66,7 +66,11 @@ fn all_replicas_or_none() {
     let refused = place_one(&mut fleet, &a2()).unwrap_err();
     assert_eq!((refused.replica, refused.elected), (0, vec![]));
     // An applicant whose lighter replica finds no place releases the charge of its heavier one.
-    let refused = place_one(&mut fleet, &[Amounts([4, 1, 1]), Amounts([3, 2, 101])]).unwrap_err();
+    let refused = place_one(
+        &mut fleet,
+        &[Amounts::of_rates([4, 1, 1]), Amounts::of_rates([3, 2, 101])],
+    )
+    .unwrap_err();
     assert!(!refused.elected.is_empty());
     let after: Vec<Amounts> = (1..=4).map(|id| fleet.free(ServerId(id))).collect();
     assert_eq!(before, after);

@@ -147,7 +147,7 @@ impl<T> Admission<T> {
         let deadline = deadline.min(now.saturating_add(self.limits.wait_us_max));
         let wait_us = self.wait_us(now, cost, self.waiting_cost);
         let full = self.waiting >= self.limits.batches_max
-            || self.waiting_bytes.saturating_add(bytes) > self.limits.bytes_max;
+            || (self.waiting > 0 && self.waiting_bytes.saturating_add(bytes) > self.limits.bytes_max);
         // A request that cannot pass before its deadline is refused at once, and not at its deadline.
         if full || now.saturating_add(wait_us) > deadline {
             return Offer::Throttled {
@@ -313,6 +313,16 @@ impl<T> Admission<T> {
     pub fn set_budget(&mut self, now: Micros, budget: &Budget) {
         self.buckets.set_budget(budget, now);
         self.offered.set_budget(budget, now);
+    }
+
+    /// Bytes that may wait. One request may, however large, if nothing else does.
+    pub fn set_bytes_max(&mut self, bytes_max: u64) {
+        self.limits.bytes_max = bytes_max;
+    }
+
+    /// Bytes that wait.
+    pub fn waiting_bytes(&self) -> u64 {
+        self.waiting_bytes
     }
 
     pub fn set_window_open(&mut self, open: bool) {

@@ -9,6 +9,7 @@ use crate::cost::ResourceVector;
 use crate::durability::Durability;
 use crate::machine::Machine;
 use crate::place::{ConfigDigest, Place};
+use crate::space::Room;
 use crate::{Epoch, Index, Offset};
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -60,6 +61,9 @@ pub struct Register {
     #[serde(default)]
     pub previous_incarnations: Vec<String>,
     pub capacity: ResourceVector,
+    /// Memory and disk for replicas. Older servers do not say, and are not limited.
+    #[serde(default)]
+    pub room: Room,
     pub failure_domain: Option<String>,
     pub region: String,
     /// Persistent groups found in its journal.

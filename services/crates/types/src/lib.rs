@@ -11,6 +11,7 @@
 //! - [`names`]: names in certificates, hosts in addresses
 //! - [`place`]: places in the coordinator's log, digests of configurations
 //! - [`permission`]: what a client may do with a group
+//! - [`space`]: the memory and disk that a replica may fill, and a server's room for replicas
 //! - [`limits`]: every bound of the data plane, with its reason
 //! - [`planted`]: bugs for the simulator to find, never in a server
 //! - [`codes`]: error codes of the data plane, from `sdk/contract/errors.json`
@@ -29,6 +30,7 @@ pub mod place;
 pub mod planted;
 pub mod reports;
 pub mod sla;
+pub mod space;
 
 pub use codes::Code;
 pub use config::{GroupConfig, GroupId, GroupState, Member, ProjectId, Role, ServerId};
@@ -37,6 +39,7 @@ pub use machine::Machine;
 pub use permission::Permission;
 pub use place::{ConfigDigest, Place, RunId};
 pub use sla::Sla;
+pub use space::{Room, Space};
 
 /// A group's configuration number; grows with each reconfiguration and fences everything older.
 pub type Epoch = u64;

@@ -59,6 +59,34 @@ pub const SESSION_WINDOW_BATCHES: u32 = 256;
 /// Sessions that one group remembers; the least recently used is forgotten by the next one's first entry.
 pub const SESSIONS_PER_GROUP_MAX: usize = 1_024;
 
+/// Places of batches that a group's session table remembers for retries, of all sessions together, at least: four
+/// sessions with full windows …
+pub const SESSION_PLACES_MIN: u64 = 4 * SESSION_WINDOW_BATCHES as u64;
+/// … and at most: 64 of them. Beyond two seconds of the SLA in between, the places of the sessions that were used least
+/// recently are forgotten. A retry of such a batch is still recognised, and its outcome is unknown.
+pub const SESSION_PLACES_MAX: u64 = 64 * SESSION_WINDOW_BATCHES as u64;
+/// Memory of one session beside its places, and of one place, in tables and rings that are not wholly full
+/// (`crates/chain/src/log/sessions.rs` has a test of both).
+pub const SESSION_MEMORY_BYTES: u64 = 192;
+pub const SESSION_PLACE_BYTES: u64 = 32;
+
+/// Length of an entry, before it in a payload.
+pub const ENTRY_PREFIX_BYTES: u64 = 4;
+/// Memory of a batch beside its payload: its header, and its place on disk. Retention counts as much for each batch, so
+/// that short batches cannot fill a server's memory. Tests of the log and of the places hold it against their types.
+pub const BATCH_MEMORY_BYTES: u64 = 256;
+/// Memory of a group beside its log and its sessions, however little it does (`make claims ONLY=idle`).
+pub const GROUP_MEMORY_BYTES: u64 = 64 << 10;
+/// Memory that each replica has for payloads that are neither committed nor refused: a quarter of a second of the SLA,
+/// and no less than some short batches, nor more than this. Beyond, a group needs room in its server's pool.
+pub const WINDOW_MEMORY_BYTES_MIN: u64 = 64 << 10;
+pub const WINDOW_MEMORY_BYTES_MAX: u64 = 8 << 20;
+/// Journal space that a base must free before it is worth writing; of a group that retains less, all that it retains.
+pub const PERSIST_BASE_BYTES: u64 = 16 << 20;
+/// Disk of a persistent group beside what it retains: the group log's last file, of which nothing is removed before it is
+/// full.
+pub const GROUP_DISK_BYTES: u64 = GROUP_LOG_FILE_BYTES as u64;
+
 /// Uncommitted payload bytes of one group at its head; beyond, appends wait in the queue. Bounds what any
 /// follower must buffer, and what a chain must resend after a failure.
 pub const UNCOMMITTED_BYTES_MAX: u64 = 32 << 20;
@@ -213,6 +241,18 @@ pub const REPAIR_ATTEMPTS_MAX: u32 = 3;
 /// hundreds of thousands of batches. Batches copied damaged are repaired when peers are back.
 pub const REPAIR_REST_MS: u64 = 10_000;
 
+/// Memory that a server takes beside its groups and its journal's buffers: code, threads, connections, the buffers of the
+/// group logs' copier.
+pub const SERVER_MEMORY_BYTES: u64 = 96 << 20;
+/// The part of a server's memory for what groups hold beyond their own: windows, queues, payloads for readers, and those
+/// that learners still need.
+pub const SERVER_POOL_PART: u64 = 8;
+/// With less memory a server would have nothing for groups.
+pub const SERVER_MEMORY_BYTES_MIN: u64 = 320 << 20;
+/// Segments that a journal has beside those that wait for a while: some that are being copied or ready for reuse, the one
+/// in use and the next one.
+pub const JOURNAL_SEGMENTS_BESIDE: u64 = 10;
+
 /// Bytes queued to one peer's link before it is opened again. All groups together queue less, except for answers, whose
 /// number others decide.
 pub const LINK_OUTBOX_BYTES_MAX: usize = 128 << 20;
@@ -264,6 +304,9 @@ pub const QUARANTINES_MAX: usize = 2;
 /// An hour: a replacement has learned the largest log by then, and clients have sent again.
 pub const QUARANTINES_REMEMBERED_MS: u64 = 3_600_000;
 
+/// A storage fault that lasts so long makes a server's persistent replicas leave it. It is longer than a hung sync or a
+/// trim takes, and far below what a customer would wait for.
+pub const STORAGE_FAULT_LASTS_MS: u64 = 10_000;
 /// The text of a server's storage fault, which the coordinator keeps in its log and in events: a sentence.
 pub const STORAGE_FAULT_CHARS_MAX: usize = 256;
 /// Messages waiting for one server: every configuration of a server with the most groups, twice. A server that falls
@@ -348,6 +391,11 @@ const _: () = assert!(
 const _: () = assert!(
     (FRAME_BYTES_MAX as u64) * 2 < JOURNAL_SEGMENT_BYTES,
     "a record fits a segment"
+);
+const _: () = assert!(
+    SERVER_MEMORY_BYTES + 2 * JOURNAL_BUFFER_BYTES_MAX as u64 + SERVER_MEMORY_BYTES_MIN / SERVER_POOL_PART
+        < SERVER_MEMORY_BYTES_MIN,
+    "the smallest server has memory for groups"
 );
 const _: () = assert!(FRAME_BYTES_MAX < GROUP_LOG_FILE_BYTES, "a record fits a file");
 const _: () = assert!(UNCOMMITTED_BYTES_MAX < LINK_OUTBOX_BYTES_MAX as u64);

@@ -138,6 +138,12 @@ pub enum Bug {
     RollCallSkipped,
     /// A replica confirms its own epoch for any configuration of it, and the coordinator believes that.
     DigestIgnored,
+    /// Retention counts payloads alone: the heads of short batches fill a server's memory.
+    ShortBatchesFree,
+    /// A group holds more than it was admitted with, though its server has no memory left for that.
+    PoolIgnored,
+    /// Replacements are elected whatever memory and disk they take.
+    SpaceIgnored,
 }
 
 impl Bug {
@@ -199,6 +205,9 @@ impl Bug {
         Bug::PlaceForgotten,
         Bug::RollCallSkipped,
         Bug::DigestIgnored,
+        Bug::ShortBatchesFree,
+        Bug::PoolIgnored,
+        Bug::SpaceIgnored,
     ];
 }
 

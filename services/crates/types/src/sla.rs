@@ -6,6 +6,7 @@ use crate::config::Role;
 use crate::cost::ResourceVector;
 use crate::durability::Durability;
 use crate::limits;
+use crate::space::Space;
 
 /// The admission request (Filo §3, equation 1): durability mode, degree, request size, throughput.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -83,7 +84,7 @@ pub struct Quote {
     pub admissible: bool,
     /// Demand of each replica, head first.
     pub demand: Vec<ReplicaDemand>,
-    pub total_demand: ResourceVector,
+    pub total_demand: TotalDemand,
     /// The resource of which the group would take the largest share of the unallocated capacity.
     pub dominant_resource: ScarceResource,
     pub refusal: Option<Refusal>,
@@ -96,6 +97,17 @@ pub struct ReplicaDemand {
     pub role: Role,
     #[serde(flatten)]
     pub demand: ResourceVector,
+    #[serde(flatten)]
+    pub space: Space,
+}
+
+/// The demand of all replicas of a group.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct TotalDemand {
+    #[serde(flatten)]
+    pub demand: ResourceVector,
+    #[serde(flatten)]
+    pub space: Space,
 }
 
 /// The reason why an SLA was not admitted, and the largest one that would be.
@@ -105,7 +117,7 @@ pub struct Refusal {
     pub scarce_resource: ScarceResource,
     /// For people: the amount asked for, and the amount there is.
     pub message: String,
-    /// The same SLA at a rate that would be admitted now; `None` when none was found.
+    /// The same SLA with a rate or a retention that would be admitted now; `None` when none was found.
     pub largest_sla_that_fits: Option<Sla>,
 }
 
@@ -127,6 +139,8 @@ pub enum ScarceResource {
     Cpu,
     Network,
     StorageIo,
+    Memory,
+    Disk,
     Servers,
     Shard,
     /// Places of groups: servers host as many as they may.
@@ -134,10 +148,12 @@ pub enum ScarceResource {
 }
 
 impl ScarceResource {
-    /// In the order of [`crate::cost::RESOURCES`].
-    pub const OF_SERVER: [ScarceResource; 3] = [
+    /// The rates in the order of [`crate::cost::RESOURCES`], then the space.
+    pub const OF_SERVER: [ScarceResource; 5] = [
         ScarceResource::Cpu,
         ScarceResource::Network,
         ScarceResource::StorageIo,
+        ScarceResource::Memory,
+        ScarceResource::Disk,
     ];
 }

@@ -44,7 +44,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use quorate_chain::{ClientRef, Replica, ReplicaEvent};
-use quorate_group::{Absence, Event, Group, Outputs, Request, Turn, refuse_absent};
+use quorate_group::{Absence, Event, Group, Outputs, Pool, Request, Turn, refuse_absent};
 use quorate_group_log::{Answer, LogLocation};
 use quorate_journal::Lsn;
 use quorate_qos::Pace;
@@ -115,6 +115,7 @@ impl Shard {
         let pulse = shared.vitals.join();
         let mut turn = Turn::new();
         turn.exports_spans = shared.spans.is_some();
+        turn.pool = Pool::new(settings.pool_bytes / shared.shards.count() as u64);
         let executor = Executor {
             shard: index,
             clients: Clients::new(index, shards, settings, flush_wake.clone()),

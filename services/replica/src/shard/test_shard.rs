@@ -45,6 +45,7 @@ pub fn on_journal(
     let settings = Settings::new(
         ResourceVector::new(1.0, 1.25e9, 400_000.0),
         CATCHUP_BYTES_PER_S_MIN,
+        u64::MAX,
     );
     let shared = Arc::new(Shared::new(
         "i1".to_string(),

@@ -12,15 +12,18 @@ pub struct Settings {
     is_unmetered: AtomicBool,
     /// Bytes a second that learners of this server's groups may be sent.
     pub catchup_bytes_per_s: u64,
+    /// Memory of all shards for what groups hold beyond what they were admitted with.
+    pub pool_bytes: u64,
     /// The server's amount of each resource.
     pub capacity: ResourceVector,
 }
 
 impl Settings {
-    pub fn new(capacity: ResourceVector, catchup_bytes_per_s: u64) -> Self {
+    pub fn new(capacity: ResourceVector, catchup_bytes_per_s: u64, pool_bytes: u64) -> Self {
         Self {
             is_unmetered: AtomicBool::new(false),
             catchup_bytes_per_s,
+            pool_bytes,
             capacity,
         }
     }
@@ -49,7 +52,7 @@ mod tests {
 
     #[test]
     fn a_shard_has_one_thread_and_its_part_of_the_rest() {
-        let settings = Settings::new(ResourceVector::new(8.0, 1e9, 4e5), 1);
+        let settings = Settings::new(ResourceVector::new(8.0, 1e9, 4e5), 1, u64::MAX);
         let expected = [1_000_000_000_000, 250_000_000_000, 100_000_000_000];
         assert_eq!(settings.shard_capacity_milli(4), expected);
     }

@@ -88,7 +88,7 @@ func (f *API) Register(name string) {
 			}
 		}
 		id := f.registered
-		zero := object{"cpu": 1, "network_bytes_per_s": 1e9, "storage_io_per_s": 1e4}
+		zero := object{"cpu": 1, "network_bytes_per_s": 1e9, "storage_io_per_s": 1e4, "memory_bytes": 1 << 34, "disk_bytes": nil}
 		resources := object{"nominal": zero, "promisable": zero, "allocated": zero, "free": zero}
 		f.servers[name] = object{
 			"server_id": id, "name": name, "address": fmt.Sprintf("127.0.0.1:%d", 7000+id), "region": "local",
@@ -310,7 +310,7 @@ func (f *API) route(request *http.Request, body string) (int, any) {
 		}
 		return 204, nil
 	case "GET operator/capacity":
-		vector := object{"cpu": 4, "network_bytes_per_s": 1e9, "storage_io_per_s": 1e4}
+		vector := object{"cpu": 4, "network_bytes_per_s": 1e9, "storage_io_per_s": 1e4, "memory_bytes": 1 << 34, "disk_bytes": nil}
 		return 200, object{
 			"nominal": vector, "promisable": vector, "allocated": vector, "free": vector, "servers_alive": f.alive(),
 			"safety_factor": 0.7, "profile_version": "test", "profile_provisional": true,

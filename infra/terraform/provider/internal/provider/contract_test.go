@@ -92,13 +92,17 @@ func TestRefusalsAreShownWhereTheVectorsSay(t *testing.T) {
 	for _, each := range vectors.Cases {
 		refusal := gen.Refusal{
 			Reason: each.Reason, ScarceResource: each.ScarceResource, Message: "Too much.",
-			LargestSlaThatFits: &gen.ObservedSla{RatePerS: 6000},
+			LargestSlaThatFits: &gen.ObservedSla{RatePerS: 6000, RetentionBytes: 1 << 20},
 		}
 		attribute, text := refusalInWords(&refusal)
 		if attribute != each.Attribute {
 			t.Errorf("%s of %s is shown at %s", each.Reason, each.ScarceResource, attribute)
 		}
-		for _, words := range []string{"Scarce: " + each.ScarceResource + ". Too much.", "An SLA that would fit now: rate_per_s = 6000."} {
+		fits := "An SLA that would fit now: rate_per_s = 6000."
+		if attribute == "retention_bytes" {
+			fits = "An SLA that would fit now: rate_per_s = 6000, retention_bytes = 1048576."
+		}
+		for _, words := range []string{"Scarce: " + each.ScarceResource + ". Too much.", fits} {
 			if !strings.Contains(text, words) {
 				t.Errorf("%s of %s: %q lacks %q", each.Reason, each.ScarceResource, text, words)
 			}

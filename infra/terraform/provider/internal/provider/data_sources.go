@@ -22,6 +22,7 @@ type quoteModel struct {
 	Refusal         types.String `tfsdk:"refusal"`
 	ScarceResource  types.String `tfsdk:"scarce_resource"`
 	RatePerSFits    types.Int64  `tfsdk:"rate_per_s_that_fits"`
+	RetentionFits   types.Int64  `tfsdk:"retention_bytes_that_fits"`
 	MonthlyMicros   types.Int64  `tfsdk:"monthly_micros"`
 	Currency        types.String `tfsdk:"currency"`
 }
@@ -42,10 +43,13 @@ func (*quote) Schema(_ context.Context, _ datasource.SchemaRequest, answer *data
 		"admissible": schema.BoolAttribute{Computed: true, MarkdownDescription: "Whether the fleet can promise it now."},
 		"refusal":    schema.StringAttribute{Computed: true, MarkdownDescription: "The reason of a refusal, for people; null if admissible."},
 		"scarce_resource": schema.StringAttribute{
-			Computed: true, MarkdownDescription: "The scarce resource: `cpu`, `network`, `storage_io`, `servers` or `shard`; null if admissible.",
+			Computed: true, MarkdownDescription: "The scarce resource: `cpu`, `network`, `storage_io`, `memory`, `disk`, `servers` or `shard`; null if admissible.",
 		},
 		"rate_per_s_that_fits": schema.Int64Attribute{
 			Computed: true, MarkdownDescription: "A rate that would be admitted (a greater one may be, too); null if admissible, or if no rate is.",
+		},
+		"retention_bytes_that_fits": schema.Int64Attribute{
+			Computed: true, MarkdownDescription: "The retention that would be admitted at that rate; null if admissible, or if none is.",
 		},
 		"monthly_micros": schema.Int64Attribute{
 			Computed: true, MarkdownDescription: "Price of the reservation for 730 hours, in millionths of `currency`, without usage.",
@@ -97,6 +101,7 @@ func (q *quote) Read(ctx context.Context, asked datasource.ReadRequest, answer *
 		model.Refusal, model.ScarceResource = types.StringValue(refusal.Message), types.StringValue(refusal.ScarceResource)
 		if fits := refusal.LargestSlaThatFits; fits != nil {
 			model.RatePerSFits = types.Int64Value(int64(fits.RatePerS))
+			model.RetentionFits = types.Int64Value(int64(fits.RetentionBytes))
 		}
 	}
 	answer.Diagnostics.Append(answer.State.Set(ctx, model)...)
@@ -108,6 +113,8 @@ type amounts struct {
 	CPU              types.Float64 `tfsdk:"cpu"`
 	NetworkBytesPerS types.Float64 `tfsdk:"network_bytes_per_s"`
 	StorageIOPerS    types.Float64 `tfsdk:"storage_io_per_s"`
+	MemoryBytes      types.Int64   `tfsdk:"memory_bytes"`
+	DiskBytes        types.Int64   `tfsdk:"disk_bytes"`
 }
 
 type capacityModel struct {
@@ -133,6 +140,8 @@ func (*capacity) Schema(_ context.Context, _ datasource.SchemaRequest, answer *d
 				"cpu":                 schema.Float64Attribute{Computed: true, MarkdownDescription: "Cores."},
 				"network_bytes_per_s": schema.Float64Attribute{Computed: true, MarkdownDescription: "In plus out."},
 				"storage_io_per_s":    schema.Float64Attribute{Computed: true, MarkdownDescription: "Operations."},
+				"memory_bytes":        schema.Int64Attribute{Computed: true, MarkdownDescription: "Bytes; null if a server does not say how much it has."},
+				"disk_bytes":          schema.Int64Attribute{Computed: true, MarkdownDescription: "Bytes; null if a server does not say how much it has."},
 			},
 		}
 	}
@@ -147,6 +156,14 @@ func (*capacity) Schema(_ context.Context, _ datasource.SchemaRequest, answer *d
 	}
 }
 
+// known is null where the fleet does not say.
+func known(bytes *int) types.Int64 {
+	if bytes == nil {
+		return types.Int64Null()
+	}
+	return types.Int64Value(int64(*bytes))
+}
+
 func (c *capacity) Read(ctx context.Context, _ datasource.ReadRequest, answer *datasource.ReadResponse) {
 	found, err := api.Ask[gen.Capacity](ctx, c.api, func(ctx context.Context) (*http.Response, error) { return c.api.GetCapacity(ctx) })
 	if err != nil {
@@ -154,7 +171,10 @@ func (c *capacity) Read(ctx context.Context, _ datasource.ReadRequest, answer *d
 		return
 	}
 	of := func(a gen.Amounts) amounts {
-		return amounts{types.Float64Value(a.Cpu), types.Float64Value(a.NetworkBytesPerS), types.Float64Value(a.StorageIoPerS)}
+		return amounts{
+			types.Float64Value(a.Cpu), types.Float64Value(a.NetworkBytesPerS), types.Float64Value(a.StorageIoPerS),
+			known(a.MemoryBytes), known(a.DiskBytes),
+		}
 	}
 	answer.Diagnostics.Append(answer.State.Set(ctx, capacityModel{
 		types.Int64Value(int64(found.ServersAlive)), of(found.Promisable), of(found.Allocated), of(found.Free),

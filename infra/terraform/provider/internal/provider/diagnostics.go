@@ -84,10 +84,16 @@ func refusalInWords(refusal *gen.Refusal) (string, string) {
 		attribute = "region"
 	case refusal.Reason == "too_few_servers" || refusal.ScarceResource == "servers":
 		attribute = "replication_degree"
+	case refusal.ScarceResource == "memory" || refusal.ScarceResource == "disk":
+		attribute = "retention_bytes"
 	}
 	text := fmt.Sprintf("Scarce: %s. %s", refusal.ScarceResource, refusal.Message)
 	if fits := refusal.LargestSlaThatFits; fits != nil {
-		text += fmt.Sprintf("\nAn SLA that would fit now: rate_per_s = %d.", fits.RatePerS)
+		text += fmt.Sprintf("\nAn SLA that would fit now: rate_per_s = %d", fits.RatePerS)
+		if attribute == "retention_bytes" {
+			text += fmt.Sprintf(", retention_bytes = %d", fits.RetentionBytes)
+		}
+		text += "."
 	}
 	return attribute, text
 }

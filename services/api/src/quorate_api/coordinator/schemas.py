@@ -27,11 +27,13 @@ class ObservedSla(BaseModel):
 
 
 class ResourceDemand(BaseModel):
-    """Amounts of each resource."""
+    """Amounts of each resource. A coordinator of an earlier version leaves out memory and disk."""
 
     cpu: Annotated[float, Field(ge=0, allow_inf_nan=False, description="cores")]
     network_bytes_per_s: Annotated[float, Field(ge=0, allow_inf_nan=False, description="in plus out")]
     storage_io_per_s: Annotated[float, Field(ge=0, allow_inf_nan=False, description="operations")]
+    memory_bytes: Annotated[int, Field(ge=0, description="held as long as the group exists")] = 0
+    disk_bytes: Annotated[int, Field(ge=0, description="held as long as the group exists")] = 0
 
 
 class Amounts(BaseModel):
@@ -40,6 +42,10 @@ class Amounts(BaseModel):
     cpu: float = Field(description="cores")
     network_bytes_per_s: float = Field(description="in plus out")
     storage_io_per_s: float = Field(description="operations")
+    memory_bytes: int | None = Field(
+        None, description="null: a server does not say how much it has, and is not limited"
+    )
+    disk_bytes: int | None = Field(None, description="null: a server does not say how much it has, and is not limited")
 
 
 class ReplicaDemand(ResourceDemand):
@@ -54,11 +60,12 @@ class Refusal(BaseModel):
     reason: str = Field(
         description="insufficient_capacity, beyond_shard_peak, too_few_servers, too_many_groups or unknown_region"
     )
-    scarce_resource: str = Field(description="cpu, network, storage_io, servers, shard or groups")
+    scarce_resource: str = Field(description="cpu, network, storage_io, memory, disk, servers, shard or groups")
     message: str = Field(description="A sentence for people.")
     largest_sla_that_fits: ObservedSla | None = Field(
         None,
-        description="An SLA with a lower rate that would fit. It is found by halving, so a larger one may fit too.",
+        description="An SLA with a lower rate or a shorter retention that would fit. It is found by halving, so a larger "
+        "one may fit too.",
     )
 
 

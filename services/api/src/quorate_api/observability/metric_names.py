@@ -80,7 +80,8 @@ FLEET_PROMISED = Metric(
     "gauge",
     "1",
     ("worker",),
-    "Promised share of the capacity of a resource that the fleet may promise. None while the coordinator is away.",
+    "Promised share of the capacity of a resource that the fleet may promise. None while the coordinator "
+    "is away; none of memory or disk where a server does not say how much it has.",
 )
 FLEET_GROUPS = Metric(
     "quorate.fleet.groups",

@@ -28,7 +28,13 @@ from quorate_api.worker.ingest import Ingest
 from quorate_api.worker.repository import WorkerRepository
 
 STATES = ("alive", "slow", "draining", "storage_fault", "failed")  # from mild to severe
-RESOURCES = {"cpu": "cpu", "network": "network_bytes_per_s", "storage_io": "storage_io_per_s"}
+RESOURCES = {
+    "cpu": "cpu",
+    "network": "network_bytes_per_s",
+    "storage_io": "storage_io_per_s",
+    "memory": "memory_bytes",
+    "disk": "disk_bytes",
+}
 MICROS = 1_000_000
 AWAY = (RedisError, SQLAlchemyError, CoordinatorUnavailable, OSError, TimeoutError)
 
@@ -123,9 +129,12 @@ def _state(server: ServerView) -> str:
 
 
 def promised(fleet: FleetView) -> dict[str, float]:
-    """The promised share of each resource; 1 where nothing may be promised, because nothing is free then."""
+    """The promised share of each resource; 1 where nothing may be promised, because nothing is free then. Memory and disk
+    are left out where a server does not say how much it has: nobody knows a share of them."""
     shares = {}
     for resource, attribute in RESOURCES.items():
         promisable, free = getattr(fleet.promisable, attribute), getattr(fleet.free, attribute)
+        if promisable is None or free is None:
+            continue
         shares[resource] = 1 - free / promisable if promisable > 0 else 1.0
     return shares

@@ -53,6 +53,14 @@ impl Downstream {
         self.stream.take_if(|s| s.server() == server);
     }
 
+    /// A learner that catches up begins again: it hears nothing, asks, and gets the base that is there then. One that is
+    /// about to join has all, and is waited for.
+    pub fn drop_learner(&mut self) {
+        if self.feeds_learner && self.joining.is_none() {
+            self.stream = None;
+        }
+    }
+
     /// The server that this replica sends its log to at present.
     pub fn feeds(&self) -> Option<ServerId> {
         self.stream.as_ref().map(Stream::server)

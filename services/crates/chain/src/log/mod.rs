@@ -3,7 +3,9 @@
 use std::collections::VecDeque;
 
 use bytes::{Bytes, BytesMut};
+use quorate_types::limits::{BATCH_MEMORY_BYTES, SESSION_PLACES_MAX};
 use quorate_types::planted::{self, Bug};
+use quorate_types::space::with_slack;
 use quorate_types::{Epoch, Index, Offset};
 use quorate_wire::batch::BATCH_HEADER_LEN;
 use quorate_wire::{Batch, BatchHeader, TraceContext};
@@ -14,12 +16,20 @@ mod sessions;
 pub use base::Base;
 pub use sessions::{Placed, Sessions, Verdict};
 
-/// A quarter of a read buffer: the memory held is at most some five times the bytes counted.
+/// A quarter of a read buffer: of a log whose payloads leave memory soon, the memory held is at most some five times the
+/// bytes counted …
 const COPIED_BYTES_MAX: usize = 16 << 10;
+/// … and of one that stays in memory, at most a quarter more: longer payloads hold no more than one buffer beside
+/// themselves.
+const COPIED_BYTES_MAX_IN_MEMORY: usize = 256 << 10;
+/// Longer payloads are copied each into memory of its own: what is left of a common piece would be too short for them.
+const COPIED_TOGETHER_BYTES_MAX: usize = COPIED_BYTES_MAX / 8;
+/// Batches for which there is room at first.
+const ROOM_BATCHES_MIN: usize = 4;
 /// Weight of a batch beside its payload.
 const HEADER_WEIGHT: u64 = BATCH_HEADER_LEN as u64;
 
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub struct Log {
     base: Base,
     batches: VecDeque<Stored>,
@@ -36,6 +46,27 @@ pub struct Log {
     resident_bytes: u64,
     /// Room for the next short payloads.
     copies: BytesMut,
+    copied_bytes_max: usize,
+    /// Places of batches that each of the two session tables remembers.
+    session_places_max: u64,
+}
+
+impl Default for Log {
+    fn default() -> Self {
+        Self {
+            base: Base::default(),
+            batches: VecDeque::new(),
+            ends: [End::default(); 2],
+            sessions: Sessions::default(),
+            history: Vec::new(),
+            payload_bytes: 0,
+            resident_from: 0,
+            resident_bytes: 0,
+            copies: BytesMut::new(),
+            copied_bytes_max: COPIED_BYTES_MAX,
+            session_places_max: SESSION_PLACES_MAX,
+        }
+    }
 }
 
 /// The end of a batch.
@@ -93,6 +124,31 @@ impl Log {
             resident_from,
             ..Self::default()
         }
+    }
+
+    /// All of it stays in memory until it is trimmed.
+    pub(crate) fn staying_in_memory(self) -> Self {
+        Self {
+            copied_bytes_max: COPIED_BYTES_MAX_IN_MEMORY,
+            ..self
+        }
+    }
+
+    /// Bounds the places of batches that a session table remembers. What is beyond is forgotten with the next batch.
+    pub(crate) fn remember_places(&mut self, places_max: u64) {
+        self.session_places_max = places_max;
+    }
+
+    pub(crate) fn session_places_max(&self) -> u64 {
+        self.session_places_max
+    }
+
+    /// Memory that the log and its two session tables hold, as admission counts it.
+    pub fn held_bytes(&self) -> u64 {
+        with_slack(self.resident_bytes)
+            + self.batches.len() as u64 * BATCH_MEMORY_BYTES
+            + self.sessions.held_bytes()
+            + self.base.sessions.held_bytes()
     }
 
     pub fn base(&self) -> &Base {
@@ -201,18 +257,31 @@ impl Log {
         self.base.index + count as u64
     }
 
-    /// The least index behind which lie no more than so many bytes of payload.
-    pub(crate) fn index_leaving(&self, payload_bytes: u64) -> Index {
-        let payload = |h: &BatchHeader| h.cumulative_bytes + 4 * h.end_offset();
+    pub(crate) fn batches(&self) -> u64 {
+        self.batches.len() as u64
+    }
+
+    /// Bytes that retention counts: payloads, and the memory of each batch beside its payload.
+    pub fn retained_bytes(&self) -> u64 {
+        self.payload_bytes + self.batches.len() as u64 * counted_beside()
+    }
+
+    /// The least index behind which lie no more than so many bytes, as retention counts them, and batches.
+    pub(crate) fn index_leaving(&self, bytes: u64, batches_max: u64) -> Index {
+        let beside = counted_beside();
+        let counted = |h: &BatchHeader| h.cumulative_bytes + 4 * h.end_offset() + beside * h.index;
         let Some(last) = self.batches.back() else {
             return self.base.index;
         };
-        if self.payload_bytes <= payload_bytes {
-            return self.base.index;
+        let by_batches = last.header.index.saturating_sub(batches_max).max(self.base.index);
+        if self.retained_bytes() <= bytes {
+            return by_batches;
         }
-        let goes = payload(&last.header).saturating_sub(payload_bytes);
-        let count = self.batches.partition_point(|b| payload(&b.header) < goes);
-        self.base.index + count as u64 + 1
+        let goes = counted(&last.header).saturating_sub(bytes);
+        let count = self.batches.partition_point(|b| counted(&b.header) < goes);
+        by_batches
+            .max(self.base.index + count as u64 + 1)
+            .min(last.header.index)
     }
 
     pub fn push(&mut self, batch: Batch) {
@@ -236,10 +305,16 @@ impl Log {
             self.history.push((header.epoch, header.index));
         }
         self.sessions.apply(&header);
+        self.sessions.forget_places(self.session_places_max);
         self.payload_bytes += u64::from(header.payload_len);
         self.resident_bytes += u64::from(header.payload_len);
         let payload = self.alone(batch.payload);
         self.ends = [End::of(&header), self.ends[0]];
+        if self.batches.len() == self.batches.capacity() {
+            // Doubling would hold twice the memory that batches need.
+            self.batches
+                .reserve_exact(self.batches.len() / 8 + ROOM_BATCHES_MIN);
+        }
         self.batches.push_back(Stored {
             header,
             payload: Some(payload),
@@ -251,8 +326,11 @@ impl Log {
     /// behind one another: else each batch of a quiet group would hold a buffer of its own. Long payloads hold little
     /// more than themselves. Batches leave in the order in which they came, and so does the memory of their copies.
     fn alone(&mut self, payload: Bytes) -> Bytes {
-        if payload.len() > COPIED_BYTES_MAX {
+        if payload.len() > self.copied_bytes_max {
             return payload;
+        }
+        if payload.len() > COPIED_TOGETHER_BYTES_MAX {
+            return Bytes::copy_from_slice(&payload);
         }
         if self.copies.capacity() < payload.len() {
             let bytes = (self.resident_bytes / 8).clamp(1 << 10, COPIED_BYTES_MAX as u64) as usize;
@@ -292,6 +370,12 @@ impl Log {
             return;
         };
         self.base.apply(&first.header);
+        self.base.sessions.forget_places(self.session_places_max);
+        if self.batches.capacity() > 2 * self.batches.len() + (64 << 10) {
+            // It was trimmed by much: the group retains less now, or a learner held the trim up.
+            self.batches
+                .shrink_to(self.batches.len() + self.batches.len() / 8);
+        }
         self.payload_bytes -= u64::from(first.header.payload_len);
         if first.payload.is_some() {
             self.resident_bytes -= u64::from(first.header.payload_len);
@@ -333,6 +417,7 @@ impl Log {
         self.sessions = self.base.sessions.clone();
         for stored in &self.batches {
             self.sessions.apply(&stored.header);
+            self.sessions.forget_places(self.session_places_max);
         }
     }
 
@@ -383,6 +468,15 @@ impl Log {
                 their_start - 1
             };
         }
+    }
+}
+
+/// Retention counts so much of each batch beside its payload.
+fn counted_beside() -> u64 {
+    if planted::on(Bug::ShortBatchesFree) {
+        0
+    } else {
+        BATCH_MEMORY_BYTES
     }
 }
 
@@ -439,6 +533,33 @@ mod tests {
             let epoch = log.header(index).map(|header| header.epoch).or(base_epoch);
             assert_eq!(log.epoch_at(index), epoch, "of {index}");
         }
+    }
+
+    /// Admission and retention count no less for a batch than it takes.
+    #[test]
+    fn a_batch_takes_no_more_memory_than_is_counted_for_it() {
+        // The other part is its place on disk (`crates/storage/recovery/src/places.rs`).
+        assert!(size_of::<Stored>() as u64 * 9 / 8 <= BATCH_MEMORY_BYTES - 48);
+        let mut log = Log::new(Base::default());
+        for _ in 0..10_000 {
+            log.push(next(&log, 1));
+            assert!(log.batches.capacity() <= log.batches.len() * 9 / 8 + ROOM_BATCHES_MIN);
+        }
+    }
+
+    #[test]
+    fn retention_counts_batches_and_what_they_take_beside_their_payload() {
+        let mut log = Log::new(Base::default());
+        (0..100).for_each(|_| log.push(next(&log, 1)));
+        let each = 14 + BATCH_MEMORY_BYTES;
+        assert_eq!(log.retained_bytes(), 100 * each);
+        assert_eq!(log.index_leaving(100 * each, 100), 0);
+        assert_eq!(log.index_leaving(60 * each, 100), 40);
+        assert_eq!(log.index_leaving(60 * each - 1, 100), 41);
+        assert_eq!(log.index_leaving(u64::MAX, 30), 70);
+        assert_eq!(log.index_leaving(0, 0), 100);
+        (0..40).for_each(|_| log.trim_first());
+        assert_eq!(log.index_leaving(50 * each, 100), 50);
     }
 
     #[test]

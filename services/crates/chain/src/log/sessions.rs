@@ -4,12 +4,17 @@
 //! can take over as head. The table is bounded: a new session's first batch pushes out the session that was used least
 //! recently *by index*. The floor makes forgetting safe (`sdk/contract/wire.md`): a session that may have been forgotten
 //! is refused, never taken for new.
+//!
+//! The places of batches are an addition: without one, a retry is recognised all the same, and its outcome is unknown to
+//! the client. So each replica may forget places as its memory demands, those of the least recently used sessions first.
 
 use std::collections::VecDeque;
 
 use bytes::{Buf, BufMut, BytesMut};
 use quorate_types::ids::IdMap;
-use quorate_types::limits::{SESSION_WINDOW_BATCHES, SESSIONS_PER_GROUP_MAX};
+use quorate_types::limits::{
+    SESSION_MEMORY_BYTES, SESSION_PLACE_BYTES, SESSION_WINDOW_BATCHES, SESSIONS_PER_GROUP_MAX,
+};
 use quorate_types::planted::{self, Bug};
 use quorate_types::{Index, Offset};
 use quorate_wire::BatchHeader;
@@ -17,6 +22,8 @@ use quorate_wire::BatchHeader;
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Sessions {
     table: IdMap<u64, SessionRecord>,
+    /// In all of the table.
+    places: u64,
     /// Greatest `last_index` of any session forgotten so far.
     forgotten_through: Index,
     /// Highest fencing token that any batch carried.
@@ -128,8 +135,37 @@ impl Sessions {
         session.last_index = header.index;
         if session.recent.len() == SESSION_WINDOW_BATCHES as usize {
             session.recent.pop_front();
+            self.places -= 1;
+        }
+        if session.recent.len() == session.recent.capacity() {
+            session.recent.reserve_exact(session.recent.len() / 4 + 1);
         }
         session.recent.push_back(Placed::of(header));
+        self.places += 1;
+    }
+
+    /// Forgets places, those of whole sessions, until an eighth less than this many are left. The session that was used
+    /// last keeps its own.
+    pub fn forget_places(&mut self, places_max: u64) {
+        if self.places <= places_max {
+            return;
+        }
+        let mut by_use: Vec<(Index, u64)> = self.table.iter().map(|(id, s)| (s.last_index, *id)).collect();
+        by_use.sort_unstable();
+        by_use.pop();
+        for (_, id) in by_use {
+            if self.places <= places_max - places_max / 8 {
+                return;
+            }
+            let session = self.table.get_mut(&id).expect("it is in the table");
+            self.places -= session.recent.len() as u64;
+            session.recent = VecDeque::new();
+        }
+    }
+
+    /// Memory that the table holds, as admission counts it.
+    pub fn held_bytes(&self) -> u64 {
+        self.table.len() as u64 * SESSION_MEMORY_BYTES + self.places * SESSION_PLACE_BYTES
     }
 
     fn make_room(&mut self) {
@@ -142,7 +178,9 @@ impl Sessions {
             .min_by_key(|(_, s)| s.last_index)
             .map(|(id, s)| (*id, s.last_index));
         let (id, last_index) = oldest.expect("a full table has an oldest session");
-        self.table.remove(&id);
+        if let Some(forgotten) = self.table.remove(&id) {
+            self.places -= forgotten.recent.len() as u64;
+        }
         self.forgotten_through = self.forgotten_through.max(last_index);
     }
 
@@ -172,12 +210,14 @@ impl Sessions {
         let fence = bytes.try_get_u64_le().ok()?;
         let count = bytes.try_get_u32_le().ok()?;
         let mut table = IdMap::default();
+        let mut places = 0;
         for _ in 0..count {
             let id = bytes.try_get_u64_le().ok()?;
             let last_seq = bytes.try_get_u64_le().ok()?;
             let last_index = bytes.try_get_u64_le().ok()?;
             let placed = bytes.try_get_u32_le().ok()?;
             let mut recent = VecDeque::new();
+            places += u64::from(placed);
             for _ in 0..placed {
                 recent.push_back(Placed {
                     index: bytes.try_get_u64_le().ok()?,
@@ -196,8 +236,102 @@ impl Sessions {
         }
         Some(Self {
             table,
+            places,
             forgotten_through,
             fence,
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use quorate_types::GroupId;
+    use quorate_types::limits::SESSION_PLACES_MIN;
+    use uuid::Uuid;
+
+    use super::*;
+
+    /// The next batch of a session, at this index.
+    fn batch(index: Index, session: u64, seq: u64) -> BatchHeader {
+        BatchHeader {
+            group_id: GroupId(Uuid::from_u128(7)),
+            epoch: 1,
+            index,
+            base_offset: index,
+            cumulative_bytes: 0,
+            session,
+            seq,
+            timestamp_us: 0,
+            fencing_token: 0,
+            entry_count: 1,
+            payload_len: 5,
+            payload_crc: 0,
+        }
+    }
+
+    fn allocated_bytes(sessions: &Sessions) -> u64 {
+        // A bucket for each of a power of two, of which seven eighths may be used; and what the allocator adds.
+        let buckets = (sessions.table.capacity() * 8 / 7).next_power_of_two();
+        let records = buckets * (size_of::<(u64, SessionRecord)>() + 1);
+        let rings = sessions
+            .table
+            .values()
+            .map(|s| s.recent.capacity() * size_of::<Placed>() + 16);
+        (records + rings.sum::<usize>()) as u64
+    }
+
+    /// Tables of any shape take no more memory than is counted, beyond that of a few sessions.
+    #[test]
+    fn a_table_takes_no_more_memory_than_is_counted_for_it() {
+        for (count, each) in [
+            (1, 1),
+            (3, 256),
+            (57, 2),
+            (897, 1),
+            (1_024, 3),
+            (64, 256),
+            (1_024, 40),
+        ] {
+            let mut sessions = Sessions::default();
+            let mut index = 0;
+            for seq in 1..=each {
+                for session in 0..count {
+                    index += 1;
+                    sessions.apply(&batch(index, session, seq));
+                }
+            }
+            let (taken, counted) = (allocated_bytes(&sessions), sessions.held_bytes());
+            assert!(
+                taken <= counted + 1_024,
+                "{count} sessions of {each}: {taken} of {counted}"
+            );
+        }
+    }
+
+    #[test]
+    fn places_are_forgotten_and_batches_are_not() {
+        let mut sessions = Sessions::default();
+        let mut index = 0;
+        for seq in 1..=u64::from(SESSION_WINDOW_BATCHES) {
+            for session in 1..=5 {
+                index += 1;
+                sessions.apply(&batch(index, session, seq));
+                sessions.forget_places(SESSION_PLACES_MIN);
+                assert!(sessions.places <= SESSION_PLACES_MIN);
+            }
+        }
+        let placed = |sessions: &Sessions, session| match sessions.judge(session, 256, 0) {
+            Verdict::Ordered(placed) => placed.map(|placed| placed.index),
+            other => panic!("it was ordered: {other:?}"),
+        };
+        assert_eq!(placed(&sessions, 5), Some(index), "the last one keeps its places");
+        let is_kept = |session, seq| matches!(sessions.judge(session, seq, 0), Verdict::Ordered(Some(_)));
+        let kept = (1..=5).map(|session| (1..=256).filter(|seq| is_kept(session, *seq)).count() as u64);
+        assert_eq!(kept.sum::<u64>(), sessions.places);
+        assert!(sessions.places > SESSION_PLACES_MIN / 2);
+        assert!((1..=5).all(|session| sessions.judge(session, 257, 0) == Verdict::Next));
+        let mut bytes = BytesMut::new();
+        sessions.encode(&mut bytes);
+        assert_eq!(Sessions::decode(&mut &bytes[..]), Some(sessions));
     }
 }

@@ -4,6 +4,7 @@ mod observe;
 
 use bytes::Bytes;
 use quorate_types::planted::{self, Bug};
+use quorate_types::space::Terms;
 use quorate_types::{Code, Durability, Epoch, GroupConfig, Index, Micros, Role, ServerId};
 use quorate_wire::{Batch, BatchHeader, peer};
 
@@ -66,6 +67,15 @@ impl Replica {
         self.local.keep_recent(bytes_max);
     }
 
+    /// The server has no memory left for more than it promised, and this group holds more: what can be had again goes.
+    /// Payloads are read from disk. A learner that holds up the trim begins again, behind what is retained.
+    pub fn set_memory_short(&mut self, is_short: bool) {
+        self.local.set_memory_short(is_short);
+        if is_short && self.trim.index(&self.local) > self.downstream.freeable(self.local.commit_index()) {
+            self.downstream.drop_learner();
+        }
+    }
+
     /// Takes in one event. Call [`Replica::flush`] after a run of them.
     pub fn step(&mut self, now: Micros, event: ReplicaEvent, out: &mut Vec<ReplicaCommand>) {
         match event {
@@ -113,6 +123,9 @@ impl Replica {
 
     /// Ends a run of events: commits what it can, feeds the successor, acknowledges to the head.
     pub fn flush(&mut self, out: &mut Vec<ReplicaCommand>) {
+        if let Some(config) = self.membership.config().filter(|_| self.is_head()) {
+            self.trim.by_outgrowth(config, &self.local);
+        }
         let freeable = self.downstream.freeable(self.local.commit_index());
         let trimmed = self.trim.index(&self.local);
         self.local.free_through(trimmed.min(freeable), out);
@@ -169,6 +182,7 @@ impl Replica {
             out.push(ReplicaCommand::Adopted { epoch });
             return;
         }
+        self.local.keep_to(&Terms::of_config(&config));
         self.reset_for(&config, out);
         self.headship
             .begin_epoch(&config, self.durability(), self.local.last_index());

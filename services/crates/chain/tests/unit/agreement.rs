@@ -1,7 +1,7 @@
 //! Agreement on two logs: the successor asks, the predecessor answers with a common index or with a base.
 
 use quorate_chain::{Base, Replica, ReplicaCommand, ReplicaEvent};
-use quorate_types::limits::CATCHUP_WINDOW_BYTES;
+use quorate_types::limits::{BATCH_MEMORY_BYTES, CATCHUP_WINDOW_BYTES};
 use quorate_types::{Durability, Epoch, GroupConfig, GroupState, Index, ServerId};
 use quorate_wire::peer::{Message, Progress, SyncReply, SyncRequest};
 
@@ -15,7 +15,7 @@ fn head_with(epochs: &[Epoch], kept: usize) -> Replica {
     }
     step(&mut replica, ReplicaEvent::Configure(config(100, &[1], &[])));
     let trimming = GroupConfig {
-        retention_bytes: 20 * kept as u64,
+        retention_bytes: (20 + BATCH_MEMORY_BYTES) * kept as u64,
         ..config(101, &[1], &[])
     };
     step(&mut replica, ReplicaEvent::Configure(trimming));

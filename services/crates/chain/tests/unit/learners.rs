@@ -119,7 +119,7 @@ fn a_learner_too_far_behind_gets_a_base() {
         }
         fleet.sync(1);
         let trimming = |epoch, learners: &[u32]| GroupConfig {
-            retention_bytes: 60,
+            retention_bytes: 3 * (20 + quorate_types::limits::BATCH_MEMORY_BYTES),
             durability,
             ..config(epoch, &[1], learners)
         };

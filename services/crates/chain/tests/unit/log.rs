@@ -1,6 +1,8 @@
 //! The log: dense, truncated from behind, trimmed from the front.
 
-use quorate_chain::{Base, Log, ReplicaEvent};
+use bytes::Bytes;
+use quorate_chain::{Base, Log, ReplicaCommand, ReplicaEvent};
+use quorate_types::space::Terms;
 use quorate_types::{Durability, GroupConfig};
 
 use crate::rig::{TICK, append, batches, config, payload, sole, step};
@@ -89,22 +91,18 @@ fn a_truncation_below_the_base_is_an_error() {
 fn retention_trims_committed_batches() {
     let mut replica = sole(Durability::InMemory, &[], 1);
     let small = GroupConfig {
-        retention_bytes: 2_000,
+        retention_bytes: 4 * (500 + quorate_types::limits::BATCH_MEMORY_BYTES),
         ..config(2, &[1], &[])
     };
     step(&mut replica, ReplicaEvent::Configure(small));
     for seq in 1..=10 {
         let mut request = append(1, seq);
         request.payload = payload(500);
-        step(&mut replica, ReplicaEvent::Append(request));
+        let commands = step(&mut replica, ReplicaEvent::Append(request));
+        let trims = |c: &ReplicaCommand| matches!(c, ReplicaCommand::Trimmed { first_index } if *first_index == seq - 3);
+        assert_eq!(commands.iter().any(trims), seq > 4 && seq - 3 > 1);
     }
-    assert_eq!(replica.log().first_index(), 1);
-    let commands = step(&mut replica, TICK);
-    assert!(
-        commands
-            .iter()
-            .any(|c| matches!(c, quorate_chain::ReplicaCommand::Trimmed { first_index: 7 }))
-    );
+    // It does not wait for a tick: a fast group would outgrow the memory that it was admitted with.
     assert_eq!(
         (replica.log().first_index(), replica.log().payload_bytes()),
         (7, 2_000)
@@ -114,4 +112,36 @@ fn retention_trims_committed_batches() {
         (12, 11)
     );
     assert!(step(&mut replica, TICK).is_empty(), "nothing is trimmed twice");
+}
+
+/// Whatever a client sends, a log and its sessions hold no more than admission charged for them.
+#[test]
+fn a_log_holds_no_more_memory_than_was_admitted() {
+    for (entry_bytes, sessions) in [(1, 1), (64, 40), (4_096, 3), (9_000, 1), (300_000, 2)] {
+        let terms = Terms {
+            durability: Durability::InMemory,
+            retention_bytes: 1 << 20,
+            request_size_bytes: 64,
+            rate_per_s: 100,
+        };
+        let mut replica = sole(Durability::InMemory, &[], 1);
+        let mut small = config(2, &[1], &[]);
+        small.retention_bytes = terms.retention_bytes;
+        (small.budget.rate_per_s, small.budget.request_size_bytes) =
+            (terms.rate_per_s, terms.request_size_bytes);
+        step(&mut replica, ReplicaEvent::Configure(small));
+        // The window is charged for what is not trimmed yet.
+        let most = terms.space().memory_bytes;
+        for n in 0..6_000 {
+            let mut request = append(1 + n % sessions, 1 + n / sessions);
+            (request.payload, request.entry_count) = (Bytes::from(vec![7; entry_bytes + 4]), 1);
+            step(&mut replica, ReplicaEvent::Append(request));
+            let held = replica.log().held_bytes();
+            assert!(
+                held <= most,
+                "{held} of {most} with entries of {entry_bytes} bytes"
+            );
+        }
+        assert!(replica.log().first_index() > 1, "it is full");
+    }
 }

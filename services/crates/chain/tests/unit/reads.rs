@@ -86,7 +86,7 @@ fn a_read_of_trimmed_entries_is_an_error() {
     step(
         &mut replica,
         ReplicaEvent::Configure(GroupConfig {
-            retention_bytes: 40,
+            retention_bytes: 2 * (20 + quorate_types::limits::BATCH_MEMORY_BYTES),
             ..config(2, &[1], &[])
         }),
     );

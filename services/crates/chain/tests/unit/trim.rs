@@ -287,16 +287,16 @@ fn a_doubtful_stamp_proves_no_age_and_the_next_good_one_does() {
 fn a_follower_trims_by_the_heads_decision_alone() {
     let mut fleet = with_batches(Durability::InMemory, 5);
     let small = GroupConfig {
-        retention_bytes: 40,
+        retention_bytes: 2 * (20 + quorate_types::limits::BATCH_MEMORY_BYTES),
         ..config(2, &[1, 2, 3], &[])
     };
-    for id in [2, 3, 1] {
-        fleet.give(id, ReplicaEvent::Configure(small.clone()));
+    for id in [2, 3] {
+        fleet.event(id, ReplicaEvent::Configure(small.clone()));
+        fleet.event(id, TICK);
     }
-    fleet.settle();
-    fleet.event(2, TICK);
-    fleet.event(3, TICK);
     assert_eq!(trim_offsets(&fleet), [0, 0, 0]);
+    fleet.give(1, ReplicaEvent::Configure(small));
+    fleet.settle();
     fleet.event(1, TICK);
     assert_eq!(trim_offsets(&fleet), [6, 6, 6]);
 }

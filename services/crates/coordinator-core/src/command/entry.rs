@@ -64,6 +64,10 @@ pub enum Command {
         server: ServerId,
         fault: Option<String>,
     },
+    /// A storage fault has lasted so long that the server's persistent replicas are to leave it.
+    StorageFaultLasts {
+        server: ServerId,
+    },
     /// A server reports a peer unreachable that still has its lease. The report becomes an event and nothing else.
     PeerUnreachable {
         server: ServerId,
@@ -177,6 +181,7 @@ impl Command {
             | Command::ServersFailed { .. }
             | Command::ServersHung { .. }
             | Command::StorageFault { .. }
+            | Command::StorageFaultLasts { .. }
             | Command::PairUnreachable { .. }
             | Command::ServerSlow { .. }
             | Command::Drain { .. }

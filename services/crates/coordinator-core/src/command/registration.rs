@@ -1,10 +1,10 @@
 //! A server's `register` as the log has it, and the bounds of its fields.
 
-use quorate_types::Machine;
 use quorate_types::control::HeldGroup;
 use quorate_types::cost::ResourceVector;
 use quorate_types::limits::{HELD_GROUPS_MAX, INCARNATIONS_KEPT_MAX};
 use quorate_types::machine::CPU_NAME_CHARS_MAX;
+use quorate_types::{Machine, Room};
 use serde::{Deserialize, Serialize};
 
 use super::join_token::Digest;
@@ -16,6 +16,8 @@ pub struct Registration {
     pub address: String,
     pub incarnation: String,
     pub capacity: ResourceVector,
+    #[serde(default, skip_serializing_if = "Room::is_unknown")]
+    pub room: Room,
     pub failure_domain: Option<String>,
     pub region: String,
     pub held: Vec<HeldGroup>,
@@ -49,6 +51,9 @@ const CAPACITY_MAX: ResourceVector = ResourceVector {
     storage_io_per_s: 1e9,
 };
 
+/// An exabyte: the sum over a fleet stays far from what is taken for no limit.
+const ROOM_BYTES_MAX: u64 = 1 << 60;
+
 impl Registration {
     /// The first field at fault, in words for the operator of the server.
     pub fn problem(&self) -> Option<String> {
@@ -56,6 +61,7 @@ impl Registration {
             .or_else(|| self.address_problem())
             .or_else(|| self.process_problem())
             .or_else(|| self.capacity_problem())
+            .or_else(|| self.room_problem())
     }
 
     fn label_problem(&self) -> Option<String> {
@@ -114,6 +120,12 @@ impl Registration {
             let most = format!("{} cores, 1e12 bytes/s, 1e9 operations/s", CAPACITY_MAX.cpu);
             format!("capacity must be above 0 (storage IO may be 0), and at most {most}")
         })
+    }
+
+    fn room_problem(&self) -> Option<String> {
+        let known = [self.room.memory_bytes, self.room.disk_bytes];
+        let is_beyond = known.into_iter().flatten().any(|bytes| bytes > ROOM_BYTES_MAX);
+        is_beyond.then(|| format!("room must be at most {ROOM_BYTES_MAX} bytes of memory and of disk"))
     }
 }
 

@@ -216,6 +216,7 @@ pub fn registration_of(candidate: Candidate) -> Result<Registration, Refused> {
         address: register.address,
         incarnation: register.incarnation,
         capacity: register.capacity,
+        room: register.room,
         failure_domain: register.failure_domain,
         region: register.region,
         held: register.held,

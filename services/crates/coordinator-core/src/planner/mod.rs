@@ -4,6 +4,7 @@
 //! - [`leases`]: servers that have failed
 //! - [`hangs`]: servers that have failed though they keep their leases: their threads or syncs hang
 //! - [`suspicions`]: servers that slow others, and pairs that cannot reach one another, though they have their leases
+//! - [`storage_faults`]: storage faults that last
 //! - [`reports`]: servers' messages, of which most change nothing and are kept from the log
 //!
 //! Its own memory is not durable: after a restart it is gathered again from heartbeats.
@@ -12,9 +13,11 @@ pub mod hangs;
 pub mod leases;
 mod plan;
 pub mod reports;
-pub mod suspicions;
+pub mod storage_faults;
+mod suspicions;
 
 pub use hangs::Hangs;
 pub use leases::{LeaseTimes, Leases};
 pub use plan::Planner;
+pub use storage_faults::StorageFaults;
 pub use suspicions::{SuspicionTimes, Suspicions};

@@ -7,6 +7,7 @@ use quorate_types::control::SlowReport;
 
 use super::hangs::Hangs;
 use super::leases::{LeaseTimes, Leases};
+use super::storage_faults::StorageFaults;
 use super::suspicions::{SuspicionTimes, Suspicions};
 use crate::command::Command;
 use crate::ids::ConnectionId;
@@ -18,6 +19,7 @@ pub struct Planner {
     leases: Leases,
     suspicions: Suspicions,
     hangs: Hangs,
+    storage_faults: StorageFaults,
     /// Pairs (server, peer) of which the first last reported the second unreachable.
     reported: BTreeSet<(ServerId, ServerId)>,
 }
@@ -35,6 +37,7 @@ impl Planner {
             leases: Leases::new(leases, alive.map(|server| server.server_id), now_ms),
             suspicions: Suspicions::new(suspicions),
             hangs: Hangs::new(suspicions),
+            storage_faults: StorageFaults::default(),
             reported: BTreeSet::new(),
         };
         planner.observe(state, now_ms);
@@ -118,10 +121,13 @@ impl Planner {
         commands
     }
 
-    /// Suspicions that have lasted long enough by now, or have ended. To be called as often.
+    /// Suspicions and storage faults that have lasted long enough by now; suspicions that have ended. To be called as
+    /// often.
     pub fn suspicions(&mut self, state: &CoordinatorState, now_ms: u64) -> Vec<Command> {
         let hangs = &self.hangs;
         let is_hanging = |server| hangs.is_hanging(server, now_ms);
-        self.suspicions.due(state, is_hanging, now_ms)
+        let mut commands = self.suspicions.due(state, is_hanging, now_ms);
+        commands.extend(self.storage_faults.due(state, now_ms));
+        commands
     }
 }

@@ -62,7 +62,8 @@ fn carry_out(step: &mut Step<'_>, command: &Command) {
         Command::Register(registration) => register(step, registration),
         Command::ServersFailed { servers } => servers_failed(step, servers, Failure::Silent),
         Command::ServersHung { servers } => servers_failed(step, servers, Failure::Hung),
-        Command::StorageFault { server, fault } => step.roster().storage_fault(*server, fault.clone()),
+        Command::StorageFault { server, fault } => storage_fault(step, *server, fault.clone()),
+        Command::StorageFaultLasts { server } => step.roster().storage_fault_lasts(*server),
         Command::PeerUnreachable { server, peer } => step.reachability().reported(*server, *peer),
         Command::PairUnreachable {
             server,
@@ -126,10 +127,16 @@ fn settle(step: &mut Step<'_>) {
         let before = step.epoch_changes();
         step.unreachable().resolve();
         for server in step.servers().vacating() {
-            if step.servers()[&server].drain.is_some() {
+            let known = &step.servers()[&server];
+            let (is_draining, is_slow, has_fault) =
+                (known.drain.is_some(), known.slow.is_some(), known.fault_lasts);
+            if has_fault {
+                step.moves().leave_faulty_disk(server);
+            }
+            if is_draining {
                 let scarce = step.moves().move_away(server);
                 step.drains().report(server, scarce);
-            } else {
+            } else if is_slow {
                 match step.relief() {
                     Relief::AtOnce => step.moves().vacate(server),
                     Relief::OneByOne => step.moves().relieve(server),
@@ -180,16 +187,24 @@ fn servers_failed(step: &mut Step<'_>, servers: &[ServerId], how: Failure) {
     step.chain_repairs().splice_all(affected);
 }
 
+fn storage_fault(step: &mut Step<'_>, server: ServerId, fault: Option<String>) {
+    let is_over = fault.is_none() && step.servers().get(&server).is_some_and(|known| known.fault_lasts);
+    step.roster().storage_fault(server, fault);
+    if is_over && !step.servers()[&server].is_vacating() {
+        step.moves().call_off(server);
+    }
+}
+
 fn server_slow(step: &mut Step<'_>, server: ServerId, cause: Option<String>) {
     let has_recovered = cause.is_none();
     let is_other = step.roster().slow(server, cause);
-    if is_other && has_recovered && step.servers()[&server].drain.is_none() {
+    if is_other && has_recovered && !step.servers()[&server].is_vacating() {
         step.moves().call_off(server);
     }
 }
 
 fn call_off_drain(step: &mut Step<'_>, server: ServerId) {
-    if step.drains().call_off(server) {
+    if step.drains().call_off(server) && !step.servers()[&server].fault_lasts {
         step.moves().call_off(server);
     }
 }

@@ -57,6 +57,7 @@ impl CoordinatorState {
     pub fn restore(&mut self) {
         self.servers.reindex();
         self.groups.reindex();
+        self.groups.complete_demands();
         self.deleted.reindex();
         self.fleets = Fleets::default();
         Listing::new(&mut self.fleets, &self.profile, &self.policy).all(&self.servers);

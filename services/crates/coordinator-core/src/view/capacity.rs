@@ -1,19 +1,44 @@
 //! Resources as the API shows them: of a server, and of the fleet.
 
 use quorate_placement::{Amounts, Fleet};
-use quorate_types::ServerId;
 use quorate_types::cost::ResourceVector;
+use quorate_types::{Room, ServerId};
 use serde::Serialize;
 
 use crate::state::{CoordinatorState, Server};
 
+/// Rates, and room: `None` of memory or disk where a server does not say how much it has.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Resources {
+    #[serde(flatten)]
+    pub rates: ResourceVector,
+    #[serde(flatten)]
+    pub room: Room,
+}
+
+impl Resources {
+    fn of(amounts: Amounts) -> Self {
+        Self {
+            rates: amounts.to_resources(),
+            room: amounts.room(),
+        }
+    }
+
+    fn plus(self, other: Self) -> Self {
+        Self {
+            rates: self.rates.plus(other.rates),
+            room: self.room.plus(other.room),
+        }
+    }
+}
+
 /// `free` is still open to admission: nominal × safety factor − allocated, at least 0.
-#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Capacity {
-    pub nominal: ResourceVector,
-    pub promisable: ResourceVector,
-    pub allocated: ResourceVector,
-    pub free: ResourceVector,
+    pub nominal: Resources,
+    pub promisable: Resources,
+    pub allocated: Resources,
+    pub free: Resources,
 }
 
 /// The sum over live servers that admission may use.
@@ -28,15 +53,27 @@ pub struct FleetView {
 }
 
 impl Capacity {
+    /// Nothing, of which all is known.
+    fn nothing() -> Self {
+        let nothing = Resources::of(Amounts::ZERO);
+        Self {
+            nominal: nothing,
+            promisable: nothing,
+            allocated: nothing,
+            free: nothing,
+        }
+    }
+
     pub fn of(state: &CoordinatorState, server: &Server) -> Self {
         let fleet = state.fleets().in_region(&server.region);
         let amounts = |of: fn(&Fleet, ServerId) -> Amounts| {
-            fleet
-                .map_or(Amounts::ZERO, |fleet| of(fleet, server.server_id))
-                .to_resources()
+            Resources::of(fleet.map_or(Amounts::ZERO, |fleet| of(fleet, server.server_id)))
         };
         Self {
-            nominal: server.capacity,
+            nominal: Resources {
+                rates: server.capacity,
+                room: server.room,
+            },
             promisable: amounts(Fleet::promisable),
             allocated: amounts(Fleet::allocated),
             free: amounts(Fleet::free),
@@ -62,7 +99,7 @@ impl FleetView {
         let servers = state.servers.values().filter(is_used);
         let total = servers
             .map(|server| Capacity::of(state, server))
-            .fold(Capacity::default(), Capacity::plus);
+            .fold(Capacity::nothing(), Capacity::plus);
         Self {
             total,
             servers_alive: state.servers_alive(),

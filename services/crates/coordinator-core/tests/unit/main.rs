@@ -16,5 +16,6 @@ mod resize;
 mod restored;
 mod rig;
 mod roll_call;
+mod space;
 mod suspicions;
 mod world;

@@ -180,7 +180,7 @@ fn nobody_is_elected_where_followers_that_become_heads_need_the_room() {
         world.fail(&[1]);
         for n in 2..=servers {
             let resources = ServerView::with_id(&world.state, server(n)).unwrap().resources;
-            let is_over = resources.allocated.cpu > resources.promisable.cpu;
+            let is_over = resources.allocated.rates.cpu > resources.promisable.rates.cpu;
             let learners = world
                 .state
                 .groups

@@ -59,6 +59,9 @@ enum Step {
         server: u32,
         faulty: bool,
     },
+    StorageFaultLasts {
+        server: u32,
+    },
     Drain {
         server: u32,
         off: bool,
@@ -104,6 +107,7 @@ fn step() -> impl Strategy<Value = Step> {
         4 => (group(), prop::bool::weighted(0.2)).prop_map(|(group, stale)| Step::CaughtUp { group, stale }),
         2 => server().prop_map(|server| Step::Dropped { server }),
         1 => (server(), any::<bool>()).prop_map(|(server, faulty)| Step::StorageFault { server, faulty }),
+        1 => server().prop_map(|server| Step::StorageFaultLasts { server }),
         2 => (server(), prop::bool::weighted(0.3)).prop_map(|(server, off)| Step::Drain { server, off }),
         1 => (server(), any::<bool>()).prop_map(|(server, slow)| Step::Slow { server, slow }),
         1 => (server(), server(), any::<bool>())
@@ -150,6 +154,15 @@ impl Disks {
     }
 }
 
+/// Some servers say how much memory and disk they have: room for a few groups.
+fn in_small_room(mut registration: Registration, server: u32) -> Registration {
+    if (4..=SERVERS).contains(&server) {
+        registration.room.memory_bytes = Some(24 << 20);
+        registration.room.disk_bytes = Some(60 << 20);
+    }
+    registration
+}
+
 fn run(world: &mut World, disks: &mut Disks, number: usize, step: &Step) {
     let id_of = |world: &World, n: u32| {
         world
@@ -167,7 +180,10 @@ fn run(world: &mut World, disks: &mut Disks, number: usize, step: &Step) {
                 digest,
                 credential_digest: format!("credential-of-step-{number}"),
             };
-            world.register(registration(proof, *server, &format!("i{number}")))
+            world.register(in_small_room(
+                registration(proof, *server, &format!("i{number}")),
+                *server,
+            ))
         }
         Step::ComeBack {
             server,
@@ -194,7 +210,10 @@ fn run(world: &mut World, disks: &mut Disks, number: usize, step: &Step) {
             world.register(Registration {
                 held,
                 previous_incarnations: vec![ran_before],
-                ..registration(Proof::Credential(credential), *server, &incarnation)
+                ..in_small_room(
+                    registration(Proof::Credential(credential), *server, &incarnation),
+                    *server,
+                )
             })
         }
         Step::Fail { servers } => world.fail(servers),
@@ -265,6 +284,9 @@ fn run(world: &mut World, disks: &mut Disks, number: usize, step: &Step) {
                 fault,
             })
         }
+        Step::StorageFaultLasts { server: n } => {
+            world.apply(Command::StorageFaultLasts { server: server(*n) })
+        }
         Step::Drain { server: n, off } => world.apply(if *off {
             Command::CallOffDrain { server: server(*n) }
         } else {
@@ -323,6 +345,12 @@ proptest! {
         let mut lost: BTreeSet<GroupId> = BTreeSet::new();
         let mut beginnings: BTreeMap<GroupId, u64> = BTreeMap::new();
         for (number, step) in steps.iter().enumerate() {
+            for server in world.state.servers.values() {
+                let (charged, room) = (world.state.allocated_on(server.server_id).space(), server.room);
+                let fits = |bytes, most: Option<u64>| most.is_none_or(|most| bytes <= most);
+                prop_assert!(fits(charged.memory_bytes, room.memory_bytes), "{:?} of memory on {}", charged, server.name);
+                prop_assert!(fits(charged.disk_bytes, room.disk_bytes), "{:?} of disk on {}", charged, server.name);
+            }
             let before: BTreeMap<GroupId, (Epoch, Vec<ServerId>, usize)> = world.state.groups.iter()
                 .map(|(id, g)| (*id, (g.epoch, g.members().collect(), g.chain.len())))
                 .collect();
@@ -334,7 +362,8 @@ proptest! {
                     && !known.is_deleting()
                 {
                     // When there is room at last, a slow server leaves before its successor has caught up.
-                    let is_slow = |id: &ServerId| world.state.servers.get(id).is_some_and(|s| s.slow.is_some());
+                    let is_slow =
+                        |id: &ServerId| world.state.servers.get(id).is_some_and(|s| s.slow.is_some() || s.fault_lasts);
                     let slow_made_way = members.iter().any(|id| is_slow(id) && !known.members().any(|now| now == *id));
                     let kept = known.chain.len() >= *chained || slow_made_way;
                     prop_assert!(kept, "a drain takes no replica away: {:?}", known);

@@ -10,7 +10,7 @@ use quorate_coordinator_core::state::{CoordinatorState, applied};
 use quorate_placement::Profile;
 use quorate_types::control::{GroupReport, Heartbeat, Register, ToCoordinator};
 use quorate_types::cost::ResourceVector;
-use quorate_types::{Place, RunId, ServerId};
+use quorate_types::{Place, Room, RunId, ServerId};
 use serde_json::json;
 
 pub const A: ServerId = ServerId(1);
@@ -157,6 +157,7 @@ pub fn candidate(connection: u64, proof: &Proof) -> Candidate {
         incarnation: "i1".into(),
         previous_incarnations: Vec::new(),
         capacity: ResourceVector::new(2.0, 1.25e9, 20_000.0),
+        room: Room::default(),
         failure_domain: None,
         region: "local".into(),
         held: Vec::new(),

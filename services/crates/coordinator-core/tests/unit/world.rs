@@ -8,7 +8,7 @@ use quorate_coordinator_core::state::{Group, GroupStatus};
 use quorate_placement::{Choice, Profile};
 use quorate_types::control::{HeldGroup, RefuseCode, ToServer};
 use quorate_types::cost::ResourceVector;
-use quorate_types::{Durability, GroupConfig, GroupId, ServerId, Sla};
+use quorate_types::{Durability, GroupConfig, GroupId, Room, ServerId, Sla};
 use uuid::Uuid;
 
 pub struct World {
@@ -46,6 +46,7 @@ pub fn registration(proof: Proof, n: u32, incarnation: &str) -> Registration {
         address: format!("127.0.0.1:{}", 7_000 + n),
         incarnation: incarnation.into(),
         capacity: ResourceVector::new(2.0, 1.25e9, 20_000.0),
+        room: Room::default(),
         failure_domain: None,
         region: "local".into(),
         held: Vec::new(),

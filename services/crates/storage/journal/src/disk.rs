@@ -128,7 +128,12 @@ impl Disk {
 
     /// Bytes free to this user on the directory's file system.
     pub fn free_bytes(&self) -> io::Result<u64> {
-        let stat = rustix::fs::statvfs(&self.dir)?;
-        Ok(stat.f_bavail.saturating_mul(stat.f_frsize))
+        free_bytes(&self.dir)
     }
+}
+
+/// Bytes free to this user on a directory's file system.
+pub fn free_bytes(dir: &Path) -> io::Result<u64> {
+    let stat = rustix::fs::statvfs(dir)?;
+    Ok(stat.f_bavail.saturating_mul(stat.f_frsize))
 }

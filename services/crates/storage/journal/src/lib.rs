@@ -60,7 +60,7 @@ mod writer;
 
 pub use contents::{OwnerOf, Reach};
 pub use direct::DirectFile;
-pub use disk::{Faults, Operation};
+pub use disk::{Faults, Operation, free_bytes};
 pub use errors::{JournalReadError, OpenError, SubmitError};
 pub use events::{Completion, Event};
 pub use handle::{Journal, Sealed, SegmentSource, Stats, Submitter};

@@ -13,6 +13,13 @@ pub enum Place {
     Log(quorate_group_log::LogLocation),
 }
 
+/// Places for which there is room at first.
+const ROOM_MIN: usize = 4;
+const _: () = assert!(
+    size_of::<(Lsn, Place)>() * 9 / 8 <= 48,
+    "a place fits what admission counts for it (`BATCH_MEMORY_BYTES`)"
+);
+
 /// Places of a group's batches from `first_index` on, in order of index and lsn; and its base.
 #[derive(Debug, Default)]
 pub struct Places {
@@ -36,6 +43,10 @@ impl Places {
             // A gap: the log was reset to begin behind a base.
             self.batches.clear();
             self.first_index = index;
+        }
+        if self.batches.len() == self.batches.capacity() {
+            // Doubling would hold twice the memory that admission counts (`BATCH_MEMORY_BYTES`).
+            self.batches.reserve_exact(self.batches.len() / 8 + ROOM_MIN);
         }
         self.batches.push_back((lsn, place));
     }

@@ -41,7 +41,7 @@ pub fn want(world: &mut World, s: usize) -> bool {
         .max();
     let drained = world.servers.iter().filter_map(|server| server.id);
     let drained = drained.filter(|id| world.coordinator.drains.contains(id)).count();
-    let may = drained + degree_max.unwrap_or(0) < world.servers.len();
+    let may = drained + degree_max.unwrap_or(0) + world.plan.reserved_servers() < world.servers.len();
     may && world.coordinator.drains.insert(id)
 }
 

@@ -66,6 +66,7 @@ fn apply(world: &mut World, fault: Fault) -> bool {
         Fault::DiskLies => return lies::tell(world),
         Fault::Rot => return servers::rot_if(world, s),
         Fault::DiskFull | Fault::DiskFails => return servers::disk_fault(world, s, fault),
+        Fault::DiskStaysFull => return servers::fill_disk_for_good(world, s),
         Fault::DiskSlow => servers::slow_disk(world, s),
         Fault::Pause => servers::pause(world, s),
         Fault::HungSync | Fault::HungThread => return servers::hang(world, s, fault),

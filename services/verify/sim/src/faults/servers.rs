@@ -4,7 +4,7 @@ use quorate_types::Micros;
 use quorate_types::planted;
 use rand::Rng;
 
-use crate::fleet::{Scheduled, World};
+use crate::fleet::{Scheduled, Server, World};
 use crate::links;
 use crate::plan::Fault;
 use crate::server::{hangs, process, storage};
@@ -88,6 +88,19 @@ pub(super) fn poison(world: &mut World) -> bool {
     let index = last + world.rng.random_range(1..4);
     world.poisoned = Some(g);
     planted::poison(Some((World::group_id(g).0.as_u128(), index)));
+    true
+}
+
+/// Fills a disk until the process is killed, or the run ends: groups have to heal without it.
+pub(super) fn fill_disk_for_good(world: &mut World, s: usize) -> bool {
+    let is_tight = world.plan.has_tight_server && s + 1 == world.servers.len();
+    let is_full = |server: &Server| server.disk_is_full_for_good;
+    let server = &world.servers[s];
+    if is_tight || !server.alive || server.disk_fault || world.servers.iter().any(is_full) {
+        return false;
+    }
+    world.servers[s].disk_is_full_for_good = true;
+    storage::set_fault(world, s, true);
     true
 }
 

@@ -48,7 +48,7 @@ pub use node::Node;
 pub use pipe::Pipe;
 pub use reader::{Asked, Reader};
 pub use schedule::{Schedule, Scheduled};
-pub use server::{Server, WALL_BEGINS_US};
+pub use server::{Server, WALL_BEGINS_US, turn};
 pub use token::{Grant, permission_of};
 pub use transcript::{Requested, Transcript};
 pub use world::World;

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use quorate_group::{Outputs, ServerClock, Turn};
+use quorate_group::{Outputs, Pool, ServerClock, Turn};
 use quorate_journal::record::Lsn;
 use quorate_types::control::{DrainState, HeldGroup, SlowReport, ToCoordinator};
 use quorate_types::limits::INCARNATIONS_KEPT_MAX;
@@ -42,6 +42,8 @@ pub struct Server {
     /// Groups of which its disk lost what it had called durable, each with its epoch then, until it has all that is committed
     /// again. Acknowledgements of that epoch may still be under way.
     pub lied: BTreeMap<GroupId, Epoch>,
+    /// Until the process is killed: nobody makes room.
+    pub disk_is_full_for_good: bool,
     /// Records were damaged since this process started, and not all are repaired.
     pub has_damage: bool,
     /// Copiers of the journal that wait for a damaged record: of which group, and which record.
@@ -88,8 +90,15 @@ pub struct Server {
     pub clock: ServerClock,
 }
 
+/// The turn of a process that has just started.
+pub fn turn(pool_bytes: u64) -> Turn {
+    let mut turn = Turn::new();
+    turn.pool = Pool::new(pool_bytes);
+    turn
+}
+
 impl Server {
-    pub fn new(drift_permille: i64, segment_bytes: usize) -> Self {
+    pub fn new(drift_permille: i64, segment_bytes: usize, pool_bytes: u64) -> Self {
         Self {
             id: None,
             credential: None,
@@ -107,6 +116,7 @@ impl Server {
             disk: Disk::new(segment_bytes),
             disk_fault: false,
             lied: BTreeMap::new(),
+            disk_is_full_for_good: false,
             has_damage: false,
             copiers: BTreeMap::new(),
             copiers_started: 0,
@@ -116,7 +126,7 @@ impl Server {
             groups: BTreeMap::new(),
             quarantined: BTreeMap::new(),
             lost: BTreeSet::new(),
-            turn: Turn::new(),
+            turn: turn(pool_bytes),
             outputs: Outputs::default(),
             delivered: None,
             hostings: 0,

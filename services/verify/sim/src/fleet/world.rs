@@ -54,7 +54,7 @@ impl World {
         let drift_max = plan.drift_permille_max as i64;
         let mut drift = || rng.random_range(-drift_max..=drift_max);
         let servers = (0..plan.servers)
-            .map(|_| Server::new(drift(), plan.segment_bytes))
+            .map(|_| Server::new(drift(), plan.segment_bytes, plan.pool_bytes))
             .collect();
         let coordinator = Coordinator::new(&plan, drift());
         let groups = plan.groups.iter().enumerate();

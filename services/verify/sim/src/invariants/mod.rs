@@ -17,6 +17,7 @@ mod healed;
 mod hung_is_out;
 mod isolated_attaches_nobody;
 mod lost;
+mod memory_is_admitted;
 mod min_replicas;
 mod nobody_waits_elsewhere;
 mod old_log_is_gone;
@@ -39,6 +40,7 @@ pub use drained_is_empty::check as when_drained;
 pub use healed::{at_end, is_healed, why_not_healed};
 pub use hung_is_out::{check as look_for_hung, when_found_hung};
 pub use lost::check as look_for_lost;
+pub use memory_is_admitted::{after_flush, before_flush};
 pub use nobody_waits_elsewhere::after_leave;
 pub use readers_get_the_log::after_page;
 pub use reads::read_somewhere;
@@ -144,4 +146,5 @@ pub fn after_coordinator(world: &World, before: &Before) {
     drain_keeps_degree::check(world, &before.drains);
     hung_is_out::healthy_stays(world, &before.chains);
     reset_after_lost::check(world.coordinator.state(), &before.resets);
+    memory_is_admitted::after_coordinator(world);
 }

@@ -58,6 +58,8 @@ pub enum Fault {
     FrameFlip,
     /// A client sends to a server that is not the head.
     Astray,
+    /// A disk fills, and nobody makes room: its server has to be done without.
+    DiskStaysFull,
     /// An operator starts the drain of a server.
     Drain,
     /// An operator calls a drain off.
@@ -104,6 +106,7 @@ impl Fault {
         Fault::ClientBreak,
         Fault::FrameFlip,
         Fault::Astray,
+        Fault::DiskStaysFull,
         Fault::Drain,
         Fault::CallOffDrain,
         Fault::StopDrained,

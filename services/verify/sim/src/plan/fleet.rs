@@ -5,6 +5,7 @@ use quorate_types::Micros;
 use rand::Rng;
 use rand::rngs::SmallRng;
 
+use super::group::counted_bytes;
 use super::pick::pick;
 use super::{Fault, GroupPlan, Profile};
 
@@ -52,6 +53,12 @@ pub struct Plan {
     pub may_lose_groups: bool,
     /// Whether owners reset lost groups, and operators give up machines that are gone.
     pub owners_reset: bool,
+    /// Memory of each server for what its groups hold beyond their own.
+    pub pool_bytes: u64,
+    /// One more server has too little memory for any replica.
+    pub has_tight_server: bool,
+    /// One more server than is needed: a disk may be full for good.
+    pub has_full_disk: bool,
     /// Each server's clock runs faster or slower by so many thousandths, at most.
     pub drift_permille_max: u64,
 }
@@ -101,15 +108,27 @@ impl Plan {
             may_lose_groups: rng.random_bool(0.1),
             drift_permille_max: *pick(rng, &[0, 0, 1, 50]),
             owners_reset: rng.random_bool(0.5),
+            pool_bytes: *pick(rng, &[u64::MAX, u64::MAX, 0, 256 << 10]),
+            has_tight_server: rng.random_bool(0.2),
+            has_full_disk: rng.random_bool(0.1),
             suspicions: draw_suspicions(rng, lease_ms),
         };
         plan.narrow(rng, profile);
+        plan.servers += plan.reserved_servers();
+        if plan.has_full_disk {
+            plan.faults.push((Fault::DiskStaysFull, 10));
+        }
         plan
     }
 
     /// Whether nothing happens but hangs.
     pub fn only_hangs(&self) -> bool {
         self.faults.iter().all(|(fault, _)| Fault::HANGS.contains(fault))
+    }
+
+    /// Servers that groups may have to do without.
+    pub fn reserved_servers(&self) -> usize {
+        usize::from(self.has_tight_server) + usize::from(self.has_full_disk)
     }
 
     /// Sets times under which the profile's circumstances are frequent.
@@ -206,9 +225,9 @@ impl Plan {
     /// Small batches, and always some that are under way.
     fn keep_busy(&mut self) {
         for group in &mut self.groups {
-            let retained = group.retention_bytes / u64::from(group.payload_bytes_max);
+            let retained = group.retention_bytes / counted_bytes(group.payload_bytes_max);
             group.payload_bytes_max = 200;
-            group.retention_bytes = 200 * retained;
+            group.retention_bytes = counted_bytes(200) * retained;
             (group.clients, group.batches_per_client) = (3, 300);
         }
     }
@@ -251,7 +270,7 @@ fn draw_faults(rng: &mut SmallRng, profile: Profile) -> Vec<(Fault, u32)> {
     let share = *pick(rng, &[0.15, 0.4, 0.8]);
     let mut faults: Vec<(Fault, u32)> = Fault::ALL
         .iter()
-        .filter(|_| rng.random_bool(share))
+        .filter(|fault| rng.random_bool(share) && **fault != Fault::DiskStaysFull)
         .map(|fault| (*fault, 0))
         .collect();
     faults.extend(profile.faults().iter().map(|fault| (*fault, 0)));

@@ -1,6 +1,7 @@
 //! A seed's decisions about one group.
 
 use quorate_types::Durability;
+use quorate_types::limits::{BATCH_MEMORY_BYTES, ENTRY_PREFIX_BYTES};
 use rand::Rng;
 use rand::rngs::SmallRng;
 
@@ -12,6 +13,11 @@ pub const CHURNING_CLIENTS: usize = 6;
 
 /// Clients beside them that stay away meanwhile, and return.
 const RETURNING_CLIENTS: usize = 2;
+
+/// Bytes that retention counts of a batch with this payload.
+pub(super) fn counted_bytes(payload_bytes: u32) -> u64 {
+    u64::from(payload_bytes) + ENTRY_PREFIX_BYTES + BATCH_MEMORY_BYTES
+}
 
 #[derive(Debug, Clone)]
 pub struct GroupPlan {
@@ -70,7 +76,7 @@ impl GroupPlan {
             degree,
             min_replicas,
             retention_age_s: draw_retention_age(rng, profile).filter(|_| !keeps_all),
-            retention_bytes: u64::from(payload_bytes_max) * retention_batches,
+            retention_bytes: counted_bytes(payload_bytes_max) * retention_batches,
             payload_bytes_max,
             clients: match churns {
                 true => CHURNING_CLIENTS + RETURNING_CLIENTS,
@@ -103,13 +109,7 @@ impl GroupPlan {
             ),
             token_lifetime_s: *pick(rng, &[None, None, None, Some(1)]),
             has_unpermitted: rng.random_bool(0.2),
-            readers: match profile {
-                _ if churns => 0,
-                Profile::Readers => 3,
-                Profile::Repairs => 2,
-                Profile::Fleets => *pick(rng, &[0, 0, 0, 1]),
-                _ => *pick(rng, &[0, 1, 2]),
-            },
+            readers: draw_readers(rng, profile, churns),
             first_subscribes: rng.random_bool(0.5),
         }
     }
@@ -150,6 +150,16 @@ fn draw_batches_per_client(rng: &mut SmallRng, payload_bytes_max: u32) -> u32 {
         100..=4_000 => rng.random_range(20..120),
         4_001..=100_000 => rng.random_range(20..60),
         _ => rng.random_range(10..30),
+    }
+}
+
+fn draw_readers(rng: &mut SmallRng, profile: Profile, churns: bool) -> usize {
+    match profile {
+        _ if churns => 0,
+        Profile::Readers => 3,
+        Profile::Repairs => 2,
+        Profile::Fleets => *pick(rng, &[0, 0, 0, 1]),
+        _ => *pick(rng, &[0, 1, 2]),
     }
 }
 

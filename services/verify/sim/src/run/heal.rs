@@ -1,4 +1,4 @@
-//! The end of all disturbances.
+//! The end of all disturbances, but for a disk that is full for good.
 
 use quorate_types::planted;
 
@@ -34,7 +34,7 @@ pub(super) fn heal(world: &mut World) {
         world.servers[s].hang.end(now);
         dispatch::shard_goes_on(world, s);
         let incarnation = world.servers[s].incarnation;
-        if world.servers[s].disk_fault {
+        if world.servers[s].disk_fault && !world.servers[s].disk_is_full_for_good {
             storage::end_fault(world, s, incarnation);
         }
         process::restart(world, s);

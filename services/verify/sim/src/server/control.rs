@@ -1,5 +1,6 @@
 //! The connection to the coordinator, as `services/replica/src/control.rs` keeps it.
 
+use quorate_types::Room;
 use quorate_types::control::{Register, ToCoordinator};
 use quorate_types::cost::ResourceVector;
 use rand::Rng;
@@ -48,6 +49,7 @@ pub fn dial(world: &mut World, s: usize, incarnation: u64) {
         address: World::address_of(s),
         incarnation: server.incarnation_name(s),
         capacity: ResourceVector::new(1_000.0, 1e12, 1e8),
+        room: room(world, s),
         failure_domain: None,
         region: "local".into(),
         held: server.held.clone(),
@@ -76,6 +78,15 @@ pub fn dial(world: &mut World, s: usize, incarnation: u64) {
             connection,
         },
     );
+}
+
+/// The last server has hardly any memory, in some fleets: no replica fits there.
+fn room(world: &World, s: usize) -> Room {
+    let is_tight = world.plan.has_tight_server && s + 1 == world.servers.len();
+    Room {
+        memory_bytes: Some(if is_tight { 1 << 20 } else { 1 << 40 }),
+        disk_bytes: Some(1 << 40),
+    }
 }
 
 /// A registration that was not answered in time is tried again.

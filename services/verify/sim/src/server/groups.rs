@@ -89,11 +89,13 @@ pub(super) fn flush_group(world: &mut World, s: usize, group_id: GroupId) {
     trace::focus(Some(World::index_of(group_id)));
     hosted.is_dirty = false;
     let mut out = std::mem::take(&mut server.outputs);
+    let before = invariants::before_flush(&hosted.group, &server.turn.pool);
     let may_be_poisoned = world.poisoned == Some(World::index_of(group_id));
     let turn = &mut server.turn;
     if guard(may_be_poisoned, || hosted.group.flush(turn, &mut out)).is_none() {
         return quarantine::begin(world, s, group_id);
     }
+    invariants::after_flush(world, s, World::index_of(group_id), &before);
     check_and_carry_out(world, s, group_id, out);
 }
 

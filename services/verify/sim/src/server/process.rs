@@ -1,6 +1,6 @@
 //! A server's process and machine: killed, started, replaced, damaged.
 
-use quorate_group::{Group, Outputs, ServerClock, Turn};
+use quorate_group::{Group, Outputs, ServerClock};
 use quorate_types::control::DrainState;
 use quorate_types::planted::{self, Bug};
 use quorate_types::reports::ReportBook;
@@ -10,7 +10,7 @@ use rand::Rng;
 use super::ticks::TICK_US;
 use super::{control, copier, groups, hosting, outputs};
 use crate::client::connection;
-use crate::fleet::{Hang, Scheduled, World};
+use crate::fleet::{Hang, Scheduled, World, turn};
 use crate::links;
 
 /// Kills the process.
@@ -30,7 +30,7 @@ pub fn crash(world: &mut World, s: usize) {
     server.reports = ReportBook::default();
     server.quarantined.clear();
     server.lost.clear();
-    (server.turn, server.outputs) = (Turn::new(), Outputs::default());
+    (server.turn, server.outputs) = (turn(world.plan.pool_bytes), Outputs::default());
     (server.answered_us, server.lease_us) = (0, 0);
     server.clock = ServerClock::default();
     server.held.clear();
@@ -38,7 +38,7 @@ pub fn crash(world: &mut World, s: usize) {
     server.drain = DrainState::None;
     server.place = server.kept_place.filter(|_| !planted::on(Bug::PlaceForgotten));
     server.unreachable.clear();
-    server.disk_fault = false;
+    (server.disk_fault, server.disk_is_full_for_good) = (false, false);
     server.has_damage = false;
     server.copiers.clear();
     server.restated.clear();

@@ -656,6 +656,12 @@ type Amounts struct {
 	// Cpu cores
 	Cpu float64 `json:"cpu"`
 
+	// DiskBytes null: a server does not say how much it has, and is not limited
+	DiskBytes *int `json:"disk_bytes,omitempty"`
+
+	// MemoryBytes null: a server does not say how much it has, and is not limited
+	MemoryBytes *int `json:"memory_bytes,omitempty"`
+
 	// NetworkBytesPerS in plus out
 	NetworkBytesPerS float64 `json:"network_bytes_per_s"`
 
@@ -785,7 +791,7 @@ type Demand struct {
 	DominantResource *string         `json:"dominant_resource"`
 	Replicas         []ReplicaDemand `json:"replicas"`
 
-	// Total Amounts of each resource.
+	// Total Amounts of each resource. A coordinator of an earlier version leaves out memory and disk.
 	Total ResourceDemand `json:"total"`
 }
 
@@ -1435,7 +1441,7 @@ type ReadinessStatus string
 
 // Refusal The reason why an SLA cannot be promised, and the nearest SLA that can.
 type Refusal struct {
-	// LargestSlaThatFits An SLA with a lower rate that would fit. It is found by halving, so a larger one may fit too.
+	// LargestSlaThatFits An SLA with a lower rate or a shorter retention that would fit. It is found by halving, so a larger one may fit too.
 	LargestSlaThatFits *ObservedSla `json:"largest_sla_that_fits,omitempty"`
 
 	// Message A sentence for people.
@@ -1444,7 +1450,7 @@ type Refusal struct {
 	// Reason insufficient_capacity, beyond_shard_peak, too_few_servers, too_many_groups or unknown_region
 	Reason string `json:"reason"`
 
-	// ScarceResource cpu, network, storage_io, servers, shard or groups
+	// ScarceResource cpu, network, storage_io, memory, disk, servers, shard or groups
 	ScarceResource string `json:"scarce_resource"`
 }
 
@@ -1452,6 +1458,12 @@ type Refusal struct {
 type ReplicaDemand struct {
 	// Cpu cores
 	Cpu float64 `json:"cpu"`
+
+	// DiskBytes held as long as the group exists
+	DiskBytes *int `json:"disk_bytes,omitempty"`
+
+	// MemoryBytes held as long as the group exists
+	MemoryBytes *int `json:"memory_bytes,omitempty"`
 
 	// NetworkBytesPerS in plus out
 	NetworkBytesPerS float64 `json:"network_bytes_per_s"`
@@ -1485,10 +1497,16 @@ type Resize struct {
 	RetentionBytes *int `json:"retention_bytes,omitempty"`
 }
 
-// ResourceDemand Amounts of each resource.
+// ResourceDemand Amounts of each resource. A coordinator of an earlier version leaves out memory and disk.
 type ResourceDemand struct {
 	// Cpu cores
 	Cpu float64 `json:"cpu"`
+
+	// DiskBytes held as long as the group exists
+	DiskBytes *int `json:"disk_bytes,omitempty"`
+
+	// MemoryBytes held as long as the group exists
+	MemoryBytes *int `json:"memory_bytes,omitempty"`
 
 	// NetworkBytesPerS in plus out
 	NetworkBytesPerS float64 `json:"network_bytes_per_s"`
@@ -1497,7 +1515,8 @@ type ResourceDemand struct {
 	StorageIoPerS float64 `json:"storage_io_per_s"`
 }
 
-// Resources `free`: what admission may still promise, nominal × safety factor less allocated, at least 0.
+// Resources `free`: what admission may still promise, at least 0: nominal × safety factor less allocated. Memory and disk have no
+// safety factor.
 type Resources struct {
 	// Allocated Amounts of each resource, as the coordinator counts them.
 	Allocated Amounts `json:"allocated"`
@@ -1534,7 +1553,8 @@ type Server struct {
 	RegisteredAt time.Time `json:"registered_at"`
 	Replicas     int       `json:"replicas"`
 
-	// Resources `free`: what admission may still promise, nominal × safety factor less allocated, at least 0.
+	// Resources `free`: what admission may still promise, at least 0: nominal × safety factor less allocated. Memory and disk have no
+	// safety factor.
 	Resources Resources `json:"resources"`
 	ServerId  int       `json:"server_id"`
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use quorate_types::control::DrainState;
 use quorate_types::cost::ResourceVector;
 use quorate_types::sla::ScarceResource;
-use quorate_types::{Epoch, GroupId, Machine, ServerId};
+use quorate_types::{Epoch, GroupId, Machine, Room, ServerId};
 use serde::{Deserialize, Serialize};
 
 use crate::command::{Digest, Registration};
@@ -18,6 +18,9 @@ pub struct Server {
     pub region: String,
     pub failure_domain: Option<String>,
     pub capacity: ResourceVector,
+    /// Memory and disk for replicas, if it says.
+    #[serde(default, skip_serializing_if = "Room::is_unknown")]
+    pub room: Room,
     /// Takes replacements of failed replicas only.
     pub auxiliary: bool,
     /// Empty once it was given up ([`Server::is_given_up`]).
@@ -31,6 +34,9 @@ pub struct Server {
     /// Has its lease. Whether it is connected just now is not part of the state.
     pub alive: bool,
     pub storage_fault: Option<String>,
+    /// The fault has lasted: persistent replicas are to leave it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub fault_lasts: bool,
     /// Its replicas are to leave it.
     #[serde(default)]
     pub drain: Option<Drain>,
@@ -70,6 +76,7 @@ impl Server {
             region: registration.region.clone(),
             failure_domain: registration.failure_domain.clone(),
             capacity: registration.capacity,
+            room: registration.room,
             auxiliary,
             credential_digest: credential_digest.to_string(),
             incarnation: registration.incarnation.clone(),
@@ -77,6 +84,7 @@ impl Server {
             machine: registration.machine.clone(),
             alive: true,
             storage_fault: None,
+            fault_lasts: false,
             drain: None,
             slow: None,
             to_drop,
@@ -93,15 +101,22 @@ impl Server {
         self.address = registration.address.clone();
         self.failure_domain = registration.failure_domain.clone();
         self.capacity = registration.capacity;
+        self.room = registration.room;
         self.incarnation = registration.incarnation.clone();
         self.version = registration.version.clone();
         self.machine = registration.machine.clone();
         self.alive = true;
         self.failed_at_ms = None;
         if !is_same_process {
-            self.storage_fault = None;
+            self.set_storage_fault(None);
             self.slow = None;
         }
+    }
+
+    /// Another fault begins anew to last.
+    pub fn set_storage_fault(&mut self, fault: Option<String>) {
+        self.fault_lasts &= fault.is_some();
+        self.storage_fault = fault;
     }
 
     /// Whether new replicas may be placed on it.
@@ -111,7 +126,7 @@ impl Server {
 
     /// Whether its replicas should leave it.
     pub fn is_vacating(&self) -> bool {
-        self.drain.is_some() || self.slow.is_some()
+        self.drain.is_some() || self.slow.is_some() || self.fault_lasts
     }
 
     /// It cannot come back: no credential belongs to it. Its entry stays, since its number must not become another's,
@@ -141,6 +156,8 @@ pub fn lacking(scarce: ScarceResource) -> &'static str {
         ScarceResource::Cpu => "no other server has enough CPU free for its replicas",
         ScarceResource::Network => "no other server has enough network free for its replicas",
         ScarceResource::StorageIo => "no other server has enough storage IO free for its replicas",
+        ScarceResource::Memory => "no other server has enough memory free for its replicas",
+        ScarceResource::Disk => "no other server has enough disk free for its replicas",
         ScarceResource::Groups => "every other server hosts as many groups as a server may",
         ScarceResource::Servers | ScarceResource::Shard => {
             "there is no other server that its replicas could go to; join one"

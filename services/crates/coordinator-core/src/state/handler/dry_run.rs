@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use quorate_placement::{Fleet, Profile};
+use quorate_placement::{Amounts, Fleet, Profile};
 use quorate_types::sla::{Quote, Refusal, RefusalReason, ScarceResource, Sla};
 use quorate_types::{GroupId, ServerId};
 
@@ -94,7 +94,8 @@ impl<'a> DryRun<'a> {
     fn grows(&self, group: &Group, sla: &Sla) -> bool {
         let demands = self.profile.demands(sla);
         let mut pairs = demands.all().iter().zip(group.demands.all());
-        pairs.any(|(new, old)| !new.fits(*old))
+        // More to retain needs room on the members alone: the replica that is missing is elected by its new demand.
+        pairs.any(|(new, old)| !Amounts::of_rates(new.rates()).fits(*old))
     }
 }
 

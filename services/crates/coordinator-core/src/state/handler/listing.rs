@@ -75,7 +75,7 @@ impl<'a> Listing<'a> {
     }
 
     fn set(&mut self, server: &Server) {
-        let promisable = Amounts::of_capacity(server.capacity, self.profile.safety_factor);
+        let promisable = Amounts::of_capacity(server.capacity, server.room, self.profile.safety_factor);
         let takes_replicas = takes_replicas(self.profile, self.policy, server);
         self.fleets.in_region_or_new(&server.region).set_server(
             server.server_id,

@@ -1,4 +1,5 @@
-//! Replicas leave servers that are well enough to be left in order: a server that drains, or one that is slow.
+//! Replicas leave servers that are well enough to be left in order: a server that drains, one that is slow, or one whose
+//! disk takes nothing.
 //!
 //! A replica leaves in the epoch in which its replacement joins as the new tail, so its group is never below its degree.
 //! Only a replica that harms its group leaves before, where the group can spare one ([`Moves::vacate`]).
@@ -94,6 +95,41 @@ impl<'a> Moves<'a> {
                 return;
             }
         }
+    }
+
+    /// Has the persistent replicas of a server leave it whose disk takes nothing. They keep their groups read-only. Where
+    /// the group can spare the replica, it leaves at once, also when no server has room for a replacement yet: appends
+    /// then go on. Elsewhere its replacement learns first, a few at a time. Groups in memory stay.
+    pub fn leave_faulty_disk(&mut self, id: ServerId) {
+        let groups = self
+            .groups_of(id)
+            .into_iter()
+            .filter(|group_id| self.group(*group_id).is_persistent());
+        let groups: Vec<GroupId> = groups.collect();
+        let mut under_way = groups
+            .iter()
+            .filter(|group_id| self.group(**group_id).leaving == Some(id))
+            .count();
+        for group_id in groups {
+            if self.group(group_id).learner == Some(id) {
+                self.replace_learner(group_id, id);
+            } else if self.group(group_id).can_spare_one() && self.has_all_alive(group_id) {
+                self.epochs.reconfigure(group_id, |members| {
+                    members.chain.retain(|server| *server != id);
+                    members.leaving = members.leaving.filter(|leaving| *leaving != id);
+                });
+            } else if under_way < DRAIN_MOVES_MAX
+                && self.is_settled(group_id)
+                && self.begin_move(group_id, id).is_ok()
+            {
+                under_way += 1;
+            }
+        }
+    }
+
+    fn has_all_alive(&self, group_id: GroupId) -> bool {
+        let (group, servers) = (self.group(group_id), self.epochs.servers());
+        group.chain.iter().all(|server| servers.is_alive(*server))
     }
 
     /// Replicas that were about to leave stay. The replacement of a replica that has left already goes on learning.

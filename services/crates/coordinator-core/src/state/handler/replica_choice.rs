@@ -1,6 +1,7 @@
 //! Choice of the server that takes a replica that a group lacks, or is about to lack (Filo's ElectServer).
 
-use quorate_placement::Pool;
+use quorate_placement::{Amounts, Pool};
+use quorate_types::planted::{self, Bug};
 use quorate_types::sla::ScarceResource;
 use quorate_types::{GroupId, ServerId};
 
@@ -47,6 +48,16 @@ impl<'a> ReplicaChoice<'a> {
         if let Some(holder) = holders.find(|holder| fleet.fits_on(*holder, tail) && reaches(*holder)) {
             fleet.charge(holder, tail);
             return Some(holder);
+        }
+        if planted::on(Bug::SpaceIgnored) {
+            let elected = fleet.elect_among(
+                Amounts::of_rates(tail.rates()),
+                &group.chain,
+                Pool::Replacement,
+                &reaches,
+            )?;
+            fleet.charge(elected, Amounts::ZERO.with_space(tail.space()));
+            return Some(elected);
         }
         fleet.elect_among(tail, &group.chain, Pool::Replacement, &reaches)
     }

@@ -162,6 +162,22 @@ impl<'a> Roster<'a> {
             .event(EventKind::ServerStorageFault, EventSubject::Server(id), message);
     }
 
+    /// Notes that a server's storage fault lasts. False: it is known, or the fault is gone.
+    pub fn storage_fault_lasts(&mut self, id: ServerId) {
+        let server = self.servers.get(&id);
+        let Some(server) = server.filter(|server| server.storage_fault.is_some() && !server.fault_lasts)
+        else {
+            return;
+        };
+        let message = format!(
+            "The storage fault of server {} lasts: its persistent replicas leave it, as far as other servers have room.",
+            server.name
+        );
+        self.servers.set_fault_lasts(id);
+        self.out
+            .event(EventKind::ServerStorageFault, EventSubject::Server(id), message);
+    }
+
     /// Marks a server as slow, for this cause, or as recovered. False: it was that already, or is unknown.
     pub fn slow(&mut self, id: ServerId, cause: Option<String>) -> bool {
         let Some(server) = self.servers.get(&id) else {

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Deref;
 
+use quorate_types::space::Terms;
 use quorate_types::{GroupId, ServerId};
 use serde::{Deserialize, Serialize};
 
@@ -92,6 +93,20 @@ impl Groups {
             self.index(group);
         }
         self.by_id = groups;
+    }
+
+    /// Groups that were admitted before memory and disk were: their SLAs say how much they take.
+    pub fn complete_demands(&mut self) {
+        for group in self
+            .by_id
+            .values_mut()
+            .filter(|group| group.demands.lacks_space())
+        {
+            group.demands = group
+                .demands
+                .clone()
+                .with_space(Terms::of_sla(&group.sla).space());
+        }
     }
 
     fn index(&mut self, group: &Group) {

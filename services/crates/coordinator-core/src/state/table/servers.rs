@@ -108,11 +108,16 @@ impl Servers {
         self.change(id, |server| {
             server.credential_digest.clear();
             (server.drain, server.slow) = (None, None);
+            server.set_storage_fault(None);
         });
     }
 
     pub fn set_storage_fault(&mut self, id: ServerId, fault: Option<String>) {
-        self.change(id, |server| server.storage_fault = fault);
+        self.change(id, |server| server.set_storage_fault(fault));
+    }
+
+    pub fn set_fault_lasts(&mut self, id: ServerId) {
+        self.change(id, |server| server.fault_lasts = true);
     }
 
     pub fn set_slow(&mut self, id: ServerId, cause: Option<String>) {
