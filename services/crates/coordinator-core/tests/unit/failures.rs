@@ -7,6 +7,7 @@ use quorate_coordinator_core::command::{Command, Effect};
 use quorate_coordinator_core::state::EventKind;
 use quorate_coordinator_core::state::GroupStatus::{Active, Degraded, Lost, Paused, Provisioning};
 use quorate_types::Durability::{InMemory, Persistent};
+use quorate_types::Role;
 use quorate_types::control::ToServer;
 use quorate_types::{Durability, Sla};
 
@@ -399,19 +400,15 @@ fn a_server_that_comes_back_to_a_group_that_waits_for_a_replica_learns_that_it_i
     assert_eq!(world.shape(1).0, chain[1..]);
     world.come_back(chain[0], "i1", vec![]);
     assert_eq!(world.shape(1), (chain[1..].to_vec(), None, 2, Degraded));
-    let report = |epoch| GroupReport {
-        group_id: group(1),
-        epoch,
-        role: Role::Head,
-        state: GroupState::Active,
-        last_index: 7,
-        commit_offset: 7,
-    };
-    let corrections = world.state.corrections(head, &[report(1)]);
+    let at = |epoch| move |group_id| (group_id == group(1)).then_some(epoch);
+    let corrections = world.state.corrections(head, at(1));
     let [ToServer::Configure { config }] = &corrections[..] else {
         panic!("{corrections:?}");
     };
     assert_eq!((config.epoch, config.role_of(head)), (2, Role::None));
-    assert!(world.state.corrections(head, &[report(2)]).is_empty(), "it knows");
-    assert!(world.state.corrections(head, &[]).is_empty(), "it holds nothing");
+    assert!(world.state.corrections(head, at(2)).is_empty(), "it knows");
+    assert!(
+        world.state.corrections(head, |_| None).is_empty(),
+        "it holds nothing"
+    );
 }
