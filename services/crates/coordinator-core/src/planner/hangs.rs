@@ -5,7 +5,8 @@
 //! - When more than half of the live servers hang, none has failed for it: the cause is not theirs (shared storage), and
 //!   taking them out would leave those that are next to hang. A server counts from half of `hung_ms` on, as not all see a
 //!   common cause at the same moment.
-//! - A server that hangs again within `well_ms` is slow, too, so that it is not elected over and over.
+//! - A server that hangs again within `well_ms` is slow, too, so that it is not elected over and over, as far as more
+//!   servers may count as slow ([`super::suspicions`]).
 
 use std::collections::BTreeMap;
 
@@ -13,7 +14,7 @@ use quorate_types::ServerId;
 use quorate_types::limits::HANGING_MS;
 use quorate_types::planted::{self, Bug};
 
-use super::suspicions::SuspicionTimes;
+use super::suspicions::{SuspicionTimes, may_become_slow};
 use crate::command::Command;
 use crate::state::CoordinatorState;
 
@@ -89,6 +90,7 @@ impl Hangs {
                 });
             }
         }
+        again.truncate(may_become_slow(state));
         let failed = Command::ServersHung { servers };
         std::iter::once(failed).chain(again).collect()
     }

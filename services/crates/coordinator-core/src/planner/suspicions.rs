@@ -175,12 +175,10 @@ impl Suspicions {
     }
 
     fn newly_slow(&self, state: &CoordinatorState, accused: &BTreeMap<ServerId, Claimed>) -> Vec<Command> {
-        let slow = state.servers.keys().filter(|id| is_slow(state, **id)).count();
-        let most = (state.servers_alive() / SLOW_SHARE).max(1);
         let due = accused.iter().filter(|(server, claimed)| {
             claimed.lasted_ms() >= self.times.slow_ms && !is_slow(state, **server)
         });
-        due.take(most.saturating_sub(slow))
+        due.take(may_become_slow(state))
             .map(|(server, claimed)| Command::ServerSlow {
                 server: *server,
                 cause: Some(cause_of(claimed)),
@@ -218,6 +216,13 @@ impl Suspicions {
         }
         accused
     }
+}
+
+/// How many more servers may count as slow.
+pub(super) fn may_become_slow(state: &CoordinatorState) -> usize {
+    let slow = state.servers.keys().filter(|id| is_slow(state, **id)).count();
+    let most = (state.servers_alive() / SLOW_SHARE).max(1);
+    most.saturating_sub(slow)
 }
 
 fn is_slow(state: &CoordinatorState, id: ServerId) -> bool {

@@ -182,6 +182,20 @@ fn a_server_that_hangs_again_and_again_takes_no_replicas_for_a_while() {
 }
 
 #[test]
+fn servers_that_hang_again_in_turn_are_not_all_closed_to_replicas() {
+    let mut fleet = Fleet::new(5);
+    for n in [1, 2, 3, 1, 2, 3] {
+        fleet.hang([n]);
+        assert_eq!(fleet.run(3_000)[0], Fleet::hung(&[n]));
+        fleet.hung.clear();
+        fleet.run(2_000);
+        fleet.world.come_back(n, "i1", vec![]);
+    }
+    let closed = fleet.world.state.servers.values().filter(|s| !s.takes_replicas());
+    assert_eq!(closed.count(), 1, "a quarter, and always one");
+}
+
+#[test]
 fn a_claim_that_is_not_repeated_ends() {
     let mut fleet = Fleet::new(4);
     fleet.hang([1]);
