@@ -155,14 +155,17 @@ mod tests {
             run: RunId(u64::MAX),
             position: 9,
         });
-        let unix_ms = Some(7);
-        let message = ToServer::HeartbeatAck { seq: 4, unix_ms };
+        let message = ToServer::HeartbeatAck {
+            seq: 4,
+            unix_ms: Some(7),
+            repeat: false,
+        };
         let placed = Placed { place, message };
         let text = serde_json::to_string(&placed).unwrap();
         let fields: serde_json::Value = serde_json::from_str(&text).unwrap();
         let run = u64::MAX;
         let expected = json!({
-            "type": "heartbeat_ack", "seq": 4, "unix_ms": 7, "place": {"run": run, "position": 9},
+            "type": "heartbeat_ack", "seq": 4, "repeat": false, "unix_ms": 7, "place": {"run": run, "position": 9},
         });
         assert_eq!(fields, expected);
         assert_eq!(serde_json::from_str::<Placed>(&text).unwrap(), placed);
