@@ -14,7 +14,7 @@ use quorate_types::control::{GroupReport, Heartbeat, Register, ToCoordinator, To
 use quorate_types::cost::ResourceVector;
 use quorate_types::limits::CONTROL_MESSAGE_BYTES_MAX;
 use quorate_types::reports::ReportBook;
-use quorate_types::{GroupConfig, GroupId, GroupState, ServerId};
+use quorate_types::{ConfigDigest, GroupConfig, GroupId, GroupState, Room, ServerId};
 use tokio::net::TcpStream;
 use tokio::time::{MissedTickBehavior, interval};
 use tokio_rustls::TlsConnector;
@@ -110,12 +110,15 @@ impl PlayedServer {
             incarnation: format!("played-{number}-1"),
             previous_incarnations: Vec::new(),
             capacity: CAPACITY,
+            room: Room::default(),
             failure_domain: None,
             region: "local".into(),
             held: Vec::new(),
             version: env!("CARGO_PKG_VERSION").into(),
             machine: None,
+            hung_ms: 0,
             certificate_request_pem: None,
+            place: None,
         };
         send(&mut connection, &ToCoordinator::Register(Box::new(register))).await?;
         let answer = tokio::time::timeout(ANSWER_TIMEOUT, receive(&mut connection)).await;
@@ -161,6 +164,7 @@ impl PlayedServer {
             unreachable: Vec::new(),
             storage_fault: None,
             slow: Vec::new(),
+            hung_ms: 0,
             changes: Some(changes),
             quarantined: Vec::new(),
         };
@@ -172,14 +176,19 @@ impl PlayedServer {
             ToServer::Configure { config } => {
                 let (group_id, epoch) = (config.group_id, config.epoch);
                 self.take_in(report_of(self.welcome.server_id, &config));
-                send(&mut self.connection, &ToCoordinator::Applied { group_id, epoch }).await
+                let applied = ToCoordinator::Applied {
+                    group_id,
+                    epoch,
+                    digest: Some(ConfigDigest::of(&config)),
+                };
+                send(&mut self.connection, &applied).await
             }
             ToServer::Drop { group_id, .. } => {
                 self.groups.retain(|report| report.group_id != group_id);
                 self.reports.forget(group_id);
                 send(&mut self.connection, &ToCoordinator::Dropped { group_id }).await
             }
-            ToServer::HeartbeatAck { seq, repeat } => {
+            ToServer::HeartbeatAck { seq, repeat, .. } => {
                 self.reports.answered(seq, repeat, self.sent);
                 Ok(())
             }

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use proptest::prelude::*;
 use quorate_placement::{
-    Amounts, Applicant, Choice, Fleet, Pool, Profile, Replacement, Search, admit, place_batch,
+    Amounts, Applicant, Choice, Fleet, Pool, Profile, RESOURCES, Replacement, Search, admit, place_batch,
     place_batch_searching, place_one, quote, replace,
 };
 use quorate_types::limits::GROUPS_PER_SERVER_MAX;
@@ -488,11 +488,11 @@ fn placement_at_scale() {
 #[test]
 fn a_server_with_as_many_groups_as_it_may_host_takes_no_more_and_the_refusal_says_so() {
     let mut fleet = Fleet::default();
-    let room = Amounts([u64::MAX / 4; 3]);
+    let room = Amounts([u64::MAX / 4; RESOURCES]);
     for id in [1, 2] {
         fleet.set_server(ServerId(id), room, None, false, true);
     }
-    let one = Amounts([1, 1, 1]);
+    let one = Amounts([1; RESOURCES]);
     for _ in 0..GROUPS_PER_SERVER_MAX {
         fleet.charge(ServerId(1), one);
     }
