@@ -521,7 +521,7 @@ async fn connected() -> (tokio::net::TcpStream, std::rc::Rc<quorate_transport::W
     (peer, std::rc::Rc::new(stream))
 }
 
-/// The kind of the first frame that the peer gets.
+/// The kind of the first frame that the peer gets, signs of life aside.
 async fn first_kind(peer: &tokio::net::TcpStream) -> u8 {
     let mut bytes = bytes::BytesMut::with_capacity(1 << 10);
     loop {
@@ -529,10 +529,13 @@ async fn first_kind(peer: &tokio::net::TcpStream) -> u8 {
             .await
             .expect("a frame comes")
             .unwrap();
-        if peer.try_read_buf(&mut bytes).is_ok()
-            && let Some(frame) = quorate_wire::decode_frame(&mut bytes, u32::MAX).unwrap()
-        {
-            return frame.kind;
+        if peer.try_read_buf(&mut bytes).is_err() {
+            continue;
+        }
+        while let Some(frame) = quorate_wire::decode_frame(&mut bytes, u32::MAX).unwrap() {
+            if frame.kind != peer::kind::ALIVE {
+                return frame.kind;
+            }
         }
     }
 }
