@@ -173,7 +173,7 @@ def _epochs(folder: Path) -> dict[str, Any]:
 
 def issued_in(log: bytes) -> list[dict[str, Any]]:
     """Every epoch in the batches of a log, in order. Records are text without control characters."""
-    found = []
+    found: list[dict[str, Any]] = []
     for record in log.split(b"QREC")[1:]:
         begin = record.find(b"{")
         try:

@@ -59,8 +59,15 @@ def measure(conditions: Conditions) -> list[Figure]:
         for number in range(1, SERVERS + 1):
             stack.enter_context(small_disk(layout.server(f"s{number}")))
         resources = ServerResources(memory_bytes=MEMORY_BYTES, disk_bytes=DISK_BYTES)
-        options = {"server_resources": resources, "server_env": JOURNAL, "wipes": False}
-        servers = stack.enter_context(fleet(conditions.folder, conditions.display, SERVERS, **options))
+        started = fleet(
+            conditions.folder,
+            conditions.display,
+            SERVERS,
+            server_resources=resources,
+            server_env=JOURNAL,
+            wipes=False,
+        )
+        servers = stack.enter_context(started)
         is_limited = stack.enter_context(limited(servers))
         return _measure(conditions, servers, is_limited)
 

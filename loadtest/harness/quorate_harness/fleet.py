@@ -68,6 +68,7 @@ class Fleet:
         answer = self._coordinator.post("/v1/join-tokens", json={"ttl_s": 600})
         answer.raise_for_status()
         return str(answer.json()["token"])
+
     def signed_handle(self, group_id: str) -> dict[str, Any]:
         """A handle of a group that the API does not know (`admit_group`), signed with the stack's own key."""
         ca = self._coordinator.get("/v1/ca")

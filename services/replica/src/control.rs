@@ -9,10 +9,11 @@ use std::time::Duration;
 use bytes::Bytes;
 use futures::{SinkExt, StreamExt};
 use quorate_certificates::control::{WrongPin, coordinator_name};
-use quorate_types::control::{DrainState, Heartbeat, HeldGroup, Register, ToCoordinator, ToServer, Welcome};
+use quorate_types::control::{
+    DrainState, Heartbeat, HeldGroup, Placed, Register, ToCoordinator, ToServer, Welcome,
+};
 use quorate_types::cost::ResourceVector;
 use quorate_types::limits::{CONTROL_MESSAGE_BYTES_MAX, HELD_PER_MESSAGE_MAX};
-use quorate_types::place::Placed;
 use quorate_types::{GroupId, Machine, Room};
 use tokio::net::TcpStream;
 use tokio::sync::{mpsc, watch};
@@ -278,7 +279,7 @@ fn take_in(me: &mut Me, shared: &Shared, welcome: &Welcome) -> Result<(), Failur
     Ok(())
 }
 
-/// What a conversation with the coordinator needs and changes.
+/// State that a conversation with the coordinator needs and changes.
 struct Talk<'a> {
     shared: &'a Arc<Shared>,
     certificates: &'a mut Certificates,

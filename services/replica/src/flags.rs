@@ -8,8 +8,6 @@ use quorate_types::cost::ResourceVector;
 use quorate_types::limits;
 use quorate_types::names::host_of;
 
-use crate::room;
-
 /// More would only hide that there is no load.
 const SPIN_US_MAX: i64 = 10_000;
 
@@ -162,8 +160,11 @@ impl Flags {
                 ));
             }
         }
-        if let Some(problem) = room::problem(self) {
-            return Err(problem);
+        let least = limits::SERVER_MEMORY_BYTES_MIN;
+        if self.memory_bytes.is_some_and(|bytes| bytes < least) {
+            return Err(format!(
+                "--memory-bytes must be at least {least}: a server itself takes most of that"
+            ));
         }
         if self
             .catchup_bytes_per_s

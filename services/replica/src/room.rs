@@ -6,7 +6,7 @@ use std::path::Path;
 use quorate_types::Room;
 use quorate_types::limits::{
     DISK_RESERVE_BYTES, JOURNAL_BUFFER_BYTES_MAX, JOURNAL_SEGMENTS_BESIDE, SERVER_MEMORY_BYTES,
-    SERVER_MEMORY_BYTES_MIN, SERVER_POOL_PART,
+    SERVER_POOL_PART,
 };
 
 use crate::flags::Flags;
@@ -17,7 +17,7 @@ const MEMORY_TAKEN: (u64, u64) = (3, 4);
 /// A container without a limit of its own has this, or about this.
 const NO_LIMIT: u64 = 1 << 60;
 
-/// What the server offers, and what it keeps.
+/// The part that the server offers, and the part that it keeps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Offer {
     pub room: Room,
@@ -25,7 +25,7 @@ pub struct Offer {
     pub pool_bytes: u64,
 }
 
-/// By the flags, and else by the machine. What cannot be measured is not limited, as the log then says.
+/// By the flags, and else by the machine. An amount that cannot be measured is not limited, and the log says so.
 pub fn offer(flags: &Flags) -> Offer {
     let memory = flags.memory_bytes.or_else(measured_memory_bytes);
     let disk = flags.disk_bytes.or_else(|| measured_disk_bytes(flags));
@@ -63,13 +63,6 @@ pub fn offer(flags: &Flags) -> Offer {
         "room for replicas"
     );
     offer
-}
-
-/// Why these flags leave nothing for replicas, if they do.
-pub fn problem(flags: &Flags) -> Option<String> {
-    let least = SERVER_MEMORY_BYTES_MIN;
-    let is_short = flags.memory_bytes.is_some_and(|bytes| bytes < least);
-    is_short.then(|| format!("--memory-bytes must be at least {least}: a server itself takes most of that"))
 }
 
 fn pool_bytes(memory_bytes: u64) -> u64 {
@@ -126,7 +119,7 @@ fn limit_of(cgroups: &str, read: &dyn Fn(&str) -> Option<String>) -> u64 {
     least
 }
 
-/// What the device of the group logs has free, and what this server has there already. Others' bytes are theirs.
+/// Free bytes of the group logs' device, and bytes that this server has there already. Others' bytes are theirs.
 fn measured_disk_bytes(flags: &Flags) -> Option<u64> {
     let folder = flags.group_logs_dir();
     let device = if folder.exists() {
@@ -167,7 +160,7 @@ mod tests {
 
     #[test]
     fn a_server_promises_what_it_does_not_need_itself() {
-        for total in [SERVER_MEMORY_BYTES_MIN, 1 << 30, 64 << 30] {
+        for total in [1 << 30, 64 << 30] {
             let (promised, pool) = (promised_memory_bytes(total), pool_bytes(total));
             assert!(
                 promised > 0 && promised + pool < total,

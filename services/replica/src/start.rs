@@ -35,8 +35,7 @@ const STOP_GRACE: Duration = Duration::from_secs(3);
 
 pub fn run(flags: Flags, exports: Exports) -> Result<(), Exit> {
     flags.validate().map_err(Exit::BadFlags)?;
-    std::fs::create_dir_all(&flags.data_dir)
-        .map_err(|e| Exit::DiskUnusable(format!("cannot create {}: {e}", flags.data_dir.display())))?;
+    create(&flags.data_dir)?;
     let identity = identity::load(&flags.data_dir).map_err(Exit::DiskUnusable)?;
     let places = PlaceKeeper::start(&flags.data_dir).map_err(Exit::DiskUnusable)?;
     let join_token = read_join_token(&flags, identity.is_some())?;
@@ -103,6 +102,11 @@ pub fn run(flags: Flags, exports: Exports) -> Result<(), Exit> {
         drop(group_logs);
         ended
     })
+}
+
+fn create(data_dir: &Path) -> Result<(), Exit> {
+    std::fs::create_dir_all(data_dir)
+        .map_err(|e| Exit::DiskUnusable(format!("cannot create {}: {e}", data_dir.display())))
 }
 
 /// Before the first registration it has none.

@@ -7,12 +7,11 @@ use std::time::Duration;
 use futures::{SinkExt, StreamExt};
 use quorate_certificates::Authority;
 use quorate_certificates::control::server_config;
-use quorate_types::control::{HeldGroup, RefuseCode, Register, ToCoordinator, ToServer};
+use quorate_types::control::{HeldGroup, Placed, RefuseCode, Register, ToCoordinator, ToServer};
 use quorate_types::limits::{
     CONTROL_CONNECTIONS_MAX, CONTROL_MESSAGE_BYTES_MAX, CONTROL_OUTBOX_MESSAGES_MAX, HELD_GROUPS_MAX,
     HELLO_TIMEOUT_MS, LARGE_REGISTRATIONS_MAX,
 };
-use quorate_types::place::Placed;
 use tokio::io::{ReadHalf, WriteHalf};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Semaphore, mpsc};

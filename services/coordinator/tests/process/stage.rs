@@ -9,9 +9,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use quorate_certificates::control::{Trust, client_config, coordinator_name};
-use quorate_types::control::{Heartbeat, HeldGroup, Register, ToCoordinator, ToServer, Welcome};
+use quorate_types::control::{Heartbeat, HeldGroup, Placed, Register, ToCoordinator, ToServer, Welcome};
 use quorate_types::cost::ResourceVector;
-use quorate_types::place::Placed;
 use quorate_types::{ConfigDigest, GroupConfig, GroupId, Place, Room, ServerId};
 use rustls::{ClientConnection, StreamOwned};
 use serde_json::{Value, json};

@@ -8,7 +8,7 @@ use quorate_types::Micros;
 use quorate_types::limits::HANG_STEP_MS_MAX;
 use quorate_types::planted::{self, Bug};
 
-/// What a part was last seen at, say the number of its tick or of its operation. `None`: it has nothing to do.
+/// The last sign of a part: say the number of its tick or of its operation. `None`: it has nothing to do.
 pub type Mark = Option<u64>;
 
 #[derive(Debug, Default)]

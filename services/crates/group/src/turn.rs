@@ -14,7 +14,7 @@ pub struct Turn {
     pub now_us: Micros,
     /// Since 1970; it may jump.
     pub wall_us: u64,
-    /// What the coordinator's clock says of the wall clock.
+    /// The coordinator's word on the wall clock.
     pub vouch: Vouch,
     /// Budgets, queues and accounting are off (`--measure-isolation`).
     pub is_unmetered: bool,

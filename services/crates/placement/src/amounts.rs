@@ -90,7 +90,7 @@ impl Amounts {
         }))
     }
 
-    /// The rest of `self` after `other`, at least zero. Of an unlimited amount, all is left.
+    /// The rest of `self` after `other`, at least zero. An unlimited amount is never used up.
     pub fn left_after(self, other: Self) -> Self {
         Self(std::array::from_fn(|i| match self.0[i] {
             UNLIMITED => UNLIMITED,

@@ -3,7 +3,6 @@
 use quorate_types::cost::{AppendCost, Budget, ShortBatch};
 use quorate_types::limits::SINGLE_ENTRY_APPENDS_PER_S;
 pub use quorate_types::machine::Machine;
-use quorate_types::space::Terms;
 use quorate_types::{Durability, Role, Sla, Space};
 use serde::{Deserialize, Serialize};
 
@@ -251,7 +250,7 @@ impl Profile {
     /// measured, of which [`SINGLE_ENTRY_APPENDS_PER_S`] may come alone.
     pub fn demands(&self, sla: &Sla) -> RoleDemands {
         let degree = usize::from(sla.replication_degree);
-        let space = Terms::of_sla(sla).space();
+        let space = sla.terms().space();
         let demand = |position: usize| {
             let reserved = self.reserved_milli(sla, role_at(position, degree));
             Amounts::new(reserved.map(|milli| milli.div_ceil(1_000)), space)

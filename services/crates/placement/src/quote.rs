@@ -136,7 +136,7 @@ fn mebibytes(bytes: u64) -> String {
     format!("{:.1} MiB", bytes as f64 / f64::from(1 << 20))
 }
 
-/// What a customer can do about space, in a sentence that follows others; empty for rates.
+/// A remedy where space is scarce, in a sentence that follows others; empty for rates.
 fn remedy(resource: usize, sla: &Sla) -> String {
     if !is_space(resource) {
         return String::new();
@@ -346,7 +346,7 @@ fn placed_on_trial(fleet: &mut Fleet, demands: &[Amounts]) -> bool {
     placed.is_ok()
 }
 
-/// What of an SLA is reduced until it fits.
+/// The part of an SLA that is reduced until it fits.
 #[derive(Debug, Clone, Copy)]
 enum Reduced {
     Rate,

@@ -1,6 +1,6 @@
 //! Messages of the control connection between a replica server and the coordinator
 //! (`docs/internals/coordinator.md`). JSON in `u32`-length frames; unknown fields are ignored. Each message to a server
-//! stands in a [`crate::place::Placed`].
+//! stands in a [`Placed`].
 
 use serde::{Deserialize, Serialize};
 
@@ -185,6 +185,15 @@ pub struct GroupReport {
     pub commit_offset: Offset,
 }
 
+/// A message with the place of the log that it follows from. Older coordinators name none; older servers ignore it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Placed {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub place: Option<Place>,
+    #[serde(flatten)]
+    pub message: ToServer,
+}
+
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum ToServer {
@@ -291,4 +300,38 @@ pub struct Welcome {
     /// The coordinator's wall clock; an older coordinator does not say.
     #[serde(default)]
     pub unix_ms: Option<u64>,
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::place::RunId;
+
+    #[test]
+    fn a_place_stands_beside_the_fields_of_its_message_and_may_be_absent() {
+        let place = Some(Place {
+            run: RunId(u64::MAX),
+            position: 9,
+        });
+        let message = ToServer::HeartbeatAck {
+            seq: 4,
+            unix_ms: Some(7),
+            repeat: false,
+        };
+        let placed = Placed { place, message };
+        let text = serde_json::to_string(&placed).unwrap();
+        let fields: serde_json::Value = serde_json::from_str(&text).unwrap();
+        let run = u64::MAX;
+        let expected = json!({
+            "type": "heartbeat_ack", "seq": 4, "repeat": false, "unix_ms": 7, "place": {"run": run, "position": 9},
+        });
+        assert_eq!(fields, expected);
+        assert_eq!(serde_json::from_str::<Placed>(&text).unwrap(), placed);
+        // An older server, and an older coordinator.
+        assert_eq!(serde_json::from_str::<ToServer>(&text).unwrap(), placed.message);
+        let bare: Placed = serde_json::from_str(r#"{"type":"heartbeat_ack","seq":4}"#).unwrap();
+        assert_eq!(bare.place, None);
+    }
 }

@@ -177,7 +177,7 @@ pub const CLOCK_DIFFERENCE_US_MAX: crate::Micros = 1_000_000;
 pub const HANGING_MS: u64 = SLOW_REPORT_MS;
 /// How often a server looks whether its shards tick and its journal's operations end.
 pub const HANG_SAMPLE_MS: u64 = 50;
-/// Of the time between two looks, no more counts as a hang. A process that stood still as a whole has not hung.
+/// No more of the time between two looks counts as a hang. A process that stood still as a whole has not hung.
 pub const HANG_STEP_MS_MAX: u64 = 2 * HANG_SAMPLE_MS;
 
 /// A head whose ring makes no progress for so long while clients wait, and whose coordinator has not answered for a lease,

@@ -4,7 +4,6 @@
 use serde::{Deserialize, Serialize};
 
 use crate::config::{GroupConfig, GroupId, Member, ServerId};
-use crate::control::ToServer;
 use crate::{Durability, Epoch};
 
 /// A start of the coordinator on its log: random, so that two starts on copies of one log differ.
@@ -18,15 +17,6 @@ pub struct Place {
     pub run: RunId,
     /// Commands since the beginning of the log.
     pub position: u64,
-}
-
-/// A message with the place of the log that it follows from. Older coordinators name none; older servers ignore it.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Placed {
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub place: Option<Place>,
-    #[serde(flatten)]
-    pub message: ToServer,
 }
 
 /// Tells two configurations of one epoch apart. It covers what the members agree by, and nothing that may be spelt in
@@ -91,7 +81,6 @@ impl Fnv {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
     use uuid::Uuid;
 
     use super::*;
@@ -147,31 +136,5 @@ mod tests {
         let mut moved = config();
         moved.replicas[0].address = "elsewhere:1".into();
         assert_eq!(ConfigDigest::of(&moved), known);
-    }
-
-    #[test]
-    fn a_place_stands_beside_the_fields_of_its_message_and_may_be_absent() {
-        let place = Some(Place {
-            run: RunId(u64::MAX),
-            position: 9,
-        });
-        let message = ToServer::HeartbeatAck {
-            seq: 4,
-            unix_ms: Some(7),
-            repeat: false,
-        };
-        let placed = Placed { place, message };
-        let text = serde_json::to_string(&placed).unwrap();
-        let fields: serde_json::Value = serde_json::from_str(&text).unwrap();
-        let run = u64::MAX;
-        let expected = json!({
-            "type": "heartbeat_ack", "seq": 4, "repeat": false, "unix_ms": 7, "place": {"run": run, "position": 9},
-        });
-        assert_eq!(fields, expected);
-        assert_eq!(serde_json::from_str::<Placed>(&text).unwrap(), placed);
-        // An older server, and an older coordinator.
-        assert_eq!(serde_json::from_str::<ToServer>(&text).unwrap(), placed.message);
-        let bare: Placed = serde_json::from_str(r#"{"type":"heartbeat_ack","seq":4}"#).unwrap();
-        assert_eq!(bare.place, None);
     }
 }

@@ -6,7 +6,7 @@ use crate::config::Role;
 use crate::cost::ResourceVector;
 use crate::durability::Durability;
 use crate::limits;
-use crate::space::Space;
+use crate::space::{Space, Terms};
 
 /// The admission request (Filo §3, equation 1): durability mode, degree, request size, throughput.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -38,6 +38,16 @@ fn default_retention_bytes() -> u64 {
 }
 
 impl Sla {
+    /// The part of it that the space of its replicas follows from.
+    pub fn terms(&self) -> Terms {
+        Terms {
+            durability: self.durability,
+            retention_bytes: self.retention_bytes,
+            request_size_bytes: self.request_size_bytes,
+            rate_per_s: self.rate_per_s,
+        }
+    }
+
     /// Fewest live replicas with which the group accepts appends.
     pub fn min_replicas(&self) -> u8 {
         self.min_replicas.unwrap_or(self.replication_degree / 2 + 1)

@@ -12,7 +12,6 @@ use crate::limits::{
     SESSION_MEMORY_BYTES, SESSION_PLACE_BYTES, SESSION_PLACES_MAX, SESSION_PLACES_MIN,
     SESSIONS_PER_GROUP_MAX, WINDOW_MEMORY_BYTES_MAX, WINDOW_MEMORY_BYTES_MIN,
 };
-use crate::sla::Sla;
 
 /// Bytes that a replica may fill.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
@@ -56,15 +55,6 @@ pub struct Terms {
 }
 
 impl Terms {
-    pub fn of_sla(sla: &Sla) -> Self {
-        Self {
-            durability: sla.durability,
-            retention_bytes: sla.retention_bytes,
-            request_size_bytes: sla.request_size_bytes,
-            rate_per_s: sla.rate_per_s,
-        }
-    }
-
     pub fn of_config(config: &GroupConfig) -> Self {
         Self {
             durability: config.durability,

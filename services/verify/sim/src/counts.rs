@@ -65,7 +65,7 @@ pub struct Counts {
     pub roll_calls_ended: u64,
     pub restores_undecided: u64,
     pub faults: BTreeMap<Fault, u64>,
-    /// In how many seeds a number was above zero, by its name. Of one run: empty.
+    /// In how many seeds a number was above zero, by its name. Empty for one run.
     reached: BTreeMap<&'static str, u64>,
 }
 

@@ -15,7 +15,7 @@ pub struct Ledger {
     committed: Vec<BatchHeader>,
     /// The epoch whose head committed each.
     committed_in: Vec<Epoch>,
-    /// When each was made.
+    /// The time at which each was made.
     made_at: Vec<Micros>,
     /// Index of each committed (session, seq).
     placed: BTreeMap<(u64, u64), Index>,

@@ -64,8 +64,8 @@ class Refusal(BaseModel):
     message: str = Field(description="A sentence for people.")
     largest_sla_that_fits: ObservedSla | None = Field(
         None,
-        description="An SLA with a lower rate or a shorter retention that would fit. It is found by halving, so a larger "
-        "one may fit too.",
+        description="An SLA with a lower rate or a shorter retention that would fit. It is found by halving, so a "
+        "larger one may fit too.",
     )
 
 

@@ -129,8 +129,8 @@ def _state(server: ServerView) -> str:
 
 
 def promised(fleet: FleetView) -> dict[str, float]:
-    """The promised share of each resource; 1 where nothing may be promised, because nothing is free then. Memory and disk
-    are left out where a server does not say how much it has: nobody knows a share of them."""
+    """The promised share of each resource; 1 where nothing may be promised, because nothing is free then. Memory and
+    disk are left out where a server does not say how much it has: nobody knows a share of them."""
     shares = {}
     for resource, attribute in RESOURCES.items():
         promisable, free = getattr(fleet.promisable, attribute), getattr(fleet.free, attribute)

@@ -8,9 +8,8 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use quorate_types::Place;
-use quorate_types::control::ToServer;
+use quorate_types::control::{Placed, ToServer};
 use quorate_types::limits::COORDINATOR_QUEUE_MAX;
-use quorate_types::place::Placed;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, MissedTickBehavior, interval};

@@ -4,8 +4,7 @@ use std::net::IpAddr;
 use std::time::Duration;
 
 use quorate_types::GroupId;
-use quorate_types::control::{Register, ToCoordinator};
-use quorate_types::place::Placed;
+use quorate_types::control::{Placed, Register, ToCoordinator};
 use quorate_types::sla::{Quote, Sla};
 use rustls::pki_types::CertificateDer;
 use serde_json::Value;

@@ -9,11 +9,11 @@ use quorate_types::{GroupId, ServerId};
 use serde_json::Value;
 
 use super::evidence;
-use super::io::{Candidate, Input, Note, Now, Outgoing, Output, Settings};
+use super::io::{Candidate, Input, Note, Now, Outgoing, Output, RollCallView, Settings};
 use super::messages::Messages;
 use super::refusals::Refusals;
 use super::registrar::{Registrar, registration_of};
-use super::roll_call::{RollCall, RollCallView};
+use super::roll_call::RollCall;
 use super::sequencer::Sequencer;
 use crate::command::{Command, Effect};
 use crate::ids::{CallId, ConnectionId};

@@ -5,15 +5,9 @@ use quorate_types::control::GroupReport;
 use quorate_types::planted::{self, Bug};
 use quorate_types::{ConfigDigest, Epoch, GroupId, ServerId};
 
-use super::io::Candidate;
+use super::io::{Behind, Candidate};
 use crate::command::Proof;
 use crate::state::CoordinatorState;
-
-/// A server's proof, in words for the operator of the coordinator.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Behind {
-    pub evidence: String,
-}
 
 /// The evidence in a registration. Only the word of a server counts: it shows a credential of this fleet, or, where it
 /// joined after the copy was made, a certificate of the fleet's authority.

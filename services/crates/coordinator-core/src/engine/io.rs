@@ -6,8 +6,6 @@ use quorate_types::control::{RefuseCode, Register, ToCoordinator, ToServer, Welc
 use quorate_types::{Place, ServerId};
 use serde_json::Value;
 
-use super::evidence::Behind;
-use super::roll_call::RollCallView;
 use crate::command::{Command, Proof, Reply, Timed};
 use crate::ids::{CallId, ConnectionId};
 use crate::planner::{LeaseTimes, SuspicionTimes};
@@ -162,4 +160,21 @@ pub struct Output {
     pub place: Option<Place>,
     /// The log is behind the servers. Nothing of this output may leave, and the coordinator ends.
     pub behind: Option<Behind>,
+}
+
+/// A server's proof that the log is behind it, in words for the operator of the coordinator.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Behind {
+    pub evidence: String,
+}
+
+/// A roll call, for people who wait for its end.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RollCallView {
+    pub awaited: usize,
+    pub heard: usize,
+    /// Servers that are missing; their number when there are many.
+    pub missing: Vec<ServerId>,
+    /// Too few have been heard, and only their return or an operator ends it.
+    pub is_stuck: bool,
 }

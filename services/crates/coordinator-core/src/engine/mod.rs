@@ -25,7 +25,7 @@ mod roll_call;
 mod sequencer;
 
 pub use self::core::Engine;
-pub use evidence::Behind;
 pub use heard::Heard;
-pub use io::{Candidate, CertificateOrder, Input, Note, Now, Outgoing, Output, Settings, TICK_MS};
-pub use roll_call::RollCallView;
+pub use io::{
+    Behind, Candidate, CertificateOrder, Input, Note, Now, Outgoing, Output, RollCallView, Settings, TICK_MS,
+};

@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use quorate_types::ServerId;
 use quorate_types::limits::HELD_CALLS_MAX;
 
-use super::io::{Candidate, Now};
+use super::io::{Candidate, Now, RollCallView};
 use crate::command::Command;
 use crate::ids::{CallId, ConnectionId};
 
@@ -39,7 +39,7 @@ struct HeldCall {
     until_ms: u64,
 }
 
-/// What waited for the end, in the order in which it is taken in.
+/// Inputs that waited for the end, in the order in which they are taken in.
 #[derive(Debug)]
 pub struct Held {
     pub first: Vec<Command>,
@@ -47,17 +47,6 @@ pub struct Held {
     pub calls: Vec<(CallId, Command)>,
     /// Failed, unless they have registered since.
     pub overdue: BTreeSet<ServerId>,
-}
-
-/// For people who wait for it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct RollCallView {
-    pub awaited: usize,
-    pub heard: usize,
-    /// Servers that are missing; their number when there are many.
-    pub missing: Vec<ServerId>,
-    /// Too few have been heard, and only their return or an operator ends it.
-    pub is_stuck: bool,
 }
 
 /// Missing servers that are named.

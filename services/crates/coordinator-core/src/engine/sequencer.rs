@@ -7,9 +7,8 @@ use quorate_types::sla::{Quote, Sla};
 use quorate_types::{GroupId, ServerId};
 
 use super::connections::Connections;
-use super::evidence::Behind;
 use super::heard::Heard;
-use super::io::{Note, Now, Outgoing, Output};
+use super::io::{Behind, Note, Now, Outgoing, Output};
 use crate::command::{Command, Effect, Timed};
 use crate::ids::ConnectionId;
 use crate::planner::Planner;

@@ -20,7 +20,7 @@ pub const BEGINNING_BYTES: usize = HEADER_BYTES + RECORD_HEADER_BYTES;
 pub const MARK_BYTES: usize = RECORD_HEADER_BYTES + PAYLOAD_CHARS;
 
 impl Mark {
-    /// Of a log that begins with these bytes and is synced so far. `None`: it has no record.
+    /// The mark of a log that begins with these bytes and is synced so far. `None`: it has no record.
     pub fn of(beginning: &[u8], synced_bytes: u64) -> Option<Self> {
         let generation = beginning.get(HEADER_BYTES..HEADER_BYTES + RECORD_HEADER_BYTES)?;
         let generation = generation.try_into().ok()?;

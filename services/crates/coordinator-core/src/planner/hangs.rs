@@ -32,7 +32,7 @@ pub struct Hangs {
 struct Claim {
     hung_ms: u64,
     at_ms: u64,
-    /// When it last said that it hangs.
+    /// The time at which it last said that it hangs.
     hanging_at_ms: u64,
 }
 

@@ -186,7 +186,7 @@ impl Suspicions {
             .collect()
     }
 
-    /// Servers to be taken for slow, each with its longest report. What is said of one that hangs speaks against nobody else.
+    /// Servers to be taken for slow, each with its longest report. A report about one that hangs speaks against nobody else.
     fn accused(&self, is_hanging: &impl Fn(ServerId) -> bool) -> BTreeMap<ServerId, Claimed> {
         let of = |id: ServerId| self.slow.iter().filter(move |((_, of), _)| *of == id);
         let by = |id: ServerId| {

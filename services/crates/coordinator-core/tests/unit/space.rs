@@ -6,7 +6,6 @@ use quorate_coordinator_core::state::{CoordinatorState, EventKind};
 use quorate_coordinator_core::view::FleetView;
 use quorate_types::Durability::{InMemory, Persistent};
 use quorate_types::sla::{Refusal, ScarceResource};
-use quorate_types::space::Terms;
 use quorate_types::{Durability, Room, Sla};
 
 const MIB: u64 = 1 << 20;
@@ -155,7 +154,7 @@ fn groups_of_earlier_versions_are_charged_by_their_slas() {
     let mut restored: CoordinatorState = serde_json::from_value(snapshot).unwrap();
     restored.restore();
     restored.validate().unwrap();
-    let space = Terms::of_sla(&retaining(InMemory, 3, 256)).space();
+    let space = retaining(InMemory, 3, 256).terms().space();
     for n in 1..=3 {
         assert_eq!(restored.allocated_on(server(n)).space(), space);
     }

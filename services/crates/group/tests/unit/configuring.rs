@@ -6,7 +6,7 @@ use quorate_types::control::ToCoordinator;
 
 use crate::rig::{GROUP, ME, OTHER, Rig, config};
 
-/// What the group tells the coordinator of its epoch.
+/// The group's message to the coordinator about its epoch.
 fn applied(rig: &Rig) -> Vec<ToCoordinator> {
     let told = rig.out.list.iter().filter_map(|output| match output {
         Output::Coordinator(message) => Some(message.clone()),

@@ -2,8 +2,7 @@
 
 use quorate_coordinator_core::command::{Command, Reply};
 use quorate_coordinator_core::engine::{Note, Outgoing};
-use quorate_types::control::ToServer;
-use quorate_types::place::Placed;
+use quorate_types::control::{Placed, ToServer};
 use quorate_types::planted;
 use quorate_types::planted::Bug;
 use rand::Rng;

@@ -53,7 +53,7 @@ pub struct Restores {
     pub heard: BTreeSet<usize>,
     /// A copy was gone on with.
     pub went_on: bool,
-    /// When the roll call was first seen to wait for an operator.
+    /// The time at which the roll call was first seen to wait for an operator.
     pub stuck_since: Option<Micros>,
 }
 

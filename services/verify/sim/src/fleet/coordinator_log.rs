@@ -76,7 +76,7 @@ impl CoordinatorLog {
         }
     }
 
-    /// What is on stable storage.
+    /// The bytes on stable storage.
     pub fn copy(&self) -> Self {
         Self {
             pending: None,

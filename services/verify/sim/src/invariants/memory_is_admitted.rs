@@ -9,7 +9,7 @@ use quorate_types::{Durability, Index, Role};
 
 use crate::fleet::World;
 
-/// What a group held before it was flushed.
+/// The contents of a group before it was flushed.
 #[derive(Debug)]
 pub struct Before {
     /// The pool was full, and the group used it.

@@ -183,26 +183,28 @@ impl Plan {
                 self.fault_every_us = *pick(rng, &[120_000, 400_000]);
                 self.horizon_us = 6_000_000;
             }
-            Profile::Hangs => {
-                self.set_lease(*pick(rng, &[400, 1_500]));
-                self.suspicions.hung_ms = *pick(rng, &[1_000, 2_000]);
-                self.sync_us_max = *pick(rng, &[2_000, 20_000]);
-                self.fault_every_us = *pick(rng, &[400_000, 1_000_000, 2_000_000]);
-                self.horizon_us = 10_000_000;
-                self.servers += 2;
-                self.keep_busy();
-                if rng.random_bool(0.5) {
-                    self.faults.retain(|(fault, _)| Fault::HANGS.contains(fault));
-                } else {
-                    self.faults.push((Fault::Pause, 5));
-                }
-            }
+            Profile::Hangs => self.narrow_to_hangs(rng),
             Profile::Sessions => {
                 self.groups.truncate(1);
                 self.sync_us_max = *pick(rng, &[100, 2_000]);
                 self.link_delay_us_max = *pick(rng, &[50, 500]);
             }
             _ => {}
+        }
+    }
+
+    fn narrow_to_hangs(&mut self, rng: &mut SmallRng) {
+        self.set_lease(*pick(rng, &[400, 1_500]));
+        self.suspicions.hung_ms = *pick(rng, &[1_000, 2_000]);
+        self.sync_us_max = *pick(rng, &[2_000, 20_000]);
+        self.fault_every_us = *pick(rng, &[400_000, 1_000_000, 2_000_000]);
+        self.horizon_us = 10_000_000;
+        self.servers += 2;
+        self.keep_busy();
+        if rng.random_bool(0.5) {
+            self.faults.retain(|(fault, _)| Fault::HANGS.contains(fault));
+        } else {
+            self.faults.push((Fault::Pause, 5));
         }
     }
 

@@ -1,8 +1,7 @@
 //! Messages from the coordinator, as `services/replica/src/control.rs` takes them.
 
 use quorate_types::Place;
-use quorate_types::control::{DrainState, RefuseCode, ToServer};
-use quorate_types::place::Placed;
+use quorate_types::control::{DrainState, Placed, RefuseCode, ToServer};
 use rand::Rng;
 
 use super::{control, hosting};

@@ -3,7 +3,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Deref;
 
-use quorate_types::space::Terms;
 use quorate_types::{GroupId, ServerId};
 use serde::{Deserialize, Serialize};
 
@@ -102,10 +101,7 @@ impl Groups {
             .values_mut()
             .filter(|group| group.demands.lacks_space())
         {
-            group.demands = group
-                .demands
-                .clone()
-                .with_space(Terms::of_sla(&group.sla).space());
+            group.demands = group.demands.clone().with_space(group.sla.terms().space());
         }
     }
 
