@@ -1740,8 +1740,8 @@ export type ResourceDemand = {
 /**
  * Resources
  *
- * `free`: what admission may still promise, at least 0: nominal × safety factor less allocated. Memory and disk have no
- * safety factor.
+ * `free`: what admission may still promise, at least 0: nominal × safety factor less allocated. Memory and disk
+ * have no safety factor.
  */
 export type Resources = {
     nominal: Amounts;

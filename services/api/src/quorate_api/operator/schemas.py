@@ -12,8 +12,8 @@ from quorate_api.http.schemas import Input, Output, Page
 
 
 class Resources(Output):
-    """`free`: what admission may still promise, at least 0: nominal × safety factor less allocated. Memory and disk have
-    no safety factor."""
+    """`free`: what admission may still promise, at least 0: nominal × safety factor less allocated. Memory and disk
+    have no safety factor."""
 
     nominal: Amounts
     promisable: Amounts

@@ -1515,8 +1515,8 @@ type ResourceDemand struct {
 	StorageIoPerS float64 `json:"storage_io_per_s"`
 }
 
-// Resources `free`: what admission may still promise, at least 0: nominal × safety factor less allocated. Memory and disk have no
-// safety factor.
+// Resources `free`: what admission may still promise, at least 0: nominal × safety factor less allocated. Memory and disk
+// have no safety factor.
 type Resources struct {
 	// Allocated Amounts of each resource, as the coordinator counts them.
 	Allocated Amounts `json:"allocated"`
@@ -1553,8 +1553,8 @@ type Server struct {
 	RegisteredAt time.Time `json:"registered_at"`
 	Replicas     int       `json:"replicas"`
 
-	// Resources `free`: what admission may still promise, at least 0: nominal × safety factor less allocated. Memory and disk have no
-	// safety factor.
+	// Resources `free`: what admission may still promise, at least 0: nominal × safety factor less allocated. Memory and disk
+	// have no safety factor.
 	Resources Resources `json:"resources"`
 	ServerId  int       `json:"server_id"`
 
