@@ -30,8 +30,10 @@ GOAL_CORES = 0.5
 DEGREE = 3
 # Groups, of a thousand on a server, that have grown at each heartbeat.
 ACTIVE_PERMILLE = 10
-# More than any of these groups ask for: their number is measured, and not their rate.
-RESOURCES = ServerResources(cpu_cores=4_000.0, network_bytes_per_s=10**12, storage_io_per_s=10**9)
+# More than these groups ask for together, and than this machine has: their number is measured, not what they may fill.
+RESOURCES = ServerResources(
+    cpu_cores=4_000.0, network_bytes_per_s=10**12, storage_io_per_s=10**9, memory_bytes=10**12, disk_bytes=10**13
+)
 CALLERS = 16
 FORM_TIMEOUT_S = 120.0
 SETTLE_S = 5.0
