@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use quorate_types::control::{GroupReport, ToServer};
 use quorate_types::{Epoch, GroupId, Offset, ServerId};
 
-use super::handler::drops::may_drop;
+use super::handler::drops::{drop_order, may_drop};
 use super::handler::vetting::Vetting;
 use super::machine::CoordinatorState;
 use crate::command::{Refused, Registration};
@@ -62,10 +62,7 @@ impl CoordinatorState {
             .to_drop
             .iter()
             .filter(|(id, _)| may_drop(&self.groups, &self.servers, **id));
-        let drop = due.map(|(group_id, epoch)| ToServer::Drop {
-            group_id: *group_id,
-            epoch: *epoch,
-        });
+        let drop = due.map(|(group_id, epoch)| drop_order(&self.groups, *group_id, *epoch));
         configure.chain(depose).chain(drop).collect()
     }
 

@@ -411,4 +411,16 @@ fn a_server_that_comes_back_to_a_group_that_waits_for_a_replica_learns_that_it_i
         world.state.corrections(head, |_| None).is_empty(),
         "it holds nothing"
     );
+    // The group becomes whole in further epochs, of which it hears as well: the order to drop its data names the last one.
+    world.join(4, "i1").expect("joins");
+    let (_, learner, epoch, _) = world.shape(1);
+    assert_eq!(learner, Some(4));
+    world.caught_up(1, epoch);
+    let (.., epoch, status) = world.shape(1);
+    assert_eq!(status, Active);
+    let order = ToServer::Drop {
+        group_id: group(1),
+        epoch,
+    };
+    assert_eq!(world.state.corrections(head, at(epoch)), [order]);
 }

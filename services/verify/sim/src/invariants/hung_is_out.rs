@@ -12,10 +12,13 @@ use crate::fleet::World;
 /// Reports of a hang may count for so long after it has ended.
 const LATE_US: Micros = 10_000_000;
 
+/// From the end of a hang until the watch has seen it: a tick and a look.
+const SEEN_LATE_US: Micros = 150_000;
+
 /// The commands of a coordinator that finds servers hung are about to be made durable.
 pub fn when_found_hung(world: &World, servers: &[ServerId]) {
-    // Clocks run slower by a twentieth at most, and a watch begins a sample late.
-    let least_us = world.plan.suspicions.hung_ms * 900;
+    // Clocks run slower by a twentieth at most. A thread that goes on shows it with its next tick, to the next look.
+    let least_us = (world.plan.suspicions.hung_ms * 900).saturating_sub(SEEN_LATE_US);
     for id in servers {
         let Some(s) = world.server_of(*id) else { continue };
         let since = world.now.saturating_sub(LATE_US);

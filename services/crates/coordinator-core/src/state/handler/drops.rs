@@ -1,7 +1,7 @@
 //! Leftover data: servers that left a group drop what they hold of it, once that is safe.
 
 use quorate_types::control::ToServer;
-use quorate_types::{GroupId, ServerId};
+use quorate_types::{Epoch, GroupId, ServerId};
 
 use super::outbox::Outbox;
 use crate::state::table::{Groups, Servers};
@@ -21,6 +21,14 @@ pub fn may_drop(groups: &Groups, servers: &Servers, group_id: GroupId) -> bool {
         let whole = !group.chain.is_empty() && group.chain.iter().all(|server| servers.is_alive(*server));
         group.is_deleting() || (whole && !group.wants_learner() && !group.quarantine.is_whole())
     })
+}
+
+/// The order to drop a leftover that was noted in this epoch. The server may have been told of a later epoch since, as one
+/// that is no member of it. It obeys no order of an earlier one.
+pub fn drop_order(groups: &Groups, group_id: GroupId, noted: Epoch) -> ToServer {
+    let present = groups.get(&group_id).map_or(0, |group| group.epoch);
+    let epoch = noted.max(present);
+    ToServer::Drop { group_id, epoch }
 }
 
 impl<'a> Drops<'a> {
@@ -49,8 +57,8 @@ impl<'a> Drops<'a> {
         for server in self.servers.holders_of(group_id) {
             let known = &self.servers[&server];
             if known.alive {
-                let epoch = known.to_drop[&group_id];
-                self.out.send(server, ToServer::Drop { group_id, epoch });
+                let order = drop_order(self.groups, group_id, known.to_drop[&group_id]);
+                self.out.send(server, order);
             }
         }
     }
@@ -59,8 +67,7 @@ impl<'a> Drops<'a> {
     pub fn send_to_server(&mut self, server: ServerId) {
         for (group_id, epoch) in &self.servers[&server].to_drop {
             if may_drop(self.groups, self.servers, *group_id) {
-                let (group_id, epoch) = (*group_id, *epoch);
-                self.out.send(server, ToServer::Drop { group_id, epoch });
+                self.out.send(server, drop_order(self.groups, *group_id, *epoch));
             }
         }
     }
