@@ -32,6 +32,8 @@ pub(crate) struct Trim {
     submitted: Index,
     /// … and the part that is on stable storage. In memory: the part that was taken in.
     durable: Index,
+    /// The part of `asked` that the predecessor has told in this epoch: all before this replica have it as well.
+    told: Index,
     /// At the head: requests that wait until the ring has them.
     waiting: Vec<Waiting>,
     ages: Ages,
@@ -146,6 +148,17 @@ impl Trim {
     pub fn hear(&mut self, notice: &ChainNotice) {
         self.target = self.target.max(notice.trim_index);
         self.asked = self.asked.max(notice.trim_asked);
+        self.told = self.told.max(notice.trim_asked);
+    }
+
+    pub fn begin_epoch(&mut self) {
+        self.told = 0;
+    }
+
+    /// The part of `asked` that this replica has and all before it in the chain. A former head may know of requests that
+    /// the others never heard of.
+    pub fn chained_index(&self) -> Index {
+        self.durable.min(self.told)
     }
 
     /// Takes in what clients asked for, once all of it is committed here.

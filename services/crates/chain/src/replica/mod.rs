@@ -193,6 +193,7 @@ impl Replica {
         self.ring_pass = 0;
         self.isolation.begin_epoch();
         self.head_acks.begin();
+        self.trim.begin_epoch();
         let successor = self.membership.successor();
         let is_learner = successor.is_some_and(|id| self.membership.role_of(id) == Role::Learner);
         self.downstream.begin_epoch(successor, is_learner);
@@ -372,7 +373,11 @@ impl Replica {
         if !head::acknowledges(self.role(), self.durability()) || !self.is_settled() {
             return;
         }
-        let has = self.has().common(self.downstream.learner_has());
+        let mut has = self.has().common(self.downstream.learner_has());
+        if self.durability() == Durability::InMemory {
+            // The tail alone acknowledges, for all before it.
+            has.trim_index = has.trim_index.min(self.trim.chained_index());
+        }
         self.head_acks
             .send(self.membership.head(), has, self.has_fault(), out);
     }

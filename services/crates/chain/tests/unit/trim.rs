@@ -132,6 +132,30 @@ fn a_deposed_head_does_not_know() {
 }
 
 #[test]
+fn a_former_head_at_the_tail_does_not_vouch_for_those_before_it() {
+    let mut fleet = with_batches(Durability::InMemory, 5);
+    // Nobody but the head hears of the request, and another is the head then.
+    fleet.unreachable.extend([(1, 2), (1, 3)]);
+    fleet.event(1, trim(7, 10));
+    fleet.configure(2, &[2, 3], &[]);
+    fleet.unreachable.clear();
+    fleet.configure(3, &[2, 3], &[1]);
+    fleet.configure(4, &[2, 3, 1], &[]);
+    fleet.take_commands();
+    fleet.unreachable.push((2, 3));
+    fleet.event(2, trim(8, 10));
+    assert_eq!(
+        answers(&fleet.take_commands()),
+        [],
+        "the second has not heard of it"
+    );
+    fleet.unreachable.clear();
+    fleet.configure(5, &[2, 3, 1], &[]);
+    assert_eq!(answers(&fleet.take_commands()), [(8, None)]);
+    assert_eq!(trim_offsets(&fleet), [10, 10, 10]);
+}
+
+#[test]
 fn a_restart_finds_it() {
     let mut fleet = with_batches(Durability::Persistent, 4);
     fleet.event(1, trim(1, 4));
