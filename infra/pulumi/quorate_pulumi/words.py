@@ -20,7 +20,7 @@ def refusal_in_words(refusal: Json) -> tuple[str, str]:
     attribute = "rate_per_s"
     if refusal.get("reason") == "unknown_region":  # servers are scarce then, too
         attribute = "region"
-    elif refusal.get("reason") == "too_few_servers" or scarce == "servers":
+    elif refusal.get("reason") == "too_few_servers" or scarce in ("servers", "groups"):
         attribute = "replication_degree"
     elif scarce in ("memory", "disk"):
         attribute = "retention_bytes"

@@ -82,7 +82,7 @@ func refusalInWords(refusal *gen.Refusal) (string, string) {
 	switch {
 	case refusal.Reason == "unknown_region": // servers are scarce then, too
 		attribute = "region"
-	case refusal.Reason == "too_few_servers" || refusal.ScarceResource == "servers":
+	case refusal.Reason == "too_few_servers" || refusal.ScarceResource == "servers" || refusal.ScarceResource == "groups":
 		attribute = "replication_degree"
 	case refusal.ScarceResource == "memory" || refusal.ScarceResource == "disk":
 		attribute = "retention_bytes"
