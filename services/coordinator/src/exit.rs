@@ -47,7 +47,7 @@ impl Failure {
             code: FailureCode::Behind,
             message: format!(
                 "the log is behind its servers: {}. It was restored from an older copy, or its end is lost. Nothing was \
-                 issued. Put the newer log in place and start again; docs/operating/runbooks/coordinator-behind.md says \
+                 issued. Put the newer log in place and start again; docs/operating/coordinator-behind.md says \
                  how, and how to go on without one",
                 behind.evidence
             ),

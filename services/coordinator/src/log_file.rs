@@ -38,7 +38,7 @@ pub enum LogError {
     },
     #[error(
         "{} has {whole} bytes of whole records, and had {synced} that were synced: it is an older copy, or its end is \
-         damaged. Nothing was changed. Put the newer log in place; docs/operating/runbooks/coordinator-behind.md says how",
+         damaged. Nothing was changed. Put the newer log in place; docs/operating/coordinator-behind.md says how",
         path.display()
     )]
     EndLost { path: PathBuf, whole: u64, synced: u64 },

@@ -71,6 +71,12 @@ DASHBOARD = Dashboard(
             (Query("quorate_links_up", "{{instance}}"),),
         ),
         Graph(
+            "Groups in quarantine", "short",
+            "Groups whose replica on a server an assertion stopped. The others go on: runbook of "
+            "QuorateGroupQuarantined.",
+            (Query("quorate_groups_quarantined", "{{instance}}"),),
+        ),
+        Graph(
             "Clocks in doubt", "short",
             "1 while the clocks of a server and of the coordinator differ. Set the wrong one right: runbook of "
             "QuorateClockDoubted.",
