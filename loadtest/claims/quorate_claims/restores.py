@@ -127,7 +127,7 @@ def _restore(servers: Fleet, copy: Path, seen: Seen) -> None:
     home, newest = servers.stack.layout.coordinator, servers.folder / "newest"
     servers.stack.processes()["coordinator"].kill()
     _copy(home, newest)
-    # Of the log alone, the mark that stays tells at once that it is older. With its own mark, only servers can tell.
+    # A mark that stays tells at once that the log alone is older. Only servers can tell when the mark is as old.
     _copy(copy, home, FILES if random.random() < WHOLE_FOLDER else FILES[:1])
     told = servers.log("coordinator")
     begin, begun = told.stat().st_size, time.monotonic()

@@ -1,5 +1,5 @@
 //! Keeps the place in the coordinator's log: in memory for the next registration, and on disk by a thread of its own, so
-//! that a slow disk does not hold up heartbeats.
+//! that a slow disk holds up orders alone, and heartbeats behind them.
 
 use std::path::Path;
 use std::sync::Arc;

@@ -32,7 +32,7 @@ pub(crate) struct Trim {
     submitted: Index,
     /// … and the part that is on stable storage. In memory: the part that was taken in.
     durable: Index,
-    /// The part of `asked` that the predecessor has told in this epoch: all before this replica have it as well.
+    /// The part of `asked` that the predecessor has told in this epoch.
     told: Index,
     /// At the head: requests that wait until the ring has them.
     waiting: Vec<Waiting>,

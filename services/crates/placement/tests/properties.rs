@@ -381,7 +381,7 @@ fn room(memory_mib: u64, disk_mib: u64) -> Room {
     }
 }
 
-/// What a customer retains is promised once: a server is full of it, however idle it is.
+/// Retention is promised once: a server is full of it, however idle it is.
 #[test]
 fn retention_that_fits_nowhere_is_refused_with_one_that_fits() {
     let profile = Profile::default_profile();

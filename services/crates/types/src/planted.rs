@@ -126,7 +126,7 @@ pub enum Bug {
     HungLetIn,
     /// Servers count as hung even where most of the fleet hangs.
     SharedHangEvicts,
-    /// Of an unreachable pair the one further from the head leaves, also when the other one hangs. Harms where a hung server
+    /// The one further from the head leaves an unreachable pair, also when the other one hangs. Harms where a hung server
     /// may not be taken out for its hang: its healthy neighbour is.
     HungOneStays,
     /// A server's place is not compared with the coordinator's log. Harms after a restore of an older copy: epochs are

@@ -20,7 +20,7 @@ pub struct Coordinator {
     /// first registration.
     heard_us: AtomicU64,
     lease_us: AtomicU64,
-    /// What its clock says of this server's, as the difference of a [`Vouch`]; [`NOT_COMPARED`]: nothing.
+    /// The difference of its clock from this server's, as in a [`Vouch`]; [`NOT_COMPARED`]: unknown.
     clock_offset_us: AtomicI64,
     /// Each group as its shard last saw it, and what of that the coordinator has.
     reports: Mutex<ReportBook>,

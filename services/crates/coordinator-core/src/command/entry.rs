@@ -29,7 +29,7 @@ pub enum Command {
     /// The coordinator starts on this log. Nothing else follows from it.
     BeginRun {
         run: RunId,
-        /// Of the process.
+        /// The version of the process.
         release: String,
     },
     /// Another cost profile; groups keep the demand vectors of their admission.

@@ -83,7 +83,7 @@ impl Sequencer {
         let behind = self.output.behind.clone();
         let mut output = std::mem::take(&mut self.output);
         output.place = self.state.history.place();
-        // Whoever asks again gets the same answer.
+        // The next call gets the same answer.
         self.output.behind = behind;
         output
     }

@@ -144,7 +144,7 @@ fn when_most_of_the_fleet_hangs_nobody_is_taken_out_for_it() {
         [Fleet::hung(&[1, 2, 3])],
         "half of it is not most"
     );
-    // Those that are out count, too.
+    // Servers that are out count, too.
     fleet.hang([4]);
     assert!(fleet.run(20_000).is_empty());
     // A fleet of one server has nobody to go on without it.

@@ -152,7 +152,7 @@ fn what_is_said_of_servers_that_hang_speaks_against_nobody_else() {
     fleet.hanging = vec![2, 3];
     fleet.run(6_000);
     assert_eq!(fleet.slow_ones(), [2, 3]);
-    // Of two that report one another, the one that hangs is slow.
+    // Two report one another: the one that hangs is slow.
     let mut fleet = Fleet::new(6);
     fleet.slow = vec![(1, 2), (2, 1)];
     fleet.hanging = vec![1];

@@ -41,7 +41,7 @@ pub(super) fn make_requests(world: &mut World) {
         forget_admitted(world);
     }
     if world.coordinator.engine.roll_call(0).is_some() {
-        // What waits for its end would be answered later.
+        // Calls that wait for its end would be answered later.
         return;
     }
     drains::make_requests(world);

@@ -106,7 +106,7 @@ pub(super) fn watch_roll_call(world: &mut World) {
     let now_ms = input::clocks(world).ms;
     let roll_call = world.coordinator.engine.roll_call(now_ms);
     if roll_call.is_none() && world.coordinator.state().servers_alive() > 0 {
-        // Whoever was heard has not been told more than the copy says: it is as good as the newest.
+        // Servers that were heard have not been told more than the copy says: it is as good as the newest.
         let restores = &mut world.coordinator.restores;
         restores.went_on |= restores.newest.take().is_some();
     }

@@ -15,7 +15,7 @@ pub struct Before {
     /// The pool was full, and the group used it.
     is_short: bool,
     uncommitted_bytes: u64,
-    /// What was committed, and on the disk: the flush itself commits more, and the next one trims that.
+    /// The end of the part that was committed and on the disk. The flush commits more, and the next one trims that.
     freeable: Index,
 }
 
@@ -69,7 +69,7 @@ fn check_retention(replica: &Replica, terms: &Terms, before: &Before, s: usize, 
     let bytes = log.payload_bytes() + batches * BATCH_MEMORY_BYTES;
     let most = terms.retention_bytes + terms.retention_bytes / 64;
     let is_within = bytes <= most && batches <= terms.retained_batches_max();
-    // What was not committed, or not on the disk, stays.
+    // Batches that were not committed, or not on the disk, stay.
     let is_freeable = log.base().index < before.freeable;
     assert!(
         is_within || !is_freeable,
