@@ -16,6 +16,8 @@ pub struct PlaceKeeper {
     known: Option<Place>,
     /// On stable storage, or refused by it.
     written: Option<Place>,
+    /// Given to the thread with an answer: it may not be written yet.
+    queued: Option<Place>,
     writes: mpsc::Sender<Write>,
     /// A place that came with a mere answer is being written; the next of these waits for it.
     is_writing: Arc<AtomicBool>,
@@ -42,6 +44,7 @@ impl PlaceKeeper {
         Ok(Self {
             known,
             written: known,
+            queued: known,
             writes,
             is_writing,
         })
@@ -55,22 +58,23 @@ impl PlaceKeeper {
     pub async fn note(&mut self, place: Option<Place>, message: &ToServer) {
         let Some(place) = place else { return };
         self.known = Some(place);
-        if self.written == Some(place) {
-            return;
-        }
         let is_order = matches!(
             message,
             ToServer::Configure { .. } | ToServer::Drop { .. } | ToServer::Lost { .. }
         );
+        let has = if is_order { self.written } else { self.queued };
+        if has == Some(place) {
+            return;
+        }
         if is_order {
             let (done, written) = oneshot::channel();
-            self.written = Some(place);
+            (self.written, self.queued) = (Some(place), Some(place));
             let done = Some(done);
             if self.writes.send(Write { place, done }).is_ok() {
                 let _stopped = written.await.is_err();
             }
         } else if !self.is_writing.swap(true, Ordering::Relaxed) {
-            self.written = Some(place);
+            self.queued = Some(place);
             let _stopped = self.writes.send(Write { place, done: None }).is_err();
         }
     }
