@@ -159,8 +159,8 @@ pub const CATCHUP_BURST_MS: u64 = 10;
 pub const CATCHUP_PACE_MS: u64 = 5;
 /// How long a successor waits for an answer before it asks again to be synchronised.
 pub const SYNC_RETRY_MS: u64 = 200;
-/// How long a successor that knows itself behind hears nothing before it asks again: longer than reading a
-/// window of batches back from a busy disk takes.
+/// How long a successor that knows itself behind, or a learner, hears nothing before it asks again: longer than
+/// reading a window of batches back from a busy disk takes.
 pub const SYNC_STALL_MS: u64 = 1_000;
 
 /// A server is reported as slow (`control::SlowReport`) when bytes or records have waited for it so long. This is far

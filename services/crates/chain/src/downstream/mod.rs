@@ -291,9 +291,11 @@ impl Downstream {
         has: Acknowledged,
         out: &mut Vec<ReplicaCommand>,
     ) {
-        if let Some(stream) = self.stream.as_mut().filter(|s| s.server() == from) {
-            stream.hear_arrived(progress.index);
-        }
+        // One that was dropped, or whose link broke, speaks of a part that it was sent before. It asks again.
+        let Some(stream) = self.stream.as_mut().filter(|s| s.server() == from) else {
+            return;
+        };
+        stream.hear_arrived(progress.index);
         let is_learner = self.feeds_learner && self.successor == Some(from);
         if !(progress.is_caught_up && is_chain_end && is_learner) {
             return;

@@ -148,7 +148,10 @@ impl Replica {
 
     fn tick(&mut self, now: Micros, vouched_us: Option<u64>, out: &mut Vec<ReplicaCommand>) {
         self.downstream.commit_notice_due();
-        if self.upstream.is_ask_due(now, self.local.last_index()) {
+        if self
+            .upstream
+            .is_ask_due(now, self.role(), self.local.last_index())
+        {
             self.ask_predecessor(now, out);
         }
         self.downstream.report_learner(out);

@@ -113,6 +113,16 @@ impl Replica {
         self.local.durable_index()
     }
 
+    /// Up to here the log may go: it is committed, on the disk, and nobody still has to be sent it.
+    pub fn freeable_index(&self) -> Index {
+        let needed = self.downstream.freeable(self.commit_index());
+        let has = match self.durability() {
+            Durability::InMemory => self.commit_index(),
+            Durability::Persistent => self.commit_index().min(self.durable_index()),
+        };
+        needed.min(has)
+    }
+
     pub fn durable_offset(&self) -> Offset {
         self.log().end_offset(self.durable_index())
     }

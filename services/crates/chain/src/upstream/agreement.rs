@@ -123,12 +123,13 @@ impl Upstream {
     }
 
     /// Whether the predecessor should be asked again.
-    pub fn is_ask_due(&self, now: Micros, last_index: Index) -> bool {
+    pub fn is_ask_due(&self, now: Micros, role: Role, last_index: Index) -> bool {
         match self.standing {
             Standing::Asking { asked_at, .. } => now.saturating_sub(asked_at) >= SYNC_RETRY_MS * 1000,
             // Behind, and nothing comes: the predecessor's log began again, or batches were lost on a link that holds.
+            // A learner may have been dropped, and is then not told how far it is behind.
             Standing::Following(following) => {
-                following.predecessor_last > last_index
+                (following.predecessor_last > last_index || role == Role::Learner)
                     && now.saturating_sub(following.heard_at) >= SYNC_STALL_MS * 1000
             }
             Standing::Unconfigured | Standing::IsHead => false,

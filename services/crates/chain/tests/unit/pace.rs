@@ -1,10 +1,11 @@
 //! A learner is fed at the allowed rate, and no faster than its disk. A replica that falls behind is seen.
 
-use quorate_chain::{Lags, Replica, ReplicaEvent};
-use quorate_types::limits::CATCHUP_WINDOW_BYTES;
-use quorate_types::{Durability, ServerId};
+use quorate_chain::{Lags, Replica, ReplicaCommand, ReplicaEvent};
+use quorate_types::limits::{CATCHUP_WINDOW_BYTES, SYNC_STALL_MS};
+use quorate_types::{Durability, GroupConfig, ServerId};
+use quorate_wire::peer::Message;
 
-use crate::rig::{Fleet, TICK, append, payload};
+use crate::rig::{Fleet, TICK, acks, append, config, payload, sends};
 
 const MIB: usize = 1 << 20;
 
@@ -144,4 +145,48 @@ fn a_slow_disk_is_seen() {
     fleet.sync(3);
     let tail = fleet.nodes.get_mut(&3).expect("tail");
     assert_eq!((tail.lags(600).journal, lags_at(tail, 700).journal), (None, None));
+}
+
+#[test]
+fn a_learner_that_was_dropped_holds_no_commit_back_and_asks_again() {
+    let mut fleet = with_learner(Durability::Persistent, 3, false);
+    let trimming = GroupConfig {
+        retention_bytes: 1,
+        durability: Durability::Persistent,
+        ..config(3, &[1], &[4])
+    };
+    for id in [4, 1] {
+        fleet.event(id, ReplicaEvent::Configure(trimming.clone()));
+    }
+    fleet.append(1, append(1, 4));
+    fleet.sync(1);
+    assert_eq!(held(&fleet), 4);
+    fleet.event(1, TICK);
+    assert_eq!(
+        fleet.node(1).log().first_index(),
+        4,
+        "the learner holds the trim up"
+    );
+    fleet.nodes.get_mut(&1).expect("head").set_memory_short(true);
+    fleet.event(1, TICK);
+    assert!(fleet.node(1).log().first_index() > 4, "it was dropped");
+    fleet.sync(4);
+    fleet.take_commands();
+    fleet.append(1, append(1, 5));
+    fleet.sync(1);
+    assert_eq!(
+        acks(&fleet.take_commands()),
+        [(5, 8)],
+        "what it has said is of no use now"
+    );
+    let learner = fleet.nodes.get_mut(&4).expect("learner");
+    let asks = |sent: &[ReplicaCommand]| matches!(sends(sent, 1)[..], [Message::SyncRequest(_)]);
+    assert!(!asks(&crate::rig::step_at(learner, SYNC_STALL_MS * 999, TICK)));
+    assert!(asks(&crate::rig::step_at(learner, SYNC_STALL_MS * 1_000, TICK)));
+    fleet.event(4, ReplicaEvent::LinkUp { server: ServerId(1) });
+    fleet.sync(4);
+    let taken = fleet.take_commands();
+    let is_report =
+        |c: &ReplicaCommand| matches!(c, ReplicaCommand::LearnerCaughtUp { learner: ServerId(4) });
+    assert!(taken.iter().any(is_report), "it has all again");
 }

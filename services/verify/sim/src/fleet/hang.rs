@@ -22,11 +22,20 @@ pub struct Hang {
     /// The thread's last hang, and the sync under way: from when to when.
     thread: Option<(Micros, Micros)>,
     syncing: Option<(Micros, Micros)>,
-    /// Earlier hangs, and long syncs.
+    /// Earlier hangs, and long syncs, those of earlier processes included.
     truth: Vec<(Micros, Micros)>,
 }
 
 impl Hang {
+    /// Of the next process. The coordinator may still act on what the last one said of itself.
+    pub fn after_crash(&self, now: Micros) -> Self {
+        let truth = self.all(now).filter(|(from, until)| until - from >= LONG_US);
+        Self {
+            truth: truth.collect(),
+            ..Self::default()
+        }
+    }
+
     pub fn tick(&mut self) {
         self.ticks += 1;
     }

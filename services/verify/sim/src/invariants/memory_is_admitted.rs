@@ -15,7 +15,7 @@ pub struct Before {
     /// The pool was full, and the group used it.
     is_short: bool,
     uncommitted_bytes: u64,
-    /// The end of the part that was committed and on the disk. The flush commits more, and the next one trims that.
+    /// The flush commits more, and the next one trims that.
     freeable: Index,
 }
 
@@ -23,10 +23,7 @@ pub fn before_flush(group: &Group, pool: &Pool) -> Before {
     Before {
         is_short: group.pooled_bytes() > 0 && pool.used_bytes() >= pool.bytes_max(),
         uncommitted_bytes: group.replica().uncommitted_bytes(),
-        freeable: group
-            .replica()
-            .commit_index()
-            .min(group.replica().durable_index()),
+        freeable: group.replica().freeable_index(),
     }
 }
 
@@ -69,7 +66,7 @@ fn check_retention(replica: &Replica, terms: &Terms, before: &Before, s: usize, 
     let bytes = log.payload_bytes() + batches * BATCH_MEMORY_BYTES;
     let most = terms.retention_bytes + terms.retention_bytes / 64;
     let is_within = bytes <= most && batches <= terms.retained_batches_max();
-    // Batches that were not committed, or not on the disk, stay.
+    // Batches that were not committed, not on the disk, or not sent to all, stay.
     let is_freeable = log.base().index < before.freeable;
     assert!(
         is_within || !is_freeable,

@@ -46,7 +46,7 @@ pub fn crash(world: &mut World, s: usize) {
     server.paused_until = 0;
     server.deferred.clear();
     server.slow.clear();
-    server.hang = Hang::default();
+    server.hang = server.hang.after_crash(world.now);
     for peer in (0..world.servers.len()).filter(|peer| *peer != s) {
         links::break_link(world, s, peer);
     }
