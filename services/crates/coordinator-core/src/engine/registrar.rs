@@ -55,8 +55,11 @@ impl<'a> Registrar<'a> {
     pub fn hear(&mut self, candidate: Candidate, roll_call: &mut RollCall) {
         let vetted = registration_of(candidate.clone())
             .and_then(|registration| self.sequencer.state().vet(&registration, self.now.unix_ms));
-        if vetted.is_err() {
-            return self.register(candidate);
+        match vetted {
+            // A refusal would end the server. An older copy of the log does not know it, and is put back for the newest.
+            Err((RefuseCode::CredentialInvalid, _)) => return self.sequencer.close(candidate.connection),
+            Err(_) => return self.register(candidate),
+            Ok(()) => {}
         }
         if let Some(server) = holder_of(self.sequencer.state(), &candidate) {
             roll_call.hear(server, self.now);

@@ -155,6 +155,23 @@ fn join_tokens_are_issued_at_once_and_calls_that_wait_too_long_are_given_back() 
 }
 
 #[test]
+fn a_server_that_the_log_does_not_know_is_told_so_after_the_roll_call() {
+    let mut rig = restarted();
+    rig.take_output();
+    let output = rig.take(Input::Register(reborn(7)));
+    assert!(
+        matches!(output.outgoing[..], [Outgoing::Close(_)]),
+        "a newer log may know it: {output:?}"
+    );
+    for n in 1..=3 {
+        rig.take(Input::Register(reborn(n)));
+    }
+    let output = rig.take(Input::Register(reborn(7)));
+    let is_refusal = |sent: &Outgoing| matches!(sent, Outgoing::Message(_, ToServer::Refuse { .. }));
+    assert!(output.outgoing.iter().any(is_refusal), "{output:?}");
+}
+
+#[test]
 fn a_registration_whose_connection_broke_is_forgotten_and_the_last_of_a_server_counts() {
     let mut rig = restarted();
     rig.take(Input::Register(reborn(1)));

@@ -26,7 +26,7 @@ pub(super) fn make_requests(world: &mut World) {
         };
         input::command(world, Command::IssueJoinToken { digest, token });
     }
-    let joined = world.coordinator.state().servers.len();
+    let joined = world.coordinator.known().servers.len();
     if joined >= world.servers.len() && !world.coordinator.to_admit.is_empty() {
         for (group_id, sla) in world.coordinator.to_admit.clone() {
             input::command(
@@ -54,7 +54,7 @@ pub(super) fn make_requests(world: &mut World) {
 
 /// Releases groups that are quarantined as a whole: now and then while the cause is there, and when it is gone.
 fn release_quarantined(world: &mut World) {
-    let groups = world.coordinator.state().groups.values();
+    let groups = world.coordinator.known().groups.values();
     let whole = groups.filter(|group| group.quarantine.is_whole());
     for group_id in whole.map(|group| group.group_id).collect::<Vec<_>>() {
         if world.rng.random_bool(if world.is_healing { 0.1 } else { 0.005 }) {
@@ -67,7 +67,7 @@ fn release_quarantined(world: &mut World) {
 /// Gives replaced machines up after a while: they will not come back. Machines that were restarted before they knew that
 /// they had joined are given up, too, since they are refused by their own names.
 fn give_up_machines(world: &mut World) {
-    let servers = world.coordinator.state().servers.values();
+    let servers = world.coordinator.known().servers.values();
     let is_gone = |server: &&Server| {
         let here = (0..world.servers.len()).find(|s| world.name_of(*s) == server.name);
         let has_not_joined = |s: usize| {
@@ -87,7 +87,7 @@ fn give_up_machines(world: &mut World) {
 
 /// Owners reset lost groups after a while. Now and then an owner asks for it whose group is not lost.
 fn ask_for_resets(world: &mut World) {
-    let groups = world.coordinator.state().groups.values();
+    let groups = world.coordinator.known().groups.values();
     let groups: Vec<_> = groups.map(|g| (g.group_id, g.epoch, g.status)).collect();
     for (group_id, epoch, status) in groups {
         let is_lost = status == GroupStatus::Lost;

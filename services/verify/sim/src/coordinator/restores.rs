@@ -2,6 +2,7 @@
 //! says that it is behind.
 
 use quorate_coordinator_core::engine::{Behind, Input};
+use quorate_coordinator_core::state::CoordinatorState;
 use quorate_types::Micros;
 use rand::Rng;
 
@@ -40,14 +41,16 @@ pub fn restore(world: &mut World) -> bool {
     let at = world.rng.random_range(0..restores.copies.len());
     let copy = restores.copies[at].clone();
     let newest = std::mem::replace(&mut world.coordinator.log, copy);
-    restores.lacks_epochs = lacks_epochs(&newest, &world.coordinator.log);
+    let state = newest.clone().recover();
+    restores.lacks_epochs = lacks_epochs(&state, &world.coordinator.log);
+    restores.newest_state = Some(Box::new(state));
     restores.newest = Some(newest);
     true
 }
 
 /// Whether the newest log has issued epochs that the copy has not.
-fn lacks_epochs(newest: &CoordinatorLog, copy: &CoordinatorLog) -> bool {
-    let (newest, copy) = (newest.clone().recover(), copy.clone().recover());
+fn lacks_epochs(newest: &CoordinatorState, copy: &CoordinatorLog) -> bool {
+    let copy = copy.clone().recover();
     let known = |id| copy.groups.get(id).map_or(0, |group| group.epoch);
     (newest.groups.values()).any(|group| group.epoch > known(&group.group_id))
 }

@@ -25,7 +25,7 @@ pub(super) fn end(world: &mut World) {
     for s in 0..world.servers.len() {
         for (group_id, epoch) in world.servers[s].lied.clone() {
             let g = World::index_of(group_id);
-            let group = world.coordinator.state().groups.get(&group_id);
+            let group = world.coordinator.known().groups.get(&group_id);
             let me = world.servers[s].id;
             let is_member = group.is_some_and(|group| group.members().any(|member| Some(member) == me));
             let last = world.ledgers[g].last().copied();
@@ -59,14 +59,14 @@ fn is_calm(world: &World) -> bool {
             && server.control.as_ref().is_some_and(|c| c.is_registered)
     };
     let is_whole = |g: usize| {
-        let group = world.coordinator.state().groups.get(&World::group_id(g));
+        let group = world.coordinator.known().groups.get(&World::group_id(g));
         // A member that has just returned is known by an old report of its log.
         group.is_some_and(|group| {
             let is_settled = group.formed && group.returned.is_empty();
             !group.lost && is_settled && group.learner.is_none() && group.chain.len() == group.degree()
         })
     };
-    let state = world.coordinator.state();
+    let state = world.coordinator.known();
     let nobody_is_slow = state.servers.values().all(|server| server.slow.is_none());
     // Otherwise the others may leave because they do not reach the server that is restarted.
     let is_patient = world.plan.suspicions.unreachable_ms > 2 * world.plan.reconnect_grace_ms;

@@ -48,6 +48,8 @@ pub struct Restores {
     pub copies: Vec<CoordinatorLog>,
     /// The newest log, while an older copy is in its place.
     pub newest: Option<CoordinatorLog>,
+    /// The state that it replays to.
+    pub newest_state: Option<Box<CoordinatorState>>,
     pub lacks_epochs: bool,
     /// Servers that have registered since the start.
     pub heard: BTreeSet<usize>,
@@ -126,5 +128,13 @@ impl Coordinator {
 
     pub fn state(&self) -> &CoordinatorState {
         self.engine.state()
+    }
+
+    /// The state of the newest log. While an older copy is in its place, the coordinator issues nothing, and what it
+    /// takes for the state is not what servers, clients and operators go by.
+    pub fn known(&self) -> &CoordinatorState {
+        let newest = self.restores.newest.as_ref();
+        let state = newest.and_then(|_| self.restores.newest_state.as_deref());
+        state.unwrap_or(self.state())
     }
 }

@@ -37,7 +37,7 @@ impl World {
 
     /// The place of the group's head, as the API would name it.
     pub fn head_of(&self, group_id: GroupId) -> Option<usize> {
-        let group = self.coordinator.state().groups.get(&group_id)?;
+        let group = self.coordinator.known().groups.get(&group_id)?;
         self.server_of(*group.chain.first()?)
     }
 
@@ -79,7 +79,7 @@ impl World {
             return true;
         }
         let group_id = Self::group_id(g);
-        let Some(group) = self.coordinator.state().groups.get(&group_id) else {
+        let Some(group) = self.coordinator.known().groups.get(&group_id) else {
             return true;
         };
         let last = self.ledgers[g].last();
