@@ -230,15 +230,16 @@ impl Scan {
             self.in_doubt.insert(group_id);
         }
         let is_in_doubt = self.in_doubt.contains(&group_id);
-        let is_reset = match &content {
+        let begins_again = match &content {
             Content::Truncate { index: 0 } => true,
             // Written while the log was empty, so that a restart finds the group.
             Content::Base(base) => base.index == 0,
-            // This batch replaced everything before it, also if that is missing.
+            // This batch replaced everything before it, also if the record of that is missing.
             Content::Batch(header) => is_in_doubt && header.index == 1,
-            Content::Repaired { index, .. } => last_index >= *index,
             _ => false,
         };
+        let is_mended = matches!(content, Content::Repaired { index, .. } if last_index >= index);
+        let is_reset = begins_again || is_mended;
         if !is_reset && (is_in_doubt || matches!(content, Content::Repaired { .. })) {
             self.in_doubt.insert(group_id);
             return self.take_suffix(group_id, content, lsn, payload, place);
@@ -249,7 +250,11 @@ impl Scan {
             _ if is_reset => self.damaged.remove(&group_id),
             _ => false,
         };
-        self.group(group_id).take(content, lsn, payload, place);
+        let known = self.group(group_id);
+        if begins_again {
+            known.begin_again();
+        }
+        known.take(content, lsn, payload, place);
         if is_reset {
             self.believe(group_id);
         }
@@ -319,6 +324,12 @@ impl Known {
         }
     }
 
+    /// An empty log replaces the one before, and its trims.
+    fn begin_again(&mut self) {
+        self.places = Places::default();
+        self.replica.recover_truncation(0);
+    }
+
     fn take(&mut self, content: Content, lsn: Lsn, payload: Option<&[u8]>, place: Place) {
         match content {
             Content::Batch(header) => {
@@ -333,19 +344,11 @@ impl Known {
                 }
             }
             Content::Base(base) => {
-                if base.index == 0 {
-                    // Earlier batches, if any, were truncated: the record of that is missing.
-                    self.places = Places::default();
-                    self.replica.recover_truncation(0);
-                }
                 self.places.forget_through(base.index);
                 self.places.base = Some((base.index, lsn));
                 self.replica.recover_base(base);
             }
             Content::Truncate { index } | Content::Repaired { index, .. } => {
-                if index == 0 {
-                    self.places = Places::default();
-                }
                 self.replica.recover_truncation(index);
             }
             Content::Trim { index } => self.replica.recover_trim(index),

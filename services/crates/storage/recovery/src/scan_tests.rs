@@ -139,6 +139,25 @@ fn a_log_that_is_reset_behind_a_hole_lacks_nothing() {
 }
 
 #[test]
+fn a_first_batch_behind_a_hole_replaces_a_log_with_a_base() {
+    let mut reader = Reader::new(Some(1));
+    let base = Base {
+        index: 5,
+        epoch: 1,
+        end_offset: 5,
+        cumulative_bytes: 5,
+        ..Base::default()
+    };
+    reader.record(KIND_BASE, group(1).0.as_bytes(), &base.encode());
+    reader.batch(1, 6).batch(1, 7);
+    // The record of the truncation is missing.
+    reader.hole().batch(1, 1).batch(1, 2);
+    let found = reader.finish();
+    assert_eq!(state(&found, 1), (2, false));
+    assert_eq!(found.groups[&group(1)].replica.log().base().index, 0);
+}
+
+#[test]
 fn a_repaired_log_continues_and_stays_damaged_until_it_is_whole() {
     let repaired = || {
         let mut reader = Reader::new(Some(1));

@@ -10,7 +10,7 @@ use rand::Rng;
 use super::ticks::TICK_US;
 use super::{control, copier, groups, hosting, outputs};
 use crate::client::connection;
-use crate::fleet::{Hang, Scheduled, World, turn};
+use crate::fleet::{Scheduled, World, turn};
 use crate::links;
 
 /// Kills the process.
