@@ -59,6 +59,9 @@ pub fn restart(world: &mut World) {
     coordinator.outgoing.clear();
     coordinator.places.clear();
     coordinator.restores.heard.clear();
+    if coordinator.restores.newest.is_none() {
+        coordinator.restores.newest_state = None;
+    }
     // The operators who issued the tokens and asked for the groups ask again.
     let incarnation = coordinator.incarnation;
     operator::repeat_requests(world);

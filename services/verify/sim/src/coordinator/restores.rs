@@ -100,7 +100,7 @@ pub(super) fn look_whether_decidable(world: &mut World) {
     world.is_given_up = restores.lacks_epochs;
     // The copy is the newest log from here on.
     let restores = &mut world.coordinator.restores;
-    restores.newest = None;
+    (restores.newest, restores.newest_state) = (None, None);
     restores.went_on = true;
 }
 
@@ -112,6 +112,7 @@ pub(super) fn watch_roll_call(world: &mut World) {
         // Servers that were heard have not been told more than the copy says: it is as good as the newest.
         let restores = &mut world.coordinator.restores;
         restores.went_on |= restores.newest.take().is_some();
+        restores.newest_state = None;
     }
     if !roll_call.is_some_and(|view| view.is_stuck) {
         world.coordinator.restores.stuck_since = None;

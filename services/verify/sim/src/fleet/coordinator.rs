@@ -48,7 +48,7 @@ pub struct Restores {
     pub copies: Vec<CoordinatorLog>,
     /// The newest log, while an older copy is in its place.
     pub newest: Option<CoordinatorLog>,
-    /// The state that it replays to.
+    /// The state that it replays to, until the coordinator has started on it, or has gone on with the copy.
     pub newest_state: Option<Box<CoordinatorState>>,
     pub lacks_epochs: bool,
     /// Servers that have registered since the start.
@@ -133,8 +133,6 @@ impl Coordinator {
     /// The state of the newest log. While an older copy is in its place, the coordinator issues nothing, and what it
     /// takes for the state is not what servers, clients and operators go by.
     pub fn known(&self) -> &CoordinatorState {
-        let newest = self.restores.newest.as_ref();
-        let state = newest.and_then(|_| self.restores.newest_state.as_deref());
-        state.unwrap_or(self.state())
+        self.restores.newest_state.as_deref().unwrap_or(self.state())
     }
 }
