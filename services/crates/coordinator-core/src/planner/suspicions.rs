@@ -1,8 +1,9 @@
 //! Suspicions: servers that slow others though they have their leases, by what servers report of one another over time.
 //!
-//! - *Unreachable pair*: one of the two has reported the other unreachable for `unreachable_ms`. It ends when neither has
-//!   for `well_ms`: long, since a pair without a common group has no link that could be seen to work again. If one of the
-//!   two hangs, it is the one to leave.
+//! - *Unreachable pair*: one of the two has reported the other unreachable for `unreachable_ms`, and both were heard in
+//!   the second half of that time. A server that is silent may be dead, and its lease decides. The suspicion ends when
+//!   neither has reported it for `well_ms`: long, since a pair without a common group has no link that could be seen to
+//!   work again. If one of the two hangs, it is the one to leave.
 //! - *Slow server*: others, or the server itself, have reported it for `slow_ms`. It ends when nobody has for `well_ms`.
 //!   A server that reports several others which nobody else reports is slow itself: all its observations pass through
 //!   its own link and its own thread. When two report one another, the one that more servers report is slow. With equal
@@ -53,6 +54,8 @@ pub struct Suspicions {
     times: SuspicionTimes,
     unreachable: BTreeMap<Claim, Claimed>,
     slow: BTreeMap<Claim, Claimed>,
+    /// The time of each live server's last heartbeat.
+    heard_ms: BTreeMap<ServerId, u64>,
     /// The time since which a known pair, or a slow server, has had no reports.
     quiet_pairs: BTreeMap<(ServerId, ServerId), u64>,
     quiet_servers: BTreeMap<ServerId, u64>,
@@ -69,6 +72,7 @@ impl Suspicions {
             times,
             unreachable: BTreeMap::new(),
             slow: BTreeMap::new(),
+            heard_ms: BTreeMap::new(),
             quiet_pairs: BTreeMap::new(),
             quiet_servers: BTreeMap::new(),
         }
@@ -77,6 +81,7 @@ impl Suspicions {
     /// Takes in a heartbeat's reports.
     pub fn heartbeat(&mut self, from: ServerId, unreachable: &[ServerId], slow: &[SlowReport], now_ms: u64) {
         let stale_ms = self.times.stale_ms;
+        self.heard_ms.insert(from, now_ms);
         for peer in unreachable.iter().filter(|peer| **peer != from) {
             let claimed = (0, None);
             note(&mut self.unreachable, (from, *peer), claimed, now_ms, stale_ms);
@@ -109,6 +114,7 @@ impl Suspicions {
         self.unreachable
             .retain(|claim, claimed| is_current(claim, claimed));
         self.slow.retain(|claim, claimed| is_current(claim, claimed));
+        self.heard_ms.retain(|id, _| state.is_alive(*id));
         let mut commands = self.pairs_due(state, &is_hanging, now_ms);
         commands.extend(self.slow_due(state, &is_hanging, now_ms));
         commands
@@ -126,7 +132,8 @@ impl Suspicions {
         let mut commands = Vec::new();
         for (claim, claimed) in &self.unreachable {
             let (a, b) = pair(claim);
-            if claimed.lasted_ms() >= self.times.unreachable_ms && !known.contains(a, b) {
+            let is_due = claimed.lasted_ms() >= self.times.unreachable_ms && !known.contains(a, b);
+            if is_due && self.was_heard_during(a, claimed) && self.was_heard_during(b, claimed) {
                 let hung = match (is_hanging(a), is_hanging(b)) {
                     (true, false) => Some(a),
                     (false, true) => Some(b),
@@ -145,6 +152,12 @@ impl Suspicions {
             }
         }
         commands
+    }
+
+    fn was_heard_during(&self, server: ServerId, claimed: &Claimed) -> bool {
+        let heard_ms = self.heard_ms.get(&server);
+        let second_half_ms = claimed.since_ms + self.times.unreachable_ms / 2;
+        heard_ms.is_some_and(|heard_ms| *heard_ms >= second_half_ms)
     }
 
     fn slow_due(

@@ -23,6 +23,8 @@ struct Fleet {
     slow: Vec<(u32, u32)>,
     unreachable: Vec<(u32, u32)>,
     hanging: Vec<u32>,
+    /// Servers that send nothing.
+    silent: Vec<u32>,
 }
 
 impl Fleet {
@@ -34,6 +36,7 @@ impl Fleet {
             slow: Vec::new(),
             unreachable: Vec::new(),
             hanging: Vec::new(),
+            silent: Vec::new(),
         }
     }
 
@@ -42,7 +45,9 @@ impl Fleet {
         let mut all = Vec::new();
         for _ in 0..ms / 250 {
             self.now_ms += 250;
-            for n in self.world.state.servers.keys().map(|id| id.0).collect::<Vec<_>>() {
+            let all_ids = self.world.state.servers.keys().map(|id| id.0);
+            let sending: Vec<u32> = all_ids.filter(|n| !self.silent.contains(n)).collect();
+            for n in sending {
                 let of = |claims: &[(u32, u32)]| {
                     claims
                         .iter()
@@ -199,4 +204,19 @@ fn a_pair_out_of_reach_for_long_is_unreachable_and_recovers_long_after() {
     assert!(fleet.run(59_000).is_empty());
     fleet.run(2_000);
     assert!(fleet.world.state.unreachable_pairs.is_empty());
+}
+
+#[test]
+fn a_server_that_is_silent_since_makes_no_pair_of_itself_and_those_who_miss_it() {
+    let mut fleet = Fleet::new(5);
+    fleet.run(1_000);
+    fleet.unreachable = vec![(3, 2)];
+    fleet.silent = vec![2];
+    assert!(
+        fleet.run(10_000).is_empty(),
+        "it may be dead, and its lease decides"
+    );
+    fleet.silent.clear();
+    fleet.run(250);
+    assert!(!fleet.world.state.unreachable_pairs.is_empty(), "it lives");
 }
