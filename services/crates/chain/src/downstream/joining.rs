@@ -21,15 +21,15 @@ pub(crate) struct Joining {
 }
 
 impl Joining {
-    /// `has`: of the replica that feeds it. That replica had its part in all that was committed so far, in this epoch
-    /// and before, so all of it lies within its own log. Trims acknowledged in earlier epochs are durable there; other
-    /// replicas' acknowledgements of them may not have come there yet.
-    pub fn new(learner: ServerId, has: Acknowledged) -> Self {
+    /// `needed`: all that the replica has which feeds it, and all that its predecessor has. That replica had its part in
+    /// all that was committed so far, in this epoch and before, so all of it lies within its own log. Trims acknowledged
+    /// in earlier epochs are durable there; other replicas' acknowledgements of them may not have come there yet.
+    pub fn new(learner: ServerId, needed: Acknowledged) -> Self {
         Self {
             learner,
             confirmed: Acknowledged::default(),
-            needed: has.index,
-            trim_needed: has.trim_index,
+            needed: needed.index,
+            trim_needed: needed.trim_index,
         }
     }
 

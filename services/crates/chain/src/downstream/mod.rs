@@ -282,13 +282,14 @@ impl Downstream {
         }
     }
 
-    /// Takes note of how far the successor is. A learner that lacks nothing is about to join at the chain's end.
+    /// Takes note of how far the successor is. A learner that lacks nothing is about to join at the chain's end. `needed`:
+    /// what it must have for that.
     pub fn progress(
         &mut self,
         from: ServerId,
         progress: peer::Progress,
         is_chain_end: bool,
-        has: Acknowledged,
+        needed: Acknowledged,
         out: &mut Vec<ReplicaCommand>,
     ) {
         // One that was dropped, or whose link broke, speaks of a part that it was sent before. It asks again.
@@ -300,7 +301,7 @@ impl Downstream {
         if !(progress.is_caught_up && is_chain_end && is_learner) {
             return;
         }
-        let joining = self.joining.get_or_insert_with(|| Joining::new(from, has));
+        let joining = self.joining.get_or_insert_with(|| Joining::new(from, needed));
         let is_news = joining.hear(progress);
         if is_news {
             self.report_learner(out);

@@ -270,8 +270,10 @@ impl Replica {
             peer::Message::ChainAck(ack) => self.chain_ack(from, ack),
             peer::Message::Progress(m) => {
                 let is_chain_end = self.membership.is_chain_end();
-                let has = self.has();
-                self.downstream.progress(from, m, is_chain_end, has, out);
+                // A disk that lost what it had called durable has less than its part in what was committed.
+                let mut needed = self.has();
+                needed.index = needed.index.max(self.upstream.predecessor_last());
+                self.downstream.progress(from, m, is_chain_end, needed, out);
             }
             // Repairs of records on disk, which `quorate-group` handles.
             peer::Message::Fetch { .. } | peer::Message::Fetched { .. } => {}

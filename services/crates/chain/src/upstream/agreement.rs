@@ -90,6 +90,14 @@ impl Upstream {
         matches!(self.standing, Standing::IsHead | Standing::Following(_))
     }
 
+    /// The predecessor's last index, as far as it has said in this epoch.
+    pub fn predecessor_last(&self) -> Index {
+        match self.standing {
+            Standing::Following(following) => following.predecessor_last,
+            Standing::Unconfigured | Standing::IsHead | Standing::Asking { .. } => 0,
+        }
+    }
+
     pub fn has_fault(&self) -> bool {
         self.has_fault
     }

@@ -1,6 +1,6 @@
 //! A learner catches up behind the tail; before it joins, nothing is committed that it lacks.
 
-use quorate_chain::{ReplicaCommand, ReplicaEvent};
+use quorate_chain::{Replica, ReplicaCommand, ReplicaEvent};
 use quorate_types::{Durability, GroupConfig, Role, ServerId};
 
 use crate::rig::{Fleet, TICK, acks, append, config};
@@ -148,4 +148,37 @@ fn a_learner_too_far_behind_gets_a_base() {
         }
         assert_eq!(reports(&mut fleet), 1);
     }
+}
+
+#[test]
+fn a_tail_whose_disk_lost_its_log_lets_no_learner_join_that_lacks_it_too() {
+    let mut fleet = Fleet::new(Durability::Persistent, &[1, 2, 4]);
+    fleet.configure(1, &[1, 2], &[]);
+    for seq in 1..=3 {
+        fleet.append(1, append(1, seq));
+    }
+    for id in [1, 2] {
+        fleet.sync(id);
+    }
+    // The head reads what it sends from its disk, which takes a while.
+    fleet.nodes.get_mut(&1).expect("head").keep_recent(0);
+    fleet.event(1, TICK);
+    fleet
+        .nodes
+        .insert(2, Replica::new(ServerId(2), Durability::Persistent));
+    fleet.configure(2, &[1, 2], &[4]);
+    for id in [2, 4] {
+        fleet.sync(id);
+        fleet.event(id, TICK);
+    }
+    assert_eq!(fleet.node(2).log().last_index(), 0);
+    assert_eq!(reports(&mut fleet), 0, "the head has said that there is more");
+    let batches = (1..=3).map(|seq| (seq, append(1, seq).payload)).collect();
+    fleet.event(1, ReplicaEvent::Loaded { batches });
+    for id in [2, 4] {
+        fleet.sync(id);
+    }
+    assert_eq!(fleet.node(4).log().last_index(), 3);
+    fleet.event(2, TICK);
+    assert!(reports(&mut fleet) > 0);
 }
