@@ -177,6 +177,8 @@ fn subscribe(world: &mut World, r: usize) {
 
 pub(super) fn receive(world: &mut World, r: usize, message: Message) {
     match message {
+        // Answers come in the order of requests: the last ATTACH is not answered yet.
+        Message::Attached(_) if world.connection(ClientId::Reader(r)).attaches_unanswered > 0 => {}
         Message::Attached(attached) => take_attached(world, r, &attached),
         // Before that, messages answer an earlier attachment.
         _ if world.readers[r].state != ClientState::Ready => {}

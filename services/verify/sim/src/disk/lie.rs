@@ -1,6 +1,6 @@
 //! A disk that lies: it loses the last writes that it had called durable. Nothing on it shows that.
 
-use quorate_journal::record::Lsn;
+use quorate_journal::record::{self, Lsn};
 use quorate_recovery::Scan;
 use quorate_recovery::record::{KIND_BATCH, KIND_TRIM};
 use quorate_types::{GroupId, ServerId};
@@ -34,7 +34,7 @@ impl Disk {
         segment.bytes.truncate(lost[0].location.position as usize);
         self.durable_lsn = lost[0].lsn - 1;
         self.next_lsn = lost[0].lsn;
-        self.last_write_lsn = self.placed.back().map_or(1, |placed: &Placed| placed.lsn);
+        self.last_write_lsn = self.first_of_last_write().unwrap_or(1);
         let lost_from: Lsn = lost[0].lsn;
         self.damaged.retain(|lsn| *lsn < lost_from);
         self.image_again(me);
@@ -42,6 +42,14 @@ impl Disk {
         groups.sort_unstable();
         groups.dedup();
         groups
+    }
+
+    /// The first record of the write that the last record came with, as that record says.
+    fn first_of_last_write(&self) -> Option<Lsn> {
+        let (placed, segment) = (self.placed.back()?, self.segments.back()?);
+        let bytes = &segment.bytes[placed.location.position as usize..];
+        let (header, ..) = record::parse(bytes, segment.number, segment.salt)?;
+        Some(header.lsn + 1 - u64::from(header.unsynced))
     }
 
     /// The logs that are left, as a start would find them.

@@ -25,9 +25,10 @@ pub(super) fn end(world: &mut World) {
     for s in 0..world.servers.len() {
         for (group_id, epoch) in world.servers[s].lied.clone() {
             let g = World::index_of(group_id);
-            let group = world.coordinator.known().groups.get(&group_id);
             let me = world.servers[s].id;
-            let is_member = group.is_some_and(|group| group.members().any(|member| Some(member) == me));
+            // A decision that nobody has adopted may not be durable.
+            let config = world.ledgers[g].configs.values().next_back();
+            let is_member = config.is_some_and(|config| config.line().any(|m| Some(m.server_id) == me));
             let last = world.ledgers[g].last().copied();
             // It has agreed with the others in an epoch of its present process.
             let has_agreed = world.servers[s].groups.get(&group_id).is_some_and(|hosted| {
