@@ -82,7 +82,9 @@ fn reaches(world: &mut World, s: usize, incarnation: Option<u64>, event: Schedul
         world.servers[s].deferred.push(event);
         return None;
     }
-    if server.hang.thread_until > world.now && !is_of_main_thread(&event) {
+    // A process that was stopped meanwhile takes what had waited before first.
+    let hangs = server.hang.thread_until > world.now || !server.hang.waiting.is_empty();
+    if hangs && !is_of_main_thread(&event) {
         // The journal has a thread of its own.
         if matches!(event, Scheduled::Synced { .. }) && !storage::returns(world, s) {
             return None;
