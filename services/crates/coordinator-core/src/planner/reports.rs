@@ -31,7 +31,9 @@ pub fn proposal(state: &CoordinatorState, server: ServerId, message: &ToCoordina
             learner,
         } => {
             let is_current = |group: &Group| {
-                (group.epoch == epoch || planted::on(Bug::StalePromotion)) && group.learner == Some(learner)
+                (group.epoch == epoch || planted::on(Bug::StalePromotion))
+                    && group.learner == Some(learner)
+                    && group.may_change_members()
             };
             let command = Command::LearnerCaughtUp {
                 server,

@@ -23,12 +23,16 @@ impl CoordinatorState {
     }
 
     /// Failed servers that are still in a chain of which another is alive: they went down with the whole chain and have
-    /// not returned. They are spliced out when they do not follow within a lease.
+    /// not returned. They are spliced out when they do not follow within a lease. A group that is quarantined as a whole
+    /// waits for its own.
     pub fn laggards(&self) -> BTreeSet<ServerId> {
         let dead = self.servers.values().filter(|server| !server.alive);
         dead.filter(|server| {
             let mut groups = self.groups.on(server.server_id);
-            groups.any(|id| self.groups[&id].chain.iter().any(|other| self.is_alive(*other)))
+            groups.any(|id| {
+                let group = &self.groups[&id];
+                group.may_change_members() && group.chain.iter().any(|other| self.is_alive(*other))
+            })
         })
         .map(|server| server.server_id)
         .collect()

@@ -64,6 +64,13 @@ impl CoordinatorState {
     fn validate_failed(&self, group: &Group, laggards: &BTreeSet<ServerId>) -> Result<(), String> {
         let down = group.chain.iter().filter(|s| !self.is_alive(**s)).count();
         let waits_for_laggards = group.chain.iter().any(|s| laggards.contains(s));
+        if !group.may_change_members() {
+            return Ok(());
+        }
+        let in_quarantine = group.members().find(|s| group.quarantine.servers.contains(s));
+        check(in_quarantine.is_none(), || {
+            format!("{in_quarantine:?} is in quarantine, and a member")
+        })?;
         check(
             down == 0 || down == group.chain.len() || waits_for_laggards,
             || format!("a failed server in a chain that has others: {:?}", group.chain),

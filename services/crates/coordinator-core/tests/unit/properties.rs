@@ -78,6 +78,14 @@ enum Step {
     Forget {
         server: u32,
     },
+    /// An assertion stops one of the group's replicas.
+    Quarantine {
+        group: u128,
+        member: usize,
+    },
+    Release {
+        group: u128,
+    },
     Reset {
         group: u128,
     },
@@ -113,6 +121,8 @@ fn step() -> impl Strategy<Value = Step> {
         1 => (server(), server(), any::<bool>())
             .prop_map(|(server, peer, unreachable)| Step::Part { server, peer, unreachable }),
         1 => server().prop_map(|server| Step::Forget { server }),
+        2 => (group(), 0usize..5).prop_map(|(group, member)| Step::Quarantine { group, member }),
+        1 => group().prop_map(|group| Step::Release { group }),
         2 => group().prop_map(|group| Step::Reset { group }),
     ]
 }
@@ -307,6 +317,23 @@ fn run(world: &mut World, disks: &mut Disks, number: usize, step: &Step) {
             hung: None,
         }),
         Step::Forget { server: n } => world.apply(Command::Forget { server: server(*n) }),
+        Step::Quarantine { group: n, member } => {
+            let members = world
+                .state
+                .groups
+                .get(&group(*n))
+                .into_iter()
+                .flat_map(|g| g.members());
+            let Some(server) = members.filter(|id| world.state.is_alive(*id)).nth(*member) else {
+                return;
+            };
+            world.apply(Command::Quarantined {
+                server,
+                group_id: group(*n),
+                reason: "an index ran ahead".into(),
+            })
+        }
+        Step::Release { group: n } => world.apply(Command::Release { group_id: group(*n) }),
         Step::Resize { group: n, rate, off } => {
             let known = world.state.groups.get(&group(*n));
             let sla = known.map_or_else(|| sla(Durability::Persistent, 1, 1), |g| g.sla.clone());
@@ -354,8 +381,15 @@ proptest! {
             let before: BTreeMap<GroupId, (Epoch, Vec<ServerId>, usize)> = world.state.groups.iter()
                 .map(|(id, g)| (*id, (g.epoch, g.members().collect(), g.chain.len())))
                 .collect();
+            let stopped: Vec<GroupId> = world.state.groups.values()
+                .filter(|g| g.quarantine.is_whole()).map(|g| g.group_id).collect();
             run(&mut world, &mut disks, number, step);
             for (id, known) in &world.state.groups {
+                // Only data that is gone changes the members of a group that is quarantined as a whole.
+                let may_lose_data = matches!(step, Step::ComeBack { .. } | Step::Forget { .. } | Step::Delete { .. });
+                if stopped.contains(id) && known.quarantine.is_whole() && !may_lose_data {
+                    prop_assert_eq!(known.epoch, before[id].0, "{:?}", known);
+                }
                 // A drain that is called off gives room to replicas that waited for it.
                 if matches!(step, Step::Drain { off: false, .. } | Step::CaughtUp { .. })
                     && let Some((_, members, chained)) = before.get(id)
@@ -399,7 +433,8 @@ proptest! {
         // Healing: all servers are alive, reachable and with room; learners catch up, and drops are confirmed. Then only
         // lost groups stay short, and nothing stays on a server that drains.
         for n in 1..=SERVERS {
-            let back = Step::ComeBack { server: n, restart: false, wiped: false, damaged: false, old: false };
+            let restart = world.state.groups.values().any(|g| g.quarantine.servers.contains(&server(n)));
+            let back = Step::ComeBack { server: n, restart, wiped: false, damaged: false, old: false };
             run(&mut world, &mut disks, 10_000 + n as usize, &Step::Join { server: n });
             run(&mut world, &mut disks, 20_000 + n as usize, &back);
             run(&mut world, &mut disks, 30_000 + n as usize, &Step::StorageFault { server: n, faulty: false });
@@ -407,6 +442,9 @@ proptest! {
         }
         for (a, b) in world.state.unreachable_pairs.clone().iter() {
             world.apply(Command::PairUnreachable { server: a, peer: b, unreachable: false, hung: None });
+        }
+        for id in world.state.groups.keys().copied().collect::<Vec<_>>() {
+            world.apply(Command::Release { group_id: id });
         }
         for n in 50..60 {
             run(&mut world, &mut disks, 40_000 + n as usize, &Step::Join { server: n });

@@ -29,8 +29,8 @@ pub struct Group {
     #[serde(default)]
     pub sla_since_ms: Option<u64>,
     pub epoch: Epoch,
-    /// Head first. It contains a failed server only when all of the chain have failed. Their data is all there is, so the
-    /// chain waits for them.
+    /// Head first. It contains a failed server only when all of the chain have failed, or while the group is quarantined as
+    /// a whole. Their data is all there is, so the chain waits for them.
     pub chain: Vec<ServerId>,
     /// Being caught up; at most one.
     pub learner: Option<ServerId>,
@@ -85,6 +85,18 @@ pub struct Membership {
     pub relieved: Option<ServerId>,
 }
 
+impl Membership {
+    /// Without those that are not well. A chain of which nobody is well stays. Its servers' data is all there is, and any
+    /// server left out could be the only one that knows the end.
+    pub fn without_failed(mut self, is_well: impl Fn(ServerId) -> bool) -> Self {
+        self.learner = self.learner.filter(|learner| is_well(*learner));
+        if self.chain.iter().any(|server| is_well(*server)) {
+            self.chain.retain(|server| is_well(*server));
+        }
+        self
+    }
+}
+
 impl Group {
     pub fn degree(&self) -> usize {
         usize::from(self.sla.replication_degree)
@@ -119,10 +131,21 @@ impl Group {
             .collect()
     }
 
+    /// Whether anybody may join or leave, if not for the loss of its data. While the group is quarantined as a whole, its
+    /// members wait for the release: those of them that are sound hold all there is, also while their servers are away.
+    pub fn may_change_members(&self) -> bool {
+        !self.quarantine.is_whole()
+    }
+
+    /// Whether the server takes part in the group: its replica is not in quarantine, and it is alive.
+    pub fn is_well(&self, server: ServerId, is_alive: impl Fn(ServerId) -> bool) -> bool {
+        is_alive(server) && !self.quarantine.servers.contains(&server)
+    }
+
     /// Whether a replacement should be elected: a replica is missing and none is on its way.
     pub fn wants_learner(&self) -> bool {
         !self.is_deleting()
-            && !self.quarantine.is_whole()
+            && self.may_change_members()
             && !self.chain.is_empty()
             && self.learner.is_none()
             && self.chain.len() < self.degree()

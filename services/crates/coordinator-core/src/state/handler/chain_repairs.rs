@@ -56,17 +56,12 @@ impl<'a> ChainRepairs<'a> {
         }
     }
 
-    /// The members without the failed ones, if that changes them. A chain that has failed as a whole stays. Its servers'
-    /// data is all there is, and any server left out could be the only one that knows the end.
+    /// The members without the failed ones, if that changes them.
     fn spliced(&self, group_id: GroupId) -> Option<Membership> {
         let (group, servers) = (&self.epochs.groups()[&group_id], self.epochs.servers());
-        let alive = |server: &ServerId| servers.is_alive(*server);
-        let mut members = group.membership();
-        members.learner = members.learner.filter(alive);
-        if group.chain.iter().any(alive) {
-            members.chain.retain(alive);
-        }
-        (members != group.membership()).then_some(members)
+        let is_well = |server| group.is_well(server, |id| servers.is_alive(id));
+        let members = group.membership().without_failed(is_well);
+        (group.may_change_members() && members != group.membership()).then_some(members)
     }
 
     /// Elects a learner for every group that wants one, where a server fits.
@@ -95,7 +90,7 @@ impl<'a> ChainRepairs<'a> {
         let is_current = (group.epoch == epoch || planted::on(Bug::StalePromotion))
             && group.learner == Some(learner)
             && group.chain.last() == Some(&from);
-        if !is_current || !self.epochs.servers().is_alive(learner) {
+        if !is_current || !group.may_change_members() || !self.epochs.servers().is_alive(learner) {
             return;
         }
         let degree = group.degree();

@@ -19,7 +19,7 @@ pub struct Drops<'a> {
 pub fn may_drop(groups: &Groups, servers: &Servers, group_id: GroupId) -> bool {
     groups.get(&group_id).is_none_or(|group| {
         let whole = !group.chain.is_empty() && group.chain.iter().all(|server| servers.is_alive(*server));
-        group.is_deleting() || (whole && !group.wants_learner() && !group.quarantine.is_whole())
+        group.is_deleting() || (whole && !group.wants_learner() && group.may_change_members())
     })
 }
 

@@ -72,7 +72,8 @@ impl<'a> Moves<'a> {
     /// Replaces a slow server in one of its groups, when no such replacement is under way. Where the group can spare
     /// the replica, it leaves at once, as a failed one does; elsewhere its replacement learns first.
     pub fn relieve(&mut self, id: ServerId) {
-        let is_busy = |group: &Group| group.leaving == Some(id) || group.relieved == Some(id);
+        let has_begun = |group: &Group| group.leaving == Some(id) || group.relieved == Some(id);
+        let is_busy = |group: &Group| has_begun(group) && group.may_change_members();
         if self.epochs.groups().values().any(is_busy) {
             return;
         }
@@ -151,7 +152,6 @@ impl<'a> Moves<'a> {
     fn is_settled(&self, group_id: GroupId) -> bool {
         let (group, servers) = (self.group(group_id), self.epochs.servers());
         group.learner.is_none()
-            && !group.quarantine.is_whole()
             && group.chain.len() == group.degree()
             && group.chain.iter().all(|server| servers.is_alive(*server))
     }
@@ -210,7 +210,9 @@ impl<'a> Moves<'a> {
         &self.epochs.groups()[&group_id]
     }
 
+    /// The server's groups, but for those that wait for an operator: no replica may leave these.
     fn groups_of(&self, server: ServerId) -> Vec<GroupId> {
-        self.epochs.groups().on(server).collect()
+        let groups = self.epochs.groups().on(server);
+        groups.filter(|id| self.group(*id).may_change_members()).collect()
     }
 }

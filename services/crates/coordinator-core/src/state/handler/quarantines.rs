@@ -6,7 +6,7 @@ use quorate_types::{GroupId, ServerId};
 
 use super::epochs::Epochs;
 use crate::command::Reply;
-use crate::state::entity::{EventKind, EventSubject};
+use crate::state::entity::{EventKind, EventSubject, Group};
 
 /// May change members, through epochs.
 #[derive(Debug)]
@@ -27,7 +27,9 @@ impl<'a> Quarantines<'a> {
         if !group.is_member(server) || group.quarantine.servers.contains(&server) {
             return;
         }
-        let (is_last, was_whole) = (group.chain == [server], group.quarantine.is_whole());
+        let others = group.chain.iter().copied().filter(|member| *member != server);
+        let is_last = group.chain.contains(&server) && !self.has_well(group, others);
+        let was_whole = group.quarantine.is_whole();
         let now_ms = self.epochs.out().now_ms();
         let too_many = self
             .epochs
@@ -76,7 +78,9 @@ impl<'a> Quarantines<'a> {
         }
     }
 
-    /// The group goes on with the replicas that are not in quarantine.
+    /// The group goes on with the replicas that are not in quarantine, and without those whose servers failed meanwhile.
+    /// When all these servers are away, the chain waits for them. A persistent group does not while a restart of others
+    /// would bring back as much.
     pub fn release(&mut self, group_id: GroupId) {
         let Some(group) = self.epochs.groups().get(&group_id) else {
             return self.epochs.out().reply(Reply::Unknown);
@@ -85,15 +89,15 @@ impl<'a> Quarantines<'a> {
             return self.epochs.out().reply(Reply::Done);
         }
         let is_in = |server: &ServerId| group.quarantine.servers.contains(server);
-        let (chain, learner) = (group.chain.clone(), group.learner);
+        let chain = group.chain.clone();
         let (in_quarantine, sound): (Vec<ServerId>, Vec<ServerId>) = chain.into_iter().partition(is_in);
-        let learner = learner.filter(|learner| !is_in(learner));
-        if sound.is_empty() && group.is_persistent() {
+        let is_away = !self.has_well(group, sound.iter().copied());
+        if is_away && !in_quarantine.is_empty() && group.is_persistent() {
             let names: Vec<String> = (in_quarantine.iter())
                 .map(|server| self.epochs.servers().name_of(*server))
                 .collect();
             let message = format!(
-                "Every replica of the group is in quarantine. Restart {} first: a new process reads the log again.",
+                "Every replica of the group is in quarantine or away. Restart {} first: a new process reads the log again.",
                 names.join(" and ")
             );
             let code = "restart_needed";
@@ -112,16 +116,23 @@ impl<'a> Quarantines<'a> {
             }
             self.epochs.drops().note_departures(group_id, &in_quarantine);
         } else {
-            self.epochs.reconfigure(group_id, |members| {
-                (members.chain, members.learner) = (sound, learner);
-            });
+            let (group, servers) = (&self.epochs.groups()[&group_id], self.epochs.servers());
+            let mut members = group.membership();
+            members.chain = sound;
+            let members = members.without_failed(|server| group.is_well(server, |id| servers.is_alive(id)));
+            self.epochs.reconfigure(group_id, |now| *now = members);
         }
         self.epochs.out().reply(Reply::Done);
     }
 
+    fn has_well(&self, group: &Group, mut servers: impl Iterator<Item = ServerId>) -> bool {
+        let is_alive = |id| self.epochs.servers().is_alive(id);
+        servers.any(|server| group.is_well(server, is_alive))
+    }
+
     /// The server dropped the group: it may be given a replica again.
     pub fn dropped(&mut self, server: ServerId, group_id: GroupId) {
-        let holds = |one: &crate::state::Group| one.quarantine.servers.contains(&server);
+        let holds = |one: &Group| one.quarantine.servers.contains(&server);
         if self.epochs.groups().get(&group_id).is_some_and(holds) {
             self.epochs
                 .change_quarantine(group_id, |one| one.servers.remove(&server));

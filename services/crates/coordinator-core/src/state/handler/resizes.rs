@@ -57,6 +57,12 @@ impl<'a> Resizes<'a> {
         if group.status == GroupStatus::Lost {
             return conflict("group_lost", "The group is lost: reset it first.".into());
         }
+        if !group.may_change_members() {
+            // It would need an epoch.
+            let message =
+                "The group is quarantined as a whole, and keeps its SLA until an operator releases it.";
+            return conflict("group_quarantined", message.into());
+        }
         None
     }
 

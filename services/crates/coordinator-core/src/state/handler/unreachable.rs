@@ -46,6 +46,9 @@ impl<'a> Unreachable<'a> {
     /// The member to leave, of the first unreachable pair that the group needs.
     fn member_to_leave(&self, group_id: GroupId) -> Option<ServerId> {
         let (group, servers) = (&self.epochs.groups()[&group_id], self.epochs.servers());
+        if !group.may_change_members() {
+            return None;
+        }
         let pairs = self.epochs.pairs();
         let is_split = |(a, b): &(ServerId, ServerId)| {
             pairs.contains(*a, *b) && servers.is_alive(*a) && servers.is_alive(*b)
