@@ -38,7 +38,7 @@ impl Engine {
         let alive = state.servers.values().filter(|server| server.alive);
         let awaited: BTreeSet<ServerId> = alive.map(|server| server.server_id).collect();
         let servers = awaited.len();
-        let (lease_ms, is_first) = (settings.leases.lease_ms, state.history.is_first_run());
+        let (lease_ms, is_first) = (settings.leases.lease_ms, state.is_first_start());
         let roll_call = RollCall::new(awaited, first, lease_ms, is_first, now.ms);
         let mut engine = Self {
             sequencer: Sequencer::new(state, planner),
@@ -142,7 +142,7 @@ impl Engine {
         }
         let roll_call = self.roll_call.take().expect("it is over");
         let view = roll_call.view(now.ms);
-        if !self.state().history.is_first_run() {
+        if !self.state().is_first_start() {
             let (heard, missing) = (view.heard, view.awaited - view.heard);
             self.sequencer.note(Note::RollCallOver { heard, missing });
         }
@@ -155,15 +155,30 @@ impl Engine {
                 .filter(|effect| !matches!(effect, Effect::Reply(_)));
             others.for_each(|effect| self.sequencer.carry_out(effect));
         }
+        self.hear_hangs(now, &held.candidates);
         for candidate in held.candidates {
             self.register(now, candidate);
         }
-        let is_gone = |server: &ServerId| self.sequencer.connections().of(*server).is_none();
+        let mut is_gone = |server: &ServerId| self.sequencer.connections().of(*server).is_none();
+        let away: Vec<ServerId> = held.heard.into_iter().filter(&mut is_gone).collect();
         let servers: Vec<ServerId> = held.overdue.into_iter().filter(is_gone).collect();
+        for server in away {
+            self.sequencer.planner().await_return(server, now.ms);
+        }
         let failed = (!servers.is_empty()).then_some(Command::ServersFailed { servers });
         self.sequencer.propose(now, failed);
         for (call, command) in held.calls {
             self.command(now, call, command);
+        }
+    }
+
+    /// Takes in what all of them say of themselves before it judges any: when most hang, none is kept out for it.
+    fn hear_hangs(&mut self, now: Now, candidates: &[Candidate]) {
+        for candidate in candidates {
+            if let Some(server) = evidence::holder_of(self.state(), candidate) {
+                let hung_ms = candidate.register.hung_ms;
+                self.sequencer.planner().hear_hang(server, hung_ms, now.ms);
+            }
         }
     }
 

@@ -10,7 +10,7 @@ use super::io::{Candidate, CertificateOrder, Note, Now, Outgoing, Settings};
 use super::refusals::Refusals;
 use super::roll_call::RollCall;
 use super::sequencer::Sequencer;
-use crate::command::{Command, Effect, Mismatched, Proof, Refused, Registration};
+use crate::command::{Command, Effect, Mismatched, Refused, Registration};
 use crate::ids::ConnectionId;
 use crate::state::CoordinatorState;
 
@@ -77,6 +77,7 @@ impl<'a> Registrar<'a> {
         let (name, credential) = (candidate.register.name.clone(), candidate.credential.clone());
         let request_pem = candidate.register.certificate_request_pem.clone();
         let hung_ms = candidate.register.hung_ms;
+        let holder = holder_of(self.sequencer.state(), &candidate);
         self.sequencer.connections().open(connection, self.now.ms);
         let vetted = registration_of(candidate).and_then(|registration| {
             self.sequencer.state().vet(&registration, self.now.unix_ms)?;
@@ -86,7 +87,7 @@ impl<'a> Registrar<'a> {
             Ok(registration) => registration,
             Err(refused) => return self.reject(connection, from, &name, refused),
         };
-        if self.is_kept_out(&registration, hung_ms) {
+        if holder.is_some_and(|server| self.is_kept_out(server, hung_ms)) {
             // No refusal: that would end the server, which is to try again.
             return self.sequencer.close(connection);
         }
@@ -107,15 +108,9 @@ impl<'a> Registrar<'a> {
     }
 
     /// Whether a known server hangs. It keeps its places that it still has, and takes them up when the hang ends.
-    fn is_kept_out(&mut self, registration: &Registration, hung_ms: u64) -> bool {
-        let Proof::Credential(digest) = &registration.proof else {
-            return false;
-        };
+    fn is_kept_out(&mut self, server: ServerId, hung_ms: u64) -> bool {
         let now_ms = self.now.ms;
         let (planner, state) = self.sequencer.planning();
-        let Some(server) = state.servers.with_credential(digest) else {
-            return false;
-        };
         planner.hear_hang(server, hung_ms, now_ms);
         let is_kept_out = planner.keeps_out(state, server, now_ms);
         if is_kept_out {

@@ -45,7 +45,9 @@ pub struct Held {
     pub first: Vec<Command>,
     pub candidates: Vec<Candidate>,
     pub calls: Vec<(CallId, Command)>,
-    /// Failed, unless they have registered since.
+    /// They live. Those of them whose connections have ended have as long to come back as after any start.
+    pub heard: BTreeSet<ServerId>,
+    /// Not heard, and failed.
     pub overdue: BTreeSet<ServerId>,
 }
 
@@ -150,7 +152,8 @@ impl RollCall {
                 .into_iter()
                 .map(|held| (held.call, held.command))
                 .collect(),
-            overdue: self.overdue,
+            overdue: self.overdue.difference(&self.heard).copied().collect(),
+            heard: self.heard,
         }
     }
 

@@ -32,17 +32,25 @@ struct Lease {
 
 impl Leases {
     pub fn new(times: LeaseTimes, alive: impl IntoIterator<Item = ServerId>, now_ms: u64) -> Self {
-        let lease = || Lease {
-            connection: None,
-            deadline_ms: now_ms + times.lease_ms,
-        };
-        let servers = alive.into_iter().map(|server| (server, lease())).collect();
-        Self {
+        let mut leases = Self {
             times,
-            servers,
+            servers: BTreeMap::new(),
             laggards: BTreeMap::new(),
             ticked_at_ms: now_ms,
+        };
+        for server in alive {
+            leases.await_return(server, now_ms);
         }
+        leases
+    }
+
+    /// The server has a full lease, and no connection yet.
+    pub fn await_return(&mut self, server: ServerId, now_ms: u64) {
+        let lease = Lease {
+            connection: None,
+            deadline_ms: now_ms + self.times.lease_ms,
+        };
+        self.servers.insert(server, lease);
     }
 
     /// The server registered on this connection; its other connections count no more.

@@ -54,6 +54,11 @@ impl Planner {
         self.leases.connected(server, connection, now_ms);
     }
 
+    /// The server lives, and has a full lease to connect in.
+    pub fn await_return(&mut self, server: ServerId, now_ms: u64) {
+        self.leases.await_return(server, now_ms);
+    }
+
     pub fn disconnected(&mut self, server: ServerId, connection: ConnectionId, now_ms: u64) {
         self.leases.disconnected(server, connection, now_ms);
     }

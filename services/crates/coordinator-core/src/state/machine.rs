@@ -70,6 +70,12 @@ impl CoordinatorState {
         self.servers.is_alive(server)
     }
 
+    /// Whether the present start is the first on this log. A snapshot of a release without places has no history either, so
+    /// whoever it knows counts.
+    pub fn is_first_start(&self) -> bool {
+        self.history.is_first_run() && self.servers.is_empty() && self.groups.is_empty()
+    }
+
     pub fn servers_alive(&self) -> usize {
         self.servers.values().filter(|server| server.alive).count()
     }

@@ -44,14 +44,19 @@ impl Rig {
     }
 
     /// With commands of this start.
-    pub fn start_with(mut log: Vec<Timed>, run: u64, first: Vec<Command>) -> Self {
+    pub fn start_with(log: Vec<Timed>, run: u64, first: Vec<Command>) -> Self {
         let commands = log.clone();
         let recovered = Recovered {
             commands,
             ..Recovered::default()
         };
-        let mut state =
+        let state =
             replay(recovered, || CoordinatorState::new(Profile::default_profile())).expect("as it was");
+        Self::start_on(state, log, run, first)
+    }
+
+    /// Starts on the state that followed from the log.
+    pub fn start_on(mut state: CoordinatorState, mut log: Vec<Timed>, run: u64, first: Vec<Command>) -> Self {
         let command = Command::BeginRun {
             run: RunId(run),
             release: "0.1.0".into(),

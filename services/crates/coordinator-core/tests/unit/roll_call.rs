@@ -1,10 +1,11 @@
 //! After a start nothing is issued before the servers were heard.
 
-use quorate_coordinator_core::command::{Command, JoinTokenTerms, PlacementPolicy, Proof};
+use quorate_coordinator_core::command::{Command, JoinTokenTerms, PlacementPolicy, Proof, Timed};
 use quorate_coordinator_core::engine::{Candidate, Input, Note, Outgoing, Output};
+use quorate_coordinator_core::state::CoordinatorState;
 use quorate_placement::Profile;
-use quorate_types::Durability;
 use quorate_types::control::ToServer;
+use quorate_types::{Durability, ServerId};
 use uuid::Uuid;
 
 use crate::rig::{A, B, LEASE_MS, Rig, candidate, joining};
@@ -87,7 +88,7 @@ fn a_majority_is_enough_once_the_lease_of_the_others_is_over_and_they_have_faile
     let (last, before) = outputs.split_last().unwrap();
     assert!(before.iter().all(|output| output.commands.is_empty()));
     let failed = Command::ServersFailed {
-        servers: vec![quorate_types::ServerId(3)],
+        servers: vec![ServerId(3)],
     };
     let commands: Vec<_> = last.commands.iter().map(|timed| &timed.command).collect();
     assert_eq!(commands.len(), 3);
@@ -104,7 +105,7 @@ fn below_a_majority_it_waits_and_says_so_until_an_operator_ends_it() {
     let notes: Vec<&Note> = outputs.iter().flat_map(|output| &output.notes).collect();
     assert!(matches!(notes[..], [Note::RollCallStuck(view)] if view.heard == 1 && view.awaited == 3));
     let view = rig.engine.roll_call(rig.now.ms).expect("it runs");
-    assert!(view.is_stuck && view.missing == [B, quorate_types::ServerId(3)]);
+    assert!(view.is_stuck && view.missing == [B, ServerId(3)]);
     let output = rig.take(Input::EndRollCall);
     assert!(matches!(output.commands[0].command, Command::Register(_)));
     assert!(matches!(
@@ -228,4 +229,83 @@ fn the_settings_of_a_start_come_after_the_roll_call() {
             .any(|sent| matches!(sent, Outgoing::Answer { .. }))
     );
     assert_eq!(rig.engine.state().profile.version, "another");
+}
+
+fn failed(outputs: &[Output]) -> Vec<ServerId> {
+    let commands = outputs.iter().flat_map(|output| &output.commands);
+    let of = |command: &Command| match command {
+        Command::ServersFailed { servers } | Command::ServersHung { servers } => servers.clone(),
+        _ => Vec::new(),
+    };
+    commands.flat_map(|timed| of(&timed.command)).collect()
+}
+
+/// Its connection ended while it waited for the others.
+#[test]
+fn a_server_that_was_heard_has_a_lease_to_come_back_when_the_others_are_late() {
+    let mut rig = restarted();
+    rig.take(Input::Register(reborn(1)));
+    rig.take(Input::Closed { connection: 1 });
+    tick_until(&mut rig, 5 * LEASE_MS);
+    rig.take(Input::Register(reborn(2)));
+    let mut ended = tick_until(&mut rig, 6 * LEASE_MS);
+    assert!(rig.engine.roll_call(rig.now.ms).is_none());
+    assert_eq!(failed(&ended), [ServerId(3)]);
+    while rig.now.ms < 8 * LEASE_MS {
+        rig.heartbeat(2, &[]);
+        let until_ms = rig.now.ms + 250;
+        ended.extend(tick_until(&mut rig, until_ms));
+        let is_over = rig.now.ms >= 7 * LEASE_MS;
+        assert_eq!(rig.engine.state().is_alive(A), !is_over, "at {}", rig.now.ms);
+    }
+    assert_eq!(failed(&ended), [ServerId(3), A], "it did not come back");
+}
+
+#[test]
+fn hangs_are_judged_when_all_that_waited_have_spoken() {
+    let hanging = |n| {
+        let mut back = reborn(n);
+        back.register.hung_ms = 3_000;
+        back
+    };
+    let mut rig = restarted();
+    let outputs: Vec<Output> = (1..=3).map(|n| rig.take(Input::Register(hanging(n)))).collect();
+    let registered = |timed: &Timed| matches!(timed.command, Command::Register(_));
+    assert_eq!(
+        outputs[2]
+            .commands
+            .iter()
+            .filter(|timed| registered(timed))
+            .count(),
+        3,
+        "all hang"
+    );
+    let later = tick_until(&mut rig, 500);
+    assert_eq!(failed(&later), []);
+    // One of three is kept out, and fails for its hang.
+    let mut rig = restarted();
+    rig.take(Input::Register(hanging(1)));
+    rig.take(Input::Register(reborn(2)));
+    let output = rig.take(Input::Register(reborn(3)));
+    assert!(output.outgoing.contains(&Outgoing::Close(1)));
+    let later = tick_until(&mut rig, 50);
+    assert_eq!(failed(&later), [A]);
+}
+
+/// Such a log says nothing of its starts, though it is not new.
+#[test]
+fn the_first_start_on_a_snapshot_of_a_release_without_places_has_a_roll_call() {
+    for is_empty in [false, true] {
+        let state = if is_empty {
+            CoordinatorState::new(Profile::default_profile())
+        } else {
+            restarted().engine.state().clone()
+        };
+        let mut snapshot = serde_json::to_value(state).unwrap();
+        snapshot.as_object_mut().unwrap().remove("history");
+        let mut state: CoordinatorState = serde_json::from_value(snapshot).unwrap();
+        state.restore();
+        let rig = Rig::start_on(state, Vec::new(), 2, Vec::new());
+        assert_eq!(rig.engine.roll_call(0).is_none(), is_empty);
+    }
 }

@@ -42,7 +42,7 @@ impl History {
         self.position
     }
 
-    /// Whether nothing was logged before the present run.
+    /// Whether nothing was logged before the present run, as far as the history goes back.
     pub fn is_first_run(&self) -> bool {
         self.runs.first().is_none_or(|run| run.first == 1) && self.runs.len() <= 1
     }
