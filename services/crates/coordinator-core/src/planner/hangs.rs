@@ -2,11 +2,11 @@
 //! themselves (`hung_ms` of a heartbeat and of a registration), since other threads than those send it.
 //!
 //! - A server that has hung for `hung_ms` has failed, as one whose lease has expired. It is not let in while it hangs.
-//! - When more than half of the live servers hang, none has failed for it: the cause is not theirs (shared storage), and
-//!   taking them out would leave those that are next to hang. A server counts from half of `hung_ms` on, as not all see a
-//!   common cause at the same moment.
+//! - When more than half of the live servers hang, none has failed for it ([`super::shared_cause`]). A server counts from
+//!   half of `hung_ms` on, as not all see a common cause at the same moment.
 //! - A server that hangs again within `well_ms` is slow, too, so that it is not elected over and over, as far as more
-//!   servers may count as slow ([`super::suspicions`]).
+//!   servers may count as slow ([`super::suspicions`]). A hang that is found twice, as its server was let in meanwhile, is
+//!   one.
 
 use std::collections::BTreeMap;
 
@@ -14,6 +14,7 @@ use quorate_types::ServerId;
 use quorate_types::limits::HANGING_MS;
 use quorate_types::planted::{self, Bug};
 
+use super::shared_cause;
 use super::suspicions::{SuspicionTimes, may_become_slow};
 use crate::command::Command;
 use crate::state::CoordinatorState;
@@ -34,6 +35,12 @@ struct Claim {
     at_ms: u64,
     /// The time at which it last said that it hangs.
     hanging_at_ms: u64,
+}
+
+impl Claim {
+    fn began_ms(&self) -> u64 {
+        self.at_ms.saturating_sub(self.hung_ms)
+    }
 }
 
 impl Hangs {
@@ -83,7 +90,9 @@ impl Hangs {
             .retain(|_, found_ms| now_ms.saturating_sub(*found_ms) < well_ms);
         let mut again = Vec::new();
         for server in servers.iter().copied() {
-            if self.found_ms.insert(server, now_ms).is_some() {
+            let began_ms = self.claims[&server].began_ms();
+            let found_ms = self.found_ms.insert(server, now_ms);
+            if found_ms.is_some_and(|found_ms| began_ms > found_ms) {
                 again.push(Command::ServerSlow {
                     server,
                     cause: Some("a thread or a sync of it hangs again and again".to_string()),
@@ -105,9 +114,8 @@ impl Hangs {
 
     /// Whether the cause is not the servers' own.
     fn is_shared(&self, state: &CoordinatorState, now_ms: u64) -> bool {
-        let hanging: Vec<ServerId> = self.hung_for(self.times.hung_ms / 2, now_ms).collect();
-        let out = hanging.iter().filter(|id| !state.is_alive(**id)).count();
-        hanging.len() * 2 > state.servers_alive() + out && !planted::on(Bug::SharedHangEvicts)
+        let hanging = self.hung_for(self.times.hung_ms / 2, now_ms);
+        shared_cause::is_shared(state, hanging) && !planted::on(Bug::SharedHangEvicts)
     }
 
     fn hung_for(&self, hung_ms: u64, now_ms: u64) -> impl Iterator<Item = ServerId> + '_ {

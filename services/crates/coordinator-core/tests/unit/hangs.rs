@@ -210,3 +210,23 @@ fn a_claim_that_is_not_repeated_ends() {
             .is_empty()
     );
 }
+
+/// It was let in while most of the fleet hung, and failed again when that was over.
+#[test]
+fn one_long_hang_that_is_found_twice_is_no_habit() {
+    let mut fleet = Fleet::new(6);
+    fleet.hang([1]);
+    assert_eq!(fleet.run(3_000), [Fleet::hung(&[1])]);
+    fleet.hang([2, 3, 4]);
+    assert!(fleet.run(3_000).is_empty(), "most of them hang");
+    assert!(!fleet.hangs.keeps_out(&fleet.world.state, server(1), fleet.now_ms));
+    fleet.world.come_back(1, "i1", vec![]);
+    fleet.hung.retain(|(n, _)| *n < 3);
+    assert_eq!(fleet.run(3_000), [Fleet::hung(&[1, 2])]);
+    // The next one is.
+    fleet.hung.clear();
+    fleet.run(500);
+    fleet.world.come_back(1, "i1", vec![]);
+    fleet.hang([1]);
+    assert_eq!(fleet.run(3_000).len(), 2);
+}

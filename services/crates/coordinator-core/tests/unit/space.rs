@@ -255,4 +255,43 @@ mod faults {
         set_fault(&mut world, 2, None);
         assert_eq!(world.group(1).learner, Some(server(2)), "it is used again");
     }
+
+    /// A common cause, as shared storage that is full: there is nowhere to go, and a shorter chain takes no more appends.
+    #[test]
+    fn when_most_disks_have_a_fault_none_is_left_for_it() {
+        let mut world = World::new(4);
+        let mut faults = StorageFaults::default();
+        for n in 1..=3 {
+            set_fault(&mut world, n, Some("full"));
+        }
+        assert_eq!(faults.due(&world.state, 1_000), []);
+        assert_eq!(faults.due(&world.state, 1_000 + 10 * STORAGE_FAULT_LASTS_MS), []);
+        set_fault(&mut world, 3, None);
+        let left = |n| Command::StorageFaultLasts { server: server(n) };
+        let due = faults.due(&world.state, 1_050 + 10 * STORAGE_FAULT_LASTS_MS);
+        assert_eq!(due, [left(1), left(2)], "half of it is not most");
+    }
+
+    #[test]
+    fn a_replica_leaves_a_full_disk_at_once_only_where_another_disk_of_its_group_is_sound() {
+        let mut world = World::new(5);
+        let lax = Sla {
+            min_replicas: Some(1),
+            ..sla(Persistent, 2, 1_000)
+        };
+        world.admit(1, lax);
+        world.apply_all(1);
+        let chain: Vec<u32> = world.shape(1).0;
+        for n in &chain {
+            set_fault(&mut world, *n, Some("full"));
+        }
+        for n in &chain {
+            lasts(&mut world, *n);
+        }
+        assert_eq!(world.shape(1).0, chain, "nobody else takes appends");
+        let epoch = world.group(1).epoch;
+        world.caught_up(1, epoch);
+        assert_eq!(world.group(1).chain.len(), 1, "the one that has joined does");
+        assert!(!chain.contains(&world.shape(1).0[0]));
+    }
 }

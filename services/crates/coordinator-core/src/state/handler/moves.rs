@@ -99,8 +99,8 @@ impl<'a> Moves<'a> {
     }
 
     /// Has the persistent replicas of a server leave it whose disk takes nothing. They keep their groups read-only. Where
-    /// the group can spare the replica, it leaves at once, also when no server has room for a replacement yet: appends
-    /// then go on. Elsewhere its replacement learns first, a few at a time. Groups in memory stay.
+    /// the group can spare the replica, and another disk of it takes appends, it leaves at once. It does so also when no
+    /// server has room for a replacement yet. Elsewhere its replacement learns first, a few at a time. Groups in memory stay.
     pub fn leave_faulty_disk(&mut self, id: ServerId) {
         let groups = self
             .groups_of(id)
@@ -114,11 +114,11 @@ impl<'a> Moves<'a> {
         for group_id in groups {
             if self.group(group_id).learner == Some(id) {
                 self.replace_learner(group_id, id);
-            } else if self.group(group_id).can_spare_one() && self.has_all_alive(group_id) {
-                self.epochs.reconfigure(group_id, |members| {
-                    members.chain.retain(|server| *server != id);
-                    members.leaving = members.leaving.filter(|leaving| *leaving != id);
-                });
+            } else if self.group(group_id).can_spare_one()
+                && self.has_all_alive(group_id)
+                && self.has_another_sound_disk(group_id, id)
+            {
+                self.take_out(group_id, id, None);
             } else if under_way < DRAIN_MOVES_MAX
                 && self.is_settled(group_id)
                 && self.begin_move(group_id, id).is_ok()
@@ -131,6 +131,12 @@ impl<'a> Moves<'a> {
     fn has_all_alive(&self, group_id: GroupId) -> bool {
         let (group, servers) = (self.group(group_id), self.epochs.servers());
         group.chain.iter().all(|server| servers.is_alive(*server))
+    }
+
+    fn has_another_sound_disk(&self, group_id: GroupId, id: ServerId) -> bool {
+        let servers = self.epochs.servers();
+        let mut others = self.group(group_id).chain.iter().filter(|server| **server != id);
+        others.any(|server| servers[server].storage_fault.is_none())
     }
 
     /// Replicas that were about to leave stay. The replacement of a replica that has left already goes on learning.
@@ -150,10 +156,8 @@ impl<'a> Moves<'a> {
 
     /// Whole, all of it alive, and nobody is learning: a replica may leave.
     fn is_settled(&self, group_id: GroupId) -> bool {
-        let (group, servers) = (self.group(group_id), self.epochs.servers());
-        group.learner.is_none()
-            && group.chain.len() == group.degree()
-            && group.chain.iter().all(|server| servers.is_alive(*server))
+        let group = self.group(group_id);
+        group.learner.is_none() && group.chain.len() == group.degree() && self.has_all_alive(group_id)
     }
 
     /// Elects the replacement and has it learn; the replica stays until it has.
@@ -175,11 +179,15 @@ impl<'a> Moves<'a> {
         if successor.is_none() {
             return false;
         }
+        self.take_out(group_id, out, is_noted.then_some(out));
+        true
+    }
+
+    fn take_out(&mut self, group_id: GroupId, out: ServerId, relieved: Option<ServerId>) {
         self.epochs.reconfigure(group_id, |members| {
             members.chain.retain(|server| *server != out);
-            members.relieved = is_noted.then_some(out);
+            members.relieved = relieved.or(members.relieved);
         });
-        true
     }
 
     /// Another learner instead of one whose server drains or is slow. False: there is none, and it goes on.
