@@ -45,7 +45,7 @@ pub struct Held {
     pub first: Vec<Command>,
     pub candidates: Vec<Candidate>,
     pub calls: Vec<(CallId, Command)>,
-    /// They live. Those of them whose connections have ended have as long to come back as after any start.
+    /// They live. If their connections have ended, they have as long to come back as after any start.
     pub heard: BTreeSet<ServerId>,
     /// Not heard, and failed.
     pub overdue: BTreeSet<ServerId>,
