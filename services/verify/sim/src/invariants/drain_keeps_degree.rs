@@ -54,7 +54,7 @@ fn only_drains(state: &CoordinatorState, id: ServerId) -> bool {
 }
 
 pub fn check(world: &World, before: &[Before]) {
-    let state = world.coordinator.known();
+    let state = world.coordinator.state();
     for Before {
         group_id,
         epoch,

@@ -34,9 +34,17 @@ pub(super) fn heal(world: &mut World) {
         world.servers[s].hang.end(now);
         dispatch::shard_goes_on(world, s);
         let incarnation = world.servers[s].incarnation;
-        if world.servers[s].disk_fault && !world.servers[s].disk_is_full_for_good {
+        let stays_full = world.servers[s].disk_is_full_for_good && !is_last_replica(world, s);
+        if world.servers[s].disk_fault && !stays_full {
             storage::end_fault(world, s, incarnation);
         }
         process::restart(world, s);
     }
+}
+
+/// Whether a group has no other replica: it may wait for this disk. Its operator frees space there.
+fn is_last_replica(world: &World, s: usize) -> bool {
+    let id = world.servers[s].id;
+    let mut groups = world.coordinator.known().groups.values();
+    groups.any(|group| group.chain.len() == 1 && group.chain.first().copied() == id)
 }
