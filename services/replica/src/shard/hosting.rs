@@ -70,7 +70,13 @@ impl Shard {
         }
     }
 
-    pub(super) fn recovered(&mut self, group_id: GroupId, replica: Replica, places: Places, is_damaged: bool) {
+    pub(super) fn recovered(
+        &mut self,
+        group_id: GroupId,
+        replica: Replica,
+        places: Places,
+        is_damaged: bool,
+    ) {
         let (me, hosting, now) = (self.shared().server_id(), self.new_hosting(), clock::now_us());
         let core = Group::recovered(group_id, me, replica, is_damaged, hosting, now, &mut self.outputs);
         let mut hosted = Hosted::new(core, places);
