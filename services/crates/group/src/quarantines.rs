@@ -1,5 +1,5 @@
 //! Quarantine: an assertion stopped a replica, and this process serves it no more. The shell catches the panic and
-//! discards the outputs of that step; the rules of what follows are here.
+//! discards the outputs of that step; the rules that follow are here.
 //!
 //! The replica's part of what groups share is given back at once. Its data stays on the disk. No configuration brings it
 //! back with an empty log under the same epoch: the quarantine ends with the data, by a drop or a reset of the log.
@@ -27,7 +27,7 @@ struct Quarantined {
     whole_in: Option<Epoch>,
 }
 
-/// What a shell does for a group when its replica's quarantine begins.
+/// A shell's task for a group when the quarantine of its replica begins.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Release {
     /// Copiers of the journal wait for this group's records no longer.
@@ -40,10 +40,10 @@ pub enum Release {
     Listed(QuarantinedReplica),
 }
 
-/// What a configuration of a group means for its quarantine.
+/// The standing of a group when a configuration of it comes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Standing {
-    /// It is in none.
+    /// It is in no quarantine.
     Free,
     /// The configuration is ignored.
     Stays,
@@ -75,7 +75,7 @@ impl Quarantines {
         quarantined.map(|one| one.whole_in = Some(epoch)).is_some()
     }
 
-    /// A configuration comes. In a later epoch than that of the whole quarantine the group goes on elsewhere.
+    /// A configuration comes. In a later epoch than that of a whole quarantine the group goes on elsewhere.
     pub fn configure(&mut self, config: &GroupConfig) -> Standing {
         let Some(quarantined) = self.replicas.get_mut(&config.group_id) else {
             return Standing::Free;
