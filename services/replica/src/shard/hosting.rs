@@ -8,6 +8,7 @@ use quorate_types::{Epoch, GroupConfig, GroupId};
 
 use super::Shard;
 use super::hosted::Hosted;
+use super::quarantine::guard;
 use crate::clock;
 use crate::messages::{ClientMessage, Hosting, ShardMessage};
 
@@ -105,7 +106,9 @@ impl Shard {
             self.drop_data(group_id);
         }
         if let Some(mut hosted) = hosted {
-            self.parted.extend(hosted.core.take_samples(&self.turn));
+            // A group that goes needs no quarantine. Of one in doubt there is no last sample.
+            let samples = guard(|| hosted.core.take_samples(&self.turn));
+            self.parted.extend(samples.unwrap_or_default());
         }
         self.forget_reports(group_id);
         let shared = self.shared();

@@ -9,13 +9,14 @@
 //!
 //! - [`run`]: the thread, its runtime, its inbox. `client_task`, `link_task`, `disk_task`: one task for each
 //!   connection, link, and piece of work that blocks. `read_batch`: how far a reader goes before a flush
-//! - `hosting`: groups that come, leave, or are in quarantine
+//! - `hosting`, `asking`: groups that come, leave, or are in quarantine; questions to groups
 //! - [`Shard`]: groups, and their events
 //! - `executor`: what groups want done, to the handlers
 //! - `clients`, `links`, `disk`, `wakeups`: handlers, each with its own state
 //! - `quarantine`: assertions of one group
 //! - `hosted`, `connection`, `remote_connections`, `flush_wake`: what they consist of
 
+mod asking;
 mod client_task;
 mod clients;
 mod connection;
@@ -281,11 +282,8 @@ impl Shard {
         let is_coordinator_silent = self.shared().coordinator.is_silent(now);
         self.ticks += 1;
         let number = self.ticks;
-        let due = self
-            .groups
-            .iter()
-            .filter(|(_, hosted)| hosted.core.is_tick_due(number));
-        for group_id in due.map(|(group_id, _)| *group_id).collect::<Vec<_>>() {
+        for group_id in self.ask_all(|hosted, _| hosted.core.is_tick_due(number).then_some(hosted.core.id()))
+        {
             self.event(
                 group_id,
                 Event::Tick {
@@ -301,13 +299,15 @@ impl Shard {
         );
         let is_persistent = |hosted: &Hosted| hosted.core.replica().durability() == Durability::Persistent;
         self.executor.disk.port.may_hold_up = self.groups.values().all(is_persistent);
-        let slow = slow::reports(&self.groups, &mut self.executor, now);
+        let lags = self.ask_all(|hosted, _| Some(hosted.core.replica().lags(now)));
+        let slow = slow::reports(&lags, &mut self.executor, now);
         self.shared().coordinator.note_slow(self.executor.shard, slow);
         // Each change of a group marks it.
-        let stepped = self.groups.values_mut();
-        let stepped = stepped.filter_map(|hosted| std::mem::take(&mut hosted.is_stepped).then_some(hosted));
-        let reports = stepped.filter_map(|hosted| hosted.core.report());
-        self.executor.shared.coordinator.note_groups(reports);
+        let reports = self.ask_all(|hosted, _| {
+            let is_stepped = std::mem::take(&mut hosted.is_stepped);
+            is_stepped.then(|| hosted.core.report()).flatten()
+        });
+        self.shared().coordinator.note_groups(reports.into_iter());
     }
 
     /// The part of the pool that groups use.
@@ -321,11 +321,11 @@ impl Shard {
     /// Sends successors the commit notices that no batch has carried to them.
     pub fn send_commit_notices(&mut self) {
         for group_id in self.executor.wakeups.take_notices_pending() {
-            let Some(hosted) = self.groups.get_mut(&group_id) else {
-                continue;
-            };
-            hosted.is_notice_pending = false;
-            if hosted.core.owes_commit_notice() {
+            let is_owed = self.ask(group_id, |hosted, _| {
+                hosted.is_notice_pending = false;
+                hosted.core.owes_commit_notice()
+            });
+            if is_owed == Some(true) {
                 self.replica_event(group_id, ReplicaEvent::CommitNoticeDue);
             }
         }
@@ -335,10 +335,8 @@ impl Shard {
     pub fn wake_timed(&mut self, now: Micros) -> Option<Micros> {
         let mut next = None;
         for group_id in self.executor.wakeups.take_timed() {
-            let Some(hosted) = self.groups.get_mut(&group_id) else {
-                continue;
-            };
-            let Some(at) = hosted.core.next_wake(now) else {
+            let at = self.ask(group_id, |hosted, _| hosted.core.next_wake(now));
+            let (Some(at), Some(hosted)) = (at.flatten(), self.groups.get_mut(&group_id)) else {
                 continue;
             };
             self.executor.wakeups.keep_timed(group_id);
@@ -356,10 +354,8 @@ impl Shard {
         let now = clock::now_us();
         let mut waiters = waiting.len() as u64;
         for group_id in waiting {
-            let wanted = self
-                .groups
-                .get(&group_id)
-                .map_or(0, |hosted| hosted.core.catchup_wanted_bytes());
+            let wanted = self.ask(group_id, |hosted, _| hosted.core.catchup_wanted_bytes());
+            let wanted = wanted.unwrap_or(0);
             let bytes = self.executor.wakeups.allowance(now, wanted, waiters);
             waiters -= 1;
             if bytes > 0 {
@@ -373,22 +369,25 @@ impl Shard {
     /// Counters of all groups, and of the shard.
     pub fn sample(&mut self) -> ShardSample {
         self.look_at_clocks();
+        let taken = self.ask_all(|hosted, turn| {
+            let samples = hosted.core.take_samples(turn);
+            Some((samples, hosted.core.take_counts(), hosted.core.replica().role()))
+        });
         let mut groups = std::mem::take(&mut self.parted);
         let mut counts = ServerCounts {
             links_up: self.executor.links.len() as u64,
             quarantined: self.quarantines.len() as u64,
             ..ServerCounts::default()
         };
-        for hosted in self.groups.values_mut() {
-            groups.extend(hosted.core.take_samples(&self.turn));
-            let (totals, burst_requests) = hosted.core.take_counts();
+        for (samples, (totals, burst_requests), role) in taken {
+            groups.extend(samples);
             counts.appends += totals.offered_batches;
             counts.entries += totals.offered_entries;
             counts.bytes += totals.offered_bytes;
             counts.refused += totals.refused_entries;
             counts.throttled += totals.throttled_entries;
             counts.burst_requests += burst_requests;
-            counts.roles.push(hosted.core.replica().role());
+            counts.roles.push(role);
         }
         for sample in &groups {
             counts.latency.merge(&sample.latency);
@@ -494,11 +493,8 @@ impl Shard {
         match message {
             BurstMessage::Loads(answer) => {
                 let now = clock::now_us();
-                let loads = self
-                    .groups
-                    .values_mut()
-                    .filter_map(|hosted| hosted.core.take_load(now));
-                let _gone = answer.send(loads.collect()).is_err();
+                let loads = self.ask_all(|hosted, _| hosted.core.take_load(now));
+                let _gone = answer.send(loads).is_err();
             }
             BurstMessage::Grant { group_id, grant } => self.event(group_id, Event::Grant(grant)),
             BurstMessage::Assume {

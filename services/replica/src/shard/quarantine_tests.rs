@@ -222,6 +222,29 @@ fn a_quarantine_gives_back_the_groups_part_of_the_pool() {
 }
 
 #[test]
+fn an_assertion_in_an_answer_stops_its_group_and_no_other() {
+    for asks_all in [true, false] {
+        let mut rig = Rig::new("quarantine-answer", Durability::InMemory);
+        let answer = |hosted: &mut Hosted| {
+            assert!(hosted.core.id() != POISONED, "it is wrong");
+            hosted.core.id()
+        };
+        let shard = &mut rig.test.shard;
+        if asks_all {
+            assert_eq!(shard.ask_all(|hosted, _| Some(answer(hosted))), [SOUND]);
+        } else {
+            assert_eq!(shard.ask(SOUND, |hosted, _| answer(hosted)), Some(SOUND));
+            assert_eq!(shard.ask(POISONED, |hosted, _| answer(hosted)), None);
+        }
+        assert_eq!((rig.last_index(POISONED), rig.last_index(SOUND)), (None, Some(0)));
+        assert_eq!(rig.quarantined(), [POISONED]);
+        // All else that is asked of groups goes on.
+        rig.test.shard.tick();
+        assert_eq!(rig.test.shard.sample().counts.roles.len(), 1);
+    }
+}
+
+#[test]
 fn a_copier_that_waits_for_a_group_in_quarantine_is_released() {
     let mut rig = Rig::new("quarantine-copier", Durability::Persistent);
     for group_id in [POISONED, SOUND] {
