@@ -355,7 +355,7 @@ impl Talk<'_> {
         }
     }
 
-    /// The message; none if it is an order about a group, which is obeyed in its turn.
+    /// The message; none if it is an order about groups, which is obeyed in its turn. The end of a drain follows its drops.
     fn take(&mut self, received: Result<Placed, String>) -> Result<Option<ToServer>, String> {
         let Placed { place, message } = received?;
         let written = self.places.note(place, &message);
@@ -365,6 +365,7 @@ impl Talk<'_> {
                 | ToServer::Drop { .. }
                 | ToServer::Lost { .. }
                 | ToServer::Quarantined { .. }
+                | ToServer::Drain { .. }
         );
         if !is_order {
             return Ok(Some(message));
