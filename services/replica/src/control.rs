@@ -27,6 +27,7 @@ use crate::clock::now_us;
 use crate::clock_watch::ClockWatch;
 use crate::identity::{self, Identity};
 use crate::messages::{Hosting, ShardMessage};
+use crate::orders::Orders;
 use crate::place_keeper::PlaceKeeper;
 use crate::shared::Shared;
 use quorate_tokens::Keys;
@@ -79,6 +80,10 @@ pub async fn run(
     mut updates: mpsc::UnboundedReceiver<ToCoordinator>,
     standing: watch::Sender<Standing>,
 ) {
+    let orders = {
+        let shared = shared.clone();
+        Orders::start(move |order| obey(&shared, order))
+    };
     let mut delay = RETRY_DELAY_MIN;
     let mut clock = ClockWatch::default();
     // After a failed attempt with the certificate the credential alone must do. The certificate may have ended by the
@@ -96,6 +101,7 @@ pub async fn run(
                     shared: &shared,
                     certificates: &mut me.certificates,
                     places: &mut me.places,
+                    orders: &orders,
                     updates: &mut updates,
                     clock: &mut clock,
                 };
@@ -221,7 +227,7 @@ async fn register(
     let answer = tokio::time::timeout(CONNECT_TIMEOUT * 2, receive(&mut connection))
         .await
         .map_err(|_| "no answer to the registration".to_string())??;
-    me.places.note(answer.place, &answer.message).await;
+    let _no_order = me.places.note(answer.place, &answer.message);
     match answer.message {
         ToServer::Welcome(welcome) => {
             let (_, tls) = connection.get_ref().get_ref();
@@ -284,6 +290,7 @@ struct Talk<'a> {
     shared: &'a Arc<Shared>,
     certificates: &'a mut Certificates,
     places: &'a mut PlaceKeeper,
+    orders: &'a Orders,
     updates: &'a mut mpsc::UnboundedReceiver<ToCoordinator>,
     clock: &'a mut ClockWatch,
 }
@@ -323,36 +330,49 @@ impl Talk<'_> {
                         return trouble;
                     }
                 }
-                received = receive(&mut connection) => match placed(received, self.places).await {
-                    Ok(ToServer::HeartbeatAck {
+                received = receive(&mut connection) => match self.take(received) {
+                    Ok(Some(ToServer::HeartbeatAck {
                         seq,
                         repeat,
                         unix_ms,
-                    }) => {
+                    })) => {
                         answered = answered.max(seq);
                         self.shared.coordinator.answered(now_us());
                         self.shared.coordinator.reports_answered(seq, repeat, sent);
                         self.clock.answered(seq, unix_ms, self.shared);
                     }
-                    Ok(ToServer::Certificate { certificate_pem }) => {
+                    Ok(Some(ToServer::Certificate { certificate_pem })) => {
                         match self.certificates.take(certificate_pem, self.shared) {
                             Ok(()) => renew_at = Instant::now() + self.certificates.renew_in(),
                             Err(trouble) => tracing::error!(trouble, "the new certificate cannot be used"),
                         }
                     }
-                    Ok(message) => obey(self.shared, message),
+                    Ok(Some(message)) => obey(self.shared, message),
+                    Ok(None) => {}
                     Err(trouble) => return trouble,
                 },
             }
         }
     }
-}
 
-/// The message, once the place that it came with is kept.
-async fn placed(received: Result<Placed, String>, places: &mut PlaceKeeper) -> Result<ToServer, String> {
-    let Placed { place, message } = received?;
-    places.note(place, &message).await;
-    Ok(message)
+    /// The message; none if it is an order about groups, which is obeyed in its turn. The end of a drain follows its drops.
+    fn take(&mut self, received: Result<Placed, String>) -> Result<Option<ToServer>, String> {
+        let Placed { place, message } = received?;
+        let written = self.places.note(place, &message);
+        let is_order = matches!(
+            message,
+            ToServer::Configure { .. }
+                | ToServer::Drop { .. }
+                | ToServer::Lost { .. }
+                | ToServer::Quarantined { .. }
+                | ToServer::Drain { .. }
+        );
+        if !is_order {
+            return Ok(Some(message));
+        }
+        self.orders.give(written, message);
+        Ok(None)
+    }
 }
 
 fn obey(shared: &Shared, message: ToServer) {

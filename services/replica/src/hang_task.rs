@@ -1,4 +1,4 @@
-//! Watches shards and journal from the main thread, which has its heartbeats to send however they fare.
+//! Watches shards and disk from the main thread, which has its heartbeats to send however they fare.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,9 +9,10 @@ use quorate_types::limits::{HANG_SAMPLE_MS, HANGING_MS};
 use tokio::time::MissedTickBehavior;
 
 use crate::clock::now_us;
+use crate::place_keeper::PlaceWatch;
 use crate::shared::Shared;
 
-pub async fn run(shared: Arc<Shared>, journal: Arc<Journal>) {
+pub async fn run(shared: Arc<Shared>, journal: Arc<Journal>, places: PlaceWatch) {
     let mut interval = tokio::time::interval(Duration::from_millis(HANG_SAMPLE_MS));
     interval.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let mut watch = HangWatch::default();
@@ -19,7 +20,7 @@ pub async fn run(shared: Arc<Shared>, journal: Arc<Journal>) {
     loop {
         interval.tick().await;
         let shards = shared.vitals.marks().into_iter();
-        watch.sample(now_us(), shards.chain([journal.call_under_way()]));
+        watch.sample(now_us(), shards.chain([journal.call_under_way(), places.mark()]));
         let hung_ms = watch.hung_ms();
         shared.vitals.set_hung_ms(hung_ms);
         if hung_ms < HANGING_MS {
@@ -27,7 +28,7 @@ pub async fn run(shared: Arc<Shared>, journal: Arc<Journal>) {
         } else if !std::mem::replace(&mut is_logged, true) {
             tracing::warn!(
                 hung_ms,
-                "a shard's thread, or a write or sync of the journal, hangs"
+                "a shard's thread, or a write or sync of the journal or of the place, hangs"
             );
         }
     }

@@ -17,6 +17,7 @@ mod hang_task;
 mod identity;
 mod journal_port;
 mod messages;
+mod orders;
 mod place_file;
 mod place_keeper;
 mod room;

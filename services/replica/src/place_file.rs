@@ -52,12 +52,15 @@ impl PlaceFile {
         Ok((Self { file, writes }, place))
     }
 
-    /// Returns when the place is on stable storage.
+    /// Returns when the place is on stable storage. After an error the next write is of the same slot: the other one alone
+    /// is known to be good.
     pub fn write(&mut self, place: Place) -> io::Result<()> {
-        self.writes += 1;
-        let at = self.writes % 2 * SLOT_BYTES as u64;
-        self.file.write_all_at(&encode(self.writes, place), at)?;
-        self.file.sync_data()
+        let writes = self.writes + 1;
+        let at = writes % 2 * SLOT_BYTES as u64;
+        self.file.write_all_at(&encode(writes, place), at)?;
+        self.file.sync_data()?;
+        self.writes = writes;
+        Ok(())
     }
 }
 
@@ -113,5 +116,25 @@ mod tests {
             let (_, known) = PlaceFile::open(dir.path()).unwrap();
             assert_eq!(known, Some(place(6)), "byte {torn}");
         }
+    }
+
+    #[test]
+    fn a_write_that_failed_is_followed_by_one_of_the_same_slot() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("place");
+        let (mut file, _) = PlaceFile::open(dir.path()).unwrap();
+        for position in 1..=3 {
+            file.write(place(position)).unwrap();
+        }
+        let writable = std::mem::replace(&mut file.file, File::open(&path).unwrap());
+        file.write(place(4)).unwrap_err();
+        file.file = writable;
+        let before = std::fs::read(&path).unwrap();
+        file.write(place(5)).unwrap();
+        let after = std::fs::read(&path).unwrap();
+        let (_, known) = PlaceFile::open(dir.path()).unwrap();
+        assert_eq!(known, Some(place(5)));
+        // The third write lies in the second slot.
+        assert_eq!(after[SLOT_BYTES..], before[SLOT_BYTES..]);
     }
 }

@@ -81,7 +81,7 @@ pub fn run(flags: Flags, exports: Exports) -> Result<(), Exit> {
             previous_incarnations,
             places,
         };
-        spawn_local(hang_task::run(shared.clone(), journal.clone()));
+        spawn_local(hang_task::run(shared.clone(), journal.clone(), me.places.watch()));
         let (standing, mut standing_watch) = watch::channel(Standing::Unregistered {
             trouble: "not tried yet".to_string(),
         });

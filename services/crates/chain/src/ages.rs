@@ -33,6 +33,20 @@ impl Ages {
         self.old
     }
 
+    /// A lost group's log begins again. Its marks mean nothing for the new one; the clock is not the log's.
+    pub fn reset(&mut self) {
+        *self = Self {
+            clock: self.clock,
+            ..Self::default()
+        };
+    }
+
+    /// Looks at the wall clock, head or not: a leap is seen by those alone that saw the clock before it. `None`: it is not
+    /// believed now.
+    pub fn watch_clock(&mut self, now: Micros, vouched_us: Option<u64>) {
+        self.clock.look(now, vouched_us);
+    }
+
     /// Notes what is committed by now, if the last note is old enough.
     pub fn watch(&mut self, now: Micros, age_us: Micros, committed: Index) {
         let is_due =
@@ -50,23 +64,15 @@ impl Ages {
         }
     }
 
-    /// The last batch, of those from `from` on, that is older than so much.
-    pub fn old(
-        &mut self,
-        now: Micros,
-        vouched_us: Option<u64>,
-        age_us: Micros,
-        from: Index,
-        local: &LocalLog,
-    ) -> Index {
+    /// The last batch, of those from `from` on, that is older than so much. To be asked behind a look at the clock.
+    pub fn old(&mut self, now: Micros, age_us: Micros, from: Index, local: &LocalLog) -> Index {
         let held = self
             .marks
             .front()
             .filter(|(at, _)| now.saturating_sub(*at) >= age_us);
         let by_marks = held.map_or(0, |(_, index)| *index);
-        let by_stamps = vouched_us.map_or(0, |wall_us| {
-            let oldest_us = self.clock.believe(now, wall_us).saturating_sub(age_us);
-            self.stamped_before(oldest_us, from, local)
+        let by_stamps = self.clock.reading_us().map_or(0, |wall_us| {
+            self.stamped_before(wall_us.saturating_sub(age_us), from, local)
         });
         self.old = self.old.max(by_marks).max(by_stamps);
         self.old
@@ -93,14 +99,18 @@ impl Ages {
 
 /// A wall clock that leaps ahead is followed at a tenth more than the speed of time. All clocks of a fleet may be set wrong
 /// at once, and put right again.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Clone, Copy)]
 struct SteadyClock {
-    /// Time of the last look at the clock, and its steady reading.
+    /// Time of the last look at a clock that was believed, and its steady reading.
     last: Option<(Micros, u64)>,
+    /// The last look was at a clock that was not believed.
+    is_doubted: bool,
 }
 
 impl SteadyClock {
-    fn believe(&mut self, now: Micros, wall_us: u64) -> u64 {
+    fn look(&mut self, now: Micros, vouched_us: Option<u64>) {
+        self.is_doubted = vouched_us.is_none();
+        let Some(wall_us) = vouched_us else { return };
         let steady_us = match self.last {
             None => wall_us,
             Some((then, said_us)) => {
@@ -109,6 +119,10 @@ impl SteadyClock {
             }
         };
         self.last = Some((now, steady_us));
-        steady_us
+    }
+
+    /// The reading of the last look; `None` in doubt.
+    fn reading_us(&self) -> Option<u64> {
+        self.last.filter(|_| !self.is_doubted).map(|(_, said_us)| said_us)
     }
 }

@@ -12,7 +12,7 @@
 use quorate_types::limits::ASKED_WAITING_MAX;
 use quorate_types::planted::{self, Bug};
 use quorate_types::space::Terms;
-use quorate_types::{Code, GroupConfig, Index, Micros, Offset};
+use quorate_types::{Code, GroupConfig, Index, Micros, Offset, Role};
 use quorate_wire::peer::ChainNotice;
 
 use crate::ages::Ages;
@@ -50,9 +50,14 @@ impl Trim {
         self.target
     }
 
-    /// The part of the target that clients asked for.
-    pub fn asked(&self) -> Index {
-        self.asked
+    /// The part of the target that clients asked for, as the successor of a replica of this role is told of it. A follower
+    /// passes on what it was told: the tail vouches for all before it, and a former head may know of more. A learner
+    /// vouches for nobody, and gets all.
+    pub fn passed_on(&self, role: Role) -> Index {
+        match role {
+            Role::Follower => self.asked.min(self.told),
+            _ => self.asked,
+        }
     }
 
     pub fn durable_index(&self) -> Index {
@@ -100,25 +105,20 @@ impl Trim {
         self.waiting.push(Waiting { question, index });
     }
 
-    /// Notes how long this process has held what it holds.
-    pub fn watch(&mut self, now: Micros, config: &GroupConfig, local: &LocalLog) {
+    /// Notes how long this process has held what it holds, and what its wall clock says, if that is believed.
+    pub fn watch(&mut self, now: Micros, vouched_us: Option<u64>, config: &GroupConfig, local: &LocalLog) {
+        self.ages.watch_clock(now, vouched_us);
         if let Some(age_us) = retention_age_us(config) {
             self.ages.watch(now, age_us, local.commit_index());
         }
     }
 
     /// At the head: moves the trim point by what the SLA retains.
-    pub fn by_retention(
-        &mut self,
-        now: Micros,
-        vouched_us: Option<u64>,
-        config: &GroupConfig,
-        local: &LocalLog,
-    ) {
+    pub fn by_retention(&mut self, now: Micros, config: &GroupConfig, local: &LocalLog) {
         self.by_bytes(config, local, 0);
         let by_age = retention_age_us(config).map_or(0, |age_us| {
             let from = self.index(local) + 1;
-            self.ages.old(now, vouched_us, age_us, from, local)
+            self.ages.old(now, age_us, from, local)
         });
         self.target = self.target.max(by_age.min(trimmable(local)));
     }
@@ -153,6 +153,16 @@ impl Trim {
 
     pub fn begin_epoch(&mut self) {
         self.told = 0;
+    }
+
+    /// A lost group's log begins again: the old one's trim point and acknowledgements mean nothing for it.
+    pub fn reset(&mut self) {
+        let mut ages = std::mem::take(&mut self.ages);
+        ages.reset();
+        *self = Self {
+            ages,
+            ..Self::default()
+        };
     }
 
     /// The part of `asked` that this replica has and all before it in the chain. A former head may know of requests that

@@ -1,15 +1,14 @@
 //! A group composed of its handlers: events in, outputs out.
 
-use quorate_burst::exchange::GroupLoad;
+mod questions;
+
 use quorate_chain::{AppendRequest, Asked, ClientRef, Happened, Replica, ReplicaCommand, ReplicaEvent};
-use quorate_types::control::{GroupReport, ToCoordinator};
-use quorate_types::limits::GROUP_MEMORY_BYTES;
+use quorate_types::control::ToCoordinator;
 use quorate_types::planted::{self, Bug};
-use quorate_types::space::{Terms, with_slack};
+use quorate_types::space::Terms;
 use quorate_types::{
-    Code, ConfigDigest, Durability, Epoch, GroupConfig, GroupId, GroupState, Index, Micros, Offset, ServerId,
+    Code, ConfigDigest, Durability, Epoch, GroupConfig, GroupId, Index, Micros, Offset, ServerId,
 };
-use quorate_usage::{Sample, Totals};
 use quorate_wire::client::{self, Message, kind};
 use quorate_wire::peer::{self, Envelope};
 use quorate_wire::{Batch, TraceContext};
@@ -17,8 +16,9 @@ use quorate_wire::{Batch, TraceContext};
 use crate::answers;
 use crate::appends::refusal_of;
 use crate::counters::Counters;
-use crate::event::{Event, Generation, Request};
+use crate::event::{Event, Request};
 use crate::intake::Intake;
+use crate::memory::Memory;
 use crate::outcome::Basis;
 use crate::output::{Output, Outputs, Record, Report};
 use crate::reading::Reading;
@@ -42,17 +42,8 @@ pub struct Group {
     is_damaged: bool,
     /// Ticks since the last event that was none.
     quiet_ticks: u32,
-    /// The memory that it was admitted with; none before its first configuration.
-    own_bytes: u64,
-    /// The memory that it holds beyond that, as the pool knows it.
-    pooled_bytes: u64,
+    memory: Memory,
 }
-
-/// So many ticks without another event make a group quiet: two seconds, more than any retry of the protocol waits.
-const QUIET_AFTER_TICKS: u32 = 20;
-/// A quiet group is ticked at one of so many ticks: twice a second. With each tick, fifty thousand idle groups would take a
-/// third of a core.
-const QUIET_TICK_EVERY: u64 = 5;
 
 impl Group {
     /// A group that comes to this server. `is_dropping`: the journal does not yet have the note that an earlier replica
@@ -106,8 +97,7 @@ impl Group {
             retried: Vec::new(),
             is_damaged: false,
             quiet_ticks: 0,
-            own_bytes: 0,
-            pooled_bytes: 0,
+            memory: Memory::default(),
         }
     }
 
@@ -158,8 +148,7 @@ impl Group {
 
     /// Ends a round: orders what the budget lets through, commits, feeds the successor, answers.
     pub fn flush(&mut self, turn: &mut Turn, out: &mut Outputs) {
-        let is_short = self.is_memory_short(turn);
-        self.replica.set_memory_short(is_short);
+        self.replica.set_memory_short(self.memory.is_short(turn));
         self.order_queue(turn, out);
         let acks_from = out.acks.len();
         out.acks.append(&mut self.retried);
@@ -180,19 +169,7 @@ impl Group {
         if self.replica.is_commit_notice_pending() {
             out.push(Output::CommitNoticePending);
         }
-        self.note_memory(turn);
-    }
-
-    /// Tells the pool what the group holds beyond its own.
-    fn note_memory(&mut self, turn: &mut Turn) {
-        let pooled_bytes = self.held_bytes().saturating_sub(self.own_bytes);
-        turn.pool.note(self.pooled_bytes, pooled_bytes);
-        self.pooled_bytes = pooled_bytes;
-    }
-
-    /// The pool is full, and this group is among those that use it.
-    fn is_memory_short(&self, turn: &Turn) -> bool {
-        self.pooled_bytes > 0 && turn.pool.is_full()
+        self.memory.note(self.held_bytes(), &mut turn.pool);
     }
 
     fn configure(&mut self, turn: &mut Turn, config: GroupConfig, out: &mut Outputs) {
@@ -207,7 +184,7 @@ impl Group {
         self.intake.configure(&config.budget, begins, turn);
         if begins {
             let terms = Terms::of_config(&config);
-            self.own_bytes = terms.space().memory_bytes;
+            self.memory.admit(terms.space().memory_bytes);
             self.intake.keep_to(terms.window_bytes());
         }
         self.step_replica(turn, ReplicaEvent::Configure(config), out);
@@ -299,7 +276,13 @@ impl Group {
         let (reading, mut view) = self.reading(turn, out);
         reading.leave(&mut view);
         self.refuse_attaching(Code::GroupNotHere, turn, out);
-        turn.pool.note(std::mem::take(&mut self.pooled_bytes), 0);
+        self.memory.give_back(&mut turn.pool);
+    }
+
+    /// The group is in quarantine: its part of what groups share is for others.
+    pub(crate) fn give_back(&mut self, turn: &mut Turn) {
+        self.memory.give_back(&mut turn.pool);
+        turn.abandon_repairs(self.reading.repair_places());
     }
 
     /// States anew, behind everything else, where the log begins and ends: records that stated it were lost.
@@ -671,119 +654,5 @@ impl Group {
             },
             out,
         );
-    }
-}
-
-/// Questions of a shell.
-impl Group {
-    /// Whether the shell's tick of this number is one for this group. Ticks of quiet groups are spread over time.
-    pub fn is_tick_due(&self, number: u64) -> bool {
-        let replica = &self.replica;
-        let at_rest = replica.state() != GroupState::Syncing
-            && replica.commit_index() == replica.log().last_index()
-            && replica.durable_index() == replica.log().last_index()
-            && replica.catchup_wanted_bytes() == 0
-            && !replica.is_isolated();
-        let own = self.id.0.as_u64_pair().1 % QUIET_TICK_EVERY;
-        self.quiet_ticks < QUIET_AFTER_TICKS || !at_rest || number % QUIET_TICK_EVERY == own
-    }
-
-    pub fn replica(&self) -> &Replica {
-        &self.replica
-    }
-
-    pub fn generation(&self) -> Generation {
-        self.reading.generation()
-    }
-
-    /// The session with which a client is attached; 0: without one.
-    pub fn session_of(&self, client: ClientRef) -> Option<u64> {
-        self.intake.session_of(client)
-    }
-
-    /// The successor, while there is something to feed it with: a shell asks its link whether there is room.
-    pub fn feeds(&self) -> Option<ServerId> {
-        self.replica.feeds()
-    }
-
-    /// The link to the successor is full, or has room again.
-    pub fn hold(&mut self, is_held: bool) {
-        self.replica.hold(is_held);
-    }
-
-    /// Memory that the group holds, as admission counts it: log, sessions, queue, and all that is beside them.
-    pub fn held_bytes(&self) -> u64 {
-        self.replica.log().held_bytes() + with_slack(self.intake.waiting_bytes()) + GROUP_MEMORY_BYTES
-    }
-
-    /// The memory that it holds beyond that, as the pool knows it.
-    pub fn pooled_bytes(&self) -> u64 {
-        self.pooled_bytes
-    }
-
-    /// The memory that it was admitted with.
-    pub fn own_bytes(&self) -> u64 {
-        self.own_bytes
-    }
-
-    /// Bounds the committed payload that stays in memory. The rest is read from disk.
-    pub fn keep_recent(&mut self, bytes_max: u64) {
-        self.replica.keep_recent(bytes_max);
-    }
-
-    /// Whether a commit notice to the successor is due.
-    pub fn owes_commit_notice(&self) -> bool {
-        self.replica.is_commit_notice_pending()
-    }
-
-    pub fn catchup_wanted_bytes(&self) -> u64 {
-        self.replica.catchup_wanted_bytes()
-    }
-
-    /// The next time at which the queue has something to order or to refuse, or a read has waited for long enough.
-    pub fn next_wake(&mut self, now_us: Micros) -> Option<Micros> {
-        let queue = self.intake.next_wake(now_us);
-        let reads = self.reading.next_deadline();
-        queue.into_iter().chain(reads).min()
-    }
-
-    /// Requests/s that pass now: those of the reservation, and those granted.
-    pub fn rate_per_s(&self, now_us: Micros) -> u64 {
-        self.intake.rate_per_s(now_us)
-    }
-
-    /// For the heartbeat; `None` before the first configuration.
-    pub fn report(&self) -> Option<GroupReport> {
-        let config = self.replica.config()?;
-        Some(GroupReport {
-            group_id: self.id,
-            epoch: config.epoch,
-            role: self.replica.role(),
-            state: self.replica.state(),
-            last_index: self.replica.log().last_index(),
-            commit_offset: self.replica.commit_offset(),
-        })
-    }
-
-    /// Usage at this moment, behind that of epochs that ended since the last call.
-    pub fn take_samples(&mut self, turn: &Turn) -> Vec<Sample> {
-        let mut samples = self.counters.take_epoch_samples();
-        samples.extend(self.counters.sample(self.id, &self.replica, turn));
-        samples
-    }
-
-    /// Counts since the group came here.
-    pub fn totals(&self) -> &Totals {
-        self.counters.totals()
-    }
-
-    /// Counts since the last call, and requests that passed on burst capacity.
-    pub fn take_counts(&mut self) -> (Totals, u64) {
-        (self.counters.take_delta(), self.intake.take_burst_requests())
-    }
-
-    /// The group's load since the last call, for the controller.
-    pub fn take_load(&mut self, now_us: Micros) -> Option<GroupLoad> {
-        self.intake.take_load(&self.replica, now_us)
     }
 }

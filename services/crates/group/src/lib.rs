@@ -13,8 +13,10 @@
 //! - `counters`: usage
 //! - `clock`: whether the wall clock can be believed; the server's, not a group's
 //! - `spans`: traced batches
+//! - `memory`: what the group holds, and its part of the shard's [`Pool`]
 //!
-//! Beside the groups, [`HangWatch`] says how long a part of their server has hung.
+//! Beside the groups, [`HangWatch`] says how long a part of their server has hung. [`Quarantines`] has the rules for
+//! replicas that an assertion stopped.
 //!
 //! Invariants:
 //! - a refusal says *unknown* whenever the batch may have been ordered (`outcome`);
@@ -34,10 +36,12 @@ mod grant;
 mod group;
 mod hang_watch;
 mod intake;
+mod memory;
 mod outcome;
 mod output;
 mod pages;
 mod pool;
+mod quarantines;
 mod reading;
 mod reads;
 mod refusal;
@@ -56,6 +60,7 @@ pub use group::Group;
 pub use hang_watch::{HangWatch, Mark};
 pub use output::{Output, Outputs, Record, Report};
 pub use pool::Pool;
+pub use quarantines::{Quarantines, Release, Standing};
 pub use refusal::{Refusal, refused_as};
 pub use span::{Span, SpanKind};
 pub use turn::Turn;

@@ -136,6 +136,11 @@ impl Reading {
         self.repairs.abandon(&mut view.repairing());
     }
 
+    /// The shard's places for repairs that the group takes.
+    pub fn repair_places(&self) -> usize {
+        self.repairs.places()
+    }
+
     fn unpark(&mut self, unparked: Vec<Unparked>, view: &mut View<'_>) {
         for one in unparked {
             let (readers, mut serving) = self.serving(view);

@@ -312,6 +312,11 @@ impl Repairs {
             .collect()
     }
 
+    /// The shard's places that the group's questions take.
+    pub fn places(&self) -> usize {
+        self.asking.len()
+    }
+
     /// The group leaves, or its log is reset.
     pub fn abandon(&mut self, repairing: &mut Repairing<'_>) {
         repairing.turn.end_repairs(self.asking.len());

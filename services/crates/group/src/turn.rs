@@ -69,13 +69,19 @@ impl Turn {
         is_free
     }
 
-    pub(crate) fn may_begin_repair(&self) -> bool {
+    /// Whether a place for a repair is free.
+    pub fn may_begin_repair(&self) -> bool {
         self.repairs_asked < REPAIRS_PER_SHARD_MAX
     }
 
     pub(crate) fn end_repairs(&mut self, count: usize) {
         assert!(self.repairs_asked >= count, "no more repairs end than have begun");
         self.repairs_asked -= count;
+    }
+
+    /// The group that asked for so many repairs is in quarantine. Its count is in doubt.
+    pub(crate) fn abandon_repairs(&mut self, count: usize) {
+        self.repairs_asked = self.repairs_asked.saturating_sub(count);
     }
 
     /// Takes one of the shard's places for batches that are read back for peers; false: all are taken.

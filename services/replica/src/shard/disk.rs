@@ -143,27 +143,27 @@ impl Disk {
     /// The journal's copier cannot read these records of the group; the batches, each with a copier that waits for it.
     pub fn wait_for_repairs(
         &mut self,
+        group_id: GroupId,
         records: &Records,
         wait: &CopierWait,
     ) -> Vec<(Index, Option<CopierId>)> {
         let damaged = records.places.in_journal(&wait.lsns).into_iter();
         damaged
-            .map(|(index, lsn)| (index, Some(self.copiers.add(lsn, wait))))
+            .map(|(index, lsn)| (index, Some(self.copiers.add(group_id, lsn, wait))))
             .collect()
     }
 
-    pub fn copied(
-        &mut self,
-        group_id: GroupId,
-        copier: CopierId,
-        header: &BatchHeader,
-        payload: Result<Bytes, u32>,
-    ) {
-        self.copiers.give(group_id, copier, header, payload);
+    pub fn copied(&mut self, copier: CopierId, header: &BatchHeader, payload: Result<Bytes, u32>) {
+        self.copiers.give(copier, header, payload);
     }
 
     pub fn release_copier(&mut self, copier: CopierId) {
         self.copiers.by_id.remove(&copier);
+    }
+
+    /// The group answers none of them any more.
+    pub fn release_copiers_of(&mut self, group_id: GroupId) {
+        self.copiers.by_id.retain(|_, copier| copier.group_id != group_id);
     }
 
     /// The places of records that the journal took now, and the reason why it took no more.
@@ -260,6 +260,7 @@ struct Copiers {
 }
 
 struct Copier {
+    group_id: GroupId,
     lsn: Lsn,
     answer: mpsc::Sender<Answer>,
     /// The copier hears that all is said when the last one is gone.
@@ -275,12 +276,13 @@ impl Drop for Done {
 }
 
 impl Copiers {
-    fn add(&mut self, lsn: Lsn, wait: &CopierWait) -> CopierId {
+    fn add(&mut self, group_id: GroupId, lsn: Lsn, wait: &CopierWait) -> CopierId {
         self.next_id += 1;
         let id = CopierId(self.next_id);
         self.by_id.insert(
             id,
             Copier {
+                group_id,
                 lsn,
                 answer: wait.answer.clone(),
                 _done: wait.done.clone(),
@@ -289,13 +291,13 @@ impl Copiers {
         id
     }
 
-    fn give(&mut self, group: GroupId, copier: CopierId, header: &BatchHeader, payload: Result<Bytes, u32>) {
+    fn give(&mut self, copier: CopierId, header: &BatchHeader, payload: Result<Bytes, u32>) {
         let Some(copier) = self.by_id.remove(&copier) else {
             return;
         };
         let head = Bytes::copy_from_slice(&header.encode());
         let rescued = Rescued {
-            group,
+            group: copier.group_id,
             lsn: copier.lsn,
             kind: KIND_BATCH,
             head,

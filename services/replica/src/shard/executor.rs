@@ -76,7 +76,7 @@ impl Executor {
                     header,
                     payload,
                 } => {
-                    self.disk.copied(group_id, copier, &header, payload);
+                    self.disk.copied(copier, &header, payload);
                 }
                 Output::CopierReleased(copier) => self.disk.release_copier(copier),
                 Output::Span(span) => self.send_span(group_id, span),

@@ -9,12 +9,14 @@
 //!
 //! - [`run`]: the thread, its runtime, its inbox. `client_task`, `link_task`, `disk_task`: one task for each
 //!   connection, link, and piece of work that blocks. `read_batch`: how far a reader goes before a flush
+//! - `hosting`, `asking`: groups that come, leave, or are in quarantine; questions to groups
 //! - [`Shard`]: groups, and their events
 //! - `executor`: what groups want done, to the handlers
 //! - `clients`, `links`, `disk`, `wakeups`: handlers, each with its own state
 //! - `quarantine`: assertions of one group
 //! - `hosted`, `connection`, `remote_connections`, `flush_wake`: what they consist of
 
+mod asking;
 mod client_task;
 mod clients;
 mod connection;
@@ -23,6 +25,7 @@ mod disk_task;
 mod executor;
 mod flush_wake;
 mod hosted;
+mod hosting;
 mod link_task;
 mod links;
 pub mod quarantine;
@@ -39,30 +42,26 @@ mod shard_tests;
 #[cfg(test)]
 mod test_shard;
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::ops::Range;
 use std::sync::Arc;
 
-use quorate_chain::{ClientRef, Replica, ReplicaEvent};
-use quorate_group::{Absence, Event, Group, Outputs, Pool, Request, Turn, refuse_absent};
+use quorate_chain::{ClientRef, ReplicaEvent};
+use quorate_group::{Event, Outputs, Pool, Quarantines, Request, Turn, refuse_absent};
 use quorate_group_log::{Answer, LogLocation};
 use quorate_journal::Lsn;
 use quorate_qos::Pace;
-use quorate_recovery::Places;
 use quorate_telemetry::ServerCounts;
 use quorate_telemetry::usage::Sample;
-use quorate_types::control::{QuarantinedReplica, ToCoordinator};
 use quorate_types::ids::IdMap;
-use quorate_types::limits::{CATCHUP_BURST_MS, QUARANTINE_REASON_CHARS_MAX};
-use quorate_types::{Durability, Epoch, GroupConfig, GroupId, Micros, ServerId};
+use quorate_types::limits::CATCHUP_BURST_MS;
+use quorate_types::{Durability, GroupId, Micros, ServerId};
 use quorate_wire::peer::Envelope;
 use tokio::sync::mpsc::UnboundedReceiver;
 
 use crate::clock;
 use crate::journal_port::JournalPort;
-use crate::messages::{
-    BurstMessage, ClientMessage, Hosting, LinkMessage, LogsMessage, ShardMessage, ShardSample,
-};
+use crate::messages::{BurstMessage, ClientMessage, LinkMessage, LogsMessage, ShardMessage, ShardSample};
 use crate::shared::{Pulse, Shared};
 use clients::Clients;
 use disk::{CopierWait, Disk, DiskWork};
@@ -72,14 +71,6 @@ use hosted::Hosted;
 use links::Links;
 use quarantine::guard;
 use wakeups::Wakeups;
-
-/// A replica in quarantine.
-struct Quarantined {
-    /// The epoch that it was in.
-    epoch: Epoch,
-    /// The epoch in which the group is quarantined as a whole.
-    whole_in: Option<Epoch>,
-}
 
 pub struct Shard {
     groups: IdMap<GroupId, Hosted>,
@@ -96,8 +87,7 @@ pub struct Shard {
     parted: Vec<Sample>,
     /// Groups that were here and are lost.
     lost: HashSet<GroupId>,
-    /// Groups whose replica an assertion stopped.
-    quarantined: HashMap<GroupId, Quarantined>,
+    quarantines: Quarantines,
     next_hosting: u64,
     /// Counts [`Shard::tick`].
     ticks: u64,
@@ -134,7 +124,7 @@ impl Shard {
             flush_wake,
             parted: Vec::new(),
             lost: HashSet::new(),
-            quarantined: HashMap::new(),
+            quarantines: Quarantines::default(),
             next_hosting: 1,
             ticks: 0,
             pulse,
@@ -186,7 +176,7 @@ impl Shard {
         };
         let stepped = guard(|| hosted.core.step(&mut self.turn, event, &mut self.outputs));
         if let Err(reason) = stepped {
-            self.quarantine(group_id, reason);
+            self.quarantine(group_id, &reason);
             return None;
         }
         if !self.outputs.is_empty() {
@@ -264,47 +254,10 @@ impl Shard {
         }
         let flushed = guard(|| hosted.core.flush(&mut self.turn, &mut self.outputs));
         if let Err(reason) = flushed {
-            return self.quarantine(group_id, reason);
+            return self.quarantine(group_id, &reason);
         }
         self.executor
             .carry_out(group_id, hosted, &mut self.outputs, self.turn.now_us);
-    }
-
-    /// An assertion stopped the group's replica: its state and the outputs of its last step are dropped, as if it had
-    /// crashed before them. Its data on disk stays.
-    fn quarantine(&mut self, group_id: GroupId, reason: String) {
-        self.outputs = Outputs::default();
-        let Some(hosted) = self.groups.remove(&group_id) else {
-            return;
-        };
-        let epoch = hosted.core.replica().epoch();
-        let reason: String = reason.chars().take(QUARANTINE_REASON_CHARS_MAX).collect();
-        tracing::error!(%group_id, epoch, reason, "an assertion stopped a group's replica; it is in quarantine");
-        self.quarantined.insert(
-            group_id,
-            Quarantined {
-                epoch,
-                whole_in: None,
-            },
-        );
-        let shared = self.shared();
-        shared.peers.forget(group_id);
-        shared.append_costs.forget(group_id);
-        shared.coordinator.forget_group(group_id);
-        shared.coordinator.begin_quarantine(QuarantinedReplica {
-            group_id,
-            epoch,
-            reason,
-        });
-        shared
-            .shards
-            .broadcast(|| ShardMessage::Client(ClientMessage::Quarantined { group_id }));
-    }
-
-    /// The replica's data is dropped: it may come again. True: it was in quarantine.
-    fn end_quarantine(&mut self, group_id: GroupId) -> bool {
-        self.shared().coordinator.end_quarantine(group_id);
-        self.quarantined.remove(&group_id).is_some()
     }
 
     fn submit_to_journal(&mut self) {
@@ -329,11 +282,8 @@ impl Shard {
         let is_coordinator_silent = self.shared().coordinator.is_silent(now);
         self.ticks += 1;
         let number = self.ticks;
-        let due = self
-            .groups
-            .iter()
-            .filter(|(_, hosted)| hosted.core.is_tick_due(number));
-        for group_id in due.map(|(group_id, _)| *group_id).collect::<Vec<_>>() {
+        for group_id in self.ask_all(|hosted, _| hosted.core.is_tick_due(number).then_some(hosted.core.id()))
+        {
             self.event(
                 group_id,
                 Event::Tick {
@@ -342,25 +292,40 @@ impl Shard {
             );
         }
         self.end_turn();
+        debug_assert_eq!(
+            self.turn.pool.used_bytes(),
+            self.pooled_bytes(),
+            "no group uses the pool that is not here"
+        );
         let is_persistent = |hosted: &Hosted| hosted.core.replica().durability() == Durability::Persistent;
         self.executor.disk.port.may_hold_up = self.groups.values().all(is_persistent);
-        let slow = slow::reports(&self.groups, &mut self.executor, now);
+        let lags = self.ask_all(|hosted, _| Some(hosted.core.replica().lags(now)));
+        let slow = slow::reports(&lags, &mut self.executor, now);
         self.shared().coordinator.note_slow(self.executor.shard, slow);
         // Each change of a group marks it.
-        let stepped = self.groups.values_mut();
-        let stepped = stepped.filter_map(|hosted| std::mem::take(&mut hosted.is_stepped).then_some(hosted));
-        let reports = stepped.filter_map(|hosted| hosted.core.report());
-        self.executor.shared.coordinator.note_groups(reports);
+        let reports = self.ask_all(|hosted, _| {
+            let is_stepped = std::mem::take(&mut hosted.is_stepped);
+            is_stepped.then(|| hosted.core.report()).flatten()
+        });
+        self.shared().coordinator.note_groups(reports.into_iter());
+    }
+
+    /// The part of the pool that groups use.
+    fn pooled_bytes(&self) -> u64 {
+        self.groups
+            .values()
+            .map(|hosted| hosted.core.pooled_bytes())
+            .sum()
     }
 
     /// Sends successors the commit notices that no batch has carried to them.
     pub fn send_commit_notices(&mut self) {
         for group_id in self.executor.wakeups.take_notices_pending() {
-            let Some(hosted) = self.groups.get_mut(&group_id) else {
-                continue;
-            };
-            hosted.is_notice_pending = false;
-            if hosted.core.owes_commit_notice() {
+            let is_owed = self.ask(group_id, |hosted, _| {
+                hosted.is_notice_pending = false;
+                hosted.core.owes_commit_notice()
+            });
+            if is_owed == Some(true) {
                 self.replica_event(group_id, ReplicaEvent::CommitNoticeDue);
             }
         }
@@ -370,10 +335,8 @@ impl Shard {
     pub fn wake_timed(&mut self, now: Micros) -> Option<Micros> {
         let mut next = None;
         for group_id in self.executor.wakeups.take_timed() {
-            let Some(hosted) = self.groups.get_mut(&group_id) else {
-                continue;
-            };
-            let Some(at) = hosted.core.next_wake(now) else {
+            let at = self.ask(group_id, |hosted, _| hosted.core.next_wake(now));
+            let (Some(at), Some(hosted)) = (at.flatten(), self.groups.get_mut(&group_id)) else {
                 continue;
             };
             self.executor.wakeups.keep_timed(group_id);
@@ -391,10 +354,8 @@ impl Shard {
         let now = clock::now_us();
         let mut waiters = waiting.len() as u64;
         for group_id in waiting {
-            let wanted = self
-                .groups
-                .get(&group_id)
-                .map_or(0, |hosted| hosted.core.catchup_wanted_bytes());
+            let wanted = self.ask(group_id, |hosted, _| hosted.core.catchup_wanted_bytes());
+            let wanted = wanted.unwrap_or(0);
             let bytes = self.executor.wakeups.allowance(now, wanted, waiters);
             waiters -= 1;
             if bytes > 0 {
@@ -408,22 +369,25 @@ impl Shard {
     /// Counters of all groups, and of the shard.
     pub fn sample(&mut self) -> ShardSample {
         self.look_at_clocks();
+        let taken = self.ask_all(|hosted, turn| {
+            let samples = hosted.core.take_samples(turn);
+            Some((samples, hosted.core.take_counts(), hosted.core.replica().role()))
+        });
         let mut groups = std::mem::take(&mut self.parted);
         let mut counts = ServerCounts {
             links_up: self.executor.links.len() as u64,
-            quarantined: self.quarantined.len() as u64,
+            quarantined: self.quarantines.len() as u64,
             ..ServerCounts::default()
         };
-        for hosted in self.groups.values_mut() {
-            groups.extend(hosted.core.take_samples(&self.turn));
-            let (totals, burst_requests) = hosted.core.take_counts();
+        for (samples, (totals, burst_requests), role) in taken {
+            groups.extend(samples);
             counts.appends += totals.offered_batches;
             counts.entries += totals.offered_entries;
             counts.bytes += totals.offered_bytes;
             counts.refused += totals.refused_entries;
             counts.throttled += totals.throttled_entries;
             counts.burst_requests += burst_requests;
-            counts.roles.push(hosted.core.replica().role());
+            counts.roles.push(role);
         }
         for sample in &groups {
             counts.latency.merge(&sample.latency);
@@ -449,122 +413,6 @@ impl Shard {
             ShardMessage::Stop => unreachable!("handled by the inbox"),
         }
         self.end_turn();
-    }
-}
-
-/// Groups that come and go.
-impl Shard {
-    fn hosting(&mut self, message: Hosting) {
-        match message {
-            Hosting::Configure(config) => self.configure(*config),
-            Hosting::Drop { group_id, epoch } => self.drop_group(group_id, epoch),
-            Hosting::Quarantined { group_id, epoch } => {
-                if let Some(quarantined) = self.quarantined.get_mut(&group_id) {
-                    quarantined.whole_in = Some(epoch);
-                }
-            }
-            Hosting::Lost(group_id) => {
-                self.lost.insert(group_id);
-            }
-            Hosting::Recovered {
-                group_id,
-                replica,
-                places,
-                is_damaged,
-            } => {
-                self.recovered(group_id, *replica, places, is_damaged);
-            }
-        }
-    }
-
-    fn new_hosting(&mut self) -> u64 {
-        self.next_hosting += 1;
-        self.next_hosting
-    }
-
-    pub fn configure(&mut self, config: GroupConfig) {
-        let group_id = config.group_id;
-        if self.stays_in_quarantine(&config) {
-            return;
-        }
-        self.lost.remove(&group_id);
-        self.shared().note_config(&config);
-        if !self.groups.contains_key(&group_id) {
-            let is_dropping = self.executor.disk.port.is_dropping(group_id);
-            let (me, hosting) = (self.shared().server_id(), self.new_hosting());
-            let core = Group::new(
-                group_id,
-                me,
-                config.durability,
-                is_dropping,
-                hosting,
-                clock::now_us(),
-            );
-            self.groups.insert(group_id, Hosted::new(core, Places::default()));
-        }
-        self.event(group_id, Event::Configure(config));
-        // A group that comes while the disk is full was not there when the fault was reported.
-        if self.shared().coordinator.has_storage_fault() {
-            self.replica_event(group_id, ReplicaEvent::StorageFault(true));
-        }
-    }
-
-    /// Whether the group is in quarantine here, and the configuration does not end that. One of a reset group does: the
-    /// log that the replica had is dropped.
-    fn stays_in_quarantine(&mut self, config: &GroupConfig) -> bool {
-        let group_id = config.group_id;
-        let Some(quarantined) = self.quarantined.get_mut(&group_id) else {
-            return false;
-        };
-        quarantined.whole_in = quarantined.whole_in.filter(|epoch| config.epoch <= *epoch);
-        let former = quarantined.epoch;
-        if config.beginning.is_none_or(|beginning| beginning.epoch <= former) {
-            return true;
-        }
-        self.end_quarantine(group_id);
-        self.executor.disk.write_dropped(group_id);
-        self.flush_wake.wake_again();
-        false
-    }
-
-    fn recovered(&mut self, group_id: GroupId, replica: Replica, places: Places, is_damaged: bool) {
-        let (me, hosting, now) = (self.shared().server_id(), self.new_hosting(), clock::now_us());
-        let core = Group::recovered(group_id, me, replica, is_damaged, hosting, now, &mut self.outputs);
-        let mut hosted = Hosted::new(core, places);
-        self.executor
-            .carry_out(group_id, &mut hosted, &mut self.outputs, now);
-        if is_damaged {
-            self.flush_wake.wake_again();
-        }
-        self.groups.insert(group_id, hosted);
-    }
-
-    /// Forgets a group and, once the journal has the note, its data.
-    fn drop_group(&mut self, group_id: GroupId, epoch: Epoch) {
-        let here = match self.groups.get(&group_id) {
-            Some(hosted) => hosted.core.replica().epoch(),
-            None => self.quarantined.get(&group_id).map_or(0, |one| one.epoch),
-        };
-        if here > epoch {
-            return tracing::info!(%group_id, epoch, here, "the drop is of an earlier epoch: the group stays");
-        }
-        self.lost.remove(&group_id);
-        self.event(group_id, Event::Leave);
-        self.prepare_turn();
-        let was_quarantined = self.end_quarantine(group_id);
-        let hosted = self.groups.remove(&group_id);
-        if hosted.is_some() || was_quarantined {
-            self.executor.disk.write_dropped(group_id);
-            self.flush_wake.wake_again();
-        }
-        if let Some(mut hosted) = hosted {
-            self.parted.extend(hosted.core.take_samples(&self.turn));
-        }
-        let shared = self.shared();
-        shared.peers.forget(group_id);
-        shared.append_costs.forget(group_id);
-        shared.coordinator.forget_group(group_id);
-        shared.coordinator.send(ToCoordinator::Dropped { group_id });
     }
 }
 
@@ -603,20 +451,11 @@ impl Shard {
     pub fn group_request(&mut self, group_id: GroupId, client: ClientRef, request: Request) {
         let absent = self.event_unless_absent(group_id, Event::Request { client, request });
         if let Some(Event::Request { client, request }) = absent {
-            let absence = self.absence_of(group_id);
+            let absence = self
+                .quarantines
+                .absence_of(group_id, self.lost.contains(&group_id));
             refuse_absent(client, &request, absence, &mut self.outputs);
             self.executor.answer(&mut self.outputs);
-        }
-    }
-
-    fn absence_of(&self, group_id: GroupId) -> Absence {
-        let quarantined = self.quarantined.get(&group_id);
-        if quarantined.is_some_and(|one| one.whole_in.is_some()) {
-            Absence::Quarantined
-        } else if self.lost.contains(&group_id) {
-            Absence::Lost
-        } else {
-            Absence::NotHere
         }
     }
 
@@ -654,11 +493,8 @@ impl Shard {
         match message {
             BurstMessage::Loads(answer) => {
                 let now = clock::now_us();
-                let loads = self
-                    .groups
-                    .values_mut()
-                    .filter_map(|hosted| hosted.core.take_load(now));
-                let _gone = answer.send(loads.collect()).is_err();
+                let loads = self.ask_all(|hosted, _| hosted.core.take_load(now));
+                let _gone = answer.send(loads).is_err();
             }
             BurstMessage::Grant { group_id, grant } => self.event(group_id, Event::Grant(grant)),
             BurstMessage::Assume {
@@ -741,7 +577,7 @@ impl Shard {
         let wait = CopierWait::new(lsns, answer);
         for group_id in self.group_ids() {
             let records = &self.groups[&group_id].records;
-            let damaged = self.executor.disk.wait_for_repairs(records, &wait);
+            let damaged = self.executor.disk.wait_for_repairs(group_id, records, &wait);
             if !damaged.is_empty() {
                 self.event(group_id, Event::Damaged(damaged));
             }

@@ -13,7 +13,7 @@ thread_local! {
     static LAST_PANIC: RefCell<String> = const { RefCell::new(String::new()) };
 }
 
-/// Runs a step of one group. The error says which assertion did not hold.
+/// Runs a step of one group, or has it answer a question. The error says which assertion did not hold.
 pub fn guard<T>(step: impl FnOnce() -> T) -> Result<T, String> {
     let was_in = IS_IN_GROUP.replace(true);
     let stepped = catch_unwind(AssertUnwindSafe(step));

@@ -7,13 +7,14 @@ use bytes::Bytes;
 use quorate_journal::{Journal, JournalOptions};
 use quorate_types::config::{Beginning, Member};
 use quorate_types::cost::{AppendCost, Budget};
-use quorate_types::{Code, Permission, planted};
+use quorate_types::{Code, Epoch, GroupConfig, Permission, planted};
 use quorate_wire::client::{Append, Message, NO_EXPECTED_OFFSET};
 use uuid::Uuid;
 
 use super::test_shard::{TestShard, on_journal};
 use super::*;
 use crate::backlog::Backlog;
+use crate::messages::Hosting;
 
 const POISONED: GroupId = GroupId(Uuid::from_u128(7));
 const SOUND: GroupId = GroupId(Uuid::from_u128(8));
@@ -119,7 +120,14 @@ impl Rig {
     }
 
     fn append(&mut self, group_id: GroupId, seq: u64) {
-        let payload = Bytes::from_static(b"\x04\0\0\0data");
+        self.append_bytes(group_id, seq, 4);
+    }
+
+    /// A batch of one entry, of so many bytes.
+    fn append_bytes(&mut self, group_id: GroupId, seq: u64, bytes: u32) {
+        let mut payload = bytes.to_le_bytes().to_vec();
+        payload.resize(4 + bytes as usize, 7);
+        let payload = Bytes::from(payload);
         let append = Append {
             seq,
             floor_index: 0,
@@ -187,6 +195,82 @@ fn an_assertion_stops_its_group_and_no_other() {
             "clients look elsewhere"
         );
     }
+}
+
+#[test]
+fn a_quarantine_gives_back_the_groups_part_of_the_pool() {
+    let mut rig = Rig::new("quarantine-pool", Durability::Persistent);
+    for group_id in [POISONED, SOUND] {
+        let small = GroupConfig {
+            retention_bytes: 1,
+            ..config(group_id, Durability::Persistent, 2)
+        };
+        rig.test.shard.configure(small);
+        // Nothing becomes durable, so all of it is held.
+        for seq in 1..=8 {
+            rig.append_bytes(group_id, seq, 1 << 20);
+        }
+    }
+    let used_by = |rig: &Rig, group_id| rig.test.shard.groups[&group_id].core.pooled_bytes();
+    let (poisoned, sound) = (used_by(&rig, POISONED), used_by(&rig, SOUND));
+    assert!(poisoned > 0 && sound > 0);
+    assert_eq!(rig.test.shard.turn.pool.used_bytes(), poisoned + sound);
+    planted::poison(Some((POISONED.0.as_u128(), 9)));
+    rig.append(POISONED, 9);
+    assert_eq!(rig.last_index(POISONED), None);
+    assert_eq!(rig.test.shard.turn.pool.used_bytes(), sound);
+}
+
+#[test]
+fn an_assertion_in_an_answer_stops_its_group_and_no_other() {
+    for asks_all in [true, false] {
+        let mut rig = Rig::new("quarantine-answer", Durability::InMemory);
+        let answer = |hosted: &mut Hosted| {
+            assert!(hosted.core.id() != POISONED, "it is wrong");
+            hosted.core.id()
+        };
+        let shard = &mut rig.test.shard;
+        if asks_all {
+            assert_eq!(shard.ask_all(|hosted, _| Some(answer(hosted))), [SOUND]);
+        } else {
+            assert_eq!(shard.ask(SOUND, |hosted, _| answer(hosted)), Some(SOUND));
+            assert_eq!(shard.ask(POISONED, |hosted, _| answer(hosted)), None);
+        }
+        assert_eq!((rig.last_index(POISONED), rig.last_index(SOUND)), (None, Some(0)));
+        assert_eq!(rig.quarantined(), [POISONED]);
+        // All else that is asked of groups goes on.
+        rig.test.shard.tick();
+        assert_eq!(rig.test.shard.sample().counts.roles.len(), 1);
+    }
+}
+
+#[test]
+fn a_copier_that_waits_for_a_group_in_quarantine_is_released() {
+    let mut rig = Rig::new("quarantine-copier", Durability::Persistent);
+    for group_id in [POISONED, SOUND] {
+        rig.append(group_id, 1);
+    }
+    let (answer, answers) = std::sync::mpsc::channel();
+    let wait = disk::CopierWait::new(0..Lsn::MAX, answer);
+    for group_id in [POISONED, SOUND] {
+        let hosted = &rig.test.shard.groups[&group_id];
+        let disk = &mut rig.test.shard.executor.disk;
+        let damaged = disk.wait_for_repairs(group_id, &hosted.records, &wait);
+        assert_eq!(damaged.len(), 1);
+    }
+    drop(wait);
+    planted::poison(Some((POISONED.0.as_u128(), 2)));
+    rig.append(POISONED, 2);
+    assert!(
+        answers.try_recv().is_err(),
+        "the sound group's is still waited for"
+    );
+    rig.test
+        .shard
+        .executor
+        .disk
+        .release_copier(quorate_group::CopierId(2));
+    assert!(matches!(answers.try_recv(), Ok(quorate_group_log::Answer::Done)));
 }
 
 #[test]

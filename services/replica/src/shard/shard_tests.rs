@@ -8,13 +8,14 @@ use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
 use bytes::Bytes;
+use quorate_chain::Replica;
 use quorate_group::Lack;
 use quorate_journal::{Journal, JournalOptions};
-use quorate_recovery::{LogState, Recovered, Scan};
+use quorate_recovery::{LogState, Places, Recovered, Scan};
 use quorate_types::config::{Beginning, Member};
 use quorate_types::cost::{AppendCost, Budget};
 use quorate_types::limits::{RECENT_BYTES_PER_GROUP, RING_STALL_MS};
-use quorate_types::{Code, GroupState, Index, Permission};
+use quorate_types::{Code, Epoch, GroupConfig, GroupState, Index, Permission};
 use quorate_wire::client::{Append, Message, NO_EXPECTED_OFFSET, kind};
 use quorate_wire::peer::{self, SyncReply};
 use uuid::Uuid;

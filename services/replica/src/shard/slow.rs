@@ -2,16 +2,15 @@
 
 use std::collections::BTreeMap;
 
+use quorate_chain::Lags;
 use quorate_types::control::{SlowCause, SlowReport};
-use quorate_types::ids::IdMap;
 use quorate_types::limits::SLOW_REPORT_MS;
-use quorate_types::{GroupId, Micros, ServerId};
+use quorate_types::{Micros, ServerId};
 
 use super::executor::Executor;
-use super::hosted::Hosted;
 
-/// For the next heartbeat: the worst of each server.
-pub fn reports(groups: &IdMap<GroupId, Hosted>, executor: &mut Executor, now: Micros) -> Vec<SlowReport> {
+/// For the next heartbeat: the worst of each server. `lags`: of the shard's groups.
+pub fn reports(lags: &[Lags], executor: &mut Executor, now: Micros) -> Vec<SlowReport> {
     let mut worst: BTreeMap<ServerId, (Micros, SlowCause)> = BTreeMap::new();
     let mut note = |server, waited, cause| {
         let known = worst.entry(server).or_insert((waited, cause));
@@ -26,8 +25,7 @@ pub fn reports(groups: &IdMap<GroupId, Hosted>, executor: &mut Executor, now: Mi
     if let Some(waited) = executor.disk.port.journal().oldest_unsynced() {
         note(me, waited.as_micros() as Micros, SlowCause::Journal);
     }
-    for hosted in groups.values() {
-        let lags = hosted.core.replica().lags(now);
+    for lags in lags {
         if let Some((server, waited)) = lags.successor {
             note(server, waited, SlowCause::Chain);
         }

@@ -157,9 +157,9 @@ impl Replica {
         self.downstream.report_learner(out);
         self.upstream.show_progress(&self.membership, &self.local, out);
         if let Some(config) = self.membership.config() {
-            self.trim.watch(now, config, &self.local);
+            self.trim.watch(now, vouched_us, config, &self.local);
             if self.is_head() {
-                self.trim.by_retention(now, vouched_us, config, &self.local);
+                self.trim.by_retention(now, config, &self.local);
             }
         }
         self.headship.expire_questions(now, out);
@@ -220,8 +220,7 @@ impl Replica {
             return;
         }
         self.abandon_clients(Code::EpochChanged, out);
-        // The lost log's trim point, acknowledgements and marks mean nothing for the new one.
-        self.trim = Trim::default();
+        self.trim.reset();
         self.isolation = IsolationWatch::default();
         self.lag = Lag::default();
         self.downstream.reset();
@@ -393,7 +392,7 @@ impl Replica {
             commit_index: self.commit_index(),
             storage_fault: self.has_fault(),
             trim_index: self.trim.target(),
-            trim_asked: self.trim.asked(),
+            trim_asked: self.trim.passed_on(self.role()),
             ring_pass: self.ring_pass,
         }
     }

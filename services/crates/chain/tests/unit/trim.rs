@@ -1,6 +1,7 @@
 //! Trimming: the head decides, every replica follows, and a client gets its answer when all have it.
 
 use quorate_chain::{Asked, ReadError, Replica, ReplicaCommand, ReplicaEvent};
+use quorate_types::config::Beginning;
 use quorate_types::{Code, Durability, GroupConfig, ServerId};
 
 use crate::rig::{CLIENT, Fleet, TICK, answers, append, config, step};
@@ -156,6 +157,54 @@ fn a_former_head_at_the_tail_does_not_vouch_for_those_before_it() {
 }
 
 #[test]
+fn a_former_head_in_the_middle_does_not_let_the_tail_vouch_for_those_before_it() {
+    let mut fleet = with_batches(Durability::InMemory, 5);
+    fleet.unreachable.extend([(1, 2), (1, 3)]);
+    fleet.event(1, trim(7, 10));
+    fleet.configure(2, &[2, 3], &[]);
+    fleet.unreachable.clear();
+    fleet.configure(3, &[2, 3], &[1]);
+    fleet.configure(4, &[2, 3, 1], &[4]);
+    assert_eq!(
+        fleet.node(4).trim_offset(),
+        10,
+        "a learner gets all that its tail has"
+    );
+    fleet.configure(5, &[2, 3, 1, 4], &[]);
+    fleet.take_commands();
+    fleet.unreachable.push((2, 3));
+    fleet.event(2, trim(8, 10));
+    assert_eq!(
+        answers(&fleet.take_commands()),
+        [],
+        "the second has not heard of it"
+    );
+    fleet.unreachable.clear();
+    fleet.configure(6, &[2, 3, 1, 4], &[]);
+    assert_eq!(answers(&fleet.take_commands()), [(8, None)]);
+}
+
+#[test]
+fn a_learner_joins_behind_a_former_head_whose_trim_nobody_else_knows() {
+    for durability in [Durability::InMemory, Durability::Persistent] {
+        let mut fleet = with_batches(durability, 5);
+        fleet.unreachable.extend([(1, 2), (1, 3)]);
+        fleet.event(1, trim(7, 10));
+        fleet.configure(2, &[2, 3], &[]);
+        fleet.unreachable.clear();
+        fleet.configure(3, &[2, 3], &[1]);
+        sync_all(&mut fleet);
+        fleet.configure(4, &[2, 3, 1], &[4]);
+        fleet.take_commands();
+        sync_all(&mut fleet);
+        fleet.event(1, TICK);
+        let taken = fleet.take_commands();
+        let joins = |c: &ReplicaCommand| matches!(c, ReplicaCommand::LearnerCaughtUp { .. });
+        assert!(taken.iter().any(joins), "{durability:?}");
+    }
+}
+
+#[test]
 fn a_restart_finds_it() {
     let mut fleet = with_batches(Durability::Persistent, 4);
     fleet.event(1, trim(1, 4));
@@ -270,6 +319,48 @@ fn retention_by_age_goes_by_the_heads_clock() {
         "and does no harm when it is set right"
     );
     assert_eq!(tick(&mut replica, 11, Some(1_071)), 4);
+}
+
+#[test]
+fn a_leap_of_the_clock_before_the_replica_was_the_head_is_known() {
+    let mut replica = stamped([(1_000, false), (1_010, false), (1_020, false)]);
+    let behind = GroupConfig {
+        retention_age_s: Some(60),
+        ..config(3, &[2, 1], &[])
+    };
+    step(&mut replica, ReplicaEvent::Configure(behind));
+    tick(&mut replica, 0, Some(1_030));
+    tick(&mut replica, 1, Some(9_999));
+    step(&mut replica, ReplicaEvent::Configure(with_age(4, 60)));
+    assert_eq!(tick(&mut replica, 2, Some(10_000)), 0);
+    assert_eq!(
+        tick(&mut replica, 41, Some(1_071)),
+        4,
+        "and does no harm when it is set right"
+    );
+}
+
+#[test]
+fn a_reset_of_the_log_leaves_the_clock_as_it_is_known() {
+    let mut replica = stamped([(1_000, false), (1_010, false), (1_020, false)]);
+    tick(&mut replica, 0, Some(1_030));
+    tick(&mut replica, 1, Some(9_999));
+    let beginning = Beginning {
+        epoch: 3,
+        offset: 1 << 40,
+        entries_before: 0,
+        bytes_before: 0,
+    };
+    let reset = GroupConfig {
+        beginning: Some(beginning),
+        ..with_age(3, 60)
+    };
+    step(&mut replica, ReplicaEvent::Configure(reset));
+    let mut request = append(1, 1);
+    request.wall_us = 1_031 * SECOND_US;
+    step(&mut replica, ReplicaEvent::Append(request));
+    assert_eq!(replica.commit_offset(), (1 << 40) + 2);
+    assert_eq!(tick(&mut replica, 2, Some(10_000)), 1 << 40);
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use quorate_group::{Outputs, Pool, ServerClock, Turn};
+use quorate_group::{Outputs, Pool, Quarantines, ServerClock, Turn};
 use quorate_journal::record::Lsn;
 use quorate_types::control::{DrainState, HeldGroup, SlowReport, ToCoordinator};
 use quorate_types::limits::INCARNATIONS_KEPT_MAX;
@@ -55,8 +55,8 @@ pub struct Server {
     pub fails_until: Option<Micros>,
     pub sync_factor: u64,
     pub groups: BTreeMap<GroupId, Hosted>,
-    /// Groups whose replica an assertion stopped: in which epoch, and in which the whole group is quarantined.
-    pub quarantined: BTreeMap<GroupId, (Epoch, Option<Epoch>)>,
+    /// Groups whose replica an assertion stopped.
+    pub quarantined: Quarantines,
     /// Groups that were here and are lost.
     pub lost: BTreeSet<GroupId>,
     /// The turn of all its groups, as one shard has it.
@@ -124,7 +124,7 @@ impl Server {
             fails_until: None,
             sync_factor: 1,
             groups: BTreeMap::new(),
-            quarantined: BTreeMap::new(),
+            quarantined: Quarantines::default(),
             lost: BTreeSet::new(),
             turn: turn(pool_bytes),
             outputs: Outputs::default(),

@@ -77,6 +77,22 @@ fn check_retention(replica: &Replica, terms: &Terms, before: &Before, s: usize, 
     );
 }
 
+/// The pool's use is the sum of what the groups that are there use of it.
+pub fn after_tick(world: &World, s: usize) {
+    let server = &world.servers[s];
+    let pooled_bytes: u64 = server
+        .groups
+        .values()
+        .map(|hosted| hosted.group.pooled_bytes())
+        .sum();
+    assert_eq!(
+        server.turn.pool.used_bytes(),
+        pooled_bytes,
+        "the pool of s{} is used by a group that is not there",
+        s + 1
+    );
+}
+
 /// The coordinator charges no server more than it has.
 pub fn after_coordinator(world: &World) {
     let state = world.coordinator.state();

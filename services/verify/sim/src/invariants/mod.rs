@@ -40,7 +40,7 @@ pub use drained_is_empty::check as when_drained;
 pub use healed::{at_end, is_healed, why_not_healed};
 pub use hung_is_out::{check as look_for_hung, when_found_hung};
 pub use lost::check as look_for_lost;
-pub use memory_is_admitted::{after_flush, before_flush};
+pub use memory_is_admitted::{after_flush, after_tick, before_flush};
 pub use nobody_waits_elsewhere::after_leave;
 pub use readers_get_the_log::after_page;
 pub use reads::read_somewhere;

@@ -1,12 +1,12 @@
 //! Groups come to a server and leave it.
 
 use quorate_chain::ReplicaEvent;
-use quorate_group::{Event, Group};
+use quorate_group::{Event, Group, Standing};
 use quorate_recovery::GroupRecord;
 use quorate_types::control::ToCoordinator;
 use quorate_types::{GroupConfig, GroupId};
 
-use super::{control, groups, journal, quarantine};
+use super::{control, groups, journal};
 use crate::fleet::World;
 use crate::invariants;
 
@@ -15,10 +15,11 @@ pub(super) fn configure(world: &mut World, s: usize, mut config: GroupConfig) {
     let g = World::index_of(group_id);
     config.retention_bytes = world.plan.groups[g].retention_bytes;
     config.retention_age_s = world.plan.groups[g].retention_age_s;
-    if quarantine::stays(world, s, &config) {
-        return;
+    match world.servers[s].quarantined.configure(&config) {
+        Standing::Free => {}
+        Standing::Stays => return,
+        Standing::Ended => drop_data(world, s, group_id),
     }
-    end_quarantine(world, s, group_id);
     let now = world.now;
     let server = &mut world.servers[s];
     server.lost.remove(&group_id);
@@ -48,15 +49,15 @@ pub(super) fn drop_group(world: &mut World, s: usize, group_id: GroupId) {
         world.counts.drops += 1;
         journal::write(world, s, GroupRecord::dropped(group_id));
     }
-    end_quarantine(world, s, group_id);
+    if world.servers[s].quarantined.end(group_id) {
+        drop_data(world, s, group_id);
+    }
     control::report(world, s, ToCoordinator::Dropped { group_id });
 }
 
-/// The data of a replica in quarantine is dropped.
-fn end_quarantine(world: &mut World, s: usize, group_id: GroupId) {
-    if world.servers[s].quarantined.remove(&group_id).is_some() {
-        world.servers[s].forget(group_id);
-        world.counts.drops += 1;
-        journal::write(world, s, GroupRecord::dropped(group_id));
-    }
+/// The data of a replica that was in quarantine is dropped.
+fn drop_data(world: &mut World, s: usize, group_id: GroupId) {
+    world.servers[s].forget(group_id);
+    world.counts.drops += 1;
+    journal::write(world, s, GroupRecord::dropped(group_id));
 }

@@ -55,10 +55,8 @@ pub fn receive(world: &mut World, s: usize, connection: u64) {
             note_answer(world, s, seq, unix_ms);
         }
         ToServer::Quarantined { group_id, epoch } => {
-            if let Some((_, whole_in)) = world.servers[s].quarantined.get_mut(&group_id) {
-                *whole_in = Some(epoch);
-                world.counts.told_quarantined += 1;
-            }
+            let is_here = world.servers[s].quarantined.be_whole(group_id, epoch);
+            world.counts.told_quarantined += u64::from(is_here);
         }
         _ => {}
     }
@@ -88,7 +86,7 @@ pub(super) fn carry_out(world: &mut World, s: usize, order: ToServer) {
                 .groups
                 .get(&group_id)
                 .map(|hosted| hosted.replica().epoch());
-            let here = hosted.or_else(|| server.quarantined.get(&group_id).map(|(of, _)| *of));
+            let here = hosted.or_else(|| server.quarantined.epoch_of(group_id));
             if here.is_none_or(|here| here <= epoch) {
                 hosting::drop_group(world, s, group_id);
             }

@@ -1,6 +1,6 @@
 //! A server's process and machine: killed, started, replaced, damaged.
 
-use quorate_group::{Group, Outputs, ServerClock};
+use quorate_group::{Group, Outputs, Quarantines, ServerClock};
 use quorate_types::control::DrainState;
 use quorate_types::planted::{self, Bug};
 use quorate_types::reports::ReportBook;
@@ -28,7 +28,7 @@ pub fn crash(world: &mut World, s: usize) {
     world.counts.torn_records += server.disk.crash(&mut world.rng) as u64;
     server.groups.clear();
     server.reports = ReportBook::default();
-    server.quarantined.clear();
+    server.quarantined = Quarantines::default();
     server.lost.clear();
     (server.turn, server.outputs) = (turn(world.plan.pool_bytes), Outputs::default());
     (server.answered_us, server.lease_us) = (0, 0);

@@ -1,9 +1,11 @@
-//! Assertions that stop replicas, as `services/replica/src/shard/quarantine.rs` and the shard take them.
+//! Assertions that stop replicas, as `services/replica/src/shard/quarantine.rs` and the shard take them. The rules are
+//! [`Quarantines`](quorate_group::Quarantines).
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
-use quorate_types::{GroupConfig, GroupId, planted};
+use quorate_group::Release;
+use quorate_types::{GroupId, planted};
 
 use crate::client::connection;
 use crate::fleet::World;
@@ -29,27 +31,24 @@ fn is_planted(panic: &(dyn Any + Send)) -> bool {
 /// The group's state and the outputs of its step are gone, as in a crash; what is on the disk stays.
 pub(super) fn begin(world: &mut World, s: usize, group_id: GroupId) {
     let server = &mut world.servers[s];
-    let hosted = server.groups.remove(&group_id).expect("it took a step");
+    let mut hosted = server.groups.remove(&group_id).expect("it took a step");
     let epoch = hosted.replica().epoch();
-    server.quarantined.insert(group_id, (epoch, None));
-    server.reports.forget(group_id);
+    let (group, turn) = (&mut hosted.group, &mut server.turn);
+    let released = server.quarantined.begin(group, planted::POISON, turn);
     server.delivered = None;
-    server.copiers.retain(|_, (group, _)| *group != group_id);
     world.counts.quarantined += 1;
     let g = World::index_of(group_id);
     world.trace.line(Some(g), || {
         format!("s{} has it in quarantine, of epoch {epoch}", s + 1)
     });
-    connection::break_all_of(world, s, g);
-}
-
-/// Whether the group is in quarantine here, and the configuration does not end that.
-pub(super) fn stays(world: &mut World, s: usize, config: &GroupConfig) -> bool {
-    let server = &mut world.servers[s];
-    let Some((former, whole_in)) = server.quarantined.get_mut(&config.group_id) else {
-        return false;
-    };
-    *whole_in = whole_in.filter(|epoch| config.epoch <= *epoch);
-    let former = *former;
-    config.beginning.is_none_or(|beginning| beginning.epoch <= former)
+    for release in released {
+        let server = &mut world.servers[s];
+        match release {
+            Release::Copiers => server.copiers.retain(|_, (group, _)| *group != group_id),
+            Release::Reports => server.reports.forget(group_id),
+            Release::Clients => connection::break_all_of(world, s, g),
+            // Each heartbeat asks for the list.
+            Release::Listed(_) => {}
+        }
+    }
 }

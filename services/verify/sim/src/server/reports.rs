@@ -4,9 +4,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use quorate_types::control::{Heartbeat, QuarantinedReplica, SlowCause, SlowReport};
+use quorate_types::control::{Heartbeat, SlowCause, SlowReport};
 use quorate_types::limits::SLOW_REPORT_MS;
-use quorate_types::{Epoch, GroupId, Micros, Role, ServerId, planted};
+use quorate_types::{Micros, Role, ServerId};
 
 use crate::fleet::Server;
 
@@ -23,18 +23,8 @@ pub(super) fn heartbeat(server: &mut Server, seq: u64) -> Heartbeat {
         slow: server.slow.clone(),
         hung_ms: server.hang.watch.hung_ms(),
         changes: Some(changes),
-        quarantined: quarantined(server),
+        quarantined: server.quarantined.reports().cloned().collect(),
     }
-}
-
-fn quarantined(server: &Server) -> Vec<QuarantinedReplica> {
-    let replicas = server.quarantined.iter();
-    let report = |(group_id, (epoch, _)): (&GroupId, &(Epoch, Option<Epoch>))| QuarantinedReplica {
-        group_id: *group_id,
-        epoch: *epoch,
-        reason: planted::POISON.into(),
-    };
-    replicas.map(report).collect()
 }
 
 /// Peers that groups here need and that cannot be reached. Other peers may be gone.

@@ -1,8 +1,7 @@
 //! Clients' requests to a group.
 
 use quorate_chain::ClientRef;
-use quorate_group::{Absence, Event, Outputs, Request, refuse_absent};
-use quorate_types::GroupId;
+use quorate_group::{Event, Outputs, Request, refuse_absent};
 use quorate_wire::client::Message;
 
 use super::{groups, outputs};
@@ -21,7 +20,8 @@ pub fn receive(world: &mut World, s: usize, client: ClientId, from: FromClient) 
     let request = request_of(&mut world.servers[s], &message);
     let Some(hosted) = world.servers[s].groups.get_mut(&group_id) else {
         let mut out = Outputs::default();
-        let absence = absence_of(&world.servers[s], group_id);
+        let is_lost = world.servers[s].lost.contains(&group_id);
+        let absence = world.servers[s].quarantined.absence_of(group_id, is_lost);
         refuse_absent(client, &request, absence, &mut out);
         return outputs::carry_out_all(world, s, group_id, &mut out);
     };
@@ -33,14 +33,6 @@ pub fn receive(world: &mut World, s: usize, client: ClientId, from: FromClient) 
         }
     }
     groups::step(world, s, group_id, Event::Request { client, request });
-}
-
-fn absence_of(server: &Server, group_id: GroupId) -> Absence {
-    match server.quarantined.get(&group_id) {
-        Some((_, Some(_))) => Absence::Quarantined,
-        _ if server.lost.contains(&group_id) => Absence::Lost,
-        _ => Absence::NotHere,
-    }
 }
 
 fn request_of(server: &mut Server, message: &Option<Message>) -> Request {

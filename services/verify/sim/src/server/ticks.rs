@@ -35,6 +35,7 @@ pub fn tick(world: &mut World, s: usize, incarnation: u64) {
         let g = World::index_of(group_id);
         world.in_generation_of(s, g, |world| invariants::read_somewhere(world, s, g));
     }
+    invariants::after_tick(world, s);
     world.servers[s].slow = reports::slow(&world.servers[s], world.now);
     world.schedule(
         world.now + TICK_US,

@@ -1,0 +1,146 @@
+//! Orders of the coordinator about groups, on their way to the shards. Each waits until its place in the coordinator's
+//! log is on disk, and those behind it wait too. Heartbeats do not: a server whose disk hangs says so, and is not silent.
+
+use quorate_types::control::ToServer;
+use tokio::sync::mpsc;
+use tokio::task::spawn_local;
+
+use crate::place_keeper::Written;
+
+/// Orders wait here whatever becomes of the connection on which they came.
+///
+/// Unbounded, but bounded by its use, as the shards' inboxes are: two orders for each group, until the coordinator takes a
+/// server that hangs for failed.
+pub struct Orders {
+    inbox: mpsc::UnboundedSender<(Option<Written>, ToServer)>,
+}
+
+impl Orders {
+    /// `obey` gets the orders, one after the other.
+    pub fn start(obey: impl Fn(ToServer) + 'static) -> Self {
+        let (inbox, mut waiting) = mpsc::unbounded_channel::<(Option<Written>, ToServer)>();
+        spawn_local(async move {
+            while let Some((written, order)) = waiting.recv().await {
+                if let Some(written) = written {
+                    let _stopped = written.await.is_err();
+                }
+                obey(order);
+            }
+        });
+        Self { inbox }
+    }
+
+    /// `written`: of the order's place.
+    pub fn give(&self, written: Option<Written>, order: ToServer) {
+        let _stopped = self.inbox.send((written, order)).is_err();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::RefCell;
+    use std::rc::Rc;
+    use std::sync::mpsc::{Receiver, Sender, channel};
+    use std::time::{Duration, Instant};
+
+    use quorate_group::HangWatch;
+    use quorate_types::limits::HANGING_MS;
+    use quorate_types::{GroupId, Place, RunId};
+    use tokio::task::LocalSet;
+    use uuid::Uuid;
+
+    use super::*;
+    use crate::place_keeper::PlaceKeeper;
+
+    fn place(position: u64) -> Option<Place> {
+        let run = RunId(1);
+        Some(Place { run, position })
+    }
+
+    fn drop_of(group: u128) -> ToServer {
+        let group_id = GroupId(Uuid::from_u128(group));
+        ToServer::Drop { group_id, epoch: 1 }
+    }
+
+    /// A keeper whose writes begin as told and last until they are let go on.
+    fn hanging() -> (PlaceKeeper, Receiver<u64>, Sender<()>) {
+        let (begun, writes) = channel();
+        let (goes_on, gate) = channel::<()>();
+        let keeper = PlaceKeeper::writing(None, move |place| {
+            begun.send(place.position).unwrap();
+            gate.recv().unwrap();
+            Ok(())
+        });
+        (keeper.unwrap(), writes, goes_on)
+    }
+
+    async fn until(obeyed: &Rc<RefCell<Vec<ToServer>>>, count: usize) {
+        let deadline = Instant::now() + Duration::from_secs(20);
+        while obeyed.borrow().len() < count {
+            assert!(Instant::now() < deadline, "{:?}", obeyed.borrow());
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+    }
+
+    #[tokio::test]
+    async fn orders_wait_for_their_places_in_order_and_nothing_else_waits_for_a_disk_that_hangs() {
+        let (mut keeper, writes, goes_on) = hanging();
+        let obeyed = Rc::new(RefCell::new(Vec::new()));
+        let sink = obeyed.clone();
+        let local = LocalSet::new();
+        let talk = async {
+            let orders = Orders::start(move |order| sink.borrow_mut().push(order));
+            let group_id = GroupId(Uuid::from_u128(1));
+            let behind = ToServer::Quarantined { group_id, epoch: 1 };
+            let mut give = |position, order: ToServer| {
+                let written = keeper.note(place(position), &order);
+                orders.give(written, order);
+            };
+            give(1, drop_of(1));
+            give(1, drop_of(2));
+            give(2, behind.clone());
+            give(3, drop_of(3));
+            assert_eq!(writes.recv().unwrap(), 1);
+            // An answer is read, and a heartbeat sent, meanwhile.
+            let answer = ToServer::HeartbeatAck {
+                seq: 1,
+                repeat: false,
+                unix_ms: None,
+            };
+            assert!(keeper.note(place(4), &answer).is_none());
+            assert_eq!(keeper.known(), place(4));
+            tokio::time::sleep(Duration::from_millis(20)).await;
+            assert_eq!(*obeyed.borrow(), []);
+            goes_on.send(()).unwrap();
+            until(&obeyed, 3).await;
+            tokio::time::sleep(Duration::from_millis(20)).await;
+            assert_eq!(*obeyed.borrow(), [drop_of(1), drop_of(2), behind]);
+            goes_on.send(()).unwrap();
+            goes_on.send(()).unwrap();
+            until(&obeyed, 4).await;
+            assert_eq!(obeyed.borrow()[3], drop_of(3));
+        };
+        local.run_until(talk).await;
+    }
+
+    #[test]
+    fn a_write_of_a_place_that_hangs_is_seen_by_the_watch() {
+        let (mut keeper, writes, goes_on) = hanging();
+        let mut watch = HangWatch::default();
+        let mark = keeper.watch();
+        assert_eq!(mark.mark(), None);
+        let _written = keeper.note(place(1), &drop_of(1));
+        writes.recv().unwrap();
+        for sample in 0..=2 * HANGING_MS / 50 {
+            watch.sample(sample * 50_000, [mark.mark()]);
+        }
+        assert!(watch.hung_ms() >= HANGING_MS, "{}", watch.hung_ms());
+        // The next write is another one.
+        let _written = keeper.note(place(2), &drop_of(2));
+        goes_on.send(()).unwrap();
+        writes.recv().unwrap();
+        watch.sample(10_000_000, [mark.mark()]);
+        assert_eq!(watch.hung_ms(), 0);
+        goes_on.send(()).unwrap();
+    }
+}
