@@ -26,7 +26,7 @@ pub struct Scan {
     /// Groups whose logs may lack durable records.
     damaged: BTreeSet<GroupId>,
     in_doubt: BTreeSet<GroupId>,
-    /// Logs behind repaired records, of groups in doubt.
+    /// Logs behind repaired records and truncations, of groups in doubt.
     suffixes: BTreeMap<GroupId, Suffix>,
     /// A later first record of a group may not be its first.
     is_all_in_doubt: bool,
@@ -43,8 +43,8 @@ struct Known {
     places: Places,
 }
 
-/// The records behind a repaired record whose good part is not all there. With a base at or behind that index they are
-/// the whole log, and the missing part was trimmed. Without one they are void.
+/// The records behind a repaired record, or a truncation, whose good part is not all there. With a base at or behind that
+/// index they are the whole log, and the missing part was trimmed. Without one they are void.
 struct Suffix {
     known: Known,
     good_index: Index,
@@ -224,8 +224,8 @@ impl Scan {
             self.in_doubt.insert(group_id);
         }
         let last_index = self.group(group_id).replica.log().last_index();
-        // A truncation behind the log's last record shows that records between them are missing. An empty log is
-        // different: after its first files are trimmed, a truncation may be the first record left.
+        // A truncation behind the log's last record shows that records between them are missing: lost, or freed with the
+        // first files, as a later base then says. In an empty log a truncation may be the first record left.
         if matches!(content, Content::Truncate { index } if last_index > 0 && index > last_index) {
             self.in_doubt.insert(group_id);
         }
@@ -269,17 +269,16 @@ impl Scan {
         payload: Option<&[u8]>,
         place: Place,
     ) {
-        if let Content::Repaired { index, damaged } = content {
-            let fits = |suffix: &Suffix| suffix.known.replica.log().last_index() >= index;
-            if self.suffixes.get(&group_id).is_none_or(|suffix| !fits(suffix)) {
-                let empty = Suffix {
-                    known: Known::new(self.me),
-                    good_index: index,
-                    is_damaged: damaged,
-                };
-                self.suffixes.insert(group_id, empty);
-                return;
+        let has_suffix = self.suffixes.contains_key(&group_id);
+        match content {
+            Content::Repaired { index, damaged } if !self.suffix_reaches(group_id, index) => {
+                return self.begin_suffix(group_id, index, damaged);
             }
+            Content::Truncate { index } if !has_suffix => {
+                let is_damaged = self.damaged.contains(&group_id);
+                return self.begin_suffix(group_id, index, is_damaged);
+            }
+            _ => {}
         }
         let Some(suffix) = self.suffixes.get_mut(&group_id) else {
             return;
@@ -307,6 +306,20 @@ impl Scan {
             }
             self.believe(group_id);
         }
+    }
+
+    fn suffix_reaches(&self, group_id: GroupId, index: Index) -> bool {
+        let suffix = self.suffixes.get(&group_id);
+        suffix.is_some_and(|suffix| suffix.known.replica.log().last_index() >= index)
+    }
+
+    fn begin_suffix(&mut self, group_id: GroupId, good_index: Index, is_damaged: bool) {
+        let empty = Suffix {
+            known: Known::new(self.me),
+            good_index,
+            is_damaged,
+        };
+        self.suffixes.insert(group_id, empty);
     }
 
     /// The group's log lacks nothing any more.

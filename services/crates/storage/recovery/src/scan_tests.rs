@@ -158,6 +158,38 @@ fn a_first_batch_behind_a_hole_replaces_a_log_with_a_base() {
 }
 
 #[test]
+fn a_truncation_of_batches_that_were_freed_is_no_damage_where_a_later_base_says_so() {
+    let base = |index| {
+        let base = Base {
+            index,
+            epoch: 1,
+            end_offset: index,
+            cumulative_bytes: index,
+            ..Base::default()
+        };
+        base.encode()
+    };
+    let freed = || {
+        let mut reader = Reader::new(Some(1));
+        reader.record(KIND_BASE, group(1).0.as_bytes(), &base(5));
+        // Batches 6 to 8 lay in segments that are free.
+        reader.indexed(KIND_TRUNCATE, 1, 7, &[]).batch(1, 8).batch(1, 9);
+        reader
+    };
+    let mut reader = freed();
+    reader
+        .record(KIND_BASE, group(1).0.as_bytes(), &base(8))
+        .batch(1, 10);
+    assert_eq!(state(&reader.finish(), 1), (10, false));
+    assert_eq!(state(&freed().finish(), 1), (5, true), "they may be lost");
+    let mut reader = freed();
+    reader
+        .record(KIND_BASE, group(1).0.as_bytes(), &base(6))
+        .batch(1, 10);
+    assert_eq!(state(&reader.finish(), 1), (5, true), "batch 7 is not trimmed");
+}
+
+#[test]
 fn a_repaired_log_continues_and_stays_damaged_until_it_is_whole() {
     let repaired = || {
         let mut reader = Reader::new(Some(1));
