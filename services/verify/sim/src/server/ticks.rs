@@ -23,7 +23,9 @@ pub fn tick(world: &mut World, s: usize, incarnation: u64) {
         if shares_burst {
             share_burst(world, s, group_id);
         }
-        if world.servers[s].groups[&group_id].group.is_tick_due(number) {
+        // A group may be quarantined by each of its steps.
+        let hosted = world.servers[s].groups.get(&group_id);
+        if hosted.is_some_and(|hosted| hosted.group.is_tick_due(number)) {
             let event = Event::Tick {
                 is_coordinator_silent,
             };
