@@ -1,12 +1,15 @@
 //! The end of all disturbances, but for a disk that is full for good.
 
-use quorate_types::planted;
+use quorate_types::{GroupState, Micros, planted};
 
 use super::dispatch;
 use crate::coordinator::outages;
 use crate::faults::network;
-use crate::fleet::{Node, World};
+use crate::fleet::{Hosted, Node, World};
 use crate::server::{process, storage};
+
+/// A group has so long to leave a full disk.
+pub(super) const FREED_AFTER_US: Micros = 30_000_000;
 
 /// Ends every disturbance.
 pub(super) fn heal(world: &mut World) {
@@ -34,17 +37,23 @@ pub(super) fn heal(world: &mut World) {
         world.servers[s].hang.end(now);
         dispatch::shard_goes_on(world, s);
         let incarnation = world.servers[s].incarnation;
-        let stays_full = world.servers[s].disk_is_full_for_good && !is_last_replica(world, s);
-        if world.servers[s].disk_fault && !stays_full {
+        if world.servers[s].disk_fault && !world.servers[s].disk_is_full_for_good {
             storage::end_fault(world, s, incarnation);
         }
         process::restart(world, s);
     }
 }
 
-/// Whether a group has no other replica: it may wait for this disk. Its operator frees space there.
-fn is_last_replica(world: &World, s: usize) -> bool {
-    let id = world.servers[s].id;
-    let mut groups = world.coordinator.known().groups.values();
-    groups.any(|group| group.chain.len() == 1 && group.chain.first().copied() == id)
+/// Operators free space where a group cannot leave a full disk by itself: its truncation waits for that disk, so that no
+/// other server may learn from it.
+pub(super) fn free_disks(world: &mut World) {
+    for s in 0..world.servers.len() {
+        let server = &world.servers[s];
+        let waits = |hosted: &Hosted| hosted.replica().state() == GroupState::Syncing;
+        if server.alive && server.disk_is_full_for_good && server.groups.values().any(waits) {
+            world.servers[s].disk_is_full_for_good = false;
+            let incarnation = world.servers[s].incarnation;
+            storage::end_fault(world, s, incarnation);
+        }
+    }
 }

@@ -51,8 +51,13 @@ pub fn run_seed(seed: u64, profile: Profile) -> Outcome {
         }
         let is_check = matches!(event, Scheduled::Check);
         dispatch::dispatch(&mut world, event);
-        if is_check && world.is_healing && invariants::is_healed(&world) {
-            return end(world);
+        if is_check && world.is_healing {
+            if invariants::is_healed(&world) {
+                return end(world);
+            }
+            if world.now > world.plan.horizon_us + heal::FREED_AFTER_US {
+                heal::free_disks(&mut world);
+            }
         }
         if world.is_given_up {
             world.counts.restores_undecided += 1;
