@@ -88,11 +88,10 @@ pub(super) fn look_whether_decidable(world: &mut World) {
     }
     let state = world.coordinator.state();
     let knows_more = |s: &usize| {
-        let places = [world.servers[*s].place, world.servers[*s].kept_place];
-        places
-            .into_iter()
-            .flatten()
-            .any(|place| !state.history.contains(place))
+        let server = &world.servers[*s];
+        let mut places = [server.place, server.kept_place].into_iter().flatten();
+        // The word of a machine that has not joined yet is nobody's.
+        server.credential.is_some() && places.any(|place| !state.history.contains(place))
     };
     if restores.heard.iter().any(knows_more) {
         return;

@@ -50,7 +50,8 @@ pub fn before(state: &CoordinatorState) -> Vec<Before> {
 fn only_drains(state: &CoordinatorState, id: ServerId) -> bool {
     let server = &state.servers[&id];
     let is_in_a_pair = state.unreachable_pairs.count_of(id) > 0;
-    server.drain.is_some() && server.alive && server.slow.is_none() && !is_in_a_pair
+    let is_well = server.alive && server.slow.is_none() && server.storage_fault.is_none();
+    server.drain.is_some() && is_well && !is_in_a_pair
 }
 
 pub fn check(world: &World, before: &[Before]) {
