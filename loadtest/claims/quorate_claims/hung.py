@@ -28,6 +28,7 @@ SHAPES = ((2, 1), (2, 30), (3, 1), (3, 30))  # degree, groups
 TRIALS, TRIALS_QUICK = 13, 1  # of each shape
 GOAL_S = 3.0
 RATE_PER_S = {1: 500, 30: 900}  # by the number of groups, all together
+RETENTION_BYTES = 64 << 20  # many times what a trial appends; thirty groups with more do not fit a server's memory
 OUT_TIMEOUT_S = 30.0
 STAYS_S = (0.5, 2.0)  # the hang goes on for so long after that
 RECOVER_TIMEOUT_S = 60.0
@@ -73,7 +74,7 @@ def _shape(
         worst = max((trial.out_s for trial in [*before, *done]), default=0)
         what = f"degree {degree}, {count} groups, trial {number + 1} of {each}"
         servers.display.progress(f"  {what}   slowest so far {worst:.1f} s")
-        groups = [servers.admit_group(project_id, retention_bytes=1 << 30, **sla) for _ in range(count)]
+        groups = [servers.admit_group(project_id, retention_bytes=RETENTION_BYTES, **sla) for _ in range(count)]
         _wait_whole(servers, groups)
         with ExitStack() as stack:
             stack.callback(syncs.release)
