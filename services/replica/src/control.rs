@@ -89,7 +89,6 @@ pub async fn run(
     // After a failed attempt with the certificate the credential alone must do. The certificate may have ended by the
     // coordinator's clock, and the refusal may be no more than a broken connection.
     let mut show_certificate = true;
-    let mut was_let_in = false;
     loop {
         let shown = show_certificate && me.identity.is_some() && me.certificates.can_show();
         let registered = register(&mut me, &shared, &mut clock, shown).await;
@@ -97,7 +96,6 @@ pub async fn run(
         let trouble = match registered {
             Ok((connection, welcome)) => {
                 delay = RETRY_DELAY_MIN;
-                was_let_in = true;
                 standing.send_replace(Standing::Registered);
                 let mut talk = Talk {
                     shared: &shared,
@@ -108,16 +106,6 @@ pub async fn run(
                     clock: &mut clock,
                 };
                 talk.converse(connection, &welcome).await
-            }
-            // The coordinator may run on an empty folder, or on an older copy of its log. What is in memory here may be all
-            // that is left of a group.
-            Err(Failure::Refused(message)) if was_let_in => {
-                tracing::error!(
-                    message,
-                    "the coordinator knows this server no longer; it goes on with what it holds"
-                );
-                delay = RETRY_DELAY_MAX;
-                message
             }
             Err(Failure::Refused(message)) => {
                 tracing::error!(message, "the coordinator refused this server");

@@ -1,7 +1,12 @@
 //! Orders of the coordinator about groups, on their way to the shards. Each waits until its place in the coordinator's
 //! log is on disk, and those behind it wait too. Heartbeats do not: a server whose disk hangs says so, and is not silent.
 
+use std::cell::RefCell;
+use std::collections::BTreeSet;
+use std::rc::Rc;
+
 use quorate_types::control::ToServer;
+use quorate_types::{Epoch, GroupId};
 use tokio::sync::mpsc;
 use tokio::task::spawn_local;
 
@@ -9,43 +14,64 @@ use crate::place_keeper::Written;
 
 /// Orders wait here whatever becomes of the connection on which they came.
 ///
-/// Unbounded, but bounded by its use, as the shards' inboxes are: two orders for each group, until the coordinator takes a
-/// server that hangs for failed.
+/// Unbounded, but bounded by its use: the coordinator repeats orders that it does not see obeyed, and one that waits
+/// already is not kept twice. So there are a few for each group and epoch.
 pub struct Orders {
     inbox: mpsc::UnboundedSender<(Option<Written>, ToServer)>,
+    waiting: Rc<RefCell<BTreeSet<Key>>>,
 }
+
+/// The kind of an order, its group and epoch.
+type Key = (u8, GroupId, Epoch);
 
 impl Orders {
     /// `obey` gets the orders, one after the other.
     pub fn start(obey: impl Fn(ToServer) + 'static) -> Self {
-        let (inbox, mut waiting) = mpsc::unbounded_channel::<(Option<Written>, ToServer)>();
+        let (inbox, mut orders) = mpsc::unbounded_channel::<(Option<Written>, ToServer)>();
+        let waiting = Rc::new(RefCell::new(BTreeSet::new()));
+        let taken = waiting.clone();
         spawn_local(async move {
-            while let Some((written, order)) = waiting.recv().await {
+            while let Some((written, order)) = orders.recv().await {
                 if let Some(written) = written {
                     let _stopped = written.await.is_err();
+                }
+                if let Some(key) = key_of(&order) {
+                    taken.borrow_mut().remove(&key);
                 }
                 obey(order);
             }
         });
-        Self { inbox }
+        Self { inbox, waiting }
     }
 
     /// `written`: of the order's place.
     pub fn give(&self, written: Option<Written>, order: ToServer) {
-        let _stopped = self.inbox.send((written, order)).is_err();
+        let is_new = key_of(&order).is_none_or(|key| self.waiting.borrow_mut().insert(key));
+        if is_new {
+            let _stopped = self.inbox.send((written, order)).is_err();
+        }
+    }
+}
+
+/// Of orders that the coordinator repeats.
+fn key_of(order: &ToServer) -> Option<Key> {
+    match order {
+        ToServer::Configure { config } => Some((0, config.group_id, config.epoch)),
+        ToServer::Drop { group_id, epoch } => Some((1, *group_id, *epoch)),
+        ToServer::Quarantined { group_id, epoch } => Some((2, *group_id, *epoch)),
+        ToServer::Lost { group_id } => Some((3, *group_id, 0)),
+        _ => None,
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::cell::RefCell;
-    use std::rc::Rc;
     use std::sync::mpsc::{Receiver, Sender, channel};
     use std::time::{Duration, Instant};
 
     use quorate_group::HangWatch;
     use quorate_types::limits::HANGING_MS;
-    use quorate_types::{GroupId, Place, RunId};
+    use quorate_types::{Place, RunId};
     use tokio::task::LocalSet;
     use uuid::Uuid;
 
@@ -68,7 +94,7 @@ mod tests {
         let (goes_on, gate) = channel::<()>();
         let keeper = PlaceKeeper::writing(None, move |place| {
             begun.send(place.position).unwrap();
-            gate.recv().unwrap();
+            let _let_go_for_good = gate.recv().is_err();
             Ok(())
         });
         (keeper.unwrap(), writes, goes_on)
@@ -121,6 +147,28 @@ mod tests {
             assert_eq!(obeyed.borrow()[3], drop_of(3));
         };
         local.run_until(talk).await;
+    }
+
+    #[tokio::test]
+    async fn an_order_that_waits_is_not_kept_twice() {
+        let (mut keeper, writes, goes_on) = hanging();
+        let obeyed = Rc::new(RefCell::new(Vec::new()));
+        let sink = obeyed.clone();
+        let talk = async {
+            let orders = Orders::start(move |order| sink.borrow_mut().push(order));
+            for (position, group) in [(1, 1), (2, 2), (3, 1), (4, 2)] {
+                let order = drop_of(group);
+                orders.give(keeper.note(place(position), &order), order);
+            }
+            assert_eq!(writes.recv().unwrap(), 1);
+            drop(goes_on);
+            until(&obeyed, 2).await;
+            // The next time it is another order.
+            orders.give(None, drop_of(1));
+            until(&obeyed, 3).await;
+            assert_eq!(*obeyed.borrow(), [drop_of(1), drop_of(2), drop_of(1)]);
+        };
+        LocalSet::new().run_until(talk).await;
     }
 
     #[test]

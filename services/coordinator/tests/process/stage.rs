@@ -362,9 +362,10 @@ impl Server {
                         digest,
                     });
                 }
-                ToServer::Drop { group_id, .. } => {
+                ToServer::Drop { group_id, epoch } => {
                     self.dropped.push(group_id);
-                    self.send(&ToCoordinator::Dropped { group_id });
+                    let epoch = Some(epoch);
+                    self.send(&ToCoordinator::Dropped { group_id, epoch });
                 }
                 ToServer::HeartbeatAck { seq, .. } => assert!(seq <= self.sequence),
                 ToServer::PeerToken { .. } => {}

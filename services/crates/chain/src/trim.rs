@@ -64,6 +64,11 @@ impl Trim {
         self.durable
     }
 
+    /// The part of `asked` that the predecessor has told in this epoch.
+    pub fn told(&self) -> Index {
+        self.told
+    }
+
     /// The trim point: the last batch that readers are not served.
     pub fn index(&self, local: &LocalLog) -> Index {
         self.target.min(trimmable(local)).max(local.log().base().index)

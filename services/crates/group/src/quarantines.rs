@@ -47,7 +47,7 @@ pub enum Standing {
     Free,
     /// The configuration is ignored.
     Stays,
-    /// The configuration resets the log: what the disk has of the group is to be dropped before it is followed.
+    /// The configuration resets the log: the group's data on the disk is dropped before it is followed.
     Ended,
 }
 

@@ -34,9 +34,11 @@ pub enum ToCoordinator {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         digest: Option<ConfigDigest>,
     },
-    /// The server forgot the group and its data.
+    /// The server forgot the group and its data. `epoch`: of the order; servers of earlier releases do not say it.
     Dropped {
         group_id: GroupId,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        epoch: Option<Epoch>,
     },
     /// Sent by the tail: the learner holds all that the tail holds.
     LearnerCaughtUp {

@@ -106,15 +106,19 @@ impl Shard {
             self.drop_data(group_id);
         }
         if let Some(mut hosted) = hosted {
-            // A group that goes needs no quarantine. Of one in doubt there is no last sample.
+            // A group that goes needs no quarantine. A group in doubt gives no last sample.
             let samples = guard(|| hosted.core.take_samples(&self.turn));
             self.parted.extend(samples.unwrap_or_default());
         }
         self.forget_reports(group_id);
         let shared = self.shared();
         shared.coordinator.end_quarantine(group_id);
-        shared.coordinator.send(ToCoordinator::Dropped { group_id });
+        let epoch = Some(epoch);
+        shared
+            .coordinator
+            .send(ToCoordinator::Dropped { group_id, epoch });
     }
+
     fn drop_data(&mut self, group_id: GroupId) {
         self.executor.disk.write_dropped(group_id);
         self.flush_wake.wake_again();

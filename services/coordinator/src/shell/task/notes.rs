@@ -15,6 +15,11 @@ pub fn write(note: &Note) {
             is_refused,
         } => mismatch(*server, how, *is_refused),
         Note::Refused { name, code, message } => warn!(name, ?code, message, "registration refused"),
+        Note::OfAnotherLog { name } => warn!(
+            name,
+            "a server that this log does not know was told of commands that this log lacks: is the log an older copy? It \
+             tries again"
+        ),
         Note::KeptOut { server, hung_ms } => {
             warn!(server_id = server.0, hung_ms, "a server that hangs is not let in");
         }

@@ -21,9 +21,9 @@ pub(crate) struct Joining {
 }
 
 impl Joining {
-    /// `needed`: all that the replica has which feeds it, and all that its predecessor has. That replica had its part in
-    /// all that was committed so far, in this epoch and before, so all of it lies within its own log. Trims acknowledged
-    /// in earlier epochs are durable there; other replicas' acknowledgements of them may not have come there yet.
+    /// `needed`: what the replica has that feeds it, and its predecessor. That replica had its part in all that was
+    /// committed so far, in this epoch and before, so all of it lies within its own log. Trims acknowledged in earlier
+    /// epochs are durable there; other replicas' acknowledgements of them may not have come there yet.
     pub fn new(learner: ServerId, needed: Acknowledged) -> Self {
         Self {
             learner,

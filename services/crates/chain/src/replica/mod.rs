@@ -126,9 +126,8 @@ impl Replica {
         if let Some(config) = self.membership.config().filter(|_| self.is_head()) {
             self.trim.by_outgrowth(config, &self.local);
         }
-        let freeable = self.downstream.freeable(self.local.commit_index());
         let trimmed = self.trim.index(&self.local);
-        self.local.free_through(trimmed.min(freeable), out);
+        self.local.free_through(trimmed.min(self.freeable_index()), out);
         if self.is_head() {
             self.lead().flush(out);
         }
@@ -271,7 +270,8 @@ impl Replica {
                 let is_chain_end = self.membership.is_chain_end();
                 // A disk that lost what it had called durable has less than its part in what was committed.
                 let mut needed = self.has();
-                needed.index = needed.index.max(self.upstream.predecessor_last());
+                needed.index = needed.index.max(self.upstream.predecessor_has());
+                needed.trim_index = needed.trim_index.max(self.trim.told());
                 self.downstream.progress(from, m, is_chain_end, needed, out);
             }
             // Repairs of records on disk, which `quorate-group` handles.

@@ -21,6 +21,8 @@ pub(crate) struct Upstream {
     nonce: u32,
     /// A replica before this one cannot write to its disk.
     has_fault: bool,
+    /// The greatest index that the predecessor is known to have in this epoch, also while it is asked again.
+    predecessor_has: Index,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -73,11 +75,12 @@ impl Upstream {
             standing: Standing::Unconfigured,
             nonce: 0,
             has_fault: false,
+            predecessor_has: 0,
         }
     }
 
     pub fn begin_epoch(&mut self, is_head: bool) {
-        self.has_fault = false;
+        (self.has_fault, self.predecessor_has) = (false, 0);
         self.standing = if is_head {
             Standing::IsHead
         } else {
@@ -90,12 +93,9 @@ impl Upstream {
         matches!(self.standing, Standing::IsHead | Standing::Following(_))
     }
 
-    /// The predecessor's last index, as far as it has said in this epoch.
-    pub fn predecessor_last(&self) -> Index {
-        match self.standing {
-            Standing::Following(following) => following.predecessor_last,
-            Standing::Unconfigured | Standing::IsHead | Standing::Asking { .. } => 0,
-        }
+    /// The greatest index that the predecessor is known to have in this epoch.
+    pub fn predecessor_has(&self) -> Index {
+        self.predecessor_has
     }
 
     pub fn has_fault(&self) -> bool {
@@ -168,6 +168,7 @@ impl Upstream {
 
     /// The logs agree now; batches follow.
     pub fn follow(&mut self, now: Micros, predecessor_last: Index, role: Role, local: &LocalLog) {
+        self.predecessor_has = self.predecessor_has.max(predecessor_last);
         self.standing = Standing::Following(Following {
             sent_weight: local.log().weight(arrived(role, local)),
             confirmed: None,
@@ -193,6 +194,7 @@ impl Upstream {
             return Arrival::Ignored;
         }
         following.predecessor_last = following.predecessor_last.max(message.last_index);
+        self.predecessor_has = self.predecessor_has.max(message.last_index);
         following.heard_at = now;
         let header = &message.batch.header;
         let last = log.last_index();

@@ -173,6 +173,14 @@ fn a_tail_whose_disk_lost_its_log_lets_no_learner_join_that_lacks_it_too() {
     }
     assert_eq!(fleet.node(2).log().last_index(), 0);
     assert_eq!(reports(&mut fleet), 0, "the head has said that there is more");
+    // It asks the head again, and gets no answer.
+    fleet.unreachable.push((1, 2));
+    fleet.event(2, ReplicaEvent::LinkUp { server: ServerId(1) });
+    fleet.event(4, ReplicaEvent::LinkUp { server: ServerId(2) });
+    fleet.event(2, TICK);
+    assert_eq!(reports(&mut fleet), 0, "what the head has said is not forgotten");
+    fleet.unreachable.clear();
+    fleet.event(2, ReplicaEvent::LinkUp { server: ServerId(1) });
     let batches = (1..=3).map(|seq| (seq, append(1, seq).payload)).collect();
     fleet.event(1, ReplicaEvent::Loaded { batches });
     for id in [2, 4] {

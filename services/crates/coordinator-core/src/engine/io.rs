@@ -130,6 +130,10 @@ pub enum Note {
         code: RefuseCode,
         message: String,
     },
+    /// It shows a credential that this log does not know, and was told of commands that this log lacks.
+    OfAnotherLog {
+        name: String,
+    },
     /// It asks to be let in while it hangs.
     KeptOut {
         server: ServerId,

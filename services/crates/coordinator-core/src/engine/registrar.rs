@@ -55,11 +55,8 @@ impl<'a> Registrar<'a> {
     pub fn hear(&mut self, candidate: Candidate, roll_call: &mut RollCall) {
         let vetted = registration_of(candidate.clone())
             .and_then(|registration| self.sequencer.state().vet(&registration, self.now.unix_ms));
-        match vetted {
-            // A refusal would end the server. An older copy of the log does not know it, and is put back for the newest.
-            Err((RefuseCode::CredentialInvalid, _)) => return self.sequencer.close(candidate.connection),
-            Err(_) => return self.register(candidate),
-            Ok(()) => {}
+        if vetted.is_err() {
+            return self.register(candidate);
         }
         if let Some(server) = holder_of(self.sequencer.state(), &candidate) {
             roll_call.hear(server, self.now);
@@ -76,7 +73,7 @@ impl<'a> Registrar<'a> {
         let (connection, from) = (candidate.connection, candidate.from);
         let (name, credential) = (candidate.register.name.clone(), candidate.credential.clone());
         let request_pem = candidate.register.certificate_request_pem.clone();
-        let hung_ms = candidate.register.hung_ms;
+        let (hung_ms, is_of_this_log) = (candidate.register.hung_ms, self.is_of_this_log(&candidate));
         let holder = holder_of(self.sequencer.state(), &candidate);
         self.sequencer.connections().open(connection, self.now.ms);
         let vetted = registration_of(candidate).and_then(|registration| {
@@ -85,6 +82,9 @@ impl<'a> Registrar<'a> {
         });
         let registration = match vetted {
             Ok(registration) => registration,
+            Err((RefuseCode::CredentialInvalid, _)) if !is_of_this_log => {
+                return self.put_off(connection, from, &name);
+            }
             Err(refused) => return self.reject(connection, from, &name, refused),
         };
         if holder.is_some_and(|server| self.is_kept_out(server, hung_ms)) {
@@ -105,6 +105,25 @@ impl<'a> Registrar<'a> {
                 other => self.sequencer.carry_out(other),
             }
         }
+    }
+
+    /// Whether the candidate was told of nothing that this log lacks. Otherwise an older copy of a log that knows it may be
+    /// in its place.
+    fn is_of_this_log(&self, candidate: &Candidate) -> bool {
+        let history = &self.sequencer.state().history;
+        candidate
+            .register
+            .place
+            .is_none_or(|place| history.contains(place))
+    }
+
+    /// No refusal: that would end the server, which may hold the last replica of a group. It tries again.
+    fn put_off(&mut self, connection: ConnectionId, from: IpAddr, name: &str) {
+        if self.refusals.may_answer(from, self.now.ms) {
+            let name = name.chars().take(UNPROVED_NAME_CHARS).collect();
+            self.sequencer.note(Note::OfAnotherLog { name });
+        }
+        self.sequencer.close(connection);
     }
 
     /// Whether a known server hangs. It keeps its places that it still has, and takes them up when the hang ends.

@@ -47,9 +47,11 @@ pub fn proposal(state: &CoordinatorState, server: ServerId, message: &ToCoordina
                 .is_some_and(is_current)
                 .then_some(command)
         }
-        ToCoordinator::Dropped { group_id } => {
-            let is_noted = state.servers[&server].to_drop.contains_key(&group_id);
-            is_noted.then_some(Command::Dropped { server, group_id })
+        ToCoordinator::Dropped { group_id, epoch } => {
+            // A report that waited for a connection may be of an earlier drop: the server learned the group again since.
+            let noted = state.servers[&server].to_drop.get(&group_id).copied();
+            let is_of_this = noted.is_some_and(|noted| epoch.is_none_or(|epoch| epoch >= noted));
+            is_of_this.then_some(Command::Dropped { server, group_id })
         }
         ToCoordinator::Held { .. }
         | ToCoordinator::Register(_)

@@ -1,5 +1,5 @@
-//! Troubles that most servers have at once: the cause is not theirs, but say shared storage. Nobody is taken out for one.
-//! That would leave those that are next to have it.
+//! Troubles that most servers have at once: the cause is not theirs, but say shared storage. To take servers out for it
+//! would leave those that are next.
 
 use quorate_types::ServerId;
 

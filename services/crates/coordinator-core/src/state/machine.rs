@@ -70,8 +70,8 @@ impl CoordinatorState {
         self.servers.is_alive(server)
     }
 
-    /// Whether the present start is the first on this log. A snapshot of a release without places has no history either, so
-    /// whoever it knows counts.
+    /// Whether the present start is the first on this log. A snapshot of a release without places has no history either:
+    /// there, servers and groups tell of earlier starts.
     pub fn is_first_start(&self) -> bool {
         self.history.is_first_run() && self.servers.is_empty() && self.groups.is_empty()
     }

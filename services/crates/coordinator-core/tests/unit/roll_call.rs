@@ -5,7 +5,7 @@ use quorate_coordinator_core::engine::{Candidate, Input, Note, Outgoing, Output}
 use quorate_coordinator_core::state::CoordinatorState;
 use quorate_placement::Profile;
 use quorate_types::control::ToServer;
-use quorate_types::{Durability, ServerId};
+use quorate_types::{Durability, Place, ServerId};
 use uuid::Uuid;
 
 use crate::rig::{A, B, LEASE_MS, Rig, candidate, joining};
@@ -156,20 +156,31 @@ fn join_tokens_are_issued_at_once_and_calls_that_wait_too_long_are_given_back() 
 }
 
 #[test]
-fn a_server_that_the_log_does_not_know_is_told_so_after_the_roll_call() {
-    let mut rig = restarted();
-    rig.take_output();
-    let output = rig.take(Input::Register(reborn(7)));
-    assert!(
-        matches!(output.outgoing[..], [Outgoing::Close(_)]),
-        "a newer log may know it: {output:?}"
-    );
-    for n in 1..=3 {
-        rig.take(Input::Register(reborn(n)));
-    }
-    let output = rig.take(Input::Register(reborn(7)));
+fn a_server_of_a_later_log_is_not_ended_and_one_that_was_given_up_is() {
     let is_refusal = |sent: &Outgoing| matches!(sent, Outgoing::Message(_, ToServer::Refuse { .. }));
-    assert!(output.outgoing.iter().any(is_refusal), "{output:?}");
+    let mut rig = restarted();
+    let end = rig.engine.state().history.place().expect("a run has begun");
+    rig.take_output();
+    let unknown = |place| {
+        let mut one = reborn(7);
+        one.register.place = Some(place);
+        Input::Register(one)
+    };
+    let (run, position) = (end.run, end.position + 9);
+    let later = Place { run, position };
+    for _ in ["during the roll call", "after it"] {
+        let output = rig.take(unknown(later));
+        assert!(matches!(output.outgoing[..], [Outgoing::Close(_)]), "{output:?}");
+        assert!(
+            matches!(output.notes[..], [Note::OfAnotherLog { .. }]),
+            "{output:?}"
+        );
+        let output = rig.take(unknown(end));
+        assert!(output.outgoing.iter().any(is_refusal), "{output:?}");
+        for n in 1..=3 {
+            rig.take(Input::Register(reborn(n)));
+        }
+    }
 }
 
 #[test]

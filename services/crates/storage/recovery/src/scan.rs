@@ -275,7 +275,8 @@ impl Scan {
                 return self.begin_suffix(group_id, index, damaged);
             }
             Content::Truncate { index } if !has_suffix => {
-                let is_damaged = self.damaged.contains(&group_id);
+                // A hole may hide that the group was still damaged.
+                let is_damaged = self.is_all_in_doubt || self.damaged.contains(&group_id);
                 return self.begin_suffix(group_id, index, is_damaged);
             }
             _ => {}

@@ -56,6 +56,7 @@ fn is_calm(world: &World) -> bool {
             && server.paused_until <= world.now
             && !server.disk_fault
             && !server.has_damage
+            && server.hang.lasted_us(world.now) == 0
             && server.drain == DrainState::None
             && server.control.as_ref().is_some_and(|c| c.is_registered)
     };

@@ -66,6 +66,10 @@ pub fn trim_is_kept(world: &World, g: usize) {
             continue;
         };
         let server = &world.servers[m];
+        // What its disk lost, a trim maybe, the others have.
+        if server.lied.contains_key(&group_id) {
+            continue;
+        }
         let adoption = ledger.adopted.get(&(newest.epoch, m));
         if adoption.is_none_or(|adoption| adoption.lineage != server.lineage(group_id)) {
             continue;

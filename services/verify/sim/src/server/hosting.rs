@@ -4,7 +4,7 @@ use quorate_chain::ReplicaEvent;
 use quorate_group::{Event, Group, Standing};
 use quorate_recovery::GroupRecord;
 use quorate_types::control::ToCoordinator;
-use quorate_types::{GroupConfig, GroupId};
+use quorate_types::{Epoch, GroupConfig, GroupId};
 
 use super::{control, groups, journal};
 use crate::fleet::World;
@@ -37,7 +37,7 @@ pub(super) fn configure(world: &mut World, s: usize, mut config: GroupConfig) {
 }
 
 /// Forgets a group and, once the journal has the drop record, its data.
-pub(super) fn drop_group(world: &mut World, s: usize, group_id: GroupId) {
+pub(super) fn drop_group(world: &mut World, s: usize, group_id: GroupId, epoch: Option<Epoch>) {
     let g = World::index_of(group_id);
     world.trace.line(Some(g), || format!("s{} drops it", s + 1));
     world.servers[s].lost.remove(&group_id);
@@ -52,7 +52,7 @@ pub(super) fn drop_group(world: &mut World, s: usize, group_id: GroupId) {
     if world.servers[s].quarantined.end(group_id) {
         drop_data(world, s, group_id);
     }
-    control::report(world, s, ToCoordinator::Dropped { group_id });
+    control::report(world, s, ToCoordinator::Dropped { group_id, epoch });
 }
 
 /// The data of a replica that was in quarantine is dropped.

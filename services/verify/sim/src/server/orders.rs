@@ -88,7 +88,7 @@ pub(super) fn carry_out(world: &mut World, s: usize, order: ToServer) {
                 .map(|hosted| hosted.replica().epoch());
             let here = hosted.or_else(|| server.quarantined.epoch_of(group_id));
             if here.is_none_or(|here| here <= epoch) {
-                hosting::drop_group(world, s, group_id);
+                hosting::drop_group(world, s, group_id, Some(epoch));
             }
         }
         ToServer::Lost { group_id } => {

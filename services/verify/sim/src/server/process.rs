@@ -189,7 +189,7 @@ fn recover(world: &mut World, s: usize, id: ServerId) {
         }
         match held.report {
             Some(report) => world.servers[s].held.push(report),
-            None => hosting::drop_group(world, s, group_id),
+            None => hosting::drop_group(world, s, group_id, None),
         }
     }
 }
