@@ -47,6 +47,9 @@ enum Command {
         /// Only the bug of this name
         #[arg(long)]
         only: Option<String>,
+        /// Look for it in this profile
+        #[arg(long, requires = "only", value_parser = profile)]
+        profile: Option<Profile>,
         /// Folder to which the figure `planted_bugs_caught` is appended
         #[arg(long)]
         figures: Option<PathBuf>,
@@ -87,7 +90,11 @@ fn main() -> ExitCode {
             run(seeds, figures.as_deref(), &command)
         }
         #[cfg(debug_assertions)]
-        Command::Planted { only, figures } => planted(only.as_deref(), figures.as_deref()),
+        Command::Planted {
+            only,
+            profile,
+            figures,
+        } => planted(only.as_deref(), profile, figures.as_deref()),
         Command::Replay {
             seed,
             profile,
@@ -177,8 +184,8 @@ fn print_report(report: &Report, wall_s: f64) {
 }
 
 #[cfg(debug_assertions)]
-fn planted(only: Option<&str>, folder: Option<&Path>) -> ExitCode {
-    use quorate_sim::planted::{RARE, line, search, searches};
+fn planted(only: Option<&str>, profile: Option<Profile>, folder: Option<&Path>) -> ExitCode {
+    use quorate_sim::planted::{RARE, Search, line, search, searches};
     // One bug of all says nothing about the others.
     let figures = keeper(folder.filter(|_| only.is_none()), "make sim PLANTED=1");
     println!("| bug | profile | caught by seed | what broke |\n| --- | --- | --- | --- |");
@@ -186,7 +193,8 @@ fn planted(only: Option<&str>, folder: Option<&Path>) -> ExitCode {
     let (mut missed, mut caught) = (0, 0);
     for one in searches() {
         if only.is_none_or(|name| name == format!("{:?}", one.bug)) {
-            let catch = search(one);
+            let profile = profile.unwrap_or(one.profile);
+            let catch = search(Search { profile, ..one });
             missed += u64::from(catch.caught.is_none() && !RARE.contains(&catch.search.bug));
             caught += u64::from(catch.caught.is_some());
             println!("{}", line(&catch));

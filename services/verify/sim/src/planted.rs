@@ -29,12 +29,10 @@ pub fn searches() -> Vec<Search> {
             Bug::ReturnedLeads => Profile::Lies,
             Bug::ClockNotCompared | Bug::DoubtedStampTaken => Profile::Clocks,
             Bug::SessionsLostAtTrim | Bug::NoNewAgreement => Profile::Trims,
-            Bug::TruncationNotWritten | Bug::TruncationNotWaitedFor | Bug::OldCompletionsTaken => {
-                Profile::Cuts
-            }
-            Bug::AttachedBeforeRing => Profile::Cuts,
+            Bug::TruncationNotWritten | Bug::TruncationNotWaitedFor => Profile::Cuts,
+            Bug::AttachedBeforeRing | Bug::DropNotWaitedFor => Profile::Cuts,
             Bug::StaleTail | Bug::EpochUnchecked => Profile::Heads,
-            Bug::TornRecordTaken | Bug::DamageTruncated | Bug::DropNotWaitedFor => Profile::Disks,
+            Bug::TornRecordTaken | Bug::DamageTruncated => Profile::Disks,
             Bug::CatchUpOneShort | Bug::LearnerNotWaitedFor | Bug::StalePromotion => Profile::Learners,
             Bug::ActsBeforeLog => Profile::Coordinator,
             Bug::PlaceIgnored | Bug::PlaceForgotten | Bug::RollCallSkipped | Bug::DigestIgnored => {
@@ -59,8 +57,9 @@ pub fn searches() -> Vec<Search> {
 }
 
 /// Bugs whose harm needs so many things to go wrong at once that some thousand seeds do not show it. Unit tests do, and
-/// `make sim PLANTED=1` looks for them too. A server's place is found before a digest could be compared.
-pub const RARE: &[Bug] = &[Bug::RepairUnchecked, Bug::DigestIgnored];
+/// `make sim PLANTED=1` looks for them too. A server's place is found before a digest could be compared. A crash must keep
+/// the records behind a drop, and lose the drop.
+pub const RARE: &[Bug] = &[Bug::RepairUnchecked, Bug::DigestIgnored, Bug::DropNotWaitedFor];
 
 /// Bugs that take longer are better looked for in a narrower profile.
 const SEEDS_MAX: u64 = 3_000;

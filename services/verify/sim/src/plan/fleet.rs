@@ -204,7 +204,13 @@ impl Plan {
         if rng.random_bool(0.5) {
             self.faults.retain(|(fault, _)| Fault::HANGS.contains(fault));
         } else {
-            self.faults.push((Fault::Pause, 5));
+            // Longer than a hang may last, and shorter than the lease.
+            self.set_lease(1_500);
+            self.suspicions.hung_ms = *pick(rng, &[400, 1_000]);
+            if rng.random_bool(0.5) {
+                self.faults.retain(|(fault, _)| !Fault::HANGS.contains(fault));
+            }
+            self.faults.push((Fault::Pause, 10));
         }
     }
 

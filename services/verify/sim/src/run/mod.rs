@@ -4,6 +4,7 @@ mod dispatch;
 mod heal;
 
 use quorate_types::{Micros, planted};
+use rand::Rng;
 
 use crate::coordinator::operator;
 use crate::counts::Counts;
@@ -89,8 +90,10 @@ fn begin(world: &mut World) {
                 incarnation: 1,
             },
         );
+        // The watch has a thread of its own, which looks at any time between ticks.
+        let at = world.rng.random_range(1_000..TICK_US);
         world.schedule(
-            1_000,
+            at,
             Scheduled::Watch {
                 server: s,
                 incarnation: 1,

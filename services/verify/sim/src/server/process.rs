@@ -146,8 +146,9 @@ pub fn restart(world: &mut World, s: usize) {
             incarnation,
         },
     );
+    let watched_at = now + world.rng.random_range(1..TICK_US);
     world.schedule(
-        now + 1,
+        watched_at,
         Scheduled::Watch {
             server: s,
             incarnation,
