@@ -183,10 +183,11 @@ impl PlayedServer {
                 };
                 send(&mut self.connection, &applied).await
             }
-            ToServer::Drop { group_id, .. } => {
+            ToServer::Drop { group_id, epoch } => {
                 self.groups.retain(|report| report.group_id != group_id);
                 self.reports.forget(group_id);
-                send(&mut self.connection, &ToCoordinator::Dropped { group_id }).await
+                let epoch = Some(epoch);
+                send(&mut self.connection, &ToCoordinator::Dropped { group_id, epoch }).await
             }
             ToServer::HeartbeatAck { seq, repeat, .. } => {
                 self.reports.answered(seq, repeat, self.sent);
