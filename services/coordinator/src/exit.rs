@@ -48,7 +48,7 @@ impl Failure {
             message: format!(
                 "the log is behind its servers: {}. It was restored from an older copy, or its end is lost. Nothing was \
                  issued. Put the newer log in place and start again; docs/operating/coordinator-behind.md says \
-                 how, and how to go on without one",
+                 how",
                 behind.evidence
             ),
         }

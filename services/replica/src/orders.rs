@@ -53,7 +53,7 @@ impl Orders {
     }
 }
 
-/// Of orders that the coordinator repeats.
+/// The key of an order that the coordinator repeats.
 fn key_of(order: &ToServer) -> Option<Key> {
     match order {
         ToServer::Configure { config } => Some((0, config.group_id, config.epoch)),

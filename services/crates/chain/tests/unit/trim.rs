@@ -132,15 +132,20 @@ fn a_deposed_head_does_not_know() {
     assert_eq!(taken, [(2, Some(Code::NotHead)), (1, Some(Code::EpochChanged))]);
 }
 
-#[test]
-fn a_former_head_at_the_tail_does_not_vouch_for_those_before_it() {
+/// Nobody but head 1 hears of a request. Then 2 is the head of 3, and 1 learns from them.
+fn with_a_former_head_that_alone_knows_a_trim() -> Fleet {
     let mut fleet = with_batches(Durability::InMemory, 5);
-    // Nobody but the head hears of the request, and another is the head then.
     fleet.unreachable.extend([(1, 2), (1, 3)]);
     fleet.event(1, trim(7, 10));
     fleet.configure(2, &[2, 3], &[]);
     fleet.unreachable.clear();
     fleet.configure(3, &[2, 3], &[1]);
+    fleet
+}
+
+#[test]
+fn a_former_head_at_the_tail_does_not_vouch_for_those_before_it() {
+    let mut fleet = with_a_former_head_that_alone_knows_a_trim();
     fleet.configure(4, &[2, 3, 1], &[]);
     fleet.take_commands();
     fleet.unreachable.push((2, 3));
@@ -158,12 +163,7 @@ fn a_former_head_at_the_tail_does_not_vouch_for_those_before_it() {
 
 #[test]
 fn a_former_head_in_the_middle_does_not_let_the_tail_vouch_for_those_before_it() {
-    let mut fleet = with_batches(Durability::InMemory, 5);
-    fleet.unreachable.extend([(1, 2), (1, 3)]);
-    fleet.event(1, trim(7, 10));
-    fleet.configure(2, &[2, 3], &[]);
-    fleet.unreachable.clear();
-    fleet.configure(3, &[2, 3], &[1]);
+    let mut fleet = with_a_former_head_that_alone_knows_a_trim();
     fleet.configure(4, &[2, 3, 1], &[4]);
     assert_eq!(
         fleet.node(4).trim_offset(),

@@ -27,7 +27,7 @@ pub struct Hang {
 }
 
 impl Hang {
-    /// Of the next process. The coordinator may still act on what the last one said of itself.
+    /// The hangs that the next process begins with. The coordinator may still act on the last one's word.
     pub fn after_crash(&self, now: Micros) -> Self {
         let truth = self.all(now).filter(|(from, until)| until - from >= LONG_US);
         Self {

@@ -66,7 +66,7 @@ pub fn trim_is_kept(world: &World, g: usize) {
             continue;
         };
         let server = &world.servers[m];
-        // What its disk lost, a trim maybe, the others have.
+        // The others have the trims that its disk lost.
         if server.lied.contains_key(&group_id) {
             continue;
         }
