@@ -227,7 +227,12 @@ async fn register(
     let answer = tokio::time::timeout(CONNECT_TIMEOUT * 2, receive(&mut connection))
         .await
         .map_err(|_| "no answer to the registration".to_string())??;
-    let _no_order = me.places.note(answer.place, &answer.message);
+    if let Some(written) = me.places.note(answer.place, &answer.message) {
+        tokio::time::timeout(CONNECT_TIMEOUT * 2, written)
+            .await
+            .map_err(|_| "the disk does not take the place in the coordinator's log".to_string())?
+            .map_err(|_| "the place in the coordinator's log is no longer kept".to_string())?;
+    }
     match answer.message {
         ToServer::Welcome(welcome) => {
             let (_, tls) = connection.get_ref().get_ref();

@@ -172,6 +172,27 @@ mod tests {
     }
 
     #[test]
+    fn a_credential_waits_for_the_place_of_its_welcome() {
+        let (mut keeper, writes, goes_on) = hanging();
+        let welcome = |credential: Option<String>| {
+            let json = serde_json::json!({
+                "type": "welcome", "server_id": 1, "credential": credential, "heartbeat_ms": 1, "lease_ms": 6,
+                "client_keys": {}, "peer_keys": {}, "peer_token": "",
+            });
+            serde_json::from_value::<ToServer>(json).unwrap()
+        };
+        let mut written = keeper
+            .note(place(1), &welcome(Some("new".into())))
+            .expect("a newcomer waits");
+        assert_eq!(writes.recv().unwrap(), 1);
+        assert!(written.try_recv().is_err());
+        goes_on.send(()).unwrap();
+        written.blocking_recv().unwrap();
+        assert!(keeper.note(place(2), &welcome(None)).is_none(), "an older place says enough");
+        goes_on.send(()).unwrap();
+    }
+
+    #[test]
     fn a_write_of_a_place_that_hangs_is_seen_by_the_watch() {
         let (mut keeper, writes, goes_on) = hanging();
         let mut watch = HangWatch::default();

@@ -95,15 +95,12 @@ impl PlaceKeeper {
     pub fn note(&mut self, place: Option<Place>, message: &ToServer) -> Option<Written> {
         let place = place?;
         self.known = Some(place);
-        let is_order = matches!(
-            message,
-            ToServer::Configure { .. } | ToServer::Drop { .. } | ToServer::Lost { .. }
-        );
-        let has = if is_order { self.ordered } else { self.queued };
+        let waits = message.waits_for_place();
+        let has = if waits { self.ordered } else { self.queued };
         if has == Some(place) {
             return None;
         }
-        if is_order {
+        if waits {
             let (done, written) = oneshot::channel();
             (self.ordered, self.queued) = (Some(place), Some(place));
             let done = Some(done);

@@ -77,8 +77,7 @@ impl Group {
         let mut group = Self::with_replica(id, me, replica, hosting, now_us);
         group.is_damaged = is_damaged;
         if is_damaged {
-            let index = group.replica.log().last_index();
-            out.journal(Record::Repaired { index, is_damaged });
+            out.journal(group.repaired());
         }
         group
     }
@@ -200,11 +199,16 @@ impl Group {
             self.intake.be_deposed();
         }
         if begins && self.replica.role().is_whole() && std::mem::take(&mut self.is_damaged) {
-            let index = self.replica.log().last_index();
-            out.journal(Record::Repaired {
-                index,
-                is_damaged: false,
-            });
+            out.journal(self.repaired());
+        }
+    }
+
+    /// The log is good as it stands, whatever earlier records are missing.
+    fn repaired(&self) -> Record {
+        Record::Repaired {
+            index: self.replica.log().last_index(),
+            is_damaged: self.is_damaged,
+            trimmed: self.replica.trimmed_through(),
         }
     }
 

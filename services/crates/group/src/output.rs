@@ -102,6 +102,8 @@ pub enum Record {
     Repaired {
         index: Index,
         is_damaged: bool,
+        /// Batches up to this are gone for readers; the record of that may be missing, too.
+        trimmed: Index,
     },
 }
 

@@ -255,6 +255,18 @@ pub enum ToServer {
     },
 }
 
+impl ToServer {
+    /// Whether the place that came with it is kept before it is obeyed. It changes what the server holds, or gives it a
+    /// credential, which an older copy of the coordinator's log may not know.
+    pub fn waits_for_place(&self) -> bool {
+        match self {
+            ToServer::Welcome(welcome) => welcome.credential.is_some(),
+            ToServer::Configure { .. } | ToServer::Drop { .. } | ToServer::Lost { .. } => true,
+            _ => false,
+        }
+    }
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum DrainState {

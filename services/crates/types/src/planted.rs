@@ -2,7 +2,8 @@
 //! (`docs/internals/simulator.md`). They exist where debug assertions do: in tests. In a server that people run [`on`]
 //! is the constant `false` and costs nothing.
 
-/// At most one is on at a time, on the thread that asked for it.
+/// One is on at a time, on the thread that asked for it, or two: a second line of defence shows only where the first is
+/// off.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Bug {
     /// The head commits its own log.
@@ -212,13 +213,13 @@ impl Bug {
 }
 
 thread_local! {
-    static ON: std::cell::Cell<Option<Bug>> = const { std::cell::Cell::new(None) };
+    static ON: std::cell::Cell<[Option<Bug>; 2]> = const { std::cell::Cell::new([None; 2]) };
 }
 
 /// Whether this bug is on in this thread.
 #[inline(always)]
 pub fn on(bug: Bug) -> bool {
-    cfg!(debug_assertions) && ON.get() == Some(bug)
+    cfg!(debug_assertions) && ON.get().contains(&Some(bug))
 }
 
 /// The planted assertion's text.
@@ -243,8 +244,8 @@ pub fn poison(at: Option<(u128, u64)>) {
     POISONED.set(at);
 }
 
-/// Turns this bug on in this thread, or all off.
+/// Turns these bugs on in this thread, and all others off.
 #[cfg(debug_assertions)]
-pub fn plant(bug: Option<Bug>) {
-    ON.set(bug);
+pub fn plant(bugs: [Option<Bug>; 2]) {
+    ON.set(bugs);
 }

@@ -76,7 +76,11 @@ impl Disk {
             Record::Base { base, index, epoch } => GroupRecord::base(group_id, base, index, epoch),
             Record::Truncated { index, number } => GroupRecord::truncate(group_id, index, number),
             Record::Trim { index } => GroupRecord::trim(group_id, index),
-            Record::Repaired { index, is_damaged } => GroupRecord::repaired(group_id, index, is_damaged),
+            Record::Repaired {
+                index,
+                is_damaged,
+                trimmed,
+            } => GroupRecord::repaired(group_id, index, is_damaged, trimmed),
         });
     }
 

@@ -7,7 +7,7 @@
 //! | 3 dropped | group[16] | empty: all records of the group before this one are void |
 //! | 4 truncate | group[16], u64 index | empty: the group's log ends at the index; entries behind it were never committed |
 //! | 5 trim | group[16], u64 index | empty: clients trimmed the group's log up to the index, and were answered |
-//! | 6 repaired | group[16], u64 index, u8 damaged | empty: records of the group before this one are missing, but its log is good up to the index, and continues behind this record; `damaged`: more of it was durable |
+//! | 6 repaired | group[16], u64 index, u8 damaged, u64 trimmed | empty: records of the group before this one are missing, but its log is good up to the index, and continues behind this record; `damaged`: more of it was durable; `trimmed`: batches up to it are gone for readers (0 where an earlier version wrote no such field) |
 //!
 //! Group logs hold the same records (`docs/internals/group-logs.md`).
 
@@ -84,10 +84,12 @@ impl GroupRecord {
         Self::of(KIND_TRIM, group_id, index, 0).with(&index.to_le_bytes())
     }
 
-    /// The log is good up to `index`, whatever is missing before; `damaged`: more of it was durable.
-    pub fn repaired(group_id: GroupId, index: Index, damaged: bool) -> Self {
+    /// The log is good up to `index`, whatever is missing before; `damaged`: more of it was durable. Trims may be missing,
+    /// too: `trimmed` says how far the log was trimmed.
+    pub fn repaired(group_id: GroupId, index: Index, damaged: bool, trimmed: Index) -> Self {
         let entry = Self::of(KIND_REPAIRED, group_id, index, 0);
-        entry.with(&index.to_le_bytes()).with(&[u8::from(damaged)])
+        let entry = entry.with(&index.to_le_bytes()).with(&[u8::from(damaged)]);
+        entry.with(&trimmed.to_le_bytes())
     }
 
     fn of(kind: u8, group_id: GroupId, index: Index, epoch: Epoch) -> Self {
@@ -156,7 +158,11 @@ pub enum Content {
     Dropped,
     Truncate { index: Index },
     Trim { index: Index },
-    Repaired { index: Index, damaged: bool },
+    Repaired {
+        index: Index,
+        damaged: bool,
+        trimmed: Index,
+    },
 }
 
 /// The group and content of a record. The payload of a batch is not read.
@@ -178,6 +184,10 @@ fn parse(kind: u8, head: &[u8], payload: &[u8]) -> Option<(GroupId, Content)> {
         KIND_REPAIRED => Content::Repaired {
             index: index()?,
             damaged: head.get(24) == Some(&1),
+            trimmed: match head.get(25..) {
+                Some([]) | None => 0,
+                Some(trimmed) => Index::from_le_bytes(*trimmed.first_chunk()?),
+            },
         },
         _ => return None,
     };

@@ -271,7 +271,7 @@ impl Scan {
     ) {
         let has_suffix = self.suffixes.contains_key(&group_id);
         match content {
-            Content::Repaired { index, damaged } if !self.suffix_reaches(group_id, index) => {
+            Content::Repaired { index, damaged, .. } if !self.suffix_reaches(group_id, index) => {
                 return self.begin_suffix(group_id, index, damaged);
             }
             Content::Truncate { index } if !has_suffix => {
@@ -288,7 +288,7 @@ impl Scan {
         match &content {
             Content::Batch(header) => suffix.good_index = suffix.good_index.min(header.index - 1),
             Content::Truncate { index } => suffix.good_index = suffix.good_index.min(*index),
-            Content::Repaired { index, damaged } => {
+            Content::Repaired { index, damaged, .. } => {
                 suffix.good_index = suffix.good_index.min(*index);
                 suffix.is_damaged = *damaged;
             }
@@ -362,8 +362,10 @@ impl Known {
                 self.places.base = Some((base.index, lsn));
                 self.replica.recover_base(base);
             }
-            Content::Truncate { index } | Content::Repaired { index, .. } => {
+            Content::Truncate { index } => self.replica.recover_truncation(index),
+            Content::Repaired { index, trimmed, .. } => {
                 self.replica.recover_truncation(index);
+                self.replica.recover_trim(trimmed);
             }
             Content::Trim { index } => self.replica.recover_trim(index),
             Content::Dropped => unreachable!("a dropped group is forgotten"),

@@ -213,6 +213,17 @@ fn a_repaired_log_continues_and_stays_damaged_until_it_is_whole() {
 }
 
 #[test]
+fn a_repaired_log_knows_of_trims_whose_records_are_missing() {
+    let trimmed = |more: &[u8]| {
+        let mut reader = Reader::new(Some(1));
+        reader.batch(1, 1).batch(1, 2).hole().indexed(KIND_REPAIRED, 1, 2, more);
+        reader.finish().groups[&group(1)].replica.trimmed_through()
+    };
+    assert_eq!(trimmed(&[0, 2, 0, 0, 0, 0, 0, 0, 0]), 2);
+    assert_eq!(trimmed(&[0]), 0, "of an earlier version");
+}
+
+#[test]
 fn a_repaired_log_whose_old_part_was_trimmed_is_whole() {
     // The good part of the repaired record was freed since; the hole is still there.
     let read = |base_index: Index, more: &[u8]| {
@@ -381,12 +392,12 @@ fn written_records_are_read_back() {
         (GroupRecord::truncate(id, 7, 3), "Truncate { index: 7 }"),
         (GroupRecord::trim(id, 8), "Trim { index: 8 }"),
         (
-            GroupRecord::repaired(id, 9, true),
-            "Repaired { index: 9, damaged: true }",
+            GroupRecord::repaired(id, 9, true, 4),
+            "Repaired { index: 9, damaged: true, trimmed: 4 }",
         ),
         (
-            GroupRecord::repaired(id, 9, false),
-            "Repaired { index: 9, damaged: false }",
+            GroupRecord::repaired(id, 9, false, 0),
+            "Repaired { index: 9, damaged: false, trimmed: 0 }",
         ),
         (GroupRecord::dropped(id), "Dropped"),
     ];

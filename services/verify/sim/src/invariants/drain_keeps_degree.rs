@@ -103,8 +103,9 @@ fn whole(world: &World, group_id: GroupId, before: Epoch, leaves: ServerId, chai
     for m in chain.iter().filter_map(|id| world.server_of(*id)) {
         let lineage = world.servers[m].lineage(group_id);
         let keeps = |adoption: &Adoption| adoption.lineage == lineage;
-        // A loss since then, without the coordinator knowing, is not the drain's doing.
-        if ledger.adopted.get(&(before, m)).is_some_and(keeps) {
+        // A loss since then, without the coordinator knowing, is not the drain's doing. Nor is that of a disk that lied.
+        let has_lied = world.servers[m].lied.contains_key(&group_id);
+        if !has_lied && ledger.adopted.get(&(before, m)).is_some_and(keeps) {
             assert!(
                 world.has(m, group_id, last.index, last.epoch),
                 "server {leaves} is drained of the group, and s{} has not what was committed at {}",

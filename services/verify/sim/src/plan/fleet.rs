@@ -22,6 +22,8 @@ pub struct Plan {
     pub recent_bytes: Option<u64>,
     /// Servers share burst capacity.
     pub shares_burst: bool,
+    /// Clients come within this.
+    pub clients_come_us: Micros,
     /// How often the journal's copier looks for what it cannot read.
     pub copy_every_us: Option<Micros>,
     pub control_delay_us_max: Micros,
@@ -86,6 +88,7 @@ impl Plan {
             link_delay_us_max: *pick(rng, &[50, 500, 5_000]),
             client_delay_us_max: *pick(rng, &[1_000, 1_000, 1_000, 50_000]),
             disk_read_us_max: *pick(rng, &[3_000, 3_000, 200_000]),
+            clients_come_us: 0,
             recent_bytes: *pick(rng, &[None, None, Some(0), Some(3 * longest as u64)]),
             shares_burst: rng.random_bool(0.3),
             copy_every_us: *pick(rng, &[None, Some(100_000), Some(1_000_000)]),
@@ -149,6 +152,12 @@ impl Plan {
                 self.restart_us_max = 60_000;
                 self.set_lease(1_500);
                 self.keep_busy();
+                // One sync may last from a truncation until the truncated batches are here again.
+                if rng.random_bool(0.5) {
+                    (self.link_delay_us_max, self.control_delay_us_max) = (500, 300);
+                    self.sync_us_max = 60_000;
+                    self.restart_us_max = 20_000;
+                }
             }
             Profile::Lies => self.narrow_to_lies(rng),
             Profile::Heads => self.set_lease(150),
@@ -184,6 +193,7 @@ impl Plan {
                 self.horizon_us = 6_000_000;
             }
             Profile::Hangs => self.narrow_to_hangs(rng),
+            Profile::Beginnings => self.narrow_to_beginnings(rng),
             Profile::Sessions => {
                 self.groups.truncate(1);
                 self.sync_us_max = *pick(rng, &[100, 2_000]);
@@ -207,11 +217,34 @@ impl Plan {
             // Longer than a hang may last, and shorter than the lease.
             self.set_lease(1_500);
             self.suspicions.hung_ms = *pick(rng, &[400, 1_000]);
-            if rng.random_bool(0.5) {
-                self.faults.retain(|(fault, _)| !Fault::HANGS.contains(fault));
+            match rng.random_range(0..4) {
+                0 | 1 => {}
+                2 => self.faults.retain(|(fault, _)| !Fault::HANGS.contains(fault)),
+                _ => {
+                    // Pauses begin while disks sync, and end before the lease.
+                    self.faults.clear();
+                    self.set_lease(5_000);
+                    self.suspicions.hung_ms = 400;
+                    self.sync_us_max = 60_000;
+                    self.fault_every_us = 400_000;
+                }
             }
             self.faults.push((Fault::Pause, 10));
         }
+    }
+
+    /// Clients have one batch each before the faults end. Few servers take the replicas of those that are away.
+    fn narrow_to_beginnings(&mut self, rng: &mut SmallRng) {
+        self.faults.retain(|(fault, _)| Profile::Beginnings.faults().contains(fault));
+        self.servers = *pick(rng, &[2, 3]);
+        self.has_tight_server = false;
+        self.has_full_disk = false;
+        self.set_lease(*pick(rng, &[150, 400]));
+        self.restart_us_max = 300_000;
+        self.sync_us_max = 60_000;
+        self.fault_every_us = *pick(rng, &[40_000, 120_000]);
+        self.horizon_us = 6_000_000;
+        self.clients_come_us = 5_000_000;
     }
 
     /// A lie is told only where nothing else is wrong.
@@ -251,6 +284,7 @@ impl Plan {
 fn draw_groups(rng: &mut SmallRng, profile: Profile) -> usize {
     match profile {
         Profile::Fleets => rng.random_range(12..=50),
+        Profile::Beginnings => rng.random_range(6..=16),
         // Another group must go on meanwhile.
         Profile::Poison => *pick(rng, &[2, 2, 3]),
         _ => *pick(rng, &[1, 1, 1, 2, 2, 3]),

@@ -57,7 +57,7 @@ impl GroupPlan {
         let durability = draw_durability(rng, profile);
         let degree = draw_degree(rng, profile);
         let min_replicas = *pick(rng, &[None, Some(1), Some(degree)]);
-        let is_small = profile == Profile::Fleets;
+        let is_small = matches!(profile, Profile::Fleets | Profile::Beginnings);
         let churns = profile == Profile::Sessions || (!is_small && rng.random_bool(0.01));
         let payload_bytes_max = if churns {
             40
@@ -84,6 +84,8 @@ impl GroupPlan {
                 false => rng.random_range(1..=3),
             },
             batches_per_client: match is_narrow {
+                // All but one are kept for the time after the faults.
+                _ if profile == Profile::Beginnings => 4,
                 _ if is_small => batches_per_client.min(20),
                 true => batches_per_client.min(40),
                 false => batches_per_client,
@@ -127,6 +129,7 @@ fn draw_durability(rng: &mut SmallRng, profile: Profile) -> Durability {
         | Profile::Repairs
         | Profile::Slow
         | Profile::Poison
+        | Profile::Beginnings
         | Profile::Lies => Durability::Persistent,
         _ => drawn,
     }
@@ -138,6 +141,7 @@ fn draw_degree(rng: &mut SmallRng, profile: Profile) -> u8 {
         Profile::Cuts | Profile::Heads | Profile::Queues | Profile::Lies => &[2, 3, 3, 4],
         Profile::Readers | Profile::Repairs => &[2, 2, 3],
         Profile::Slow => &[2, 3, 3],
+        Profile::Beginnings => &[2],
         Profile::Fleets => &[1, 2, 2, 3, 3, 3, 4],
         _ => &[1, 2, 2, 3, 3, 3, 3, 4, 5, 7],
     };
@@ -158,7 +162,7 @@ fn draw_readers(rng: &mut SmallRng, profile: Profile, churns: bool) -> usize {
         _ if churns => 0,
         Profile::Readers => 3,
         Profile::Repairs => 2,
-        Profile::Fleets => *pick(rng, &[0, 0, 0, 1]),
+        Profile::Fleets | Profile::Beginnings => *pick(rng, &[0, 0, 0, 1]),
         _ => *pick(rng, &[0, 1, 2]),
     }
 }
@@ -192,7 +196,7 @@ fn draw_retention_age(rng: &mut SmallRng, profile: Profile) -> Option<u64> {
 fn draw_payload_bytes(rng: &mut SmallRng, profile: Profile) -> u32 {
     let weights: &[u32] = match profile {
         Profile::Trims => &[64 << 10, 1 << 20],
-        Profile::Fleets => &[200, 200, 4_000],
+        Profile::Fleets | Profile::Beginnings => &[200, 200, 4_000],
         _ => &[
             200,
             200,

@@ -51,6 +51,8 @@ pub enum Profile {
     Hangs,
     /// The coordinator is started on older copies of its log.
     Restores,
+    /// A dozen groups that are empty for a long time, and lose the first batch of all with the head that ordered it.
+    Beginnings,
 }
 
 impl Profile {
@@ -74,6 +76,7 @@ impl Profile {
         ("lies", Profile::Lies),
         ("hangs", Profile::Hangs),
         ("restores", Profile::Restores),
+        ("beginnings", Profile::Beginnings),
     ];
 
     pub fn named(name: &str) -> Option<Profile> {
@@ -113,6 +116,7 @@ impl Profile {
             Profile::Coordinator => &[Fault::CoordinatorCrash, Fault::Crash],
             Profile::Restores => &[Fault::CoordinatorRestore, Fault::Crash, Fault::Wipe],
             Profile::Cuts => &[Fault::Crash, Fault::DiskSlow],
+            Profile::Beginnings => &[Fault::Crash, Fault::Isolate, Fault::DiskSlow],
             Profile::Queues => &[Fault::ClientBreak, Fault::Isolate],
             Profile::Readers => &[Fault::Crash, Fault::Isolate, Fault::Wipe, Fault::BitFlip],
             Profile::Repairs => &[Fault::Crash, Fault::Isolate, Fault::Rot],

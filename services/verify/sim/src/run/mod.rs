@@ -108,7 +108,11 @@ fn begin(world: &mut World) {
     world.schedule(500, Scheduled::CoordinatorTick { incarnation: 1 });
     let writers = (0..world.writers.len()).map(ClientId::Writer);
     for client in writers.chain((0..world.readers.len()).map(ClientId::Reader)) {
-        world.schedule(100_000, Scheduled::ClientTick { client });
+        let late_us = match world.plan.clients_come_us {
+            0 => 0,
+            most => world.rng.random_range(0..most),
+        };
+        world.schedule(100_000 + late_us, Scheduled::ClientTick { client });
     }
     // The fleet forms first.
     world.schedule(300_000, Scheduled::Fault);

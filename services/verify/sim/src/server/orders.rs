@@ -106,12 +106,8 @@ fn note_answer(world: &mut World, s: usize, number: u64, unix_ms: Option<u64>) {
 
 /// Keeps the place before an order is obeyed. With a mere answer the write may still run when the process is killed.
 fn note_place(world: &mut World, s: usize, place: Option<Place>, message: &ToServer) {
-    let is_order = matches!(
-        message,
-        ToServer::Configure { .. } | ToServer::Drop { .. } | ToServer::Lost { .. }
-    );
     world.servers[s].place = place;
-    if is_order || world.rng.random_bool(0.8) {
+    if message.waits_for_place() || world.rng.random_bool(0.8) {
         world.servers[s].kept_place = place;
     }
 }

@@ -87,6 +87,10 @@ fn journal_record(world: &mut World, group_id: GroupId, record: Record) -> Group
             world.counts.trims += 1;
             GroupRecord::trim(group_id, index)
         }
-        Record::Repaired { index, is_damaged } => GroupRecord::repaired(group_id, index, is_damaged),
+        Record::Repaired {
+            index,
+            is_damaged,
+            trimmed,
+        } => GroupRecord::repaired(group_id, index, is_damaged, trimmed),
     }
 }
