@@ -188,7 +188,10 @@ mod tests {
         assert!(written.try_recv().is_err());
         goes_on.send(()).unwrap();
         written.blocking_recv().unwrap();
-        assert!(keeper.note(place(2), &welcome(None)).is_none(), "an older place says enough");
+        assert!(
+            keeper.note(place(2), &welcome(None)).is_none(),
+            "an older place says enough"
+        );
         goes_on.send(()).unwrap();
     }
 

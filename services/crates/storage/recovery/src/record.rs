@@ -156,8 +156,12 @@ pub enum Content {
     Batch(BatchHeader),
     Base(Base),
     Dropped,
-    Truncate { index: Index },
-    Trim { index: Index },
+    Truncate {
+        index: Index,
+    },
+    Trim {
+        index: Index,
+    },
     Repaired {
         index: Index,
         damaged: bool,

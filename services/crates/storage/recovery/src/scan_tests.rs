@@ -216,7 +216,11 @@ fn a_repaired_log_continues_and_stays_damaged_until_it_is_whole() {
 fn a_repaired_log_knows_of_trims_whose_records_are_missing() {
     let trimmed = |more: &[u8]| {
         let mut reader = Reader::new(Some(1));
-        reader.batch(1, 1).batch(1, 2).hole().indexed(KIND_REPAIRED, 1, 2, more);
+        reader
+            .batch(1, 1)
+            .batch(1, 2)
+            .hole()
+            .indexed(KIND_REPAIRED, 1, 2, more);
         reader.finish().groups[&group(1)].replica.trimmed_through()
     };
     assert_eq!(trimmed(&[0, 2, 0, 0, 0, 0, 0, 0, 0]), 2);

@@ -235,7 +235,8 @@ impl Plan {
 
     /// Clients have one batch each before the faults end. Few servers take the replicas of those that are away.
     fn narrow_to_beginnings(&mut self, rng: &mut SmallRng) {
-        self.faults.retain(|(fault, _)| Profile::Beginnings.faults().contains(fault));
+        self.faults
+            .retain(|(fault, _)| Profile::Beginnings.faults().contains(fault));
         self.servers = *pick(rng, &[2, 3]);
         self.has_tight_server = false;
         self.has_full_disk = false;
