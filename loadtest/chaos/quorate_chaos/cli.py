@@ -47,11 +47,14 @@ def main(arguments: list[str] | None = None) -> int:
     print(f"{len(plan)} runs; each tries an in-memory and a persistent group under load, some of them 24 groups")
     for fault, reason in left_out.items():
         print(f"left out: {fault}, since {reason}")
+    runs = results.resumed(_command(options)) if options.resume else []
+    if runs:
+        print(f"{len(runs)} of them were judged before, with the same sources")
     throttle.remove_abandoned()
-    begun = time.monotonic()
-    runs: list[dict[str, Any]] = []
-    for number, (fault, seed) in enumerate(plan, 1):
-        _show_progress(number, plan, runs, begun)
+    begun, resumed = time.monotonic(), {(run["fault"], run["seed"]) for run in runs}
+    left = [one for one in plan if one not in resumed]
+    for number, (fault, seed) in enumerate(left, len(runs) + 1):
+        _show_progress((fault, seed), len(plan), runs, (begun, len(resumed)))
         run = one(fault, seed, SHORT_LOAD_S if options.short else LOAD_S, options.verbose)
         runs.append(run)
         print(f"{number:>4}  {line(run)}".ljust(LINE_WIDTH if sys.stdout.isatty() else 0), flush=True)
@@ -73,13 +76,17 @@ def _left_out(plan: list[tuple[str, int]], asked_for: bool) -> dict[str, str]:
     return found
 
 
-def _show_progress(number: int, plan: list[tuple[str, int]], runs: list[dict[str, Any]], begun: float) -> None:
-    """Print the present run and the estimated time left. On a terminal the result replaces it."""
-    fault, seed = plan[number - 1]
-    each_s = (time.monotonic() - begun) / len(runs) if runs else 0.0
-    left = f", about {each_s * (len(plan) - len(runs)) / 60:.0f} min to go" if runs else ""
+def _show_progress(
+    present: tuple[str, int], runs_of: int, runs: list[dict[str, Any]], begun: tuple[float, int]
+) -> None:
+    """Print the present run and the estimated time left. On a terminal the result replaces it. `begun`: when, and with
+    how many runs."""
+    (fault, seed), (begun_s, resumed) = present, begun
+    measured = len(runs) - resumed
+    each_s = (time.monotonic() - begun_s) / measured if measured else 0.0
+    left = f", about {each_s * (runs_of - len(runs)) / 60:.0f} min to go" if measured else ""
     unclean = sum(not run["clean"] for run in runs)
-    text = f"{number:>4}  of {len(plan)}: {fault} seed {seed} … ({unclean} not clean so far{left})"
+    text = f"{len(runs) + 1:>4}  of {runs_of}: {fault} seed {seed} … ({unclean} not clean so far{left})"
     print(f"{text}\r" if sys.stdout.isatty() else text, end="" if sys.stdout.isatty() else "\n", flush=True)
 
 
@@ -189,6 +196,7 @@ def _options(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--short", action="store_true", help=f"{len(SHORT)} quick runs, as in `make test`")
     parser.add_argument("--keep", action="store_true", help="keep the evidence of clean runs too")
     parser.add_argument("--publish", action="store_true", help="write the whole table to loadtest/results too")
+    parser.add_argument("--resume", action="store_true", help="go on behind an interrupted run of the same sources")
     parser.add_argument("--verbose", action="store_true", help="print the steps of each run")
     options = parser.parse_args(arguments)
     if options.runs < 1:

@@ -132,6 +132,14 @@ def write(runs: list[dict[str, Any]], command: str, left_out: dict[str, str], pu
     return [table, lines]
 
 
+def resumed(command: str) -> list[dict[str, Any]]:
+    """Runs of the last table, if the same command wrote it with the same sources: also those that were not clean."""
+    table = FOLDER / "table.jsonl"
+    lines = [json.loads(text) for text in table.read_text().splitlines()] if table.exists() else []
+    source = str(source_of(command))
+    return [line for line in lines if line["command"] == command and line["source"] == source]
+
+
 def _line(run: dict[str, Any], circumstances: dict[str, str]) -> dict[str, Any]:
     left_out = ("text", "events")
     groups = [{key: value for key, value in group.items() if key != "picture"} for group in run["groups"]]
@@ -143,7 +151,7 @@ def _line(run: dict[str, Any], circumstances: dict[str, str]) -> dict[str, Any]:
         "trouble": reasons,
         "groups": groups,
         "command": circumstances["Command"].strip("`"),
-        "commit": circumstances["Commit"],
+        "commit": run.get("commit", circumstances["Commit"]),
         "source": circumstances["Source"],
         "repeat": repeat(run["fault"], run["seed"]),
     }

@@ -79,3 +79,18 @@ def test_every_fault_of_the_issue_is_there() -> None:
     }
     assert wanted <= set(FAULTS)
     assert all(fault.summary and fault.name == name for name, fault in FAULTS.items())
+
+
+def test_an_interrupted_table_goes_on_with_all_that_was_judged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(results, "FOLDER", tmp_path)
+    monkeypatch.setenv("QUORATE_SOURCE", "a")
+    command = "make chaos RUNS=2 SEED=1"
+    assert results.resumed(command) == []
+    results.write([run("kill_head"), run("isolate", clean=False)], command, {})
+    found = results.resumed(command)
+    assert [(one["fault"], one["clean"]) for one in found] == [("kill_head", True), ("isolate", False)]
+    results.write([*found, run("isolate", 2)], command, {})
+    assert len(results.resumed(command)) == 3
+    assert results.resumed("make chaos RUNS=1 SEED=1") == []
+    monkeypatch.setenv("QUORATE_SOURCE", "b")
+    assert results.resumed(command) == [], "the sources have changed"

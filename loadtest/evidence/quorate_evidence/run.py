@@ -1,6 +1,6 @@
 """`make evidence`: measures what is older than its sources, one subject after the other, and publishes it.
 
-It can be interrupted: what was published is not measured again.
+It can be interrupted: what was published, or is a measured part, is not measured again.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import subprocess
 import time
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 from quorate_evidence.published import lines
 from quorate_evidence.status import RESULTS, Status
@@ -40,19 +41,46 @@ def run(stale: list[Status], display: Display) -> int:
 
 def _measure(subject: Subject, command: str, display: Display) -> bool:
     display.line(f"\n{subject.name}: {command}")
-    begun, source = time.monotonic(), subject.source()
-    since = _counts()
+    since, source = _counts(), subject.source()
+    for part in subject.parts or (command,):
+        if part in subject.parts and _part_lines(part, source):
+            display.line(f"  was measured before: {part}")
+        elif not _run_one(subject, part, source, display):
+            return False
+    if subject.publishes:
+        return True
+    lines = _sums(subject.parts, command, source) if subject.parts else _new_lines(subject, since)
+    written = publish(subject, lines)
+    display.line(f"  wrote {written.relative_to(REPOSITORY)}")
+    return True
+
+
+def _run_one(subject: Subject, command: str, source: str, display: Display) -> bool:
+    begun = time.monotonic()
     code = _call(command, source)
-    display.line(f"  took {(time.monotonic() - begun) / 60:.0f} min, exit code {code}")
-    if code != 0:
-        return False
-    if subject.source() != source:
+    display.line(f"  {command}: took {(time.monotonic() - begun) / 60:.0f} min, exit code {code}")
+    if code == 0 and subject.source() != source:
         display.line("  the sources have changed meanwhile: nothing is published")
         return False
-    if not subject.publishes:
-        written = publish(subject, _new_lines(subject, since))
-        display.line(f"  wrote {written.relative_to(REPOSITORY)}")
-    return True
+    return code == 0
+
+
+def _sums(parts: tuple[str, ...], command: str, source: str) -> list[str]:
+    """A line for each figure of the parts, as if one command had measured all of them."""
+    sums: dict[str, dict[str, Any]] = {}
+    for part in parts:
+        for line in _part_lines(part, source):
+            known = sums.setdefault(line["name"], {**line, "command": command, "value": 0})
+            known["value"] += line["value"]
+            known["met"] = None if line["goal"] is None else known["value"] >= line["goal"]
+    return [json.dumps(line, ensure_ascii=False) for line in sums.values()]
+
+
+def _part_lines(part: str, source: str) -> list[dict[str, Any]]:
+    """The newest figure of each name that this part left for these sources."""
+    kept = (line for file in sorted(FOLDER.glob("*.jsonl")) for line in lines(file))
+    mine = (line for line in kept if line.get("command") == part and line.get("source") == source)
+    return list({line["name"]: line for line in mine}.values())
 
 
 def publish(subject: Subject, figures: list[str], folder: Path = RESULTS) -> Path:

@@ -89,6 +89,36 @@ def test_a_run_that_is_not_clean_is_not_published(
     assert (code, lines) == (1, [])
 
 
+def test_an_interrupted_measurement_goes_on_with_its_next_part(
+    tmp_path: Path, one_subject: Subject, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = one_subject.source()
+    monkeypatch.setattr(run, "FOLDER", tmp_path)
+    monkeypatch.setattr(run, "REPOSITORY", tmp_path)
+    (tmp_path / "results").mkdir()
+    monkeypatch.setattr(run.publish, "__defaults__", (tmp_path / "results",))
+    called: list[str] = []
+
+    def call(command: str, source: str) -> int:
+        called.append(command)
+        line = {"name": "states", "value": 3.0, "goal": 5.0, "met": False, "command": command, "source": source}
+        with (tmp_path / "model.jsonl").open("a") as kept:
+            kept.write(json.dumps(line) + "\n")
+        return int(command == "make model PART=2" and called.count(command) == 1)
+
+    monkeypatch.setattr(run, "_call", call)
+    parts = ("make model PART=1", "make model PART=2")
+    subject = Subject("model", "make model", (), one_subject.folders, "make model ALL=1", False, parts)
+    stale = [type(statuses(tmp_path)[0])(subject, None, False)]
+    assert run.run(stale, Display()) == 1
+    (tmp_path / "model.jsonl").write_text((tmp_path / "model.jsonl").read_text().splitlines()[0] + "\n")
+    assert run.run(stale, Display()) == 0
+    assert called == [*parts, "make model PART=2"]
+    (file,) = (tmp_path / "results").glob("*.jsonl")
+    (line,) = (json.loads(text) for text in file.read_text().splitlines())
+    assert (line["value"], line["met"], line["command"], line["source"]) == (6.0, True, "make model ALL=1", source)
+
+
 def test_a_run_that_left_no_figures_is_an_error(tmp_path: Path, one_subject: Subject) -> None:
     with pytest.raises(ValueError, match="left no figures"):
         run.publish(one_subject, [], tmp_path)
@@ -96,4 +126,5 @@ def test_a_run_that_left_no_figures_is_an_error(tmp_path: Path, one_subject: Sub
 
 def test_every_subject_can_be_measured_by_a_make_command() -> None:
     for subject in evidence.subjects().values():
-        assert subject.run is None or subject.run.startswith(subject.command)
+        commands = [subject.run, *subject.parts] if subject.run else subject.parts
+        assert all(command.startswith(subject.command) for command in commands)

@@ -28,7 +28,8 @@ _TESTS = ("/tests/", "_test.go")
 
 @dataclass(frozen=True)
 class Subject:
-    """`run`: the command that measures it anew, where no quiet machine is needed for that."""
+    """`run`: the command that measures it anew, where no quiet machine is needed for that. `parts`: commands that
+    measure the same together, so that an interrupted measurement goes on."""
 
     name: str
     command: str
@@ -36,6 +37,7 @@ class Subject:
     folders: tuple[str, ...]
     run: str | None
     publishes: bool
+    parts: tuple[str, ...] = ()
 
     def source(self, root: Path = REPOSITORY) -> str:
         """A digest of the sources as they are in the working tree, without tests, comments and blank lines."""
@@ -67,7 +69,7 @@ def source_of(command: str) -> str | None:
 
 
 def _subject(name: str, table: dict[str, Any]) -> Subject:
-    known = {"command", "packages", "folders", "run", "publishes"}
+    known = {"command", "packages", "folders", "run", "publishes", "parts"}
     if unknown := set(table) - known:
         raise ValueError(f"{SUBJECTS.name}: {name} has unknown keys {sorted(unknown)}")
     return Subject(
@@ -77,6 +79,7 @@ def _subject(name: str, table: dict[str, Any]) -> Subject:
         tuple(table.get("folders", ())),
         table.get("run"),
         table.get("publishes", False),
+        tuple(table.get("parts", ())),
     )
 
 
