@@ -297,8 +297,10 @@ async def test_postgresql_away(
         await send(bus, log.reports)
         await until(alice, log.committed)
         owner.execute("ALTER TABLE usage_windows RENAME TO hidden")
+        # Other databases of the cluster are those of tests that run beside this one.
         owner.execute(
-            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'quorate_worker'"
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+            " WHERE application_name = 'quorate_worker' AND datname = current_database()"
         )
         before = len(log.reports)
         log.run(30, seed=15)
