@@ -47,15 +47,17 @@ def main(arguments: list[str] | None = None) -> int:
     print(f"{len(plan)} runs; each tries an in-memory and a persistent group under load, some of them 24 groups")
     for fault, reason in left_out.items():
         print(f"left out: {fault}, since {reason}")
-    runs = results.resumed(_command(options)) if options.resume else []
+    source = results.source(_command(options))  # before anything runs: it may change meanwhile
+    table = results.resumed(_command(options), source) if options.resume else []
+    runs = [run for run in table if (run["fault"], run["seed"]) in plan]
     if runs:
         print(f"{len(runs)} of them were judged before, with the same sources")
     throttle.remove_abandoned()
-    begun, resumed = time.monotonic(), {(run["fault"], run["seed"]) for run in runs}
-    left = [one for one in plan if one not in resumed]
+    begun, judged = time.monotonic(), {(run["fault"], run["seed"]) for run in runs}
+    left = [one for one in plan if one not in judged]
     for number, (fault, seed) in enumerate(left, len(runs) + 1):
-        _show_progress((fault, seed), len(plan), runs, (begun, len(resumed)))
-        run = one(fault, seed, SHORT_LOAD_S if options.short else LOAD_S, options.verbose)
+        _show_progress((fault, seed), len(plan), runs, begun)
+        run = one(fault, seed, SHORT_LOAD_S if options.short else LOAD_S, options.verbose) | {"source": source}
         runs.append(run)
         print(f"{number:>4}  {line(run)}".ljust(LINE_WIDTH if sys.stdout.isatty() else 0), flush=True)
         if not run["clean"]:
@@ -76,17 +78,14 @@ def _left_out(plan: list[tuple[str, int]], asked_for: bool) -> dict[str, str]:
     return found
 
 
-def _show_progress(
-    present: tuple[str, int], runs_of: int, runs: list[dict[str, Any]], begun: tuple[float, int]
-) -> None:
-    """Print the present run and the estimated time left. On a terminal the result replaces it. `begun`: when, and with
-    how many runs."""
-    (fault, seed), (begun_s, resumed) = present, begun
-    measured = len(runs) - resumed
-    each_s = (time.monotonic() - begun_s) / measured if measured else 0.0
-    left = f", about {each_s * (runs_of - len(runs)) / 60:.0f} min to go" if measured else ""
+def _show_progress(present: tuple[str, int], planned: int, runs: list[dict[str, Any]], begun: float) -> None:
+    """Print the present run and the estimated time left. On a terminal the result replaces it."""
+    fault, seed = present
+    measured = sum("text" in run for run in runs)  # not those of an interrupted table
+    each_s = (time.monotonic() - begun) / measured if measured else 0.0
+    left = f", about {each_s * (planned - len(runs)) / 60:.0f} min to go" if measured else ""
     unclean = sum(not run["clean"] for run in runs)
-    text = f"{len(runs) + 1:>4}  of {runs_of}: {fault} seed {seed} … ({unclean} not clean so far{left})"
+    text = f"{len(runs) + 1:>4}  of {planned}: {fault} seed {seed} … ({unclean} not clean so far{left})"
     print(f"{text}\r" if sys.stdout.isatty() else text, end="" if sys.stdout.isatty() else "\n", flush=True)
 
 
@@ -199,6 +198,8 @@ def _options(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--resume", action="store_true", help="go on behind an interrupted run of the same sources")
     parser.add_argument("--verbose", action="store_true", help="print the steps of each run")
     options = parser.parse_args(arguments)
+    if options.resume and (options.short or options.fault):
+        parser.error("--resume goes on with a whole table: leave out --fault and --short")
     if options.runs < 1:
         parser.error("--runs must be at least 1")
     return options

@@ -124,19 +124,26 @@ def write(runs: list[dict[str, Any]], command: str, left_out: dict[str, str], pu
     """Write table and lines; answers the files. Published ones go to the project's results, named by the day."""
     today = datetime.now(UTC).date().isoformat()
     circumstances = {"Command": f"`{command}`", "Commit": commit(), "Machine": machine(), "Day": today}
-    circumstances["Source"] = str(source_of(command))
+    circumstances["Source"] = source(command)
     stem = RESULTS / f"{today}-chaos" if publish else FOLDER / "table"
     table, lines = stem.with_suffix(".md"), stem.with_suffix(".jsonl")
     table.write_text(markdown(runs, circumstances, left_out))
-    lines.write_text("".join(json.dumps(_line(run, circumstances)) + "\n" for run in runs))
+    # A kill leaves the old table or the new one: `--resume` goes on with it.
+    beside = lines.with_suffix(".new")
+    beside.write_text("".join(json.dumps(_line(run, circumstances)) + "\n" for run in runs))
+    beside.replace(lines)
     return [table, lines]
 
 
-def resumed(command: str) -> list[dict[str, Any]]:
+def source(command: str) -> str:
+    """The digest of the sources that a table of this command speaks for."""
+    return str(source_of(command))
+
+
+def resumed(command: str, source: str) -> list[dict[str, Any]]:
     """Runs of the last table, if the same command wrote it with the same sources: also those that were not clean."""
     table = FOLDER / "table.jsonl"
     lines = [json.loads(text) for text in table.read_text().splitlines()] if table.exists() else []
-    source = str(source_of(command))
     return [line for line in lines if line["command"] == command and line["source"] == source]
 
 
@@ -152,6 +159,6 @@ def _line(run: dict[str, Any], circumstances: dict[str, str]) -> dict[str, Any]:
         "groups": groups,
         "command": circumstances["Command"].strip("`"),
         "commit": run.get("commit", circumstances["Commit"]),
-        "source": circumstances["Source"],
+        "source": run.get("source", circumstances["Source"]),
         "repeat": repeat(run["fault"], run["seed"]),
     }

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from quorate_chaos import results
+from quorate_chaos import cli, results
 from quorate_chaos.faults import FAULTS
 
 
@@ -83,14 +83,19 @@ def test_every_fault_of_the_issue_is_there() -> None:
 
 def test_an_interrupted_table_goes_on_with_all_that_was_judged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(results, "FOLDER", tmp_path)
-    monkeypatch.setenv("QUORATE_SOURCE", "a")
     command = "make chaos RUNS=2 SEED=1"
-    assert results.resumed(command) == []
-    results.write([run("kill_head"), run("isolate", clean=False)], command, {})
-    found = results.resumed(command)
+    assert results.resumed(command, "a") == []
+    of_a = [run("kill_head") | {"source": "a"}, run("isolate", clean=False) | {"source": "a"}]
+    results.write(of_a, command, {})
+    found = results.resumed(command, "a")
     assert [(one["fault"], one["clean"]) for one in found] == [("kill_head", True), ("isolate", False)]
-    results.write([*found, run("isolate", 2)], command, {})
-    assert len(results.resumed(command)) == 3
-    assert results.resumed("make chaos RUNS=1 SEED=1") == []
-    monkeypatch.setenv("QUORATE_SOURCE", "b")
-    assert results.resumed(command) == [], "the sources have changed"
+    results.write([*found, run("isolate", 2) | {"source": "b"}], command, {})
+    assert len(results.resumed(command, "a")) == 2, "the last one is of changed sources"
+    assert results.resumed("make chaos RUNS=1 SEED=1", "a") == []
+
+
+def test_a_part_of_the_table_is_not_resumed(capsys: pytest.CaptureFixture[str]) -> None:
+    for part in (["--fault", "kill_head"], ["--short"]):
+        with pytest.raises(SystemExit):
+            cli.main(["--resume", *part])
+        assert "leave out --fault and --short" in capsys.readouterr().err

@@ -34,7 +34,7 @@ def main(arguments: list[str] | None = None) -> int:
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that what runs is ended then too
     wanted = [one for one in found if not chosen.only or one.subject.name in chosen.only]
     try:
-        return run.run([one for one in wanted if chosen.all or not one.is_fresh], display)
+        return run.run([one for one in wanted if chosen.all or not one.is_fresh], display, anew=chosen.all)
     except KeyboardInterrupt:
         display.line("\nInterrupted. What was published stays; the next run goes on behind it.")
         return 130

@@ -24,16 +24,22 @@ from quorate_local.options import REPOSITORY
 
 HOURS_MAX = 6.0
 _END_GRACE_S = 60.0
+_RESUME = " RESUME=1"
+
+# A line of `build/figures`.
+Figure = dict[str, Any]
 
 
-def run(stale: list[Status], display: Display) -> int:
-    """0 when all of it was measured, clean, and is published."""
+def run(stale: list[Status], display: Display, anew: bool = False) -> int:
+    """0 when all of it was measured, clean, and is published. `anew`: also what is left of an interrupted run."""
     failed = []
     for status in stale:
         subject = status.subject
+        if anew:
+            _parts_of(subject).unlink(missing_ok=True)
         if subject.run is None:
             display.line(f"left out: {subject.name}, which needs a quiet machine ({subject.command})")
-        elif not _measure(subject, subject.run, display):
+        elif not _measure(subject, subject.run.replace(_RESUME, "") if anew else subject.run, display):
             failed.append(subject.name)
     display.line(f"NOT CLEAN: {', '.join(failed)}" if failed else "All of it is published.")
     return int(bool(failed))
@@ -41,46 +47,61 @@ def run(stale: list[Status], display: Display) -> int:
 
 def _measure(subject: Subject, command: str, display: Display) -> bool:
     display.line(f"\n{subject.name}: {command}")
-    since, source = _counts(), subject.source()
+    source, found = subject.source(), []
     for part in subject.parts or (command,):
-        if part in subject.parts and _part_lines(part, source):
+        figures = _measured(subject, part, source)
+        if figures:
             display.line(f"  was measured before: {part}")
-        elif not _run_one(subject, part, source, display):
+        else:
+            figures = _run_one(subject, part, source, display)
+        if figures is None:
             return False
-    if subject.publishes:
-        return True
-    lines = _sums(subject.parts, command, source) if subject.parts else _new_lines(subject, since)
-    written = publish(subject, lines)
-    display.line(f"  wrote {written.relative_to(REPOSITORY)}")
+        found += figures
+    if not subject.publishes:
+        figures = _sums(found, command) if subject.parts else found
+        written = publish(subject, [json.dumps(figure, ensure_ascii=False) for figure in figures])
+        display.line(f"  wrote {written.relative_to(REPOSITORY)}")
     return True
 
 
-def _run_one(subject: Subject, command: str, source: str, display: Display) -> bool:
-    begun = time.monotonic()
+def _run_one(subject: Subject, command: str, source: str, display: Display) -> list[Figure] | None:
+    """The figures that it left; None if it was not clean."""
+    begun, since = time.monotonic(), _counts()
     code = _call(command, source)
     display.line(f"  {command}: took {(time.monotonic() - begun) / 60:.0f} min, exit code {code}")
-    if code == 0 and subject.source() != source:
+    if code != 0:
+        return None
+    if subject.source() != source:
         display.line("  the sources have changed meanwhile: nothing is published")
-        return False
-    return code == 0
+        return None
+    figures = [] if subject.publishes else _new_figures(subject, since)
+    if subject.parts:
+        file = _parts_of(subject)
+        file.parent.mkdir(parents=True, exist_ok=True)
+        with file.open("a") as kept:
+            kept.write(json.dumps({"part": command, "source": source, "figures": figures}) + "\n")
+    return figures
 
 
-def _sums(parts: tuple[str, ...], command: str, source: str) -> list[str]:
-    """A line for each figure of the parts, as if one command had measured all of them."""
-    sums: dict[str, dict[str, Any]] = {}
-    for part in parts:
-        for line in _part_lines(part, source):
-            known = sums.setdefault(line["name"], {**line, "command": command, "value": 0})
-            known["value"] += line["value"]
-            known["met"] = None if line["goal"] is None else known["value"] >= line["goal"]
-    return [json.dumps(line, ensure_ascii=False) for line in sums.values()]
+def _measured(subject: Subject, part: str, source: str) -> list[Figure]:
+    """The figures of a part that was measured, clean, with these sources."""
+    file = _parts_of(subject)
+    kept = lines(file) if file.exists() else []
+    return next((one["figures"] for one in kept if (one["part"], one["source"]) == (part, source)), [])
 
 
-def _part_lines(part: str, source: str) -> list[dict[str, Any]]:
-    """The newest figure of each name that this part left for these sources."""
-    kept = (line for file in sorted(FOLDER.glob("*.jsonl")) for line in lines(file))
-    mine = (line for line in kept if line.get("command") == part and line.get("source") == source)
-    return list({line["name"]: line for line in mine}.values())
+def _parts_of(subject: Subject) -> Path:
+    return FOLDER / "parts" / f"{subject.name}.jsonl"
+
+
+def _sums(found: list[Figure], command: str) -> list[Figure]:
+    """One figure of each name, as if one command had measured all parts. More is better."""
+    sums: dict[str, Figure] = {}
+    for figure in found:
+        known = sums.setdefault(figure["name"], {**figure, "command": command, "value": 0})
+        known["value"] += figure["value"]
+        known["met"] = None if figure["goal"] is None else known["value"] >= figure["goal"]
+    return list(sums.values())
 
 
 def publish(subject: Subject, figures: list[str], folder: Path = RESULTS) -> Path:
@@ -108,12 +129,12 @@ def _counts() -> dict[Path, int]:
     return {file: len(lines(file)) for file in FOLDER.glob("*.jsonl")}
 
 
-def _new_lines(subject: Subject, since: dict[Path, int]) -> list[str]:
+def _new_figures(subject: Subject, since: dict[Path, int]) -> list[Figure]:
     """Figures of this subject that were kept after `since`."""
     found = []
     for file in sorted(FOLDER.glob("*.jsonl")):
-        for line in lines(file)[since.get(file, 0) :]:
-            about = subject_of(line["command"])
+        for figure in lines(file)[since.get(file, 0) :]:
+            about = subject_of(figure["command"])
             if about and about.name == subject.name:
-                found.append(json.dumps(line, ensure_ascii=False))
+                found.append(figure)
     return found

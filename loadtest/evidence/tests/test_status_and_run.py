@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -111,12 +112,21 @@ def test_an_interrupted_measurement_goes_on_with_its_next_part(
     subject = Subject("model", "make model", (), one_subject.folders, "make model ALL=1", False, parts)
     stale = [type(statuses(tmp_path)[0])(subject, None, False)]
     assert run.run(stale, Display()) == 1
-    (tmp_path / "model.jsonl").write_text((tmp_path / "model.jsonl").read_text().splitlines()[0] + "\n")
     assert run.run(stale, Display()) == 0
     assert called == [*parts, "make model PART=2"]
     (file,) = (tmp_path / "results").glob("*.jsonl")
     (line,) = (json.loads(text) for text in file.read_text().splitlines())
     assert (line["value"], line["met"], line["command"], line["source"]) == (6.0, True, "make model ALL=1", source)
+    assert run.run(stale, Display(), anew=True) == 0
+    assert called[3:] == [*parts]
+
+
+def test_the_parts_of_the_simulator_are_the_seeds_of_its_run() -> None:
+    simulator = evidence.subjects()["simulator"]
+    numbers = [[int(number) for number in re.findall(r"\d+", part)] for part in simulator.parts]
+    seeds = [seed for count, first in numbers for seed in (first, first + count)]
+    assert seeds[1:-1:2] == seeds[2::2], "each part begins behind the one before"
+    assert simulator.run == f"make sim SEEDS={seeds[-1] - seeds[0]} FIRST={seeds[0]}"
 
 
 def test_a_run_that_left_no_figures_is_an_error(tmp_path: Path, one_subject: Subject) -> None:

@@ -14,7 +14,7 @@ use quorate_types::control::{
 };
 use quorate_types::cost::ResourceVector;
 use quorate_types::limits::{CONTROL_MESSAGE_BYTES_MAX, HELD_PER_MESSAGE_MAX};
-use quorate_types::{GroupId, Machine, Room};
+use quorate_types::{GroupId, Machine, Micros, Room};
 use tokio::net::TcpStream;
 use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, MissedTickBehavior, sleep_until};
@@ -227,19 +227,20 @@ async fn register(
     let answer = tokio::time::timeout(CONNECT_TIMEOUT * 2, receive(&mut connection))
         .await
         .map_err(|_| "no answer to the registration".to_string())??;
-    if let Some(written) = me.places.note(answer.place, &answer.message) {
-        tokio::time::timeout(CONNECT_TIMEOUT * 2, written)
-            .await
-            .map_err(|_| "the disk does not take the place in the coordinator's log".to_string())?
-            .map_err(|_| "the place in the coordinator's log is no longer kept".to_string())?;
-    }
+    let heard_us = now_us();
+    let written = me.places.note(answer.place, &answer.message);
     match answer.message {
         ToServer::Welcome(welcome) => {
             let (_, tls) = connection.get_ref().get_ref();
             let certificates = tls.peer_certificates().unwrap_or_default();
             me.certificates.keep_authority(certificates)?;
-            take_in(me, shared, &welcome)?;
             clock.answered(0, welcome.unix_ms, shared);
+            if let Some(written) = written {
+                // A newcomer's. The start's time-out bounds the wait, as it does for the credential's own file.
+                let gone = |_| "the place in the coordinator's log is no longer kept".to_string();
+                written.await.map_err(gone)?;
+            }
+            take_in(me, shared, &welcome, heard_us)?;
             Ok((connection, welcome))
         }
         ToServer::Refuse { message, .. } => Err(Failure::Refused(message)),
@@ -249,7 +250,7 @@ async fn register(
     }
 }
 
-fn take_in(me: &mut Me, shared: &Shared, welcome: &Welcome) -> Result<(), Failure> {
+fn take_in(me: &mut Me, shared: &Shared, welcome: &Welcome, heard_us: Micros) -> Result<(), Failure> {
     if let Some(known) = &me.identity
         && known.server_id != welcome.server_id
     {
@@ -280,7 +281,7 @@ fn take_in(me: &mut Me, shared: &Shared, welcome: &Welcome) -> Result<(), Failur
         me.join_token = None;
     }
     shared.set_server_id(welcome.server_id);
-    shared.coordinator.welcomed(now_us(), welcome.lease_ms);
+    shared.coordinator.welcomed(heard_us, welcome.lease_ms);
     shared.burst.set_promised_share(welcome.promised_share);
     shared
         .access
@@ -364,15 +365,8 @@ impl Talk<'_> {
     fn take(&mut self, received: Result<Placed, String>) -> Result<Option<ToServer>, String> {
         let Placed { place, message } = received?;
         let written = self.places.note(place, &message);
-        let is_order = matches!(
-            message,
-            ToServer::Configure { .. }
-                | ToServer::Drop { .. }
-                | ToServer::Lost { .. }
-                | ToServer::Quarantined { .. }
-                | ToServer::Drain { .. }
-        );
-        if !is_order {
+        let is_behind_orders = matches!(message, ToServer::Quarantined { .. } | ToServer::Drain { .. });
+        if !message.waits_for_place() && !is_behind_orders {
             return Ok(Some(message));
         }
         self.orders.give(written, message);

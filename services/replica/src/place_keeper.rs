@@ -1,5 +1,5 @@
 //! Keeps the place in the coordinator's log: in memory for the next registration, and on disk by a thread of its own. So
-//! a slow disk holds up orders alone ([`crate::orders`]).
+//! a slow disk holds up orders alone ([`crate::orders`]), and a newcomer's first registration.
 
 use std::io;
 use std::path::Path;

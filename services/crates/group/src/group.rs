@@ -205,8 +205,10 @@ impl Group {
 
     /// The log is good as it stands, whatever earlier records are missing.
     fn repaired(&self) -> Record {
+        let log = self.replica.log();
         Record::Repaired {
-            index: self.replica.log().last_index(),
+            index: log.last_index(),
+            epoch: log.epoch_at(log.last_index()).unwrap_or(0),
             is_damaged: self.is_damaged,
             trimmed: self.replica.trimmed_through(),
         }

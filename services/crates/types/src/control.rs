@@ -262,7 +262,14 @@ impl ToServer {
         match self {
             ToServer::Welcome(welcome) => welcome.credential.is_some(),
             ToServer::Configure { .. } | ToServer::Drop { .. } | ToServer::Lost { .. } => true,
-            _ => false,
+            ToServer::Refuse { .. }
+            | ToServer::HeartbeatAck { .. }
+            | ToServer::PeerToken { .. }
+            | ToServer::Certificate { .. }
+            | ToServer::ClientKeys { .. }
+            | ToServer::PromisedShare { .. }
+            | ToServer::Drain { .. }
+            | ToServer::Quarantined { .. } => false,
         }
     }
 }

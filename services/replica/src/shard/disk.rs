@@ -78,9 +78,10 @@ impl Disk {
             Record::Trim { index } => GroupRecord::trim(group_id, index),
             Record::Repaired {
                 index,
+                epoch,
                 is_damaged,
                 trimmed,
-            } => GroupRecord::repaired(group_id, index, is_damaged, trimmed),
+            } => GroupRecord::repaired(group_id, index, epoch, is_damaged, trimmed),
         });
     }
 

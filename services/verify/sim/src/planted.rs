@@ -69,7 +69,7 @@ fn beside(bug: Bug) -> Option<Bug> {
 }
 
 /// Bugs whose harm needs so many things to go wrong at once that some thousand seeds do not show it. Unit tests do, and
-/// `make sim PLANTED=1` looks for them too. A replica asks peers that have the same batch, so another one never comes.
+/// `make sim PLANTED=1` looks for them too. Peers that a replica asks have the same batch, but for moments in rare cases.
 pub const RARE: &[Bug] = &[Bug::RepairUnchecked];
 
 /// Bugs that take longer are better looked for in a narrower profile.
@@ -109,7 +109,10 @@ fn search_beside(search: Search) -> Catch {
 
 /// One line of the table in `docs/internals/simulator.md`.
 pub fn line(catch: &Catch) -> String {
-    let bug: String = format!("{:?}", catch.search.bug);
+    let bug = match catch.search.beside {
+        Some(beside) => format!("{:?}, beside {beside:?}", catch.search.bug),
+        None => format!("{:?}", catch.search.bug),
+    };
     let (seed, reason) = match &catch.caught {
         Some((seed, failure)) => {
             let words: Vec<&str> = failure.reason.split_whitespace().collect();

@@ -7,7 +7,7 @@
 //! | 3 dropped | group[16] | empty: all records of the group before this one are void |
 //! | 4 truncate | group[16], u64 index | empty: the group's log ends at the index; entries behind it were never committed |
 //! | 5 trim | group[16], u64 index | empty: clients trimmed the group's log up to the index, and were answered |
-//! | 6 repaired | group[16], u64 index, u8 damaged, u64 trimmed | empty: records of the group before this one are missing, but its log is good up to the index, and continues behind this record; `damaged`: more of it was durable; `trimmed`: batches up to it are gone for readers (0 where an earlier version wrote no such field) |
+//! | 6 repaired | group[16], u64 index, u8 damaged, u64 epoch, u64 trimmed | empty: records of the group before this one are missing, but its log is good up to the index, and continues behind this record; `damaged`: more of it was durable; `epoch`: that of the batch at the index; `trimmed`: batches up to it are gone for readers (an earlier version wrote neither, which reads as 0) |
 //!
 //! Group logs hold the same records (`docs/internals/group-logs.md`).
 
@@ -84,12 +84,12 @@ impl GroupRecord {
         Self::of(KIND_TRIM, group_id, index, 0).with(&index.to_le_bytes())
     }
 
-    /// The log is good up to `index`, whatever is missing before; `damaged`: more of it was durable. Trims may be missing,
-    /// too: `trimmed` says how far the log was trimmed.
-    pub fn repaired(group_id: GroupId, index: Index, damaged: bool, trimmed: Index) -> Self {
+    /// The log is good up to `index`, where its batch is of this epoch, whatever is missing before. `damaged`: more of it was
+    /// durable. Trims may be missing, too: `trimmed` says how far the log was trimmed.
+    pub fn repaired(group_id: GroupId, index: Index, epoch: Epoch, damaged: bool, trimmed: Index) -> Self {
         let entry = Self::of(KIND_REPAIRED, group_id, index, 0);
         let entry = entry.with(&index.to_le_bytes()).with(&[u8::from(damaged)]);
-        entry.with(&trimmed.to_le_bytes())
+        entry.with(&epoch.to_le_bytes()).with(&trimmed.to_le_bytes())
     }
 
     fn of(kind: u8, group_id: GroupId, index: Index, epoch: Epoch) -> Self {
@@ -165,6 +165,8 @@ pub enum Content {
     Repaired {
         index: Index,
         damaged: bool,
+        /// Of the batch at the index; 0: not known.
+        epoch: Epoch,
         trimmed: Index,
     },
 }
@@ -188,14 +190,20 @@ fn parse(kind: u8, head: &[u8], payload: &[u8]) -> Option<(GroupId, Content)> {
         KIND_REPAIRED => Content::Repaired {
             index: index()?,
             damaged: head.get(24) == Some(&1),
-            trimmed: match head.get(25..) {
-                Some([]) | None => 0,
-                Some(trimmed) => Index::from_le_bytes(*trimmed.first_chunk()?),
-            },
+            epoch: from_25_on(head, 0)?,
+            trimmed: from_25_on(head, 8)?,
         },
         _ => return None,
     };
     Some((group_id_of(head)?, content))
+}
+
+/// A number of a repaired record; 0 where an earlier version wrote none.
+fn from_25_on(head: &[u8], skip: usize) -> Option<u64> {
+    match head.get(25..)? {
+        [] => Some(0),
+        numbers => Some(u64::from_le_bytes(*numbers.get(skip..)?.first_chunk()?)),
+    }
 }
 
 /// Group and meaning of a record, for the group logs.

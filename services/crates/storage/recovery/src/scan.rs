@@ -238,7 +238,13 @@ impl Scan {
             Content::Batch(header) => is_in_doubt && header.index == 1,
             _ => false,
         };
-        let is_mended = matches!(content, Content::Repaired { index, .. } if last_index >= index);
+        let is_mended = match content {
+            // Of another epoch its batch would be an old one, which was replaced by records that are missing.
+            Content::Repaired { index, epoch, .. } if last_index >= index => {
+                epoch == 0 || self.group(group_id).replica.log().epoch_at(index) == Some(epoch)
+            }
+            _ => false,
+        };
         let is_reset = begins_again || is_mended;
         if !is_reset && (is_in_doubt || matches!(content, Content::Repaired { .. })) {
             self.in_doubt.insert(group_id);

@@ -212,19 +212,35 @@ fn a_repaired_log_continues_and_stays_damaged_until_it_is_whole() {
     assert_eq!(state(&reader.finish(), 1), (1, true));
 }
 
+/// A repaired record's bytes behind its index: of a whole log.
+fn whole(epoch: u64, trimmed: u64) -> Vec<u8> {
+    let numbers = [epoch.to_le_bytes(), trimmed.to_le_bytes()];
+    [&[0], numbers.as_flattened()].concat()
+}
+
 #[test]
 fn a_repaired_log_knows_of_trims_whose_records_are_missing() {
     let trimmed = |more: &[u8]| {
         let mut reader = Reader::new(Some(1));
-        reader
-            .batch(1, 1)
-            .batch(1, 2)
-            .hole()
-            .indexed(KIND_REPAIRED, 1, 2, more);
+        reader.batch(1, 1).batch(1, 2).hole();
+        reader.indexed(KIND_REPAIRED, 1, 2, more);
         reader.finish().groups[&group(1)].replica.trimmed_through()
     };
-    assert_eq!(trimmed(&[0, 2, 0, 0, 0, 0, 0, 0, 0]), 2);
+    assert_eq!(trimmed(&whole(1, 2)), 2);
     assert_eq!(trimmed(&[0]), 0, "of an earlier version");
+}
+
+#[test]
+fn a_repaired_log_is_no_old_one_whose_replacement_is_missing() {
+    // A truncation to 1, and batch 2 of epoch 3, were behind the old batch 2, of epoch 1.
+    let found = |epoch: u64| {
+        let mut reader = Reader::new(Some(1));
+        reader.batch(1, 1).batch(1, 2).hole();
+        reader.indexed(KIND_REPAIRED, 1, 2, &whole(epoch, 0));
+        state(&reader.finish(), 1).1
+    };
+    assert!(found(3), "it lacks the new batch");
+    assert!(!found(1));
 }
 
 #[test]
@@ -396,12 +412,12 @@ fn written_records_are_read_back() {
         (GroupRecord::truncate(id, 7, 3), "Truncate { index: 7 }"),
         (GroupRecord::trim(id, 8), "Trim { index: 8 }"),
         (
-            GroupRecord::repaired(id, 9, true, 4),
-            "Repaired { index: 9, damaged: true, trimmed: 4 }",
+            GroupRecord::repaired(id, 9, 3, true, 4),
+            "Repaired { index: 9, damaged: true, epoch: 3, trimmed: 4 }",
         ),
         (
-            GroupRecord::repaired(id, 9, false, 0),
-            "Repaired { index: 9, damaged: false, trimmed: 0 }",
+            GroupRecord::repaired(id, 9, 0, false, 0),
+            "Repaired { index: 9, damaged: false, epoch: 0, trimmed: 0 }",
         ),
         (GroupRecord::dropped(id), "Dropped"),
     ];

@@ -6,6 +6,7 @@ use rand::Rng;
 
 use super::{connection, session};
 use crate::fleet::{ClientId, ClientState, Habit, Outstanding, World};
+use crate::plan::KEPT_BATCHES;
 
 /// Gives its batches up from position `from` on. Their seqs go to others.
 pub(super) fn give_up(world: &mut World, c: usize, from: usize) {
@@ -65,8 +66,7 @@ pub(super) fn make(world: &mut World, c: usize) {
         session::abandon(world, c);
         return session::send_attach(world, c);
     }
-    // Some of the work is kept for the time after the faults.
-    let kept = if world.is_healing { 0 } else { 3 };
+    let kept = if world.is_healing { 0 } else { KEPT_BATCHES };
     let window = if renews { 1 } else { world.plan.groups[g].window };
     let is_busy = world.rng.random_bool(0.8);
     while is_busy && world.writers[c].remaining > kept && world.writers[c].outstanding.len() < window {

@@ -11,6 +11,9 @@ use super::pick::pick;
 /// Clients that fill the session table together.
 pub const CHURNING_CLIENTS: usize = 6;
 
+/// Batches that each client keeps for the time after the faults.
+pub const KEPT_BATCHES: u32 = 3;
+
 /// Clients beside them that stay away meanwhile, and return.
 const RETURNING_CLIENTS: usize = 2;
 
@@ -85,7 +88,7 @@ impl GroupPlan {
             },
             batches_per_client: match is_narrow {
                 // All but one are kept for the time after the faults.
-                _ if profile == Profile::Beginnings => 4,
+                _ if profile == Profile::Beginnings => KEPT_BATCHES + 1,
                 _ if is_small => batches_per_client.min(20),
                 true => batches_per_client.min(40),
                 false => batches_per_client,

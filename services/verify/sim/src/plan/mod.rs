@@ -9,5 +9,5 @@ mod profile;
 
 pub use fault::Fault;
 pub use fleet::Plan;
-pub use group::{CHURNING_CLIENTS, GroupPlan};
+pub use group::{CHURNING_CLIENTS, GroupPlan, KEPT_BATCHES};
 pub use profile::Profile;

@@ -51,7 +51,7 @@ pub enum Profile {
     Hangs,
     /// The coordinator is started on older copies of its log.
     Restores,
-    /// A dozen groups that are empty for a long time, and lose the first batch of all with the head that ordered it.
+    /// Some groups that are empty for a long time, and lose the first batch of all with the head that ordered it.
     Beginnings,
 }
 

@@ -89,8 +89,9 @@ fn journal_record(world: &mut World, group_id: GroupId, record: Record) -> Group
         }
         Record::Repaired {
             index,
+            epoch,
             is_damaged,
             trimmed,
-        } => GroupRecord::repaired(group_id, index, is_damaged, trimmed),
+        } => GroupRecord::repaired(group_id, index, epoch, is_damaged, trimmed),
     }
 }
