@@ -47,13 +47,13 @@ def run(stale: list[Status], display: Display, anew: bool = False) -> int:
 
 def _measure(subject: Subject, command: str, display: Display) -> bool:
     display.line(f"\n{subject.name}: {command}")
-    source, found = subject.source(), []
+    source = subject.source()
+    found: list[Figure] = []
     for part in subject.parts or (command,):
-        figures = _measured(subject, part, source)
-        if figures:
+        before = _measured(subject, part, source)
+        if before:
             display.line(f"  was measured before: {part}")
-        else:
-            figures = _run_one(subject, part, source, display)
+        figures = before or _run_one(subject, part, source, display)
         if figures is None:
             return False
         found += figures
