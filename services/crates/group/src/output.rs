@@ -101,7 +101,7 @@ pub enum Record {
     /// The log is good up to the index; `is_damaged`: more of it had been durable.
     Repaired {
         index: Index,
-        /// Of the batch at the index.
+        /// The epoch of the batch at the index.
         epoch: Epoch,
         is_damaged: bool,
         /// Batches up to this are gone for readers; the record of that may be missing, too.

@@ -165,7 +165,7 @@ pub enum Content {
     Repaired {
         index: Index,
         damaged: bool,
-        /// Of the batch at the index; 0: not known.
+        /// The epoch of the batch at the index; 0: not known.
         epoch: Epoch,
         trimmed: Index,
     },

@@ -239,7 +239,7 @@ impl Scan {
             _ => false,
         };
         let is_mended = match content {
-            // Of another epoch its batch would be an old one, which was replaced by records that are missing.
+            // A batch of another epoch is an old one: the records that replaced it are missing.
             Content::Repaired { index, epoch, .. } if last_index >= index => {
                 epoch == 0 || self.group(group_id).replica.log().epoch_at(index) == Some(epoch)
             }
