@@ -6,13 +6,14 @@ use std::time::{Duration, Instant};
 
 use quorate_group_log::{Event, GroupLogOptions, GroupLogs, Meaning, OpenError as LogError, Opened};
 use quorate_journal::{Journal, JournalOptions, Lsn, OpenError, Recovery};
-use quorate_recovery::{LogState, Recovered, Scan, classify};
+use quorate_recovery::{LogState, Recovered, Scan, UnknownRecord, classify};
 use quorate_types::control::HeldGroup;
-use quorate_types::{Epoch, ServerId};
+use quorate_types::{Epoch, GroupId, ServerId};
 
 use crate::exit::Exit;
 use crate::flags::Flags;
 use crate::messages::{Hosting, LogsMessage, ShardMessage};
+use crate::shard::quarantine::guard;
 use crate::shared::Shared;
 
 /// Beside the journal: which group logs belong to it.
@@ -27,7 +28,7 @@ pub struct Storage {
     logs: Opened,
     recovered: Recovered,
     /// Bases on disk, behind which group logs can be trimmed.
-    bases: Vec<(quorate_types::GroupId, u64, u64)>,
+    bases: Vec<(GroupId, u64, u64)>,
 }
 
 impl Storage {
@@ -45,7 +46,7 @@ impl Storage {
             let pair = flags.data_dir.join(PAIR_FILE);
             Opened::open(&logs_dir, &pair, options, |group_id, found| {
                 if unknown.is_none() {
-                    unknown = scan.group_log(group_id, found).err();
+                    unknown = take(&mut scan, Some(group_id), |scan| scan.group_log(group_id, found)).err();
                 }
             })
         })
@@ -64,7 +65,8 @@ impl Storage {
         let dir = flags.data_dir.join("journal");
         let (journal, recovery) = Journal::open(&dir, options, |record| {
             if unknown.is_none() {
-                unknown = scan.record(&record).err();
+                let group_id = classify(record.kind, record.head).map(|(group_id, _)| group_id);
+                unknown = take(&mut scan, group_id, |scan| scan.record(&record)).err();
             }
         })
         .map_err(|error| match error {
@@ -104,6 +106,17 @@ impl Storage {
     /// Gives recovered groups to their shards; says what the server holds. Groups that cannot be used are dropped.
     pub fn hand_over(&mut self, shared: &Shared) -> Vec<HeldGroup> {
         let mut held = Vec::new();
+        for (group_id, stopped) in std::mem::take(&mut self.recovered.stopped) {
+            let message = Hosting::Stopped {
+                group_id,
+                epoch: stopped.held.epoch,
+                reason: stopped.reason,
+            };
+            held.push(stopped.held);
+            shared
+                .shards
+                .send_to_group(group_id, ShardMessage::Hosting(message));
+        }
         for (group_id, group) in std::mem::take(&mut self.recovered.groups) {
             let is_damaged = group.state == LogState::Damaged;
             if is_damaged {
@@ -154,6 +167,22 @@ impl Storage {
         }
         Ok(logs)
     }
+}
+
+/// Has the scan take an item of this group. An assertion that does not hold stops the group alone. One that is of no group
+/// ends the process.
+fn take(
+    scan: &mut Scan,
+    group_id: Option<GroupId>,
+    item: impl FnOnce(&mut Scan) -> Result<(), UnknownRecord>,
+) -> Result<(), UnknownRecord> {
+    let Some(group_id) = group_id else {
+        return item(scan);
+    };
+    guard(|| item(scan)).unwrap_or_else(|reason| {
+        scan.stop(group_id, reason);
+        Ok(())
+    })
 }
 
 /// The group of a record, and its index if it is a batch.
@@ -224,3 +253,7 @@ fn pass_on(shared: &Shared, event: Event) {
         Event::Stalled { .. } | Event::Resumed => {}
     }
 }
+
+#[cfg(test)]
+#[path = "storage_tests.rs"]
+mod tests;

@@ -71,18 +71,7 @@ impl Disk {
     }
 
     pub fn write(&mut self, group_id: GroupId, record: Record) {
-        self.port.write(match record {
-            Record::Batch(batch) => GroupRecord::batch(&batch),
-            Record::Base { base, index, epoch } => GroupRecord::base(group_id, base, index, epoch),
-            Record::Truncated { index, number } => GroupRecord::truncate(group_id, index, number),
-            Record::Trim { index } => GroupRecord::trim(group_id, index),
-            Record::Repaired {
-                index,
-                epoch,
-                is_damaged,
-                trimmed,
-            } => GroupRecord::repaired(group_id, index, epoch, is_damaged, trimmed),
-        });
+        self.port.write(GroupRecord::new(group_id, record));
     }
 
     pub fn write_dropped(&mut self, group_id: GroupId) {

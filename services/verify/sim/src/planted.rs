@@ -77,13 +77,6 @@ const SEEDS_MAX: u64 = 3_000;
 
 /// Runs seeds with the bug until one breaks a property that holds without it.
 pub fn search(search: Search) -> Catch {
-    plant([search.beside, None]);
-    let catch = search_beside(search);
-    plant([None; 2]);
-    catch
-}
-
-fn search_beside(search: Search) -> Catch {
     let mut seeds = Seeds {
         first: 1,
         count: search.seeds_max,
@@ -96,7 +89,7 @@ fn search_beside(search: Search) -> Catch {
             return Catch { search, caught: None };
         };
         // A seed that fails without the bug is no evidence.
-        if runner::run_one(failure.seed, search.profile).is_ok() {
+        if search.is_clean_without(failure.seed) {
             return Catch {
                 search,
                 caught: Some((failure.seed, failure)),
@@ -104,6 +97,15 @@ fn search_beside(search: Search) -> Catch {
         }
         seeds.count -= failure.seed + 1 - seeds.first;
         seeds.first = failure.seed + 1;
+    }
+}
+
+impl Search {
+    fn is_clean_without(&self, seed: u64) -> bool {
+        plant([self.beside, None]);
+        let outcome = runner::run_one(seed, self.profile);
+        plant([None; 2]);
+        outcome.is_ok()
     }
 }
 

@@ -13,6 +13,7 @@
 
 use bytes::Bytes;
 use quorate_chain::{Base, ReplicaEvent};
+use quorate_group::Record;
 use quorate_group_log::Meaning;
 use quorate_types::{Epoch, GroupId, Index};
 use quorate_wire::{Batch, BatchHeader};
@@ -49,6 +50,21 @@ pub struct Durable {
 }
 
 impl GroupRecord {
+    pub fn new(group_id: GroupId, record: Record) -> Self {
+        match record {
+            Record::Batch(batch) => Self::batch(&batch),
+            Record::Base { base, index, epoch } => Self::base(group_id, base, index, epoch),
+            Record::Truncated { index, number } => Self::truncate(group_id, index, number),
+            Record::Trim { index } => Self::trim(group_id, index),
+            Record::Repaired {
+                index,
+                epoch,
+                is_damaged,
+                trimmed,
+            } => Self::repaired(group_id, index, epoch, is_damaged, trimmed),
+        }
+    }
+
     pub fn batch(batch: &Batch) -> Self {
         let header = &batch.header;
         Self {

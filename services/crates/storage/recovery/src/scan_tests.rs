@@ -586,3 +586,45 @@ fn places_follow_records_into_the_group_log() {
         (Some(7), None)
     );
 }
+
+#[test]
+fn an_assertion_stops_its_group_and_no_other() {
+    let mut reader = Reader::new(Some(1));
+    reader.batch(1, 1).batch(2, 1);
+    let mut far = BatchHeader::decode(&header(group(1), 2, 1)).unwrap();
+    far.base_offset += 1;
+    let stopped = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+        reader.record(KIND_BATCH, &far.encode(), &[1, 0, 0, 0, 9]);
+    }));
+    assert!(stopped.is_err(), "offsets are dense");
+    reader.scan.stop(group(1), "it is wrong".to_string());
+    reader.batch(2, 2).batch(1, 3).hole();
+    assert_eq!(reader.scan.group_log(group(1), Found::Hole), Ok(()));
+    let found = reader.finish();
+    assert_eq!(found.groups.keys().copied().collect::<Vec<_>>(), [group(2)]);
+    assert_eq!(state(&found, 2), (2, true), "the hole is of all groups");
+    let stopped = &found.stopped[&group(1)];
+    assert_eq!(stopped.reason, "it is wrong");
+    assert_eq!(
+        (stopped.held.epoch, stopped.held.last_index),
+        (1, 1),
+        "the log before the record"
+    );
+    assert!(
+        !stopped.held.damaged,
+        "nothing is missing: it is there to be read by a later release"
+    );
+}
+
+#[test]
+fn a_group_that_was_stopped_begins_again_behind_its_drop() {
+    let mut reader = Reader::new(Some(1));
+    reader.scan.stop(group(1), "it is wrong".to_string());
+    reader
+        .batch(1, 1)
+        .record(KIND_DROPPED, group(1).0.as_bytes(), &[]);
+    reader.batch(1, 1);
+    let found = reader.finish();
+    assert!(found.stopped.is_empty());
+    assert_eq!(state(&found, 1), (1, false));
+}

@@ -39,7 +39,8 @@ fn carry_out(
         }
         Output::Coordinator(message) => control::report(world, s, message),
         Output::Journal(record) => {
-            let entry = journal_record(world, group_id, record);
+            count(world, &record);
+            let entry = GroupRecord::new(group_id, record);
             journal::write(world, s, entry);
         }
         Output::ForgetDisk => {
@@ -72,26 +73,12 @@ fn carry_out(
     }
 }
 
-fn journal_record(world: &mut World, group_id: GroupId, record: Record) -> GroupRecord {
+fn count(world: &mut World, record: &Record) {
+    let counts = &mut world.counts;
     match record {
-        Record::Batch(batch) => GroupRecord::batch(&batch),
-        Record::Base { base, index, epoch } => {
-            world.counts.bases += 1;
-            GroupRecord::base(group_id, base, index, epoch)
-        }
-        Record::Truncated { index, number } => {
-            world.counts.truncations += 1;
-            GroupRecord::truncate(group_id, index, number)
-        }
-        Record::Trim { index } => {
-            world.counts.trims += 1;
-            GroupRecord::trim(group_id, index)
-        }
-        Record::Repaired {
-            index,
-            epoch,
-            is_damaged,
-            trimmed,
-        } => GroupRecord::repaired(group_id, index, epoch, is_damaged, trimmed),
+        Record::Base { .. } => counts.bases += 1,
+        Record::Truncated { .. } => counts.truncations += 1,
+        Record::Trim { .. } => counts.trims += 1,
+        Record::Batch(_) | Record::Repaired { .. } => {}
     }
 }
