@@ -169,8 +169,8 @@ impl Storage {
     }
 }
 
-/// Has the scan take an item of this group. An assertion that does not hold stops the group alone. One that is of no group
-/// ends the process.
+/// Has the scan take an item of this group. An assertion that does not hold stops the group alone.
+/// Without a group it ends the process.
 fn take(
     scan: &mut Scan,
     group_id: Option<GroupId>,
