@@ -10,7 +10,7 @@ use bytes::Bytes;
 use futures::{SinkExt, StreamExt};
 use quorate_certificates::control::{WrongPin, coordinator_name};
 use quorate_types::control::{
-    DrainState, Heartbeat, HeldGroup, Placed, Register, ToCoordinator, ToServer, Welcome,
+    DrainState, Heartbeat, HeldGroup, Placed, RefuseCode, Register, ToCoordinator, ToServer, Welcome,
 };
 use quorate_types::cost::ResourceVector;
 use quorate_types::limits::{CONTROL_MESSAGE_BYTES_MAX, HELD_PER_MESSAGE_MAX};
@@ -35,6 +35,9 @@ use quorate_tokens::Keys;
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
 const RETRY_DELAY_MIN: Duration = Duration::from_millis(50);
 const RETRY_DELAY_MAX: Duration = Duration::from_secs(1);
+/// A name is taken until the lease of its former holder ends, and the holder's groups have gone on. A machine whose disk was
+/// replaced may be back before that.
+const NAME_WAIT: Duration = Duration::from_secs(10);
 /// A coordinator that answers no heartbeat for so many intervals is taken for gone, and dialed anew.
 const UNANSWERED_MAX: u64 = 8;
 
@@ -84,6 +87,7 @@ pub async fn run(
         let shared = shared.clone();
         Orders::start(move |order| obey(&shared, order))
     };
+    let mut name_taken = None;
     let mut delay = RETRY_DELAY_MIN;
     let mut clock = ClockWatch::default();
     // After a failed attempt with the certificate the credential alone must do. The certificate may have ended by the
@@ -107,7 +111,13 @@ pub async fn run(
                 };
                 talk.converse(connection, &welcome).await
             }
-            Err(Failure::Refused(message)) => {
+            // Its former holder may be gone, and its lease not yet.
+            Err(Failure::NameTaken(message))
+                if name_taken.get_or_insert_with(Instant::now).elapsed() < NAME_WAIT =>
+            {
+                message
+            }
+            Err(Failure::Refused(message) | Failure::NameTaken(message)) => {
                 tracing::error!(message, "the coordinator refused this server");
                 standing.send_replace(Standing::Refused { message });
                 return;
@@ -134,6 +144,7 @@ pub async fn run(
 enum Failure {
     Trouble(String),
     Refused(String),
+    NameTaken(String),
 }
 
 impl From<String> for Failure {
@@ -243,6 +254,10 @@ async fn register(
             take_in(me, shared, &welcome, heard_us)?;
             Ok((connection, welcome))
         }
+        ToServer::Refuse {
+            code: RefuseCode::NameTaken,
+            message,
+        } => Err(Failure::NameTaken(message)),
         ToServer::Refuse { message, .. } => Err(Failure::Refused(message)),
         other => Err(Failure::Trouble(format!(
             "unexpected answer to the registration: {other:?}"

@@ -56,12 +56,6 @@ pub enum Hosting {
         /// It may lack records that had been durable.
         is_damaged: bool,
     },
-    /// An assertion stopped the recovery of the group, whose last record is of this epoch.
-    Stopped {
-        group_id: GroupId,
-        epoch: Epoch,
-        reason: String,
-    },
 }
 
 /// From the group logs.

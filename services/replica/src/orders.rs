@@ -46,6 +46,10 @@ impl Orders {
 
     /// `written`: of the order's place.
     pub fn give(&self, written: Option<Written>, order: ToServer) {
+        if let ToServer::Configure { config } = &order {
+            // A loss behind it is another one.
+            self.waiting.borrow_mut().remove(&lost(config.group_id));
+        }
         let is_new = key_of(&order).is_none_or(|key| self.waiting.borrow_mut().insert(key));
         if is_new {
             let _stopped = self.inbox.send((written, order)).is_err();
@@ -59,9 +63,13 @@ fn key_of(order: &ToServer) -> Option<Key> {
         ToServer::Configure { config } => Some((0, config.group_id, config.epoch)),
         ToServer::Drop { group_id, epoch } => Some((1, *group_id, *epoch)),
         ToServer::Quarantined { group_id, epoch } => Some((2, *group_id, *epoch)),
-        ToServer::Lost { group_id } => Some((3, *group_id, 0)),
+        ToServer::Lost { group_id } => Some(lost(*group_id)),
         _ => None,
     }
+}
+
+fn lost(group_id: GroupId) -> Key {
+    (3, group_id, 0)
 }
 
 #[cfg(test)]
@@ -70,8 +78,9 @@ mod tests {
     use std::time::{Duration, Instant};
 
     use quorate_group::HangWatch;
+    use quorate_types::cost::{AppendCost, Budget};
     use quorate_types::limits::HANGING_MS;
-    use quorate_types::{Place, RunId};
+    use quorate_types::{Durability, GroupConfig, Place, RunId};
     use tokio::task::LocalSet;
     use uuid::Uuid;
 
@@ -123,10 +132,10 @@ mod tests {
                 orders.give(written, order);
             };
             give(1, drop_of(1));
+            assert_eq!(writes.recv().unwrap(), 1);
             give(1, drop_of(2));
             give(2, behind.clone());
             give(3, drop_of(3));
-            assert_eq!(writes.recv().unwrap(), 1);
             // An answer is read, and a heartbeat sent, meanwhile.
             let answer = ToServer::HeartbeatAck {
                 seq: 1,
@@ -141,7 +150,7 @@ mod tests {
             until(&obeyed, 3).await;
             tokio::time::sleep(Duration::from_millis(20)).await;
             assert_eq!(*obeyed.borrow(), [drop_of(1), drop_of(2), behind]);
-            goes_on.send(()).unwrap();
+            assert_eq!(writes.recv().unwrap(), 3, "one write for all that waited");
             goes_on.send(()).unwrap();
             until(&obeyed, 4).await;
             assert_eq!(obeyed.borrow()[3], drop_of(3));
@@ -159,14 +168,52 @@ mod tests {
             for (position, group) in [(1, 1), (2, 2), (3, 1), (4, 2)] {
                 let order = drop_of(group);
                 orders.give(keeper.note(place(position), &order), order);
+                if position == 1 {
+                    assert_eq!(writes.recv().unwrap(), 1);
+                }
             }
-            assert_eq!(writes.recv().unwrap(), 1);
             drop(goes_on);
             until(&obeyed, 2).await;
             // The next time it is another order.
             orders.give(None, drop_of(1));
             until(&obeyed, 3).await;
             assert_eq!(*obeyed.borrow(), [drop_of(1), drop_of(2), drop_of(1)]);
+        };
+        LocalSet::new().run_until(talk).await;
+    }
+
+    #[tokio::test]
+    async fn a_group_that_is_lost_again_is_told_so() {
+        let group_id = GroupId(Uuid::from_u128(1));
+        let free = AppendCost {
+            fixed_milli: [0; 3],
+            per_byte_milli: [0; 3],
+        };
+        let configure = ToServer::Configure {
+            config: GroupConfig {
+                group_id,
+                epoch: 7,
+                durability: Durability::Persistent,
+                replication_degree: 1,
+                min_replicas: 1,
+                replicas: Vec::new(),
+                learners: Vec::new(),
+                budget: Budget::for_rate(1_000, 1, free),
+                retention_bytes: 1,
+                retention_age_s: None,
+                beginning: None,
+            },
+        };
+        let obeyed = Rc::new(RefCell::new(Vec::new()));
+        let sink = obeyed.clone();
+        let talk = async {
+            let orders = Orders::start(move |order| sink.borrow_mut().push(order));
+            let lost = ToServer::Lost { group_id };
+            for order in [&lost, &lost, &configure, &lost] {
+                orders.give(None, order.clone());
+            }
+            until(&obeyed, 3).await;
+            assert_eq!(*obeyed.borrow(), [lost.clone(), configure, lost]);
         };
         LocalSet::new().run_until(talk).await;
     }

@@ -122,15 +122,20 @@ fn write_all(
     is_writing: &AtomicBool,
     watch: &PlaceWatch,
 ) {
-    while let Ok(next) = inbox.recv() {
-        if let Err(error) = watch.during(|| write(next.place)) {
+    while let Ok(first) = inbox.recv() {
+        // One write does for all that came while the last one was under way.
+        let waiting: Vec<Write> = std::iter::once(first).chain(inbox.try_iter()).collect();
+        let newest = waiting.last().expect("it has the first").place;
+        if let Err(error) = watch.during(|| write(newest)) {
             tracing::error!(%error, "cannot write the place in the coordinator's log");
         }
-        match next.done {
-            Some(done) => {
-                let _gone = done.send(()).is_err();
+        for one in waiting {
+            match one.done {
+                Some(done) => {
+                    let _gone = done.send(()).is_err();
+                }
+                None => is_writing.store(false, Ordering::Relaxed),
             }
-            None => is_writing.store(false, Ordering::Relaxed),
         }
     }
 }

@@ -35,7 +35,7 @@ impl Storage {
     /// Reads group logs, then what the journal has behind them.
     pub fn open(flags: &Flags, me: ServerId, has_identity: bool) -> Result<Storage, Exit> {
         let mut scan = Scan::new(me);
-        let mut unknown = None;
+        let mut unreadable = None;
         let logs_dir = flags.group_logs_dir();
         let logs = patiently(|| {
             let options = GroupLogOptions {
@@ -45,8 +45,8 @@ impl Storage {
             };
             let pair = flags.data_dir.join(PAIR_FILE);
             Opened::open(&logs_dir, &pair, options, |group_id, found| {
-                if unknown.is_none() {
-                    unknown = take(&mut scan, Some(group_id), |scan| scan.group_log(group_id, found)).err();
+                if unreadable.is_none() {
+                    unreadable = take(Some(group_id), || scan.group_log(group_id, found)).err();
                 }
             })
         })
@@ -64,9 +64,9 @@ impl Storage {
         };
         let dir = flags.data_dir.join("journal");
         let (journal, recovery) = Journal::open(&dir, options, |record| {
-            if unknown.is_none() {
+            if unreadable.is_none() {
                 let group_id = classify(record.kind, record.head).map(|(group_id, _)| group_id);
-                unknown = take(&mut scan, group_id, |scan| scan.record(&record)).err();
+                unreadable = take(group_id, || scan.record(&record)).err();
             }
         })
         .map_err(|error| match error {
@@ -75,7 +75,7 @@ impl Storage {
             }
             _ => Exit::DiskUnusable(error.to_string()),
         })?;
-        if let Some(reason) = unknown {
+        if let Some(reason) = unreadable {
             return Err(Exit::DiskUnusable(format!("{}: {reason}", dir.display())));
         }
         if recovery.next_lsn <= logs.copied_lsn() {
@@ -106,17 +106,6 @@ impl Storage {
     /// Gives recovered groups to their shards; says what the server holds. Groups that cannot be used are dropped.
     pub fn hand_over(&mut self, shared: &Shared) -> Vec<HeldGroup> {
         let mut held = Vec::new();
-        for (group_id, stopped) in std::mem::take(&mut self.recovered.stopped) {
-            let message = Hosting::Stopped {
-                group_id,
-                epoch: stopped.held.epoch,
-                reason: stopped.reason,
-            };
-            held.push(stopped.held);
-            shared
-                .shards
-                .send_to_group(group_id, ShardMessage::Hosting(message));
-        }
         for (group_id, group) in std::mem::take(&mut self.recovered.groups) {
             let is_damaged = group.state == LogState::Damaged;
             if is_damaged {
@@ -169,20 +158,30 @@ impl Storage {
     }
 }
 
-/// Has the scan take an item of this group. An assertion that does not hold stops the group alone.
-/// Without a group it ends the process.
+/// Has the scan take a record of this group. An assertion that does not hold is as good as a record of a later version:
+/// nothing was written yet, and the next release may read it.
 fn take(
-    scan: &mut Scan,
     group_id: Option<GroupId>,
-    item: impl FnOnce(&mut Scan) -> Result<(), UnknownRecord>,
-) -> Result<(), UnknownRecord> {
-    let Some(group_id) = group_id else {
-        return item(scan);
-    };
-    guard(|| item(scan)).unwrap_or_else(|reason| {
-        scan.stop(group_id, reason);
-        Ok(())
-    })
+    record: impl FnOnce() -> Result<(), UnknownRecord>,
+) -> Result<(), Unreadable> {
+    let asserted = |assertion| Unreadable::Asserted { group_id, assertion };
+    guard(record).map_err(asserted)?.map_err(Unreadable::Unknown)
+}
+
+/// A record that this release cannot read.
+#[derive(Debug, thiserror::Error)]
+enum Unreadable {
+    #[error(transparent)]
+    Unknown(UnknownRecord),
+    #[error(
+        "a record of group {} does not meet an assertion: {assertion}. This is a defect of ours. Nothing was changed on \
+         the disk: report it, keep the folder, and start a release that reads it. The group's other replicas go on",
+        group_id.map_or("unknown".to_string(), |id| id.to_string())
+    )]
+    Asserted {
+        group_id: Option<GroupId>,
+        assertion: String,
+    },
 }
 
 /// The group of a record, and its index if it is a batch.

@@ -55,24 +55,18 @@ impl Quarantines {
     /// An assertion stopped the group's replica. Its state is in doubt: no more than counts is taken from it.
     pub fn begin(&mut self, group: &mut Group, reason: &str, turn: &mut Turn) -> [Release; 4] {
         group.give_back(turn);
-        let listed = self.list(group.id(), group.replica().epoch(), reason);
-        [Release::Copiers, Release::Reports, Release::Clients, listed]
-    }
-
-    /// An assertion stopped the replica before it was part of anything: while it was read from the disk. `epoch`: that of
-    /// its last record.
-    pub fn list(&mut self, group_id: GroupId, epoch: Epoch, reason: &str) -> Release {
         let report = QuarantinedReplica {
-            group_id,
-            epoch,
+            group_id: group.id(),
+            epoch: group.replica().epoch(),
             reason: reason.chars().take(QUARANTINE_REASON_CHARS_MAX).collect(),
         };
         let quarantined = Quarantined {
             report: report.clone(),
             whole_in: None,
         };
-        self.replicas.insert(group_id, quarantined);
-        Release::Listed(report)
+        self.replicas.insert(report.group_id, quarantined);
+        let listed = Release::Listed(report);
+        [Release::Copiers, Release::Reports, Release::Clients, listed]
     }
 
     /// The group is quarantined as a whole. True: a replica of it is in quarantine here.

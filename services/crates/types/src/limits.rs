@@ -298,8 +298,8 @@ pub const REPORTS_PER_HEARTBEAT_MAX: usize = 8_192;
 pub const QUARANTINED_GROUPS_MAX: usize = 16;
 /// The text of the assertion that stopped a replica, which is in heartbeats and events: some sentences.
 pub const QUARANTINE_REASON_CHARS_MAX: usize = 256;
-/// A group of which so many replicas were quarantined within [`QUARANTINES_REMEMBERED_MS`] is quarantined as a whole: the
-/// cause goes with the group, and would stop one server's replica after another.
+/// A group that so many servers had in quarantine within [`QUARANTINES_REMEMBERED_MS`] is quarantined as a whole: the cause
+/// goes with the group, and would stop one server's replica after another.
 pub const QUARANTINES_MAX: usize = 2;
 /// An hour: a replacement has learned the largest log by then, and clients have sent again.
 pub const QUARANTINES_REMEMBERED_MS: u64 = 3_600_000;

@@ -31,11 +31,6 @@ impl Shard {
             } => {
                 self.recovered(group_id, *replica, places, is_damaged);
             }
-            Hosting::Stopped {
-                group_id,
-                epoch,
-                reason,
-            } => self.stopped(group_id, epoch, &reason),
         }
     }
 
@@ -84,13 +79,7 @@ impl Shard {
         is_damaged: bool,
     ) {
         let (me, hosting, now) = (self.shared().server_id(), self.new_hosting(), clock::now_us());
-        let epoch = replica.epoch();
-        let outputs = &mut self.outputs;
-        let core = match guard(|| Group::recovered(group_id, me, replica, is_damaged, hosting, now, outputs))
-        {
-            Ok(core) => core,
-            Err(reason) => return self.stopped(group_id, epoch, &reason),
-        };
+        let core = Group::recovered(group_id, me, replica, is_damaged, hosting, now, &mut self.outputs);
         let mut hosted = Hosted::new(core, places);
         self.executor
             .carry_out(group_id, &mut hosted, &mut self.outputs, now);
@@ -156,13 +145,6 @@ impl Shard {
         for release in released {
             self.release(group_id, release);
         }
-    }
-
-    /// An assertion stopped the group while it was read from the disk, where its data stays.
-    fn stopped(&mut self, group_id: GroupId, epoch: Epoch, reason: &str) {
-        self.outputs = Outputs::default();
-        let listed = self.quarantines.list(group_id, epoch, reason);
-        self.release(group_id, listed);
     }
 
     fn release(&mut self, group_id: GroupId, release: Release) {

@@ -574,6 +574,9 @@ impl Shard {
 
     /// The journal's copier has come upon records that it cannot read.
     fn lost_in_journal(&mut self, lsns: Range<Lsn>, answer: std::sync::mpsc::Sender<Answer>) {
+        for stopped in self.quarantines.reports() {
+            let _gone = answer.send(Answer::Stopped(stopped.group_id)).is_err();
+        }
         let wait = CopierWait::new(lsns, answer);
         for group_id in self.group_ids() {
             let records = &self.groups[&group_id].records;

@@ -331,27 +331,3 @@ fn a_drop_or_a_reset_ends_the_quarantine_with_the_data() {
         assert_eq!((rig.quarantined(), rig.last_index(POISONED)), (vec![], begins_at));
     }
 }
-
-#[test]
-fn a_group_that_cannot_be_read_from_the_disk_is_in_quarantine_from_the_start() {
-    let mut rig = Rig::new("quarantine-start", Durability::Persistent);
-    let group_id = GroupId(Uuid::from_u128(9));
-    let stopped = Hosting::Stopped {
-        group_id,
-        epoch: 4,
-        reason: "it is wrong".to_string(),
-    };
-    rig.test.shard.message(ShardMessage::Hosting(stopped));
-    assert_eq!(rig.quarantined(), [group_id], "the coordinator is told");
-    rig.test
-        .shard
-        .configure(config(group_id, Durability::Persistent, 5));
-    assert_eq!(
-        rig.last_index(group_id),
-        None,
-        "it does not come back with an empty log"
-    );
-    assert_eq!(rig.refused_with(group_id), Code::GroupNotHere as u16);
-    rig.append(SOUND, 1);
-    assert_eq!(rig.last_index(SOUND), Some(1), "others go on");
-}

@@ -146,6 +146,25 @@ fn quarantines_far_apart_do_not_add_up() {
     assert_eq!(world.group(1).quarantine.since_ms(), None);
 }
 
+/// The others are well, whatever is wrong on that server.
+#[test]
+fn a_server_that_has_it_again_after_a_restart_does_not_stop_the_group() {
+    let mut world = World::new(3);
+    world.active(1, Persistent, 3);
+    let (chain, ..) = world.shape(1);
+    for process in ["i2", "i3", "i4"] {
+        quarantined(&mut world, chain[2]);
+        assert_eq!(
+            (world.shape(1).0, world.shape(1).3),
+            (chain[..2].to_vec(), Degraded)
+        );
+        world.come_back(chain[2], process, vec![held(1, Persistent)]);
+        assert_eq!(world.shape(1).1, Some(chain[2]), "it learns");
+    }
+    quarantined(&mut world, chain[1]);
+    assert!(world.group(1).quarantine.is_whole(), "another one has it, too");
+}
+
 #[test]
 fn the_last_replica_stays_where_its_data_is() {
     let mut world = World::new(3);

@@ -49,6 +49,8 @@ pub(crate) type Listener = dyn Fn(Event) + Send + Sync;
 #[derive(Debug)]
 pub enum Answer {
     Record(Rescued),
+    /// Nobody knows whether records of this group are among the lost ones: its replica is stopped.
+    Stopped(GroupId),
     Done,
 }
 

@@ -271,6 +271,41 @@ fn records_that_the_journal_has_lost_are_asked_for() {
     }
 }
 
+/// Nobody can say that the lost record was not one of the stopped group's.
+#[test]
+fn the_log_of_a_group_that_nobody_answers_for_has_a_hole_where_records_stay_lost() {
+    for is_rescued in [true, false] {
+        let dir = memory_dir();
+        let prepare = |journal: &Journal| {
+            fill_journal(journal, group(2), 1, 10);
+            let written = fill_journal(journal, group(1), 1, 60);
+            harm_journal(dir.path(), &written[6].payload);
+        };
+        let respond = move |event: &Event| {
+            if let Event::Lost { lsns, answer } = event {
+                if is_rescued {
+                    let rescued = Rescued {
+                        group: group(1),
+                        lsn: lsns.start,
+                        kind: BATCH,
+                        head: head_of(group(1), 7).into(),
+                        payload: Ok(payload(7, 900).into()),
+                    };
+                    answer.send(Answer::Record(rescued)).unwrap();
+                }
+                answer.send(Answer::Stopped(group(2))).unwrap();
+                answer.send(Answer::Done).unwrap();
+            }
+        };
+        let rig = start_after(dir.path(), options(), prepare, respond).unwrap();
+        rig.settle();
+        drop(rig);
+        let rig = start(dir.path(), options(), |_| {}).unwrap();
+        let marked = if is_rescued { vec![] } else { vec![group(2)] };
+        assert_eq!(rig.holes, marked);
+    }
+}
+
 #[test]
 fn lost_records_that_arrive_slowly_are_waited_for() {
     let dir = memory_dir();

@@ -14,4 +14,4 @@ mod scan_tests;
 
 pub use places::{Place, Places};
 pub use record::{Durable, GroupRecord, UnknownRecord, classify};
-pub use scan::{LogState, Recovered, RecoveredGroup, Scan, StoppedGroup};
+pub use scan::{LogState, Recovered, RecoveredGroup, Scan};

@@ -3,8 +3,6 @@
 //! Behind a hole a group is *in doubt*. Its records before the hole stay. Later records are skipped until one does not
 //! depend on missing ones. A group in doubt at the end is damaged: it learns the rest from other replicas. Its
 //! journal continues with a record that states so ([`crate::record::KIND_REPAIRED`]).
-//!
-//! An assertion that a record does not meet stops its group alone ([`Scan::stop`]).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -30,7 +28,6 @@ pub struct Scan {
     in_doubt: BTreeSet<GroupId>,
     /// Logs behind repaired records and truncations, of groups in doubt.
     suffixes: BTreeMap<GroupId, Suffix>,
-    stopped: BTreeMap<GroupId, StoppedGroup>,
     /// A later first record of a group may not be its first.
     is_all_in_doubt: bool,
     next_lsn: Option<Lsn>,
@@ -57,7 +54,6 @@ struct Suffix {
 /// The groups that a server holds.
 pub struct Recovered {
     pub groups: BTreeMap<GroupId, RecoveredGroup>,
-    pub stopped: BTreeMap<GroupId, StoppedGroup>,
     /// Durable records of the journal that cannot be read.
     pub missing: Vec<Range<Lsn>>,
 }
@@ -67,15 +63,6 @@ pub struct RecoveredGroup {
     pub replica: Replica,
     pub places: Places,
     pub state: LogState,
-}
-
-/// A group on disk whose records an assertion does not let be read. They stay where they are.
-#[derive(Debug, Clone, PartialEq)]
-pub struct StoppedGroup {
-    /// The report to the coordinator: of the log before the record.
-    pub held: HeldGroup,
-    /// The assertion.
-    pub reason: String,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -90,23 +77,18 @@ pub enum LogState {
 impl RecoveredGroup {
     /// The report to the coordinator; `None` for a log that cannot be used.
     pub fn held(&self, group_id: GroupId) -> Option<HeldGroup> {
-        let is_damaged = self.state == LogState::Damaged;
-        let is_of_use = !matches!(self.state, LogState::Useless(_));
-        is_of_use.then(|| held(group_id, &self.replica, is_damaged))
-    }
-}
-
-fn held(group_id: GroupId, replica: &Replica, damaged: bool) -> HeldGroup {
-    let log = replica.log();
-    let (last_index, committed_index) = (log.last_index(), replica.commit_index());
-    HeldGroup {
-        group_id,
-        epoch: log.epoch_at(last_index).unwrap_or(0),
-        durability: Durability::Persistent,
-        last_index,
-        committed_epoch: log.epoch_at(committed_index).unwrap_or(0),
-        committed_index,
-        damaged,
+        let log = self.replica.log();
+        let (last_index, committed_index) = (log.last_index(), self.replica.commit_index());
+        let held = HeldGroup {
+            group_id,
+            epoch: log.epoch_at(last_index).unwrap_or(0),
+            durability: Durability::Persistent,
+            last_index,
+            committed_epoch: log.epoch_at(committed_index).unwrap_or(0),
+            committed_index,
+            damaged: self.state == LogState::Damaged,
+        };
+        (!matches!(self.state, LogState::Useless(_))).then_some(held)
     }
 }
 
@@ -118,7 +100,6 @@ impl Scan {
             damaged: BTreeSet::new(),
             in_doubt: BTreeSet::new(),
             suffixes: BTreeMap::new(),
-            stopped: BTreeMap::new(),
             is_all_in_doubt: false,
             next_lsn: None,
             copied_to: None,
@@ -130,7 +111,6 @@ impl Scan {
     /// Takes the next item of a group's log.
     pub fn group_log(&mut self, group_id: GroupId, found: Found<'_>) -> Result<(), UnknownRecord> {
         match found {
-            Found::Hole if self.stopped.contains_key(&group_id) => Ok(()),
             Found::Hole => {
                 self.group(group_id);
                 self.in_doubt.insert(group_id);
@@ -183,17 +163,6 @@ impl Scan {
         Ok(())
     }
 
-    /// An assertion did not hold while the group's last record was taken. Its later records are not read, until the group
-    /// was dropped. Nothing but counts is taken from its state, which is in doubt.
-    pub fn stop(&mut self, group_id: GroupId, reason: String) {
-        let known = self.groups.remove(&group_id);
-        let replica = known.map_or_else(|| Known::new(self.me).replica, |known| known.replica);
-        self.damaged.remove(&group_id);
-        self.believe(group_id);
-        let held = held(group_id, &replica, false);
-        self.stopped.insert(group_id, StoppedGroup { held, reason });
-    }
-
     /// Ends the recovery, behind the last record.
     pub fn finish(mut self, recovery: &Recovery) -> Recovered {
         let expected = self.next_lsn.unwrap_or(recovery.next_lsn);
@@ -225,7 +194,6 @@ impl Scan {
         let lost = |d: &Damage| d.first_lsn..d.end_lsn.unwrap_or(recovery.next_lsn);
         Recovered {
             groups: groups.collect(),
-            stopped: self.stopped,
             missing: gap
                 .into_iter()
                 .filter(|gap| !gap.is_empty())
@@ -250,11 +218,7 @@ impl Scan {
         if let Content::Dropped = content {
             self.groups.remove(&group_id);
             self.damaged.remove(&group_id);
-            self.stopped.remove(&group_id);
             return self.believe(group_id);
-        }
-        if self.stopped.contains_key(&group_id) {
-            return;
         }
         if self.is_all_in_doubt && !self.groups.contains_key(&group_id) {
             self.in_doubt.insert(group_id);

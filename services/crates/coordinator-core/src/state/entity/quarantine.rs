@@ -10,8 +10,8 @@ use serde::{Deserialize, Serialize};
 pub struct Quarantine {
     /// Servers whose replica an assertion stopped, until they drop it or are restarted. They take no replica of the group.
     pub servers: BTreeSet<ServerId>,
-    /// The times of the last quarantines since the group was released, oldest first.
-    at_ms: Vec<u64>,
+    /// The times of the last quarantines since the group was released, oldest first, one for each server.
+    last_ms: Vec<(ServerId, u64)>,
     /// The time since which the group is quarantined as a whole: it is placed on no further server.
     since_ms: Option<u64>,
 }
@@ -29,16 +29,18 @@ impl Quarantine {
         self.since_ms
     }
 
-    /// Notes the quarantine of a replica; whether the group has had too many.
+    /// Notes the quarantine of a replica; whether the group has had them on too many servers. A server that was restarted
+    /// and has it again counts once: it says no more of the others.
     pub fn note(&mut self, server: ServerId, now_ms: u64) -> bool {
         self.servers.insert(server);
-        self.at_ms
-            .retain(|at_ms| now_ms.saturating_sub(*at_ms) < QUARANTINES_REMEMBERED_MS);
-        self.at_ms.push(now_ms);
+        self.last_ms.retain(|(other, at_ms)| {
+            *other != server && now_ms.saturating_sub(*at_ms) < QUARANTINES_REMEMBERED_MS
+        });
+        self.last_ms.push((server, now_ms));
         // Nothing older is asked for.
-        let surplus = self.at_ms.len().saturating_sub(QUARANTINES_MAX);
-        self.at_ms.drain(..surplus);
-        self.at_ms.len() >= QUARANTINES_MAX
+        let surplus = self.last_ms.len().saturating_sub(QUARANTINES_MAX);
+        self.last_ms.drain(..surplus);
+        self.last_ms.len() >= QUARANTINES_MAX
     }
 
     pub fn stop(&mut self, now_ms: u64) {
@@ -48,6 +50,6 @@ impl Quarantine {
     /// The group goes on. Replicas in quarantine stay there.
     pub fn release(&mut self) {
         self.since_ms = None;
-        self.at_ms.clear();
+        self.last_ms.clear();
     }
 }

@@ -146,7 +146,8 @@ impl<'a> Pass<'a> {
         let through = lsns.end - 1;
         let is_same = |known: &Range<Lsn>| known.start < lsns.end && lsns.start < known.end;
         if self.known_holes.iter().any(is_same) {
-            self.mark_hole(lsns.start)?;
+            let groups: Vec<GroupId> = self.groups.files.keys().copied().collect();
+            self.mark_hole(groups, lsns.start)?;
         } else {
             self.rescue(lsns)?;
         }
@@ -154,8 +155,7 @@ impl<'a> Pass<'a> {
         Ok(())
     }
 
-    fn mark_hole(&mut self, lsn: Lsn) -> io::Result<()> {
-        let groups: Vec<GroupId> = self.groups.files.keys().copied().collect();
+    fn mark_hole(&mut self, groups: impl IntoIterator<Item = GroupId>, lsn: Lsn) -> io::Result<()> {
         for group in groups {
             let hole = Copied {
                 lsn,
@@ -175,8 +175,13 @@ impl<'a> Pass<'a> {
             "the journal is damaged in a segment due for copying; asking for the lost records"
         );
         let rescued = rescue::collect(self.core, self.events, lsns.clone())?;
-        self.report.is_incomplete |= (rescued.len() as u64) < lsns.end - lsns.start;
-        for one in &rescued {
+        let is_incomplete = (rescued.records.len() as u64) < lsns.end - lsns.start;
+        self.report.is_incomplete |= is_incomplete;
+        if is_incomplete {
+            // Others state anew how far their logs are good.
+            self.mark_hole(rescued.stopped, lsns.start)?;
+        }
+        for one in &rescued.records {
             let missing;
             let (payload, payload_crc) = match &one.payload {
                 Ok(payload) => (&payload[..], crc32fast::hash(payload)),

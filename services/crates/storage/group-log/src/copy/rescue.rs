@@ -1,11 +1,13 @@
 //! Collecting records that the journal has lost.
 
+use std::collections::BTreeSet;
 use std::io;
 use std::ops::Range;
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
 use quorate_journal::Lsn;
+use quorate_types::GroupId;
 
 use crate::core::Core;
 use crate::events::{Answer, Event, Listener, Rescued};
@@ -13,20 +15,28 @@ use crate::events::{Answer, Event, Listener, Rescued};
 /// Interval between looks at whether to stop.
 const STOP_POLL: Duration = Duration::from_millis(500);
 
-/// Asks for the records with these lsns; answers those that were sent, in order, each once.
-pub(crate) fn collect(core: &Core, events: &Listener, lsns: Range<Lsn>) -> io::Result<Vec<Rescued>> {
-    let (answer, answers) = mpsc::channel();
-    events(Event::Lost { lsns, answer });
-    let mut rescued = receive(core, &answers)?;
-    rescued.sort_by_key(|one| one.lsn);
-    rescued.dedup_by_key(|one| one.lsn);
-    Ok(rescued)
+#[derive(Default)]
+pub(crate) struct Collected {
+    /// In order, each once.
+    pub records: Vec<Rescued>,
+    /// Groups for which nobody could answer.
+    pub stopped: BTreeSet<GroupId>,
 }
 
-fn receive(core: &Core, answers: &mpsc::Receiver<Answer>) -> io::Result<Vec<Rescued>> {
+/// Asks for the records with these lsns.
+pub(crate) fn collect(core: &Core, events: &Listener, lsns: Range<Lsn>) -> io::Result<Collected> {
+    let (answer, answers) = mpsc::channel();
+    events(Event::Lost { lsns, answer });
+    let mut collected = receive(core, &answers)?;
+    collected.records.sort_by_key(|one| one.lsn);
+    collected.records.dedup_by_key(|one| one.lsn);
+    Ok(collected)
+}
+
+fn receive(core: &Core, answers: &mpsc::Receiver<Answer>) -> io::Result<Collected> {
     let timeout = core.options.rescue_timeout;
     let mut deadline = Instant::now() + timeout;
-    let (mut rescued, mut done) = (Vec::new(), 0);
+    let (mut collected, mut done) = (Collected::default(), 0);
     while done < core.options.answerers {
         if core.is_stopping() {
             return Err(io::Error::other("stopping"));
@@ -34,8 +44,11 @@ fn receive(core: &Core, answers: &mpsc::Receiver<Answer>) -> io::Result<Vec<Resc
         let wait = deadline.saturating_duration_since(Instant::now());
         match answers.recv_timeout(wait.min(STOP_POLL)) {
             Ok(Answer::Record(one)) => {
-                rescued.push(one);
+                collected.records.push(one);
                 deadline = Instant::now() + timeout;
+            }
+            Ok(Answer::Stopped(group)) => {
+                collected.stopped.insert(group);
             }
             Ok(Answer::Done) => done += 1,
             Err(mpsc::RecvTimeoutError::Timeout) if Instant::now() < deadline => {}
@@ -46,5 +59,5 @@ fn receive(core: &Core, answers: &mpsc::Receiver<Answer>) -> io::Result<Vec<Resc
             }
         }
     }
-    Ok(rescued)
+    Ok(collected)
 }
