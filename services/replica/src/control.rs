@@ -147,6 +147,15 @@ enum Failure {
     NameTaken(String),
 }
 
+impl Failure {
+    fn refused(code: RefuseCode, message: String) -> Self {
+        match code {
+            RefuseCode::NameTaken => Failure::NameTaken(message),
+            _ => Failure::Refused(message),
+        }
+    }
+}
+
 impl From<String> for Failure {
     fn from(trouble: String) -> Self {
         Failure::Trouble(trouble)
@@ -254,11 +263,7 @@ async fn register(
             take_in(me, shared, &welcome, heard_us)?;
             Ok((connection, welcome))
         }
-        ToServer::Refuse {
-            code: RefuseCode::NameTaken,
-            message,
-        } => Err(Failure::NameTaken(message)),
-        ToServer::Refuse { message, .. } => Err(Failure::Refused(message)),
+        ToServer::Refuse { code, message } => Err(Failure::refused(code, message)),
         other => Err(Failure::Trouble(format!(
             "unexpected answer to the registration: {other:?}"
         ))),
