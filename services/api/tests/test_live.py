@@ -8,16 +8,18 @@ from pathlib import Path
 from typing import Any
 
 import httpx2
+import psycopg
 import pytest
 from redis.asyncio import Redis
 
 from quorate_api import limits
+from quorate_api.database.work import Work
 from quorate_api.embedded import redis as embedded_redis
-from quorate_api.errors import Problem
 from quorate_api.http.principal import PERMISSIONS_BY_ROLE, Principal
 from quorate_api.http.services import Services
 from quorate_api.live import service
 from quorate_api.telemetry.hub import STREAM, Hub
+from quorate_api.telemetry.viewers import Viewers
 from quorate_api.worker.events import Follower
 from support.coordinator import FakeCoordinator
 from support.customer import Customer
@@ -38,8 +40,24 @@ async def events_of(stream: AsyncIterator[bytes]) -> AsyncIterator[tuple[str, di
             yield name.removeprefix("event: "), json.loads(data.removeprefix("data: "))
 
 
+def streamed(services: Services, customer: Customer, group_id: str) -> AsyncIterator[bytes]:
+    """The stream of a caller who is let in at each check."""
+    principal = principal_of(customer)
+
+    async def authenticate(work: Work) -> Principal:
+        await work.enter(principal.organization_id)
+        return principal
+
+    return service.stream(services, principal, uuid.UUID(group_id), authenticate)
+
+
 def principal_of(customer: Customer) -> Principal:
     return Principal(uuid.uuid4(), "user", uuid.UUID(customer.organization_id), PERMISSIONS_BY_ROLE["owner"])
+
+
+def events_in(text: str) -> list[tuple[str, dict[str, Any]]]:
+    parts = [part.split("\n") for part in text.split("\n\n") if part.startswith("event: ")]
+    return [(name.removeprefix("event: "), json.loads(data.removeprefix("data: "))) for name, data in parts]
 
 
 async def keep_sending(bus: Redis, *group_ids: str) -> None:
@@ -58,7 +76,7 @@ async def test_samples_and_placement(
     sender = asyncio.create_task(keep_sending(bus, group["id"], other["id"]))
     try:
         async with asyncio.timeout(20):
-            events = events_of(service.stream(services, principal_of(alice), uuid.UUID(group["id"])))
+            events = events_of(streamed(services, alice, group["id"]))
             name, placement = await anext(events)
             assert name == "placement"
             assert [replica["role"] for replica in placement["replicas"]] == ["head", "follower", "tail"]
@@ -121,13 +139,88 @@ async def test_the_reader_stops_with_the_last_subscriber(bus: Redis) -> None:
     await hub.aclose()
 
 
-async def test_subscribers_are_bounded(bus: Redis, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(limits, "LIVE_SUBSCRIBERS_MAX", 1)
-    hub = Hub(bus)
-    async with hub.subscribe("g"):
-        with pytest.raises(Problem):
-            await hub.subscribe("g").__aenter__()
-    await hub.aclose()
+async def test_viewers_are_bounded_before_the_answer_begins(
+    alice: Customer, bob: Customer, services: Services, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(limits, "LIVE_SUBSCRIBERS_PER_ORGANIZATION_MAX", 2)
+    monkeypatch.setattr(limits, "LIVE_SUBSCRIBERS_MAX", 3)
+    of_alice, of_bob = (await alice.create_group())["id"], (await bob.create_group())["id"]
+
+    async def opened(customer: Customer, group_id: str) -> AsyncIterator[bytes]:
+        stream = streamed(services, customer, group_id)
+        assert await anext(stream) == b"retry: 1000\n\n"
+        return stream
+
+    streams = [await opened(alice, of_alice) for _ in range(2)]
+    path = f"/v1/groups/{of_alice}/live"
+    answer = await alice.request("GET", path)
+    assert (answer.status_code, answer.json()["code"]) == (429, "rate_limited")
+    assert "close one" in answer.json()["detail"]
+    streams.append(await opened(bob, of_bob))
+    answer = await bob.request("GET", f"/v1/groups/{of_bob}/live")
+    assert (answer.status_code, answer.json()["code"]) == (503, "overloaded")
+    for stream in streams:
+        await stream.aclose()  # type: ignore[attr-defined]
+    monkeypatch.setattr(limits, "LIVE_CONNECTION_S_MAX", 0.5)
+    assert (await alice.request("GET", path)).status_code == 200, "places are given back"
+
+
+async def test_a_caller_who_loses_its_right_sees_no_more(
+    alice: Customer, services: Services, owner: psycopg.Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(limits, "LIVE_CALLER_CHECK_S", 0.2)
+    group = await alice.create_group()
+    answering = asyncio.create_task(alice.request("GET", f"/v1/groups/{group['id']}/live"))
+    async with asyncio.timeout(20):
+        while not services.viewers._count:
+            await asyncio.sleep(0.01)
+        await asyncio.sleep(0.5)
+        assert not answering.done(), "each check lets it in"
+        owner.execute("DELETE FROM sessions")
+        answer = await answering
+    assert events_in(answer.text)[-1] == ("end", {"code": "session_expired"})
+
+
+async def test_one_query_for_an_organization_however_many_watch(
+    alice: Customer, services: Services, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    groups = [await alice.create_group(name) for name in ("a", "b")]
+    looks = []
+    look = Viewers._look
+
+    async def counted(self: Viewers, organization_id: uuid.UUID) -> None:
+        looks.append(organization_id)
+        await look(self, organization_id)
+
+    monkeypatch.setattr(Viewers, "_look", counted)
+    monkeypatch.setattr(limits, "LIVE_PLACEMENT_POLL_S", 0.2)
+    streams = [streamed(services, alice, group["id"]) for group in groups for _ in range(5)]
+    async with asyncio.timeout(20):
+        for stream in streams:
+            name, placement = await anext(events_of(stream))
+            assert (name, len(placement["replicas"])) == ("placement", 3)
+        looks.clear()
+        await asyncio.sleep(1)
+    assert 2 <= len(looks) <= 6, "five a second, for ten viewers of two groups"
+    for stream in streams:
+        await stream.aclose()  # type: ignore[attr-defined]
+    await asyncio.sleep(0.5)
+    looks.clear()
+    await asyncio.sleep(0.5)
+    assert looks == [], "nobody watches"
+
+
+async def test_a_deletion_is_the_last_event(
+    alice: Customer, services: Services, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(limits, "LIVE_PLACEMENT_POLL_S", 0.1)
+    group = await alice.create_group()
+    events = events_of(streamed(services, alice, group["id"]))
+    async with asyncio.timeout(20):
+        assert (await anext(events))[1]["status"] != "deleted"
+        await alice.request("DELETE", f"/v1/groups/{group['id']}")
+        names = [(name, data["status"]) async for name, data in events]
+    assert names[-1] == ("placement", "deleted")
 
 
 async def test_redis_away_and_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

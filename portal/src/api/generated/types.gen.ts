@@ -3183,7 +3183,7 @@ export type StreamGroupError = StreamGroupErrors[keyof StreamGroupErrors];
 
 export type StreamGroupResponses = {
     /**
-     * Server-sent events: `sample` each second, `placement` at the start and after each change, `source` when the telemetry bus goes away or comes back, and samples stop or resume.
+     * Server-sent events: `sample` each second, `placement` at the start and after each change, `source` when the telemetry bus goes away or comes back, and samples stop or resume; `end` with the problem's `code` when the caller may not see the group any more.
      */
     200: string;
 };

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from functools import partial
 
 from fastapi import FastAPI
 from redis.asyncio import Redis
@@ -23,6 +24,7 @@ from quorate_api.http.rates import Rates
 from quorate_api.http.services import Services
 from quorate_api.keys import endpoints as keys
 from quorate_api.live import endpoints as live
+from quorate_api.live import placements
 from quorate_api.observability import counters, telemetry
 from quorate_api.observability.readings import Readings
 from quorate_api.operator import endpoints as operator
@@ -37,6 +39,7 @@ from quorate_api.settings import ConfigurationError, Settings
 from quorate_api.sla import endpoints as sla
 from quorate_api.tasks import end_task, repeat
 from quorate_api.telemetry.hub import Hub
+from quorate_api.telemetry.viewers import Viewers
 from quorate_api.usage import endpoints as usage
 
 ROUTERS = (
@@ -102,9 +105,10 @@ def bare(lifespan: Lifespan | None = None, settings: Settings | None = None) -> 
 def make_services(settings: Settings) -> Services:
     redis = make_redis(settings)
     secrets = Keys(settings.secret())
+    database = engine.create(settings.database_url, engine.API_ROLE)
     return Services(
         settings=settings,
-        engine=engine.create(settings.database_url, engine.API_ROLE),
+        engine=database,
         redis=redis,
         coordinator=Coordinator(settings.coordinator_url, settings.coordinator_token()),
         keys=secrets,
@@ -113,6 +117,7 @@ def make_services(settings: Settings) -> Services:
         operators=_operators(secrets, settings),
         rates=Rates(settings.signups_per_address),
         hub=Hub(redis),
+        viewers=Viewers(partial(placements.read, database)),
     )
 
 
@@ -137,6 +142,7 @@ def make_redis(settings: Settings) -> Redis | None:
 
 async def close(services: Services) -> None:
     await services.hub.aclose()
+    await services.viewers.aclose()
     await services.coordinator.aclose()
     if services.redis is not None:
         await services.redis.aclose()

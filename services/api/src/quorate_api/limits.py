@@ -66,10 +66,14 @@ START_PROGRESS_S = 3.0
 
 # Live charts.
 LIVE_SUBSCRIBERS_MAX = 1_000
+LIVE_SUBSCRIBERS_PER_ORGANIZATION_MAX = 100  # ten organizations fill a process; one alone does not
 LIVE_QUEUE_EVENTS_MAX = 64  # a minute of samples; a slower reader loses the oldest
 LIVE_CONNECTION_S_MAX = 3_600
 LIVE_KEEPALIVE_S = 10.0
-LIVE_PLACEMENT_POLL_S = 2.0
+LIVE_WAIT_S = 1.0  # without a sample, viewers look that often whether all is as it was
+LIVE_PLACEMENT_POLL_S = 2.0  # one query for each organization with viewers
+LIVE_PLACEMENT_GAP_S = 0.25  # between two queries, however often samples are ahead of the placement
+LIVE_CALLER_CHECK_S = 30.0  # a session or key that has ended sees no more than this of what follows
 
 # Burst capacity. Servers repeat every grant each 30 s (TELEMETRY_GRANTS_PUBLISHED_S).
 # A grant ends after three times that.

@@ -1,5 +1,6 @@
 """Groups and their events, within one organization."""
 
+from collections.abc import Iterable
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -28,6 +29,10 @@ class GroupRepository:
     async def get(self, group_id: UUID) -> Row[Any] | None:
         statement = self._scope.select(groups).where(groups.c.id == group_id)
         return (await self._scope.connection.execute(statement)).one_or_none()
+
+    async def get_many(self, group_ids: Iterable[UUID]) -> list[Row[Any]]:
+        statement = self._scope.select(groups).where(groups.c.id.in_(list(group_ids)))
+        return list((await self._scope.connection.execute(statement)).all())
 
     async def name_taken(self, project_id: UUID, name: str) -> bool:
         statement = self._scope.select(groups, groups.c.id).where(

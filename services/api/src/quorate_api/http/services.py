@@ -14,6 +14,7 @@ from quorate_api.security.passwords import Passwords
 from quorate_api.security.tokens import TokenSigner
 from quorate_api.settings import Settings
 from quorate_api.telemetry.hub import Hub
+from quorate_api.telemetry.viewers import Viewers
 
 
 @dataclass(slots=True)
@@ -28,6 +29,7 @@ class Services:
     operators: OperatorTokens
     rates: Rates
     hub: Hub
+    viewers: Viewers
 
 
 def services_of(request: Request) -> Services:

@@ -1,12 +1,14 @@
 """`/v1/groups/{id}/live`."""
 
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import aclosing
 from uuid import UUID
 
-from fastapi import APIRouter
+from fastapi import APIRouter, Request
 from starlette.responses import StreamingResponse
 
 from quorate_api.groups import service as groups
-from quorate_api.http.principal import Caller, Environment, Permission, Transaction
+from quorate_api.http.principal import Caller, Environment, Permission, Transaction, authenticate
 from quorate_api.http.route import ScopedRoute
 from quorate_api.live import service
 
@@ -19,17 +21,25 @@ router = APIRouter(prefix="/v1/groups/{group_id}", tags=["reports"], route_class
     responses={
         200: {
             "description": "Server-sent events: `sample` each second, `placement` at the start and after each change, "
-            "`source` when the telemetry bus goes away or comes back, and samples stop or resume.",
+            "`source` when the telemetry bus goes away or comes back, and samples stop or resume; `end` with the "
+            "problem's `code` when the caller may not see the group any more.",
             "content": {"text/event-stream": {"schema": {"type": "string"}}},
         }
     },
 )
-async def stream_group(group_id: UUID, work: Transaction, services: Environment, caller: Caller) -> StreamingResponse:
+async def stream_group(
+    group_id: UUID, request: Request, work: Transaction, services: Environment, caller: Caller
+) -> StreamingResponse:
     """Watch the group, live."""
     await groups.visible(work, caller, group_id)
     caller.require(Permission.VIEW)
-    return StreamingResponse(
-        service.stream(services, caller, group_id),
-        media_type="text/event-stream",
-        headers={"X-Accel-Buffering": "no"},
-    )
+    events = service.stream(services, caller, group_id, lambda work: authenticate(request, work))
+    first = await anext(events)  # a refusal comes before the answer has begun
+    return StreamingResponse(_again(first, events), media_type="text/event-stream", headers={"X-Accel-Buffering": "no"})
+
+
+async def _again(first: bytes, events: AsyncGenerator[bytes]) -> AsyncIterator[bytes]:
+    async with aclosing(events):
+        yield first
+        async for event in events:
+            yield event

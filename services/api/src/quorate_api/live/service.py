@@ -3,62 +3,73 @@
 import asyncio
 import json
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import Row
 from sqlalchemy.exc import SQLAlchemyError
 
 from quorate_api import limits
 from quorate_api.database.work import Work
-from quorate_api.groups.repository import GroupRepository
-from quorate_api.http.principal import Principal
+from quorate_api.errors import Problem
+from quorate_api.groups import service as groups
+from quorate_api.http.principal import Permission, Principal
 from quorate_api.http.services import Services
 
+# Who the caller is now, by the credential that it came with. Raises `Problem`.
+Authenticate = Callable[[Work], Awaitable[Principal]]
 
-async def stream(services: Services, principal: Principal, group_id: UUID) -> AsyncIterator[bytes]:
-    """Server-sent events until the client disconnects, the group is deleted, or the time is over."""
-    end = time.monotonic() + limits.LIVE_CONNECTION_S_MAX
-    shown, looked, sent = None, 0.0, time.monotonic()
-    async with services.hub.subscribe(str(group_id)) as queue:
+
+async def stream(
+    services: Services, principal: Principal, group_id: UUID, authenticate: Authenticate
+) -> AsyncGenerator[bytes]:
+    """Server-sent events until the client disconnects, may not see the group any more, or the time is over; the group's
+    deletion is the last event. Raises before the first event if there are too many viewers."""
+    async with (
+        services.hub.subscribe(str(group_id)) as queue,
+        services.viewers.enter(principal.organization_id, group_id, queue) as watched,
+    ):
         yield b"retry: 1000\n\n"
-        while time.monotonic() < end:
-            now = time.monotonic()
-            if now - looked >= limits.LIVE_PLACEMENT_POLL_S:
-                looked = now
-                placement = await _placement(services, principal, group_id)
-                if placement is not None and placement != shown:
-                    shown, sent = placement, now
-                    yield _event("placement", placement)
-                    if placement["status"] == "deleted":
-                        return
+        began = sent = checked = time.monotonic()
+        shown = None
+        while (now := time.monotonic()) - began < limits.LIVE_CONNECTION_S_MAX:
+            if now - checked >= limits.LIVE_CALLER_CHECK_S:
+                checked = now
+                if (problem := await _denied(services, group_id, authenticate)) is not None:
+                    yield _event("end", {"code": problem.code.value})
+                    return
+            if watched.placement is not None and watched.placement != shown:
+                shown, sent = watched.placement, now
+                yield _event("placement", shown)
+                if shown["status"] == "deleted":
+                    return
+            elif now - sent > limits.LIVE_KEEPALIVE_S:
+                sent = now
+                yield b": still here\n\n"
             try:
-                async with asyncio.timeout(max(0.01, limits.LIVE_PLACEMENT_POLL_S - (time.monotonic() - looked))):
+                async with asyncio.timeout(limits.LIVE_WAIT_S):
                     name, data = await queue.get()
             except TimeoutError:
-                if time.monotonic() - sent > limits.LIVE_KEEPALIVE_S:
-                    sent = time.monotonic()
-                    yield b": still here\n\n"
+                continue
+            if name == "placement":
                 continue
             sent = time.monotonic()
             if shown is not None and data.get("epoch", 0) > shown["epoch"]:
-                looked = 0.0  # the sample is of a newer configuration: read the placement at once
+                services.viewers.look_now()  # the sample is of a newer configuration
             yield _event(name, data)
 
 
-async def _placement(services: Services, principal: Principal, group_id: UUID) -> dict[str, Any] | None:
+async def _denied(services: Services, group_id: UUID, authenticate: Authenticate) -> Problem | None:
     try:
         async with Work(services.engine) as work:
-            await work.enter(principal.organization_id)
-            row = await GroupRepository(work.scope).get(group_id)
-    except SQLAlchemyError:
-        return None  # charts continue without the placement
-    return _shown(row) if row is not None else {"epoch": 0, "status": "deleted", "replicas": [], "learners": []}
-
-
-def _shown(row: Row[Any]) -> dict[str, Any]:
-    return {"epoch": row.epoch, "status": row.status, "replicas": row.replicas, "learners": row.learners}
+            principal = await authenticate(work)
+            await groups.visible(work, principal, group_id, deleted=True)
+            principal.require(Permission.VIEW)
+    except Problem as problem:
+        return problem
+    except (SQLAlchemyError, OSError):
+        return None  # nobody can say: charts continue, and the next check comes
+    return None
 
 
 def _event(name: str, data: dict[str, Any]) -> bytes:

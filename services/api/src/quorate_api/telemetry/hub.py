@@ -16,7 +16,6 @@ from redis.asyncio import Redis
 from redis.exceptions import RedisError
 
 from quorate_api import limits
-from quorate_api.errors import Code, Problem
 from quorate_api.tasks import end_task
 
 log = structlog.get_logger(__name__)
@@ -42,14 +41,12 @@ class Hub:
 
     @contextlib.asynccontextmanager
     async def subscribe(self, group_id: str) -> AsyncIterator[asyncio.Queue[Event]]:
-        """A bounded queue of (event, data) for one group. Raises `overloaded` if there are too many subscribers."""
-        if self._count >= limits.LIVE_SUBSCRIBERS_MAX:
-            raise Problem(Code.OVERLOADED, "Too many live connections on this server.", retry_after_s=10)
+        """A bounded queue of (event, data) for one group. `quorate_api.telemetry.viewers` bounds their number."""
         queue: asyncio.Queue[Event] = asyncio.Queue(limits.LIVE_QUEUE_EVENTS_MAX)
         self._count += 1
         self._subscribers[group_id].add(queue)
         if self._available is False:
-            _offer(queue, ("source", {"available": False}))
+            offer(queue, ("source", {"available": False}))
         if self._reader is None:
             self._reader = asyncio.create_task(self._read(), name="live reader")
         try:
@@ -106,7 +103,7 @@ class Hub:
         self._available = available
         for queues in self._subscribers.values():
             for queue in queues:
-                _offer(queue, ("source", {"available": available}))
+                offer(queue, ("source", {"available": available}))
 
     def _publish(self, fields: dict[bytes, bytes]) -> None:
         try:
@@ -121,10 +118,11 @@ class Hub:
             return
         for group_id, sample in samples:
             for queue in self._subscribers.get(group_id, ()):
-                _offer(queue, ("sample", sample))
+                offer(queue, ("sample", sample))
 
 
-def _offer(queue: asyncio.Queue[Event], event: Event) -> None:
+def offer(queue: asyncio.Queue[Event], event: Event) -> None:
+    """Put the event into the queue, if need be in the place of the oldest one."""
     if queue.full():
         queue.get_nowait()
     queue.put_nowait(event)
