@@ -224,6 +224,15 @@ CREATE TABLE public.quota_overrides (
     CONSTRAINT quota_overrides_limit_value_check CHECK ((limit_value >= 0))
 );
 
+CREATE TABLE public.rejected_usage (
+    entry_id text NOT NULL,
+    "position" integer NOT NULL,
+    rejected_at timestamp with time zone NOT NULL,
+    reason text NOT NULL,
+    data text NOT NULL,
+    CONSTRAINT rejected_usage_position_check CHECK (("position" >= '-1'::integer))
+);
+
 CREATE TABLE public.sessions (
     id uuid NOT NULL,
     organization_id uuid NOT NULL,
@@ -350,6 +359,9 @@ ALTER TABLE ONLY public.projects
 ALTER TABLE ONLY public.quota_overrides
     ADD CONSTRAINT quota_overrides_pkey PRIMARY KEY (organization_id, code);
 
+ALTER TABLE ONLY public.rejected_usage
+    ADD CONSTRAINT rejected_usage_pkey PRIMARY KEY (entry_id, "position");
+
 ALTER TABLE ONLY public.sessions
     ADD CONSTRAINT sessions_pkey PRIMARY KEY (id);
 
@@ -384,6 +396,8 @@ CREATE INDEX invoice_lines_group ON public.invoice_lines USING btree (group_id);
 CREATE INDEX memberships_user ON public.memberships USING btree (user_id);
 
 CREATE UNIQUE INDEX projects_name ON public.projects USING btree (organization_id, name) WHERE (deleted_at IS NULL);
+
+CREATE INDEX rejected_usage_recent ON public.rejected_usage USING btree (rejected_at DESC);
 
 CREATE INDEX sessions_expiry ON public.sessions USING btree (expires_at);
 
@@ -590,6 +604,8 @@ GRANT UPDATE(deleted_at) ON TABLE public.projects TO quorate_api;
 
 GRANT SELECT ON TABLE public.quota_overrides TO quorate_api;
 GRANT SELECT ON TABLE public.quota_overrides TO quorate_worker;
+
+GRANT SELECT,INSERT,DELETE ON TABLE public.rejected_usage TO quorate_worker;
 
 GRANT SELECT,INSERT,DELETE ON TABLE public.sessions TO quorate_api;
 GRANT SELECT,DELETE ON TABLE public.sessions TO quorate_worker;

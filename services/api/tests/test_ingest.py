@@ -6,6 +6,7 @@ import random
 import time
 import uuid
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -19,9 +20,10 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 from quorate_api.database import engine as database
 from quorate_api.embedded import redis as embedded_redis
 from quorate_api.tasks import end_task
-from quorate_api.telemetry.records import windows_of
+from quorate_api.telemetry.records import WHOLE_ENTRY, read
 from quorate_api.telemetry.windows import COUNTERS, Window, greatest, merged
-from quorate_api.worker.ingest import GROUP, REJECTED, STREAM, Ingest
+from quorate_api.worker.ingest import GROUP, STREAM, Ingest
+from quorate_api.worker.repository import WorkerRepository
 from quorate_api.worker.steady import keep_running
 from support.customer import Customer
 from support.replica import ENTRY_BYTES, ReplicaLog, encoded
@@ -143,7 +145,7 @@ async def test_shuffled_from_the_start(
     random.Random(5).shuffle(shuffled)
     await send(bus, shuffled)
     await drain(ingest)
-    expected = merged(window for report in log.reports for window in windows_of(json.dumps(report)))
+    expected = merged(found.window for report in log.reports for found in read(json.dumps(report))[0])
     found = owner.execute(
         f"SELECT server_id, incarnation, epoch, window_start_s, role, log_epoch, {', '.join(COUNTERS)}, latency_us"
         " FROM usage_windows"
@@ -231,32 +233,97 @@ async def test_windows_lost_on_the_way_lose_no_usage(
     assert (await billed(alice))["appends"] == log.committed
 
 
+def set_aside(owner: psycopg.Connection) -> list[tuple[int, str]]:
+    return owner.execute("SELECT position, reason FROM rejected_usage ORDER BY entry_id, position").fetchall()
+
+
 async def test_entries_that_do_not_follow_the_contract(
-    ingest: Ingest, bus: Redis, log: ReplicaLog, alice: Customer
+    ingest: Ingest, bus: Redis, log: ReplicaLog, alice: Customer, owner: psycopg.Connection
 ) -> None:
     log.run(10, seed=11)
     good = log.reports[-1]
     record = good["records"][0]
-    bad: list[dict[str, Any]] = [
-        {"d": "not json"},
-        {"x": "y"},
-        {"d": "[" * 5_000},
-        encoded(good | {"v": 2}),
-        encoded(good | {"records": [record | {"committed_entries": -1}]}),
-        encoded(good | {"records": [record | {"committed_entries": 1 << 63}]}),
-        encoded(good | {"records": [record | {"window_start_s": record["window_start_s"] + 1}]}),
-        encoded(good | {"records": [record | {"group": "x"}]}),
-        encoded(good | {"records": [record | {"latency_us": {"999999": 1}}]}),
-        encoded(good | {"incarnation": "a\x00b"}),
+    bad: list[tuple[int, str, dict[str, Any]]] = [
+        (WHOLE_ENTRY, "Invalid JSON", {"d": "not json"}),
+        (WHOLE_ENTRY, "no field `d`", {"x": "y"}),
+        (WHOLE_ENTRY, "Invalid JSON", {"d": "[" * 5_000}),
+        (WHOLE_ENTRY, "Invalid JSON", {"d": b"\xff\x00"}),
+        (WHOLE_ENTRY, "v: ", encoded(good | {"v": 2})),
+        (WHOLE_ENTRY, "incarnation: ", encoded(good | {"incarnation": "a\x00b"})),
+        (0, "committed_entries: ", encoded(good | {"records": [record | {"committed_entries": -1}]})),
+        (0, "committed_entries: ", encoded(good | {"records": [record | {"committed_entries": 1 << 63}]})),
+        (0, "window_start_s: ", encoded(good | {"records": [record | {"window_start_s": 1}]})),
+        (0, "group: ", encoded(good | {"records": [record | {"group": "x"}]})),
+        (0, "latency_us", encoded(good | {"records": [record | {"latency_us": {"999999": 1}}]})),
     ]
-    for fields in bad:
+    for _, _, fields in bad:
         await bus.xadd(STREAM, fields)
     stranger = good | {"records": [record | {"group": str(uuid.uuid4())}]}
     await send(bus, [stranger, good])
     await drain(ingest)
-    assert await bus.xlen(REJECTED) == len(bad)
+    found = set_aside(owner)
+    assert len(found) == len(bad)
+    for (position, reason), (expected, what, _) in zip(found, bad, strict=True):
+        assert (position, what in reason) == (expected, True), (reason, what)
     assert (await bus.xpending(STREAM, GROUP))["pending"] == 0
     assert (await billed(alice))["appends"] == log.committed
+
+
+async def test_a_bad_record_is_set_aside_alone(
+    ingest: Ingest, bus: Redis, log: ReplicaLog, alice: Customer, owner: psycopg.Connection
+) -> None:
+    """It is in one entry with sound ones, and read again after a crash."""
+    log.run(30, seed=21)
+    good = log.reports[-1]
+    record = good["records"][0]
+    later = int(time.time()) // 60 * 60 + 600
+    impossible = {
+        "the server's clock is wrong": record | {"window_start_s": later},
+        "committed entries runs backwards": record | {"first_committed_entries": log.committed + 1},
+        "committed bytes runs backwards": record | {"first_committed_bytes": 1 << 50},
+        "than any group can commit": record | {"committed_entries": 1 << 57, "committed_bytes": 1 << 57},
+        "refused_entries: ": record | {"refused_entries": -1},
+    }
+    mixed = good | {"records": [*impossible.values(), record]}
+    await send(bus, [mixed])
+    for _ in range(2):
+        await ingest.store([(b"1-1", {b"d": json.dumps(mixed).encode()})])
+    await drain(ingest)
+    found = set_aside(owner)
+    assert len(found) == 2 * len(impossible), "once for each entry, however often it is read"
+    for position, reason in found:
+        assert list(impossible)[position] in reason
+    assert (await billed(alice))["appends"] == log.committed
+
+
+async def test_a_record_that_postgresql_refuses_does_not_stop_the_others(
+    ingest: Ingest, bus: Redis, log: ReplicaLog, alice: Customer, owner: psycopg.Connection
+) -> None:
+    """A fault of ours: the contract lets it through."""
+    log.run(300, seed=22)
+    starts = {record["window_start_s"] for report in log.reports for record in report["records"]}
+    refused = sorted(starts)[len(starts) // 2]
+    owner.execute(f"ALTER TABLE usage_windows ADD CHECK (window_start_s <> {refused})")
+    await send(bus, log.reports)
+    await drain(ingest)
+    assert (await bus.xpending(STREAM, GROUP))["pending"] == 0
+    assert {reason.split('"')[0] for _, reason in set_aside(owner)} == {"new row for relation "}
+    kept = {row[0] for row in owner.execute("SELECT window_start_s FROM usage_windows").fetchall()}
+    assert kept == starts - {refused}
+    assert (await billed(alice))["appends"] == log.committed, "later records count it"
+
+
+async def test_rejected_usage_is_bounded(
+    ingest: Ingest, worker_engine: AsyncEngine, owner: psycopg.Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("quorate_api.limits.INGEST_REJECTED_ROWS_MAX", 5)
+    for number in range(12):
+        await ingest.store([(f"{number:02}-0".encode(), {b"d": b"x" * (1 << 20)})])
+    now = datetime.now(UTC)
+    async with worker_engine.begin() as connection:
+        await WorkerRepository(connection).sweep(now, now - timedelta(days=1))
+    kept = owner.execute("SELECT entry_id, length(data) FROM rejected_usage ORDER BY entry_id").fetchall()
+    assert kept == [(f"{number:02}-0", 64 << 10) for number in range(7, 12)]
 
 
 async def test_redis_away_and_back_empty(

@@ -86,7 +86,12 @@ GRANTS_RECORDS_MAX = 100_000  # in all entries of one answer: half a second's wo
 INGEST_BATCH_ENTRIES = 500
 INGEST_BLOCK_MS = 1_000
 INGEST_CLAIM_IDLE_MS = 60_000
-INGEST_REJECTED_MAXLEN = 1_000
+INGEST_REJECTED_ROWS_MAX = 10_000  # the newest; people look at some of them
+INGEST_REJECTED_CHARS_MAX = 64 << 10  # of one: more than the largest record
+INGEST_CLOCK_AHEAD_S_MAX = 120  # a server's clock that is further ahead is wrong
+# A counter: in bytes, seven years of the fastest network of a server. The sum of a window's counters fits 63 bits.
+COUNTER_MAX = 1 << 58
+LATENCY_COUNT_MAX = 1 << 40  # commits of one minute in a bucket
 RECORDS_PER_ENTRY_MAX = 20_000
 HISTOGRAM_BUCKETS_MAX = 2_048  # 64 powers of two with 32 steps
 EVENTS_WAIT_MS = 5_000

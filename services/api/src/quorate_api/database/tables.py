@@ -158,6 +158,15 @@ usage_windows = Table(
     _count("latency_count"),
     _json("latency_us"),
 )
+rejected_usage = Table(
+    "rejected_usage",
+    metadata,
+    _text("entry_id", primary_key=True),
+    Column("position", Integer, nullable=False, primary_key=True),
+    _time("rejected_at"),
+    _text("reason"),
+    _text("data"),
+)
 idempotency_keys = Table(
     "idempotency_keys",
     metadata,

@@ -16,7 +16,7 @@ from quorate_api.groups import service as groups
 from quorate_api.http.principal import Permission, Principal
 from quorate_api.http.services import Services
 
-# Who the caller is now, by the credential that it came with. Raises `Problem`.
+# Finds the caller anew by its credential. Raises `Problem`.
 Authenticate = Callable[[Work], Awaitable[Principal]]
 
 

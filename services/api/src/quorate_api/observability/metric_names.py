@@ -109,7 +109,7 @@ USAGE_REJECTED = Metric(
     "counter",
     "{entry}",
     ("worker",),
-    "Entries of the usage stream that do not follow the contract and were set aside.",
+    "Usage records that cannot be read or cannot be true, and were set aside.",
 )
 TASK_FAILURES = Metric(
     "quorate.worker.task.failures",

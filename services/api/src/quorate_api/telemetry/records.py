@@ -1,15 +1,22 @@
-"""An entry of the stream `quorate:usage`, checked (docs/internals/telemetry.md). Pure."""
+"""An entry of the stream `quorate:usage`, checked (docs/internals/telemetry.md). Pure.
 
-from typing import Annotated, Literal
+A record that cannot be read is rejected alone, and the others of its entry count.
+"""
+
+import json
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal
 from uuid import UUID
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from quorate_api import limits
 from quorate_api.telemetry import histogram
 from quorate_api.telemetry.windows import WINDOW_S, Window
 
-Counter = Annotated[int, Field(ge=0, le=(1 << 63) - 1)]
+Counter = Annotated[int, Field(ge=0, le=limits.COUNTER_MAX)]
+Number = Annotated[int, Field(ge=0, le=(1 << 63) - 1)]
+LatencyCount = Annotated[int, Field(ge=0, le=limits.LATENCY_COUNT_MAX)]
 Bucket = Annotated[int, Field(ge=0, le=histogram.BUCKET_MAX)]
 
 
@@ -17,8 +24,8 @@ class Record(BaseModel):
     model_config = ConfigDict(extra="ignore")  # newer servers may send more
 
     group: UUID
-    epoch: Counter
-    log_epoch: Counter = 0  # the epoch of the reset that began the log
+    epoch: Number
+    log_epoch: Number = 0  # the epoch of the reset that began the log
     role: Literal["head", "follower", "tail", "learner", "sole"]
     window_start_s: Annotated[int, Field(ge=0, le=1 << 40, multiple_of=WINDOW_S)]
     window_s: Literal[60]
@@ -35,30 +42,85 @@ class Record(BaseModel):
     active_ms: Counter = 0
     paused_ms: Counter = 0
     stored_bytes: Counter = 0
-    latency_us: Annotated[dict[Bucket, Counter], Field(max_length=limits.HISTOGRAM_BUCKETS_MAX)] = Field(
+    latency_us: Annotated[dict[Bucket, LatencyCount], Field(max_length=limits.HISTOGRAM_BUCKETS_MAX)] = Field(
         default_factory=dict
     )
 
 
-class Entry(BaseModel):
+class Envelope(BaseModel):
     model_config = ConfigDict(extra="ignore")
 
     v: Literal[1]
-    server_id: Counter
+    server_id: Number
     incarnation: Annotated[str, Field(min_length=1, max_length=64, pattern=r"^[0-9a-zA-Z_-]+$")]
-    at_ms: Counter
+    at_ms: Number
+
+
+class Entry(Envelope):
     records: Annotated[list[Record], Field(max_length=limits.RECORDS_PER_ENTRY_MAX)]
 
 
-def windows_of(raw: bytes | str) -> list[Window]:
-    """The windows in an entry. Raises ValueError if it does not follow the contract."""
-    entry = Entry.model_validate_json(raw)
-    return [
-        Window(
-            group_id=str(record.group),
-            server_id=entry.server_id,
-            incarnation=entry.incarnation,
-            **record.model_dump(exclude={"group", "window_s"}),
-        )
-        for record in entry.records
-    ]
+class _Unchecked(Envelope):
+    records: Annotated[list[Any], Field(max_length=limits.RECORDS_PER_ENTRY_MAX)]
+
+
+WHOLE_ENTRY = -1
+
+
+@dataclass(frozen=True, slots=True)
+class Rejected:
+    """A record, or an entry as a whole, that does not count. `data` is for people."""
+
+    position: int
+    reason: str
+    data: str
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A record that follows the contract."""
+
+    position: int
+    window: Window
+
+
+def read(raw: bytes | str) -> tuple[list[Found], list[Rejected]]:
+    """The windows in an entry, and what cannot be read of it."""
+    try:
+        entry = Entry.model_validate_json(raw)
+    except ValueError:
+        return _one_by_one(raw)
+    return [Found(position, _window(entry, record)) for position, record in enumerate(entry.records)], []
+
+
+def _one_by_one(raw: bytes | str) -> tuple[list[Found], list[Rejected]]:
+    try:
+        entry = _Unchecked.model_validate_json(raw)
+    except ValueError as error:
+        text = raw.decode(errors="replace") if isinstance(raw, bytes) else raw
+        return [], [Rejected(WHOLE_ENTRY, reason_of(error), text)]
+    found, rejected = [], []
+    for position, content in enumerate(entry.records):
+        try:
+            found.append(Found(position, _window(entry, Record.model_validate_json(json.dumps(content)))))
+        except ValueError as error:
+            about = {"server_id": entry.server_id, "incarnation": entry.incarnation, "at_ms": entry.at_ms}
+            rejected.append(Rejected(position, reason_of(error), json.dumps(about | {"record": content})))
+    return found, rejected
+
+
+def reason_of(error: ValueError) -> str:
+    """The first thing that is wrong, in one line."""
+    if isinstance(error, ValidationError):
+        first = error.errors(include_url=False, include_input=False)[0]
+        return f"{'.'.join(str(part) for part in first['loc']) or 'the entry'}: {first['msg']}"
+    return str(error).splitlines()[0]
+
+
+def _window(entry: Envelope, record: Record) -> Window:
+    return Window(
+        group_id=str(record.group),
+        server_id=entry.server_id,
+        incarnation=entry.incarnation,
+        **record.model_dump(exclude={"group", "window_s"}),
+    )

@@ -1,6 +1,7 @@
 """Usage windows. Each organization reads its own; the worker writes them for all."""
 
 from collections import defaultdict
+from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
@@ -26,6 +27,14 @@ def _sent() -> Select[Any]:
 
 
 _SENT = _sent()
+
+
+@dataclass(frozen=True, slots=True)
+class Owner:
+    """A group's organization, and the time since which it has the group."""
+
+    organization_id: UUID
+    since_s: float
 
 
 class UsageRepository:
@@ -115,16 +124,18 @@ class UsageRepository:
         rows = (await self._connection.execute(statement)).all()
         return {row[0]: (int(row[1]), int(row[2]), int(row[3])) for row in rows}
 
-    async def organizations_of(self, group_ids: set[UUID]) -> dict[UUID, UUID]:
+    async def owners_of(self, group_ids: set[UUID]) -> dict[UUID, Owner]:
+        """The owner of each known group."""
         ids = literal(list(group_ids), ARRAY(groups.c.id.type))
-        statement = self._scope.select(groups, groups.c.id, groups.c.organization_id).where(groups.c.id == any_(ids))
-        return {row[0]: row[1] for row in (await self._connection.execute(statement)).all()}
+        statement = self._scope.select(groups, groups.c.id, groups.c.organization_id, groups.c.created_at)
+        rows = (await self._connection.execute(statement.where(groups.c.id == any_(ids)))).all()
+        return {row[0]: Owner(row[1], row[2].timestamp()) for row in rows}
 
-    async def upsert(self, windows: list[Window], organizations: dict[UUID, UUID]) -> None:
+    async def upsert(self, windows: list[Window], owners: dict[UUID, Owner]) -> None:
         """Store the greatest of every counter. `windows` must be merged and sorted by key."""
         assert isinstance(self._scope, EveryOrganization)
         for start in range(0, len(windows), UPSERT_ROWS):
-            rows = [_row(window, organizations) for window in windows[start : start + UPSERT_ROWS]]
+            rows = [_row(window, owners) for window in windows[start : start + UPSERT_ROWS]]
             statement = self._scope.upsert(usage_windows).from_select(list(_COLUMNS.keys()), _SENT)
             new = statement.excluded
             # One process's histogram of one window only grows: the one with more values has the greater of every
@@ -145,11 +156,11 @@ class UsageRepository:
             )
 
 
-def _row(window: Window, organizations: dict[UUID, UUID]) -> dict[str, Any]:
+def _row(window: Window, owners: dict[UUID, Owner]) -> dict[str, Any]:
     counters = {name: getattr(window, name) for name in COUNTERS}
     return {
         **counters,
-        "organization_id": str(organizations[UUID(window.group_id)]),
+        "organization_id": str(owners[UUID(window.group_id)].organization_id),
         "group_id": window.group_id,
         "server_id": window.server_id,
         "incarnation": window.incarnation,

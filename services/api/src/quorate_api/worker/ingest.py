@@ -2,29 +2,35 @@
 
 Reading is by consumer group. An entry is acknowledged after its transaction has committed, so a crash between the two
 repeats the read. That is harmless, because the upsert keeps the greatest of every counter.
+
+A record that cannot be true, or that PostgreSQL does not take, is set aside alone (`rejects.py`).
 """
 
-from dataclasses import dataclass
+import json
+import time
+from dataclasses import asdict, dataclass
 from typing import Any
 from uuid import UUID
 
 import structlog
 from redis.asyncio import Redis
 from redis.exceptions import ResponseError
+from sqlalchemy.exc import DataError, IntegrityError
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from quorate_api import limits
 from quorate_api.database.scope import EveryOrganization
-from quorate_api.observability import counters
-from quorate_api.telemetry.records import windows_of
+from quorate_api.telemetry import plausible
+from quorate_api.telemetry.records import WHOLE_ENTRY, Rejected, read
 from quorate_api.telemetry.windows import Window, merged
-from quorate_api.usage.repository import UsageRepository
+from quorate_api.usage.repository import Owner, UsageRepository
+from quorate_api.worker import rejects
+from quorate_api.worker.rejects import Reject
 
 log = structlog.get_logger(__name__)
 
 STREAM = "quorate:usage"
 GROUP = "quorate-worker"
-REJECTED = "quorate:usage:rejected"
 BACKLOG_COUNTED_MAX = 10_000
 
 StreamEntry = tuple[bytes, dict[bytes, bytes] | None]
@@ -65,25 +71,44 @@ class Ingest:
 
     async def store(self, entries: list[StreamEntry]) -> None:
         """Store the batch in one transaction."""
-        windows: list[Window] = []
-        for entry_id, fields in entries:
-            try:
-                windows += windows_of((fields or {})[b"d"])
-            except (KeyError, ValueError) as error:
-                if fields is not None:  # None: trimmed before it was read again
-                    await self._reject(entry_id, fields, error)
-        if not windows:
+        windows: list[Report] = []
+        rejected: list[Reject] = []
+        for raw_id, fields in entries:
+            if fields is None:  # trimmed before it was read again
+                continue
+            entry_id = raw_id.decode()
+            if b"d" not in fields:
+                rejected.append(Reject(entry_id, Rejected(WHOLE_ENTRY, "it has no field `d`", str(fields))))
+                continue
+            found, unreadable = read(fields[b"d"])
+            windows += [Report(entry_id, one.position, one.window) for one in found]
+            rejected += [Reject(entry_id, one) for one in unreadable]
+        await self._count(windows, rejected)
+
+    async def _count(self, windows: list["Report"], rejected: list[Reject]) -> None:
+        """Halves a batch that PostgreSQL refuses for what is in it, until the one at fault is alone."""
+        try:
+            await self._write(windows, rejected)
+        except (DataError, IntegrityError) as error:
+            if len(windows) > 1:
+                half = len(windows) // 2
+                await self._count(windows[:half], rejected)
+                await self._count(windows[half:], [])
+            elif windows:
+                await self._write([], [*rejected, windows[0].rejected(str(error.orig).splitlines()[0])])
+            else:
+                raise
+
+    async def _write(self, windows: list["Report"], rejected: list[Reject]) -> None:
+        if not windows and not rejected:
             return
         async with self.engine.begin() as connection:
             scope = EveryOrganization(connection, "servers report all their groups in one entry")
             repository = UsageRepository(scope)
-            organizations = await repository.organizations_of({UUID(window.group_id) for window in windows})
-            known = [window for window in windows if UUID(window.group_id) in organizations]
-            if len(known) < len(windows):
-                # Intent is stored before placement, so these belong to no customer (a refused intent, a test).
-                unknown = sorted({window.group_id for window in windows} - {str(known) for known in organizations})
-                log.warning("usage of unknown groups", groups=unknown[:10], count=len(unknown))
-            await repository.upsert(merged(known), organizations)
+            owners = await repository.owners_of({UUID(one.window.group_id) for one in windows})
+            known, impossible = _sifted(windows, owners, time.time())
+            await rejects.keep(connection, [*rejected, *impossible])
+            await repository.upsert(merged(known), owners)
 
     async def backlog(self) -> int:
         """Number of entries that are not stored yet: unread ones, and unacknowledged ones."""
@@ -114,9 +139,31 @@ class Ingest:
         )
         return list(answer[0][1]) if answer else []
 
-    async def _reject(self, entry_id: bytes, fields: dict[bytes, bytes], error: Exception) -> None:
-        """Set the entry aside for people, so that it does not block the others."""
-        counters.usage_rejected.add(1)
-        log.error("a usage entry does not follow the contract", entry=entry_id.decode(), error=str(error)[:500])
-        kept: Any = {b"id": entry_id, **fields}
-        await self.redis.xadd(REJECTED, kept, maxlen=limits.INGEST_REJECTED_MAXLEN, approximate=False)
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """A window, and the record that it came in."""
+
+    entry_id: str
+    position: int
+    window: Window
+
+    def rejected(self, reason: str) -> Reject:
+        return Reject(self.entry_id, Rejected(self.position, reason, json.dumps(asdict(self.window))))
+
+
+def _sifted(reports: list[Report], owners: dict[UUID, Owner], now_s: float) -> tuple[list[Window], list[Reject]]:
+    """Windows that count, and those that cannot be true. Windows of no customer are in neither."""
+    windows, impossible, unknown = [], [], set()
+    for report in reports:
+        owner = owners.get(UUID(report.window.group_id))
+        if owner is None:
+            unknown.add(report.window.group_id)
+        elif (reason := plausible.objection(report.window, owner.since_s, now_s)) is not None:
+            impossible.append(report.rejected(reason))
+        else:
+            windows.append(report.window)
+    if unknown:
+        # Intent is stored before placement, so these belong to no customer (a refused intent, a test).
+        log.warning("usage of unknown groups", groups=sorted(unknown)[:10], count=len(unknown))
+    return windows, impossible

@@ -18,6 +18,7 @@ from quorate_api.database.tables import (
     idempotency_keys,
     invoices,
     organizations,
+    rejected_usage,
     sessions,
 )
 
@@ -113,6 +114,15 @@ class WorkerRepository:
         return [row.organization_id for row in (await self._connection.execute(statement)).all()]
 
     async def sweep(self, now: datetime, keys_before: datetime) -> None:
-        """Delete expired sessions and expired answers."""
+        """Delete expired sessions, expired answers, and rejected usage beyond the newest."""
+        oldest_kept = (
+            select(rejected_usage.c.rejected_at)
+            .order_by(rejected_usage.c.rejected_at.desc())
+            .offset(limits.INGEST_REJECTED_ROWS_MAX)
+            .limit(1)
+        )
+        await self._connection.execute(
+            delete(rejected_usage).where(rejected_usage.c.rejected_at <= oldest_kept.scalar_subquery())
+        )
         await self._connection.execute(self._scope.delete(sessions).where(sessions.c.expires_at < now))
         await self._connection.execute(delete(idempotency_keys).where(idempotency_keys.c.created_at < keys_before))
