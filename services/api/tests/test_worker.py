@@ -185,6 +185,57 @@ async def test_the_reconciler_finishes_deletions(
     assert owner.execute("SELECT status FROM groups").fetchone() == ("deleted",)
 
 
+@pytest.mark.parametrize("status", [200, 404, 500])
+async def test_an_odd_answer_delays_its_own_group_alone(
+    reconciler: Reconciler, coordinator: FakeCoordinator, alice: Customer, owner: psycopg.Connection, status: int
+) -> None:
+    groups = [await alice.create_group(name) for name in "abc"]
+    coordinator.down = True
+    for group in groups:
+        await alice.request("DELETE", f"/v1/groups/{group['id']}")
+    coordinator.down = False
+    coordinator.odd = {uuid.UUID(groups[0]["id"]): status}
+    owner.execute("UPDATE groups SET status = 'provisioning', delete_requested_at = NULL WHERE name = 'a'")
+    await reconciler.run()
+    found = dict(owner.execute("SELECT name, status FROM groups ORDER BY name").fetchall())
+    assert found == {"a": "provisioning", "b": "deleted", "c": "deleted"}
+    coordinator.odd.clear()
+    await reconciler.run()
+    assert owner.execute("SELECT status FROM groups WHERE name = 'a'").fetchone() == ("active",)
+
+
+@pytest.mark.parametrize("status", [200, 500])
+async def test_events_go_on_beside_a_group_with_an_odd_answer(
+    follower: Follower, coordinator: FakeCoordinator, alice: Customer, owner: psycopg.Connection, status: int
+) -> None:
+    odd, sound = [await alice.create_group(name) for name in "ab"]
+    await follower.step(0)
+    coordinator.odd = {uuid.UUID(odd["id"]): status}
+    for group in (odd, sound):
+        coordinator.fail_over(uuid.UUID(group["id"]))
+    assert await follower.step(0) == 2
+
+    def epochs() -> list[int]:
+        return [row[0] for row in owner.execute("SELECT epoch FROM groups ORDER BY name").fetchall()]
+
+    assert (epochs(), applied(owner)) == ([1, 2], 4)
+    assert await follower.step(0) == 0
+    coordinator.odd.clear()
+    await follower.step(0)
+    assert epochs() == [2, 2], "it is asked again without another event"
+
+
+async def test_a_resynchronisation_leaves_out_a_group_that_is_odd(
+    follower: Follower, coordinator: FakeCoordinator, alice: Customer, owner: psycopg.Connection
+) -> None:
+    odd, sound = [await alice.create_group(name) for name in "ab"]
+    coordinator.odd = {uuid.UUID(odd["id"]): 200}
+    coordinator.fail_over(uuid.UUID(sound["id"]))
+    coordinator.first_event = 3
+    await follower.step(0)
+    assert owner.execute("SELECT epoch FROM groups WHERE name = 'b'").fetchone() == (2,)
+
+
 async def test_the_sweep(reconciler: Reconciler, alice: Customer, owner: psycopg.Connection) -> None:
     await alice.post("/v1/projects", {"name": "a"}, new_key())
     owner.execute("UPDATE idempotency_keys SET created_at = now() - interval '25 hours'")

@@ -58,6 +58,7 @@ class FakeCoordinator:
         self.events: list[dict[str, Any]] = []
         self.puts = 0
         self.down = False  # answers 503 to every request
+        self.odd: dict[uuid.UUID, int] = {}  # groups that are answered with this status and half a view
         self.lose_put_answers = 0  # does the work, then the answer is lost
         self.refuse_put_once = False  # admissible when quoted, refused when put
         self.first_event = 1  # older events were trimmed
@@ -205,6 +206,8 @@ class FakeCoordinator:
         if (refused := self._forbidden(request)) is not None:
             return refused
         group_id = uuid.UUID(request.path_params["group_id"])
+        if group_id in self.odd:
+            return JSONResponse({"group_id": str(group_id)}, self.odd[group_id])
         if request.method == "PUT":
             return await self._put(group_id, await request.json())
         if request.method == "DELETE":
@@ -221,7 +224,8 @@ class FakeCoordinator:
         return JSONResponse(view)
 
     async def _groups(self, request: Request) -> Response:
-        return self._forbidden(request) or JSONResponse(list(self.groups.values()))
+        views = [{"group_id": str(key)} if key in self.odd else view for key, view in self.groups.items()]
+        return self._forbidden(request) or JSONResponse(views)
 
     async def _put(self, group_id: uuid.UUID, body: dict[str, Any]) -> Response:
         self.puts += 1

@@ -5,6 +5,7 @@ from typing import Any, TypeVar
 from uuid import UUID
 
 import httpx2
+import structlog
 from opentelemetry import propagate
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
@@ -22,7 +23,13 @@ from quorate_api.coordinator.schemas import (
     ServerView,
 )
 
+log = structlog.get_logger(__name__)
+
 Model = TypeVar("Model", bound=BaseModel)
+Item = TypeVar("Item")
+
+# It is not there, or does not know the caller: that holds for every request.
+_AWAY = (401, 403, 429, 502, 503, 504)
 
 
 class CoordinatorUnavailable(Exception):
@@ -31,6 +38,10 @@ class CoordinatorUnavailable(Exception):
     def __init__(self, text: str, *, sent: bool) -> None:
         super().__init__(text)
         self.sent = sent
+
+
+class AnswerOdd(CoordinatorUnavailable):
+    """An answer that does not follow the contract, or an error in this one request. Others may be answered."""
 
 
 class Refused(Exception):
@@ -104,8 +115,15 @@ class Coordinator:
         return None if answer.status_code == 404 else self._parse(answer, GroupView)
 
     async def groups(self) -> list[GroupView]:
+        """All groups. One that does not follow the contract is logged, and left out."""
         answer = await self._call("GET", "/v1/groups")
-        return self._parse_list(answer, GroupView)
+        found = []
+        for view in self._parse_list(answer, dict[str, Any]):
+            try:
+                found.append(GroupView.model_validate(view))
+            except ValidationError as error:
+                log.error("a group does not follow the contract", group_id=view.get("group_id"), error=str(error))
+        return found
 
     async def servers(self) -> list[ServerView]:
         return self._parse_list(await self._call("GET", "/v1/servers"), ServerView)
@@ -201,22 +219,23 @@ class Coordinator:
         if answer.status_code in (400, 409, 422):  # 409 without a refusal: another group has the id, or had it
             errors = problem.get("errors") or [{}]
             raise RequestInvalid(detail, str(problem.get("code") or ""), str(errors[0].get("field") or ""))
-        raise CoordinatorUnavailable(f"{method} {path}: {answer.status_code}: {detail}", sent=True)
+        kind = CoordinatorUnavailable if answer.status_code in _AWAY else AnswerOdd
+        raise kind(f"{method} {path}: {answer.status_code}: {detail}", sent=True)
 
     def _server(self, answer: httpx2.Response) -> ServerView | None:
         return None if answer.status_code == 404 else self._parse(answer, ServerView)
 
-    def _parse_list(self, answer: httpx2.Response, model: type[Model]) -> list[Model]:
+    def _parse_list(self, answer: httpx2.Response, model: type[Item]) -> list[Item]:
         try:
             return TypeAdapter(list[model]).validate_json(answer.content)  # type: ignore[valid-type]
         except ValidationError as error:
-            raise CoordinatorUnavailable(f"answer does not follow the contract: {error}", sent=True) from error
+            raise AnswerOdd(f"answer does not follow the contract: {error}", sent=True) from error
 
     def _parse(self, answer: httpx2.Response, model: type[Model]) -> Model:
         try:
             return model.model_validate_json(answer.content)
         except ValidationError as error:
-            raise CoordinatorUnavailable(f"answer does not follow the contract: {error}", sent=True) from error
+            raise AnswerOdd(f"answer does not follow the contract: {error}", sent=True) from error
 
 
 def _said(sla: ObservedSla) -> dict[str, Any]:

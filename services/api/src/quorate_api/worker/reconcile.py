@@ -10,7 +10,7 @@ from sqlalchemy.exc import InterfaceError, OperationalError
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from quorate_api import limits
-from quorate_api.coordinator.client import Coordinator, CoordinatorUnavailable, Refused, RequestInvalid
+from quorate_api.coordinator.client import AnswerOdd, Coordinator, CoordinatorUnavailable, Refused, RequestInvalid
 from quorate_api.coordinator.schemas import ObservedSla
 from quorate_api.database.scope import EveryOrganization
 from quorate_api.groups.repository import GroupRepository
@@ -37,6 +37,8 @@ class Reconciler:
         for settle, row in work + [(self._resize, row) for row in resizing]:
             try:
                 await settle(row)
+            except AnswerOdd as error:
+                log.error("not reconciled", group_id=str(row.id), error=str(error))
             except (CoordinatorUnavailable, OperationalError, InterfaceError):
                 raise  # the coordinator is away for every row
             except Exception:  # one group's error does not delay the others; it is tried again
