@@ -5,7 +5,6 @@ import { randomBytes } from "node:crypto";
 import { Code } from "./codes.js";
 import { AppendUnknown, appendRefused, type Failure, failure } from "./errors.js";
 import type { Limits } from "./handle.js";
-import * as limits from "./limits.js";
 import type { Link, Port } from "./link.js";
 import type { Pacing } from "./pacing.js";
 import * as wire from "./wire.js";
@@ -81,9 +80,9 @@ export class Appender implements Port {
     });
   }
 
-  /** Wait until fewer appends are pending than the bounds of `ready()`. */
+  /** Wait until little enough is pending (`Writer.hasRoom`). */
   async waitReady(): Promise<void> {
-    while (!this.#hasRoom()) await this.#wait();
+    while (!this.writer.hasRoom() && !this.#closed) await this.#wait();
   }
 
   /** Wait until every append has ended. Each ends by its deadline. */
@@ -95,11 +94,6 @@ export class Appender implements Port {
     this.#closed = true;
     this.#execute(this.writer.failAll(failure(Code.client_closed)));
     clearTimeout(this.#timer);
-  }
-
-  #hasRoom(): boolean {
-    const { pendingCalls, pendingBytes } = this.writer;
-    return pendingCalls < limits.PENDING_CALLS_READY && pendingBytes < limits.PENDING_BYTES_READY;
   }
 
   #wait(): Promise<void> {
@@ -124,6 +118,10 @@ export class Appender implements Port {
     if (connection !== undefined) {
       const frames = this.writer.takeFrames(performance.now());
       if (frames.length > 0) connection.write(frames);
+      if (this.writer.hint !== undefined) {
+        process.emitWarning(this.writer.hint, { type: "QuorateWarning" });
+        this.writer.hint = undefined;
+      }
     } else if (this.busy()) {
       this.link.want();
     }
@@ -217,7 +215,7 @@ export class Appender implements Port {
         this.link.reroute(action);
       }
     }
-    if (this.#waiters.length > 0 && actions.length > 0 && (this.#hasRoom() || this.#closed)) {
+    if (this.#waiters.length > 0 && actions.length > 0 && (this.writer.hasRoom() || this.#closed)) {
       const waiters = this.#waiters;
       this.#waiters = [];
       for (const resolve of waiters) resolve();

@@ -186,7 +186,10 @@ export class Client {
     return { timeoutMs: checkTimeout(timeoutMs), condition };
   }
 
-  /** Wait until few enough appends are outstanding: back-pressure for a producer in a loop. */
+  /**
+   * Wait until few enough appends are outstanding: back-pressure for a producer in a loop. They are as many as the
+   * group's rate lets pass within a second, so that none waits until its deadline.
+   */
   async ready(): Promise<void> {
     await this.#appender.waitReady();
   }

@@ -22,6 +22,11 @@ export const INFLIGHT_BYTES_MAX = 8 << 20;
 /** `ready()` waits until fewer bytes and calls are pending. */
 export const PENDING_BYTES_READY = 16 << 20;
 export const PENDING_CALLS_READY = 65_536;
+/**
+ * `ready()` waits until the head's rate lets what is pending pass within this: a tenth of the default deadline, so that
+ * a loop at any speed loses nothing, also where several clients share the rate.
+ */
+export const READY_MS = 1_000;
 
 /** An append beyond this is refused with queue_full, so that a runaway producer cannot exhaust memory. */
 export const PENDING_BYTES_MAX = 256 << 20;

@@ -19,8 +19,21 @@ export class Pacing {
   #ratePerS = 0;
   #level = 0;
   #updated = 0;
+  #hinted = false;
 
   constructor(public requestSizeBytes: number) {}
+
+  /** A word to the caller about a batch that leaves, the first time that its entries exceed the declared size. */
+  hint(entryCount: number, entryBytes: number): string | undefined {
+    const size = this.requestSizeBytes;
+    if (this.#hinted || size <= 0 || entryBytes <= size * entryCount) return undefined;
+    this.#hinted = true;
+    const each = Math.floor(entryBytes / entryCount);
+    return (
+      `entries of ${each} bytes exceed the group's declared request size of ${size}: each takes more of its rate than ` +
+      "one request. Resize the group to the size of its entries for a rate that holds."
+    );
+  }
 
   /**
    * Tokens of a batch, never more than its head charges. The head charges a part for each entry and a part for each
@@ -29,6 +42,12 @@ export class Pacing {
   cost(entryCount: number, entryBytes: number): number {
     if (this.requestSizeBytes <= 0) return 0;
     return Math.min(entryCount, entryBytes / this.requestSizeBytes);
+  }
+
+  /** Requests of the declared size that these entries are, at most: a head charges larger entries more. */
+  requests(entryCount: number, entryBytes: number): number {
+    if (this.requestSizeBytes <= 0) return 0;
+    return Math.max(entryCount, entryBytes / this.requestSizeBytes);
   }
 
   /** Set the rate. 0: not known, no append waits. Tokens are kept, up to a second of the new rate. */

@@ -133,9 +133,13 @@ export class Writer<Call> {
   ratePerS = 0;
   pendingBytes = 0;
   pendingCalls = 0;
+  /** A word to the caller that was not said yet. */
+  hint: string | undefined;
   /** The reason why no batch can be sent now. */
   reason: Failure = failure(Code.no_connection);
 
+  /** Pending entries beyond one a call. */
+  #pendingMore = 0;
   #floorIndex: number | undefined;
   #nextSeq = 1;
   #queue: Batch<Call>[] = [];
@@ -224,7 +228,17 @@ export class Writer<Call> {
     batch.trace = trace;
     this.pendingBytes += size;
     this.pendingCalls++;
+    this.#pendingMore += entries.length - 1;
     return undefined;
+  }
+
+  /** Whether little enough is pending: it would pass within `READY_MS`, by the head's rate, and memory is left. */
+  hasRoom(): boolean {
+    const { pendingCalls: calls, pendingBytes: bytes, ratePerS } = this;
+    if (calls >= limits.PENDING_CALLS_READY || bytes >= limits.PENDING_BYTES_READY) return false;
+    if (calls === 0 || this.pacing === undefined || ratePerS === 0) return true;
+    const entries = calls + this.#pendingMore;
+    return this.pacing.requests(entries, bytes - 4 * entries) < (ratePerS * limits.READY_MS) / 1_000;
   }
 
   /** Give the batch that took the last append a trace context, unless it has one. */
@@ -281,7 +295,8 @@ export class Writer<Call> {
 
   /** Whether the bucket lacks tokens for it now. */
   #mustWait(pacing: Pacing, batch: Batch<Call>, now: number): boolean {
-    const waitMs = pacing.take(now, pacing.cost(batch.entryCount, batch.size - 4 * batch.entryCount));
+    const entryBytes = batch.size - 4 * batch.entryCount;
+    const waitMs = pacing.take(now, pacing.cost(batch.entryCount, entryBytes));
     if (waitMs > 0) {
       // Close the batch: more entries would cost more tokens and lengthen the wait.
       batch.shared = false;
@@ -289,6 +304,7 @@ export class Writer<Call> {
       return true;
     }
     batch.paid = true;
+    this.hint ??= pacing.hint(batch.entryCount, entryBytes);
     return false;
   }
 
@@ -625,6 +641,7 @@ export class Writer<Call> {
   #forgetCalls(batch: Batch<Call>): void {
     if (batch.calls === undefined) throw new Error("invariant: the calls of a batch end once");
     this.pendingCalls -= batch.calls.length;
+    this.#pendingMore -= batch.entryCount - batch.calls.length;
     this.pendingBytes -= batch.size;
     batch.calls = undefined;
   }

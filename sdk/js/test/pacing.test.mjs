@@ -137,3 +137,50 @@ test("the handle tells the declared size; without one nothing waits", () => {
   append(writer, 1_000);
   assert.deepEqual(sent(writer, 0), [[1, 1_000]]);
 });
+
+test("there is room for what the rate lets pass within a second", () => {
+  const writer = pacedWriter();
+  append(writer, 15);
+  assert.ok(writer.hasRoom());
+  append(writer, 1);
+  assert.ok(!writer.hasRoom(), "sixteen requests a second");
+  sent(writer, 0);
+  assert.ok(!writer.hasRoom(), "what is on its way is not done");
+  writer.onAcked([{ seq: 1, baseOffset: 0 }]);
+  assert.ok(writer.hasRoom());
+  writer.appendMany(
+    "many",
+    Array.from({ length: 16 }, () => Buffer.alloc(1)),
+    100_000,
+  );
+  assert.ok(!writer.hasRoom(), "entries count, not calls");
+  writer.failAll({ code: Code.client_closed, message: "", retryable: false });
+  writer.append("large", Buffer.alloc(15 * 64), 100_000);
+  assert.ok(writer.hasRoom());
+  writer.append("small", Buffer.alloc(64), 100_000);
+  assert.ok(!writer.hasRoom(), "an entry of fifteen times the size is as many requests");
+});
+
+test("there is room for one append, whatever it costs, and without a rate for many", () => {
+  const writer = pacedWriter();
+  append(writer, 1_000);
+  assert.ok(!writer.hasRoom());
+  assert.ok(pacedWriter().hasRoom());
+  const unpaced = pacedWriter(0);
+  append(unpaced, 1_000);
+  assert.ok(unpaced.hasRoom());
+});
+
+test("larger entries than declared are told of once", () => {
+  const writer = pacedWriter();
+  append(writer, 1);
+  sent(writer, 0);
+  assert.equal(writer.hint, undefined);
+  writer.append("large", Buffer.alloc(100), 100_000);
+  sent(writer, 0);
+  assert.match(writer.hint, /entries of 100 bytes exceed the group's declared request size of 64/);
+  writer.hint = undefined;
+  writer.append("large", Buffer.alloc(200), 100_000);
+  sent(writer, 0);
+  assert.equal(writer.hint, undefined);
+});

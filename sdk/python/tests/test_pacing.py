@@ -9,6 +9,7 @@ import pytest
 
 from quorate import wire
 from quorate.codes import Code
+from quorate.errors import Failure
 from quorate.handle import Handle, Limits
 from quorate.pacing import Pacing
 from quorate.writer import Failed, Writer
@@ -107,6 +108,49 @@ def test_a_new_rate_holds_from_the_notice_on():
     assert sent(writer, 0.0) == []
     assert writer.wake_at() == pytest.approx(0.01)
     assert sent(writer, 0.0101) == [(2, 17)]
+
+
+def test_there_is_room_for_what_the_rate_lets_pass_within_a_second():
+    writer = paced_writer()
+    append(writer, 15)
+    assert writer.has_room()
+    append(writer, 1)
+    assert not writer.has_room(), "sixteen requests a second"
+    sent(writer, 0.0)
+    assert not writer.has_room(), "what is on its way is not done"
+    writer.on_acked([(1, 0)])
+    assert writer.has_room()
+    assert writer.append_many("many", [b"x"] * 16, 100.0) is None
+    assert not writer.has_room(), "entries count, not calls"
+    writer.fail_all(Failure(Code.CLIENT_CLOSED))
+    assert writer.append("large", bytes(15 * 64), 100.0) is None
+    assert writer.has_room()
+    append(writer, 1)
+    assert not writer.has_room(), "an entry of fifteen times the size is as many requests"
+
+
+def test_there_is_room_for_one_append_whatever_it_costs_and_without_a_rate_for_many():
+    writer = paced_writer()
+    append(writer, 1_000)
+    assert not writer.has_room()
+    assert paced_writer().has_room()
+    unpaced = paced_writer(size=0)
+    append(unpaced, 1_000)
+    assert unpaced.has_room()
+
+
+def test_larger_entries_than_declared_are_told_of_once():
+    writer = paced_writer()
+    append(writer, 1)
+    sent(writer, 0.0)
+    assert writer.hint is None
+    writer.append("large", bytes(100), 100.0)
+    sent(writer, 0.0)
+    assert "entries of 100 bytes exceed the group's declared request size of 64" in writer.hint
+    writer.hint = None
+    writer.append("large", bytes(200), 100.0)
+    sent(writer, 0.0)
+    assert writer.hint is None
 
 
 def test_without_a_declared_size_nothing_waits():

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from quorate import limits, wire
+from quorate import wire
 from quorate.codes import Code
 from quorate.errors import AppendUnknown, Failure, append_refused
 from quorate.handle import Limits
 from quorate.link import Link
 from quorate.pacing import Pacing
 from quorate.writer import Acked, Action, Failed, Reroute, Writer
+
+log = logging.getLogger("quorate")
 
 _NEVER = float("inf")
 
@@ -97,8 +100,8 @@ class Appender:
             future.set_exception(append_refused(failure))
 
     async def wait_ready(self) -> None:
-        """Wait until fewer appends are pending than `PENDING_BYTES_READY` and `PENDING_CALLS_READY`."""
-        while not self._has_room():
+        """Wait until little enough is pending (`Writer.has_room`)."""
+        while not (self.writer.has_room() or self._closed):
             await self._wait()
 
     async def wait_drained(self) -> None:
@@ -111,10 +114,6 @@ class Appender:
         self._execute(self.writer.fail_all(Failure(Code.CLIENT_CLOSED)))
         if self._timer is not None:
             self._timer.cancel()
-
-    def _has_room(self) -> bool:
-        writer = self.writer
-        return writer.pending_calls < limits.PENDING_CALLS_READY and writer.pending_bytes < limits.PENDING_BYTES_READY
 
     async def _wait(self) -> None:
         waiter: asyncio.Future[None] = self._loop.create_future()
@@ -142,6 +141,9 @@ class Appender:
             frames = self.writer.take_frames(self._loop.time())
             if frames:
                 connection.write(frames)
+            if self.writer.hint is not None:
+                log.warning("%s: %s", self.link.handle.name, self.writer.hint)
+                self.writer.hint = None
         self._arm()
 
     def _arm(self) -> None:
@@ -213,7 +215,7 @@ class Appender:
                 _fail(action)
             else:
                 self.link.reroute(action)
-        if self._waiters and actions and (self._has_room() or self._closed):
+        if self._waiters and actions and (self.writer.has_room() or self._closed):
             waiters, self._waiters = self._waiters, []
             for waiter in waiters:
                 if not waiter.done():

@@ -186,7 +186,9 @@ class Client:
         return future
 
     async def ready(self) -> None:
-        """Wait until few enough appends are outstanding: back-pressure for a producer in a loop."""
+        """Wait until few enough appends are outstanding: back-pressure for a producer in a loop.
+
+        They are as many as the group's rate lets pass within a second, so that none waits until its deadline."""
         await self._appender.wait_ready()
 
     # Reading.

@@ -22,6 +22,19 @@ class Pacing:
         self._rate = 0.0
         self._level = 0.0
         self._updated = 0.0
+        self._hinted = False
+
+    def hint(self, entry_count: int, entry_bytes: int) -> str | None:
+        """A word to the caller about a batch that leaves, the first time that its entries exceed the declared size."""
+        size = self.request_size_bytes
+        if self._hinted or size <= 0 or entry_bytes <= size * entry_count:
+            return None
+        self._hinted = True
+        each = entry_bytes // entry_count
+        return (
+            f"entries of {each} bytes exceed the group's declared request size of {size}: each takes more of its rate than"
+            " one request. Resize the group to the size of its entries for a rate that holds."
+        )
 
     def cost(self, entry_count: int, entry_bytes: int) -> float:
         """Tokens of a batch, never more than its head charges. The head charges a part for each entry and a part for
@@ -29,6 +42,12 @@ class Pacing:
         if self.request_size_bytes <= 0:
             return 0.0
         return min(float(entry_count), entry_bytes / self.request_size_bytes)
+
+    def requests(self, entry_count: int, entry_bytes: int) -> float:
+        """Requests of the declared size that these entries are, at most: a head charges larger entries more."""
+        if self.request_size_bytes <= 0:
+            return 0.0
+        return max(float(entry_count), entry_bytes / self.request_size_bytes)
 
     def set_rate(self, reported_per_s: int, now: float) -> None:
         """Set the rate. 0: not known, no append waits. Tokens are kept, up to a second of the new rate."""

@@ -126,8 +126,12 @@ class Writer:
         self.epoch = 0
         self.state = 0
         self.rate_per_s = 0
+        self.hint: str | None = None
+        """A word to the caller that was not said yet."""
         self.pending_bytes = 0
         self.pending_calls = 0
+        self._pending_more = 0
+        """Pending entries beyond one a call."""
         self._floor_index: int | None = None
         self._next_seq = 1
         self._queue: deque[Batch] = deque()
@@ -200,7 +204,18 @@ class Writer:
         batch.expected_offset, batch.fencing_token, batch.trace = expected_offset, fencing_token, trace
         self.pending_bytes += size
         self.pending_calls += 1
+        self._pending_more += len(entries) - 1
         return None
+
+    def has_room(self) -> bool:
+        """Whether little enough is pending: it would pass within `READY_S`, by the head's rate, and memory is left."""
+        calls, size = self.pending_calls, self.pending_bytes
+        if calls >= limits.PENDING_CALLS_READY or size >= limits.PENDING_BYTES_READY:
+            return False
+        if calls == 0 or self._pacing is None or self.rate_per_s == 0:
+            return True
+        entries = calls + self._pending_more
+        return self._pacing.requests(entries, size - 4 * entries) < self.rate_per_s * limits.READY_S
 
     def trace_last(self, trace: bytes) -> None:
         """Give the batch that took the last append a trace context, unless it has one."""
@@ -262,13 +277,15 @@ class Writer:
 
     def _must_wait(self, pacing: Pacing, batch: Batch, now: float) -> bool:
         """Whether the bucket lacks tokens for it now."""
-        wait_s = pacing.take(now, pacing.cost(batch.entry_count, batch.size - 4 * batch.entry_count))
+        entry_bytes = batch.size - 4 * batch.entry_count
+        wait_s = pacing.take(now, pacing.cost(batch.entry_count, entry_bytes))
         if wait_s > 0.0:
             # Close the batch: more entries would cost more tokens and lengthen the wait.
             batch.shared = False
             self._paced_until = now + wait_s
             return True
         batch.paid = True
+        self.hint = self.hint or pacing.hint(batch.entry_count, entry_bytes)
         return False
 
     def _send(self, batch: Batch, now: float, out: list[bytes]) -> None:
@@ -571,6 +588,7 @@ class Writer:
     def _forget_calls(self, batch: Batch) -> None:
         assert batch.calls is not None, "its calls have ended before"
         self.pending_calls -= len(batch.calls)
+        self._pending_more -= batch.entry_count - len(batch.calls)
         self.pending_bytes -= batch.size
         batch.calls = None
 
