@@ -32,8 +32,8 @@ class Pacing:
         self._hinted = True
         each = entry_bytes // entry_count
         return (
-            f"entries of {each} bytes exceed the group's declared request size of {size}: each takes more of its rate than"
-            " one request. Resize the group to the size of its entries for a rate that holds."
+            f"entries of {each} bytes exceed the group's declared request size of {size}: each takes more of its rate"
+            " than one request. Resize the group to the size of its entries for a rate that holds."
         )
 
     def cost(self, entry_count: int, entry_bytes: int) -> float:
