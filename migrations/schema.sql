@@ -76,6 +76,14 @@ CREATE TABLE public.coordinator_cursor (
     CONSTRAINT coordinator_cursor_only_row_check CHECK (only_row)
 );
 
+CREATE TABLE public.document_counters (
+    series text NOT NULL,
+    kind text NOT NULL,
+    last_sequence bigint NOT NULL,
+    CONSTRAINT document_counters_last_sequence_check CHECK ((last_sequence > 0)),
+    CONSTRAINT document_counters_series_check CHECK ((series <> ''::text))
+);
+
 CREATE TABLE public.former_slas (
     organization_id uuid NOT NULL,
     group_id uuid NOT NULL,
@@ -141,12 +149,6 @@ CREATE TABLE public.idempotency_keys (
     created_at timestamp with time zone NOT NULL
 );
 
-CREATE TABLE public.invoice_counters (
-    organization_id uuid NOT NULL,
-    last_sequence bigint NOT NULL,
-    CONSTRAINT invoice_counters_last_sequence_check CHECK ((last_sequence >= 0))
-);
-
 CREATE TABLE public.invoice_lines (
     organization_id uuid NOT NULL,
     invoice_id uuid NOT NULL,
@@ -177,6 +179,7 @@ CREATE TABLE public.invoices (
     total_micros bigint NOT NULL,
     corrects_invoice_id uuid,
     issued_at timestamp with time zone NOT NULL,
+    series text NOT NULL,
     CONSTRAINT invoices_check CHECK ((period_end > period_start)),
     CONSTRAINT invoices_check1 CHECK (((kind = 'invoice'::text) = (total_micros >= 0))),
     CONSTRAINT invoices_check2 CHECK (((kind = 'credit_note'::text) = (corrects_invoice_id IS NOT NULL))),
@@ -305,6 +308,9 @@ ALTER TABLE ONLY public.api_keys
 ALTER TABLE ONLY public.coordinator_cursor
     ADD CONSTRAINT coordinator_cursor_pkey PRIMARY KEY (only_row);
 
+ALTER TABLE ONLY public.document_counters
+    ADD CONSTRAINT document_counters_pkey PRIMARY KEY (series, kind);
+
 ALTER TABLE ONLY public.former_slas
     ADD CONSTRAINT former_slas_pkey PRIMARY KEY (group_id, revision);
 
@@ -323,9 +329,6 @@ ALTER TABLE ONLY public.idempotency_keys
 ALTER TABLE ONLY public.idempotency_keys
     ADD CONSTRAINT idempotency_keys_principal_key_hmac_key UNIQUE (principal, key_hmac);
 
-ALTER TABLE ONLY public.invoice_counters
-    ADD CONSTRAINT invoice_counters_pkey PRIMARY KEY (organization_id);
-
 ALTER TABLE ONLY public.invoice_lines
     ADD CONSTRAINT invoice_lines_pkey PRIMARY KEY (invoice_id, "position");
 
@@ -334,9 +337,6 @@ ALTER TABLE ONLY public.invoices
 
 ALTER TABLE ONLY public.invoices
     ADD CONSTRAINT invoices_organization_id_kind_period_start_key UNIQUE (organization_id, kind, period_start);
-
-ALTER TABLE ONLY public.invoices
-    ADD CONSTRAINT invoices_organization_id_sequence_key UNIQUE (organization_id, sequence);
 
 ALTER TABLE ONLY public.invoices
     ADD CONSTRAINT invoices_pkey PRIMARY KEY (id);
@@ -393,6 +393,8 @@ CREATE INDEX idempotency_keys_age ON public.idempotency_keys USING btree (create
 
 CREATE INDEX invoice_lines_group ON public.invoice_lines USING btree (group_id);
 
+CREATE UNIQUE INDEX invoices_numbers ON public.invoices USING btree (series, kind, sequence) WHERE (series <> ''::text);
+
 CREATE INDEX memberships_user ON public.memberships USING btree (user_id);
 
 CREATE UNIQUE INDEX projects_name ON public.projects USING btree (organization_id, name) WHERE (deleted_at IS NULL);
@@ -429,9 +431,6 @@ ALTER TABLE ONLY public.group_events
 
 ALTER TABLE ONLY public.groups
     ADD CONSTRAINT groups_organization_id_project_id_fkey FOREIGN KEY (organization_id, project_id) REFERENCES public.projects(organization_id, id);
-
-ALTER TABLE ONLY public.invoice_counters
-    ADD CONSTRAINT invoice_counters_organization_id_fkey FOREIGN KEY (organization_id) REFERENCES public.organizations(organization_id);
 
 ALTER TABLE ONLY public.invoice_lines
     ADD CONSTRAINT invoice_lines_organization_id_group_id_fkey FOREIGN KEY (organization_id, group_id) REFERENCES public.groups(organization_id, id);
@@ -479,8 +478,6 @@ CREATE POLICY every_organization ON public.group_events TO quorate_worker USING 
 
 CREATE POLICY every_organization ON public.groups TO quorate_worker USING (true);
 
-CREATE POLICY every_organization ON public.invoice_counters TO quorate_worker USING (true);
-
 CREATE POLICY every_organization ON public.invoice_lines TO quorate_worker USING (true);
 
 CREATE POLICY every_organization ON public.invoices TO quorate_worker USING (true);
@@ -505,8 +502,6 @@ ALTER TABLE public.group_events ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE public.groups ENABLE ROW LEVEL SECURITY;
 
-ALTER TABLE public.invoice_counters ENABLE ROW LEVEL SECURITY;
-
 ALTER TABLE public.invoice_lines ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE public.invoices ENABLE ROW LEVEL SECURITY;
@@ -524,8 +519,6 @@ CREATE POLICY own_organization ON public.former_slas TO quorate_api USING ((orga
 CREATE POLICY own_organization ON public.group_events TO quorate_api USING ((organization_id = public.current_organization_id()));
 
 CREATE POLICY own_organization ON public.groups TO quorate_api USING ((organization_id = public.current_organization_id()));
-
-CREATE POLICY own_organization ON public.invoice_counters TO quorate_api USING ((organization_id = public.current_organization_id()));
 
 CREATE POLICY own_organization ON public.invoice_lines TO quorate_api USING ((organization_id = public.current_organization_id()));
 
@@ -570,6 +563,8 @@ GRANT SELECT,INSERT,UPDATE ON TABLE public.api_keys TO quorate_api;
 GRANT SELECT ON TABLE public.coordinator_cursor TO quorate_api;
 GRANT SELECT,UPDATE ON TABLE public.coordinator_cursor TO quorate_worker;
 
+GRANT SELECT,INSERT,UPDATE ON TABLE public.document_counters TO quorate_worker;
+
 GRANT SELECT,INSERT ON TABLE public.former_slas TO quorate_api;
 GRANT SELECT,INSERT ON TABLE public.former_slas TO quorate_worker;
 
@@ -581,8 +576,6 @@ GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.groups TO quorate_worker;
 
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.idempotency_keys TO quorate_api;
 GRANT SELECT,DELETE ON TABLE public.idempotency_keys TO quorate_worker;
-
-GRANT SELECT,INSERT,UPDATE ON TABLE public.invoice_counters TO quorate_worker;
 
 GRANT SELECT ON TABLE public.invoice_lines TO quorate_api;
 GRANT SELECT,INSERT ON TABLE public.invoice_lines TO quorate_worker;

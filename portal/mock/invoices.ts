@@ -7,7 +7,8 @@ export function seedInvoices(nowMs: number, groups: MockGroup[]): Invoice[] {
   return [1, 2].map((back) => {
     const start = Date.UTC(now.getUTCFullYear(), now.getUTCMonth() - back, 1)
     const end = Date.UTC(now.getUTCFullYear(), now.getUTCMonth() - back + 1, 1)
-    return invoiceOf(uuid(40 + back), `INV-${String(3 - back).padStart(6, '0')}`, start, end, end, groups, 'issued')
+    const number = `INV-${new Date(end).getUTCFullYear()}-${String(3 - back).padStart(6, '0')}`
+    return invoiceOf(uuid(40 + back), number, start, end, end, groups, 'issued')
   })
 }
 

@@ -23,7 +23,7 @@ const PAGES: [string, string, RegExp][] = [
   ['connect', `${GROUPS.featureFlags}/connect?welcome=true`, /Waiting for the first append/],
   ['settings', `${GROUPS.orders}/settings`, /Delete this group/],
   ['API keys', `/projects/${PROJECTS.production}/keys`, /nightly export/],
-  ['invoices', '/invoices', /INV-000001/],
+  ['invoices', '/invoices', /INV-\d{4}-000001/],
   ['invoice', INVOICE, /SLA credit/],
   ['quotas', '/quotas', /Groups of one project/],
 ]

@@ -78,7 +78,7 @@ def insert_invoice(connection: psycopg.Connection, organization_id: str, amount:
     with connection.transaction():
         connection.execute(
             "INSERT INTO invoices VALUES (%s, %s, 'invoice', 1, 'INV-000001', '2026-01-01Z', '2026-02-01Z', 'USD', %s,"
-            " NULL, now())",
+            " NULL, now(), '2026')",
             (invoice_id, organization_id, amount),
         )
         for number, part in enumerate(ledger):

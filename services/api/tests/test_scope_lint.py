@@ -119,4 +119,4 @@ def test_the_lint_sees_sql_outside_of_repositories(bad: str) -> None:
 
 
 def test_free_tables_are_the_ones_meant() -> None:
-    assert {"users", "coordinator_cursor", "idempotency_keys"} == FREE
+    assert {"users", "coordinator_cursor", "idempotency_keys", "rejected_usage", "document_counters"} == FREE

@@ -3,6 +3,7 @@
 import asyncio
 import time
 import uuid
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -13,6 +14,8 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from quorate_api.coordinator.schemas import Event, GroupView
 from quorate_api.http.services import Services
+from quorate_api.pricing import prices
+from quorate_api.pricing.prices import PriceList
 from quorate_api.worker.events import Follower
 from quorate_api.worker.ingest import Ingest
 from quorate_api.worker.month_close import close_months
@@ -288,7 +291,8 @@ async def test_closing_a_month(
     assert await close_months(worker_engine, datetime.now(UTC), delay_s=0) == 1
     (invoice,) = await documents(alice)
     start, end = last_month()
-    assert (invoice["number"], invoice["status"], invoice["kind"]) == ("INV-000001", "issued", "invoice")
+    number = f"INV-{datetime.now(UTC):%Y}-000001"
+    assert (invoice["number"], invoice["status"], invoice["kind"]) == (number, "issued", "invoice")
     assert datetime.fromisoformat(invoice["period_start"]) == start
     assert datetime.fromisoformat(invoice["period_end"]) == end
     lines = {line["kind"]: line for line in invoice["lines"]}
@@ -360,7 +364,8 @@ async def test_credits_come_by_themselves(
     await ingested(log, bus, worker_engine)
     assert await close_months(worker_engine, datetime.now(UTC), delay_s=0) == 2
     invoice, note = await documents(alice)
-    assert (note["kind"], note["number"], note["corrects_invoice_id"]) == ("credit_note", "CN-000002", invoice["id"])
+    number = f"CN-{datetime.now(UTC):%Y}-000001"
+    assert (note["kind"], note["number"], note["corrects_invoice_id"]) == ("credit_note", number, invoice["id"])
     assert -invoice["total_micros"] <= note["total_micros"] < 0
     assert note["total_micros"] == -invoice["total_micros"], "three clauses missed by half: the whole fee, not more"
     assert "50.0000 % instead of 99.95 %" in note["lines"][0]["description"]
@@ -372,16 +377,79 @@ async def test_credits_come_by_themselves(
     assert report["credit_percent"] == 100
 
 
-async def test_numbers_have_no_gaps(
-    alice: Customer, bus: Redis, worker_engine: AsyncEngine, owner: psycopg.Connection
+def numbers(owner: psycopg.Connection, kind: str) -> list[str]:
+    found = owner.execute("SELECT number FROM invoices WHERE kind = %s ORDER BY sequence", (kind,)).fetchall()
+    return [row[0] for row in found]
+
+
+async def test_numbers_have_no_gaps_and_are_unique_for_the_seller(
+    alice: Customer, bob: Customer, bus: Redis, worker_engine: AsyncEngine, owner: psycopg.Connection
 ) -> None:
-    await used_last_month(alice, bus, worker_engine, owner)
+    """Several workers close the months of two organizations at once."""
+    for customer in (alice, bob):
+        await used_last_month(customer, bus, worker_engine, owner)
     earlier = "{0} = {0} - interval '100 days'"
     owner.execute(f"UPDATE groups SET {earlier.format('active_at')}, {earlier.format('created_at')}")
+    now = datetime.now(UTC)
+    await asyncio.gather(*(close_months(worker_engine, now, delay_s=0) for _ in range(3)))
+    for kind, prefix in (("invoice", "INV"), ("credit_note", "CN")):
+        found = numbers(owner, kind)
+        assert found == [f"{prefix}-{now:%Y}-{number:06d}" for number in range(1, len(found) + 1)]
+        assert len(found) >= 6, "no telemetry in three or more months of two organizations"
+    of_both = [{document["number"] for document in await documents(customer)} for customer in (alice, bob)]
+    assert of_both[0].isdisjoint(of_both[1])
+
+
+async def test_a_close_that_fails_takes_its_numbers_back(
+    alice: Customer, bob: Customer, bus: Redis, worker_engine: AsyncEngine, owner: psycopg.Connection
+) -> None:
+    for customer in (alice, bob):
+        await used_last_month(customer, bus, worker_engine, owner)
+    first = min(alice.organization_id, bob.organization_id)
+    owner.execute(f"ALTER TABLE invoices ADD CONSTRAINT no CHECK (organization_id <> '{first}')")
+    assert await close_months(worker_engine, datetime.now(UTC), delay_s=0) == 1, "the other one's"
+    owner.execute("ALTER TABLE invoices DROP CONSTRAINT no")
+    assert await close_months(worker_engine, datetime.now(UTC), delay_s=0) == 1
+    assert numbers(owner, "invoice") == [f"INV-{datetime.now(UTC):%Y}-00000{number}" for number in (1, 2)]
+
+
+async def test_the_open_invoice_is_of_this_month_also_before_the_last_one_is_closed(
+    alice: Customer, bus: Redis, worker_engine: AsyncEngine, owner: psycopg.Connection
+) -> None:
+    log = await used_last_month(alice, bus, worker_engine, owner)
+    before = log.committed
+    log.run(120, seed=5)  # this month's first two minutes
+    await ingested(log, bus, worker_engine)
+    _, end = last_month()
+
+    async def quantities() -> dict[str, int]:
+        return {line["kind"]: line["quantity"] for line in (await alice.get("/v1/invoices/current"))["lines"]}
+
+    unclosed, asked_at = await quantities(), datetime.now(UTC)
+    assert unclosed["appends"] == log.committed - before
+    assert abs(unclosed["reservation"] - (asked_at - end).total_seconds()) <= 2
     await close_months(worker_engine, datetime.now(UTC), delay_s=0)
-    numbers = [row[0] for row in owner.execute("SELECT sequence FROM invoices ORDER BY sequence").fetchall()]
-    assert numbers == list(range(1, len(numbers) + 1))
-    assert len(numbers) >= 6, "an invoice and a credit note (no telemetry) for each of the months"
+    (invoice,) = await documents(alice)
+    assert {line["kind"]: line["quantity"] for line in invoice["lines"]}["appends"] == before
+    closed = await quantities()
+    assert {**closed, "reservation": 0} == {**unclosed, "reservation": 0}, "the close changes nothing of it"
+
+
+async def test_a_month_is_billed_by_the_prices_of_its_begin(
+    alice: Customer, bus: Redis, worker_engine: AsyncEngine, owner: psycopg.Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The list changes with this month, and the last one is closed after that."""
+    await used_last_month(alice, bus, worker_engine, owner)
+    _, end = last_month()
+    old = prices.LISTS[-1]
+    dearer = tuple(replace(price, unit_price_micros=7 * price.unit_price_micros) for price in old.usage)
+    monkeypatch.setattr(prices, "LISTS", (old, PriceList(end, old.resources, dearer)))
+    await close_months(worker_engine, datetime.now(UTC), delay_s=0)
+    (invoice,) = await documents(alice)
+    billed = {line["kind"]: line["unit_price_micros"] for line in invoice["lines"]}
+    assert billed["appends"] == old.usage[0].unit_price_micros
+    quote = await alice.create_group()
+    assert quote["price"]["usage"][0]["unit_price_micros"] == dearer[0].unit_price_micros
 
 
 async def test_a_deleted_group_is_owed_for_until_then(

@@ -572,7 +572,7 @@ export type Invoice = {
     /**
      * Number
      *
-     * Without gaps within the organization; null for the open invoice.
+     * Unique, and without gaps among all of the year and kind; null for the open invoice.
      */
     number: string | null;
     /**
@@ -630,7 +630,7 @@ export type InvoiceHead = {
     /**
      * Number
      *
-     * Without gaps within the organization; null for the open invoice.
+     * Unique, and without gaps among all of the year and kind; null for the open invoice.
      */
     number: string | null;
     /**

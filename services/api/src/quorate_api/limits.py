@@ -88,6 +88,7 @@ INGEST_BLOCK_MS = 1_000
 INGEST_CLAIM_IDLE_MS = 60_000
 INGEST_REJECTED_ROWS_MAX = 10_000  # the newest; people look at some of them
 INGEST_REJECTED_CHARS_MAX = 64 << 10  # of one: more than the largest record
+INGEST_REASON_CHARS_MAX = 1_000
 INGEST_CLOCK_AHEAD_S_MAX = 120  # a server's clock that is further ahead is wrong
 # A counter: in bytes, seven years of the fastest network of a server. The sum of a window's counters fits 63 bits.
 COUNTER_MAX = 1 << 58

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from quorate_api.pricing import prices
+from quorate_api.pricing.prices import PriceList
 
 RESERVATION = "reservation"
 SLA_CREDIT = "sla_credit"
@@ -47,10 +48,12 @@ class Line:
     amount_micros: int
 
 
-def invoice_lines(group: BilledGroup, metered: Mapping[str, int], billed: Mapping[str, int]) -> list[Line]:
+def invoice_lines(
+    group: BilledGroup, metered: Mapping[str, int], billed: Mapping[str, int], price_list: PriceList
+) -> list[Line]:
     """`metered` and `billed` are quantities by kind since the group began. A kind without new use has no line."""
     lines = _reservation_lines(group, metered.get(RESERVATION, 0), billed.get(RESERVATION, 0))
-    for price in prices.USAGE:
+    for price in price_list.usage:
         quantity = metered.get(price.kind, 0) - billed.get(price.kind, 0)
         if quantity <= 0:
             continue

@@ -5,11 +5,19 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import Row, func, or_
+from sqlalchemy import Row, func, or_, select
+from sqlalchemy.dialects.postgresql import insert as upsert
 
 from quorate_api.billing.calculator import Line
 from quorate_api.database.scope import Scope
-from quorate_api.database.tables import former_slas, groups, invoice_counters, invoice_lines, invoices, ledger_entries
+from quorate_api.database.tables import (
+    document_counters,
+    former_slas,
+    groups,
+    invoice_lines,
+    invoices,
+    ledger_entries,
+)
 
 
 class BillingRepository:
@@ -78,16 +86,20 @@ class BillingRepository:
         )
         return list((await self._scope.connection.execute(statement)).all())
 
-    async def lock(self) -> int:
-        """Lock the organization's counter, so that one close runs at a time. Returns its last number."""
-        await self._scope.connection.execute(
-            self._scope.upsert(invoice_counters, last_sequence=0).on_conflict_do_nothing()
-        )
-        statement = self._scope.select(invoice_counters, invoice_counters.c.last_sequence).with_for_update()
-        return int(str((await self._scope.connection.execute(statement)).scalar_one()))
+    async def lock(self) -> None:
+        """One close of the organization runs at a time, until the end of the transaction."""
+        key = func.hashtextextended(f"close {self._scope.organization_id}", 0)
+        await self._scope.connection.execute(select(func.pg_advisory_xact_lock(key)))
 
-    async def set_last_number(self, sequence: int) -> None:
-        await self._scope.connection.execute(self._scope.update(invoice_counters).values(last_sequence=sequence))
+    async def next_number(self, series: str, kind: str) -> int:
+        """The seller's next number of the series. Others wait for it until the end of the transaction, which takes it
+        back if it fails: so there are no gaps."""
+        counters = document_counters
+        statement = upsert(counters).values(series=series, kind=kind, last_sequence=1)
+        statement = statement.on_conflict_do_update(
+            index_elements=["series", "kind"], set_={"last_sequence": counters.c.last_sequence + 1}
+        )
+        return int((await self._scope.connection.execute(statement.returning(counters.c.last_sequence))).scalar_one())
 
     async def insert(self, invoice: dict[str, object], lines: list[Line], ledger: dict[str, int]) -> None:
         connection, scope = self._scope.connection, self._scope

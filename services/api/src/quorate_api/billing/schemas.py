@@ -26,7 +26,9 @@ class InvoiceLine(Output):
 class InvoiceHead(Output):
     id: UUID | None = Field(description="null for the open invoice.")
     kind: Literal["invoice", "credit_note"]
-    number: str | None = Field(description="Without gaps within the organization; null for the open invoice.")
+    number: str | None = Field(
+        description="Unique, and without gaps among all of the year and kind; null for the open invoice."
+    )
     status: Literal["open", "issued"]
     period_start: datetime
     period_end: datetime

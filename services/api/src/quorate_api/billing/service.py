@@ -1,5 +1,6 @@
 """The open invoice, issued invoices, and the close of a month."""
 
+from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID
@@ -26,11 +27,14 @@ from quorate_api.usage.repository import UsageRepository
 
 
 async def current(work: Work, principal: Principal) -> Invoice:
-    """The invoice of the current month, as of now."""
+    """The invoice of the current month, as of now. A month that has ended and is not closed yet is not in it."""
     principal.require(Permission.BILLING)
     now = datetime.now(UTC)
     start, end = sla.month_bounds(None, now)
-    lines = await _lines(work.scope, now, usage_until_s=int(now.timestamp()) + WINDOW_S)
+    closed_until = await BillingRepository(work.scope).last_period_end()
+    is_closed = closed_until is not None and closed_until >= start
+    usage_until_s = int(now.timestamp()) + WINDOW_S
+    lines = await _lines(work.scope, start, now, usage_until_s, without_closing=not is_closed)
     return Invoice(
         id=None,
         kind="invoice",
@@ -67,37 +71,34 @@ async def get(work: Work, principal: Principal, invoice_id: UUID) -> Invoice:
 async def close_months(scope: Scope, until: datetime) -> int:
     """Issue the missing documents of the months that ended by `until`. Returns their number.
 
-    Idempotent: the counter's row lock lets one close run at a time, and a month with an invoice is skipped.
+    Idempotent: one close of an organization runs at a time, and a month with an invoice is skipped.
     """
     billing = BillingRepository(scope)
-    sequence = await billing.lock()
+    await billing.lock()
     began = await billing.last_period_end() or await billing.first_group_at()
     if began is None:
         return 0
     issued = 0
     start = began.astimezone(UTC).replace(day=1, hour=0, minute=0, second=0, microsecond=0)
     while (end := (start + timedelta(days=31)).replace(day=1)) <= until:
-        issued += await _close(scope, start, end, sequence + issued)
+        issued += await _close(scope, start, end)
         start = end
-    if issued:
-        await billing.set_last_number(sequence + issued)
     return issued
 
 
-async def _close(scope: Scope, start: datetime, end: datetime, sequence: int) -> int:
+async def _close(scope: Scope, start: datetime, end: datetime) -> int:
     billing = BillingRepository(scope)
     if await billing.of_period("invoice", start) is not None:
         return 0
-    lines = await _lines(scope, end, usage_until_s=int(end.timestamp()))
+    lines = await _lines(scope, start, end, usage_until_s=int(end.timestamp()))
     if not lines:
         return 0
     now = datetime.now(UTC)
+    credits = await _credits(scope, lines, start, end, now)
     invoice_id = new_id()
     head: dict[str, object] = {
+        **await _numbered("invoice", billing, now),
         "id": invoice_id,
-        "kind": "invoice",
-        "sequence": sequence + 1,
-        "number": f"INV-{sequence + 1:06d}",
         "period_start": start,
         "period_end": end,
         "currency": prices.CURRENCY,
@@ -106,14 +107,11 @@ async def _close(scope: Scope, start: datetime, end: datetime, sequence: int) ->
         "issued_at": now,
     }
     await billing.insert(head, lines, calculator.ledger(lines))
-    credits = await _credits(scope, lines, start, end, now)
     if not credits:
         return 1
     note = head | {
+        **await _numbered("credit_note", billing, now),
         "id": new_id(),
-        "kind": "credit_note",
-        "sequence": sequence + 2,
-        "number": f"CN-{sequence + 2:06d}",
         "total_micros": sum(line.amount_micros for line in credits),
         "corrects_invoice_id": invoice_id,
     }
@@ -121,21 +119,36 @@ async def _close(scope: Scope, start: datetime, end: datetime, sequence: int) ->
     return 2
 
 
-async def _lines(scope: Scope, at: datetime, usage_until_s: int) -> list[Line]:
-    """Lines for everything that is owed by `at` and is on no invoice yet."""
+_PREFIXES = {"invoice": "INV", "credit_note": "CN"}
+
+
+async def _numbered(kind: str, billing: BillingRepository, now: datetime) -> dict[str, object]:
+    """The document's number, in the seller's series of the year."""
+    series = f"{now:%Y}"
+    sequence = await billing.next_number(series, kind)
+    number = f"{_PREFIXES[kind]}-{series}-{sequence:06d}"
+    return {"kind": kind, "series": series, "sequence": sequence, "number": number}
+
+
+async def _lines(
+    scope: Scope, start: datetime, at: datetime, usage_until_s: int, *, without_closing: bool = False
+) -> list[Line]:
+    """Lines for everything that is owed by `at` and is on no invoice yet, by the price list of the month's `start`.
+
+    `without_closing`: but for months that ended before `start` and are not closed yet."""
     billing = BillingRepository(scope)
-    usage = await UsageRepository(scope).metered(usage_until_s)
+    usage = UsageRepository(scope)
+    metered = await usage.metered(usage_until_s)
+    before = await usage.metered(int(start.timestamp())) if without_closing else {}
     billed = await billing.billed()
     former = await billing.former_slas()
+    price_list = prices.at(start)
     lines: list[Line] = []
     for row in await billing.billable_groups(at):
-        entries, reads, stored = usage.get(row.id, (0, 0, 0))
-        metered = {
-            RESERVATION: reserved_seconds(row, at),
-            prices.APPENDS.kind: entries,
-            prices.READS.kind: reads,
-            prices.STORAGE.kind: stored,
-        }
+        done = billed.get(row.id, {})
+        if without_closing:
+            closing = _quantities(row, start, before)
+            done = {kind: max(quantity, done.get(kind, 0)) for kind, quantity in closing.items()}
         had = periods(row, former.get(row.id, []))
         reservations = tuple(
             Reservation(
@@ -144,8 +157,19 @@ async def _lines(scope: Scope, at: datetime, usage_until_s: int) -> list[Line]:
             for each in had
         )
         group = BilledGroup(row.id, row.name, reservations)
-        lines += calculator.invoice_lines(group, metered, billed.get(row.id, {}))
+        lines += calculator.invoice_lines(group, _quantities(row, at, metered), done, price_list)
     return lines
+
+
+def _quantities(row: Row[Any], at: datetime, metered: Mapping[UUID, tuple[int, int, int]]) -> dict[str, int]:
+    """All that the group has used by `at`, by kind."""
+    entries, reads, stored = metered.get(row.id, (0, 0, 0))
+    return {
+        RESERVATION: reserved_seconds(row, at),
+        prices.APPENDS: entries,
+        prices.READS: reads,
+        prices.STORAGE: stored,
+    }
 
 
 def reserved_seconds(group: Row[Any], at: datetime) -> int:

@@ -185,8 +185,12 @@ quota_overrides = Table(
     _text("code", primary_key=True),
     _count("limit_value"),
 )
-invoice_counters = Table(
-    "invoice_counters", metadata, _id("organization_id", primary_key=True), _count("last_sequence")
+document_counters = Table(
+    "document_counters",
+    metadata,
+    _text("series", primary_key=True),
+    _text("kind", primary_key=True),
+    _count("last_sequence"),
 )
 invoices = Table(
     "invoices",
@@ -202,6 +206,7 @@ invoices = Table(
     _count("total_micros"),
     Column("corrects_invoice_id", UUID(as_uuid=True), nullable=True),
     _time("issued_at"),
+    _text("series"),
 )
 invoice_lines = Table(
     "invoice_lines",

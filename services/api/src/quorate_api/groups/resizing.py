@@ -20,6 +20,7 @@ from quorate_api.groups.repository import GroupRepository
 from quorate_api.groups.schemas import Resize
 from quorate_api.http.principal import Permission, Principal
 from quorate_api.http.services import Services
+from quorate_api.pricing import prices
 from quorate_api.pricing.reservation import price_of
 from quorate_api.quotas import service as quotas
 
@@ -51,7 +52,7 @@ async def resize(
         "revision": row.sla_revision + 1,
         "sla": sla.model_dump(mode="json"),
         "demand": quote.total_demand.model_dump(),
-        "price": price_of(quote.total_demand).model_dump(),
+        "price": price_of(quote.total_demand, prices.at(datetime.now(UTC))).model_dump(),
     }
     await GroupRepository(work.scope).begin_resize(group_id, wanted)
     message = f"The group {row.name} was to be resized: {sla.rate_per_s} appends/s of {sla.request_size_bytes} bytes."

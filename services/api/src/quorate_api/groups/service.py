@@ -27,6 +27,7 @@ from quorate_api.http.pagination import Paging
 from quorate_api.http.principal import Permission, Principal
 from quorate_api.http.schemas import Page
 from quorate_api.http.services import Services
+from quorate_api.pricing import prices
 from quorate_api.pricing.reservation import price_of
 from quorate_api.pricing.schemas import Price
 from quorate_api.projects import service as projects
@@ -79,7 +80,7 @@ async def _store_intent(work: Work, services: Services, group_id: UUID, project_
         raise not_found("project")
     await quotas.check(work, quotas.GROUPS_PER_PROJECT, adding=1, project_id=project_id)
     await quotas.check(work, quotas.TOTAL_RATE, adding=asked.rate_per_s)
-    price = price_of(quote.total_demand)
+    price = price_of(quote.total_demand, prices.at(datetime.now(UTC)))
     stored = await groups.insert(
         id=group_id,
         project_id=project_id,

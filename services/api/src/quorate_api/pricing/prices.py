@@ -1,12 +1,18 @@
-"""The price list: integers in micro-units of the currency (1 USD = 1 000 000), and the one rounding rule.
+"""The price lists: integers in micro-units of the currency (1 USD = 1 000 000), and the one rounding rule.
+
+A list holds from the begin of a month on, and earlier ones stay on record: a month is billed by the list of its begin,
+whenever it is closed. To change a price, add a list.
 
 A price is "`unit_price_micros` for `price_quantity` units", so that amounts are exact rationals until each line is
 rounded once, half up. A group's reservation is priced by the resources that its SLA takes on the fleet: Filo's cost
 vector, summed over the replicas and rounded up per resource. The price is fixed when the group is created or resized.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from fractions import Fraction
+from itertools import pairwise
 
 from quorate_api.coordinator.schemas import ResourceDemand
 
@@ -37,16 +43,48 @@ class UsagePrice:
     unit_price_micros: int
 
 
-RESOURCES = (
-    ResourcePrice("cpu", "cpu", "core", 1, 80_000),
-    ResourcePrice("network", "network_bytes_per_s", "MB/s", 1_000_000, 500),
-    ResourcePrice("storage_io", "storage_io_per_s", "1000 operations/s", 1_000, 1_200),
+@dataclass(frozen=True, slots=True)
+class PriceList:
+    valid_from: datetime
+    resources: tuple[ResourcePrice, ...]
+    usage: tuple[UsagePrice, ...]
+
+
+APPENDS, READS, STORAGE = KINDS = ("appends", "reads", "storage")
+
+# Oldest first.
+LISTS = (
+    PriceList(
+        datetime(2026, 1, 1, tzinfo=UTC),
+        (
+            ResourcePrice("cpu", "cpu", "core", 1, 80_000),
+            ResourcePrice("network", "network_bytes_per_s", "MB/s", 1_000_000, 500),
+            ResourcePrice("storage_io", "storage_io_per_s", "1000 operations/s", 1_000, 1_200),
+        ),
+        (
+            UsagePrice(APPENDS, "Appended entries", "entry", 1_000_000, "million entries", 150_000),
+            UsagePrice(READS, "Read entries", "entry", 1_000_000, "million entries", 20_000),
+            UsagePrice(STORAGE, "Storage", "megabyte_second", 1_000 * MONTH_S, "GB-month", 120_000),
+        ),
+    ),
 )
 
-APPENDS = UsagePrice("appends", "Appended entries", "entry", 1_000_000, "million entries", 150_000)
-READS = UsagePrice("reads", "Read entries", "entry", 1_000_000, "million entries", 20_000)
-STORAGE = UsagePrice("storage", "Storage", "megabyte_second", 1_000 * MONTH_S, "GB-month", 120_000)
-USAGE = (APPENDS, READS, STORAGE)
+
+def at(time: datetime) -> PriceList:
+    """The list that holds then. The first one holds for all times before it, too."""
+    held = [one for one in LISTS if one.valid_from <= time]
+    return held[-1] if held else LISTS[0]
+
+
+def in_order(lists: Sequence[PriceList]) -> bool:
+    """Whether each list begins with a month, after the one before it, and prices all kinds of use."""
+    begins = [one.valid_from for one in lists]
+    months = all(begin == begin.replace(day=1, hour=0, minute=0, second=0, microsecond=0) for begin in begins)
+    kinds = all(tuple(price.kind for price in one.usage) == KINDS for one in lists)
+    return months and kinds and all(earlier < later for earlier, later in pairwise(begins))
+
+
+assert in_order(LISTS)
 
 
 def hourly_of(price: ResourcePrice, demand: ResourceDemand) -> int:

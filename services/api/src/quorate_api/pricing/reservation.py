@@ -2,10 +2,11 @@
 
 from quorate_api.coordinator.schemas import ResourceDemand
 from quorate_api.pricing import prices
+from quorate_api.pricing.prices import PriceList
 from quorate_api.pricing.schemas import Price, PriceLine, UsagePriceLine
 
 
-def price_of(total: ResourceDemand) -> Price:
+def price_of(total: ResourceDemand, price_list: PriceList) -> Price:
     """The price of a reservation that takes `total` on the fleet."""
     lines = [
         PriceLine(
@@ -15,7 +16,7 @@ def price_of(total: ResourceDemand) -> Price:
             unit_price_micros=resource.hourly_micros,
             hourly_micros=prices.hourly_of(resource, total),
         )
-        for resource in prices.RESOURCES
+        for resource in price_list.resources
     ]
     hourly = sum(line.hourly_micros for line in lines)
     usage = [
@@ -27,7 +28,7 @@ def price_of(total: ResourceDemand) -> Price:
             price_quantity=item.price_quantity,
             unit_price_micros=item.unit_price_micros,
         )
-        for item in prices.USAGE
+        for item in price_list.usage
     ]
     return Price(
         hourly_micros=hourly,

@@ -1,5 +1,6 @@
 """Quotes: a dry run of admission, with its price."""
 
+from datetime import UTC, datetime
 from uuid import UUID
 
 from quorate_api.admission import service as admission
@@ -8,6 +9,7 @@ from quorate_api.database.work import Work
 from quorate_api.groups import service as groups
 from quorate_api.http.principal import Permission, Principal
 from quorate_api.http.services import Services
+from quorate_api.pricing import prices
 from quorate_api.pricing.reservation import price_of
 from quorate_api.quotes.schemas import Demand, QuoteAnswer
 
@@ -21,7 +23,7 @@ async def create(
     quote = await admission.quote(work, services, sla, replaces)
     return QuoteAnswer(
         admissible=quote.admissible,
-        price=price_of(quote.total_demand),
+        price=price_of(quote.total_demand, prices.at(datetime.now(UTC))),
         demand=Demand(replicas=quote.demand, total=quote.total_demand, dominant_resource=quote.dominant_resource),
         refusal=quote.refusal,
     )

@@ -6,6 +6,7 @@ from typing import Any
 from uuid import UUID
 
 from sqlalchemy import Row, delete, func, select, update
+from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from quorate_api import limits
@@ -21,6 +22,7 @@ from quorate_api.database.tables import (
     rejected_usage,
     sessions,
 )
+from quorate_api.telemetry.records import Rejected
 
 
 class WorkerRepository:
@@ -100,6 +102,18 @@ class WorkerRepository:
         ).where(groups.c.active_at.is_not(None), groups.c.delete_requested_at.is_(None))
         return list((await self._connection.execute(statement)).all())
 
+    async def keep_rejected(self, entry_id: str, one: Rejected, now: datetime) -> bool:
+        """False: it is known already."""
+        values = {
+            "entry_id": entry_id,
+            "position": one.position,
+            "rejected_at": now,
+            "reason": _storable(one.reason)[: limits.INGEST_REASON_CHARS_MAX],
+            "data": _storable(one.data)[: limits.INGEST_REJECTED_CHARS_MAX],
+        }
+        statement = insert(rejected_usage).values(values).on_conflict_do_nothing().returning(rejected_usage.c.position)
+        return (await self._connection.execute(statement)).first() is not None
+
     async def billed_micros(self) -> dict[str, int]:
         """The sum of all documents of each kind. Credits are negative."""
         statement = self._scope.select(invoices, invoices.c.kind, func.sum(invoices.c.total_micros)).group_by(
@@ -126,3 +140,8 @@ class WorkerRepository:
         )
         await self._connection.execute(self._scope.delete(sessions).where(sessions.c.expires_at < now))
         await self._connection.execute(delete(idempotency_keys).where(idempotency_keys.c.created_at < keys_before))
+
+
+def _storable(text: str) -> str:
+    """PostgreSQL's text holds no zero, and no half of a surrogate pair."""
+    return text.replace("\x00", "\ufffd").encode(errors="replace").decode()

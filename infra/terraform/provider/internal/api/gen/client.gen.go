@@ -943,7 +943,7 @@ type Invoice struct {
 	Kind     InvoiceKind         `json:"kind"`
 	Lines    []InvoiceLine       `json:"lines"`
 
-	// Number Without gaps within the organization; null for the open invoice.
+	// Number Unique, and without gaps among all of the year and kind; null for the open invoice.
 	Number      *string       `json:"number"`
 	PeriodEnd   time.Time     `json:"period_end"`
 	PeriodStart time.Time     `json:"period_start"`
@@ -970,7 +970,7 @@ type InvoiceHead struct {
 	IssuedAt *time.Time          `json:"issued_at"`
 	Kind     InvoiceHeadKind     `json:"kind"`
 
-	// Number Without gaps within the organization; null for the open invoice.
+	// Number Unique, and without gaps among all of the year and kind; null for the open invoice.
 	Number      *string           `json:"number"`
 	PeriodEnd   time.Time         `json:"period_end"`
 	PeriodStart time.Time         `json:"period_start"`
