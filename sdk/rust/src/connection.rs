@@ -136,7 +136,7 @@ impl<P: Port + 'static> Connection<P> {
         }
     }
 
-    /// Ends all streams, also those about to begin.
+    /// Ends all streams, also those about to begin, and those that were leaving.
     pub fn end(mut self, end: &End) {
         self.write_half.close();
         self.new_streams.close();
@@ -145,6 +145,10 @@ impl<P: Port + 'static> Connection<P> {
         }
         for (_, served) in self.streams.drain() {
             served.stream.end(end.clone());
+        }
+        // Those that left since the last flush have an end of their own.
+        for (stream, end) in self.leaving.drain(..) {
+            stream.end(end);
         }
     }
 

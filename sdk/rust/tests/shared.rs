@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use bytes::BytesMut;
 use quorate_client::{Client, Connections, Handle, Options};
-use quorate_types::{GroupId, limits};
-use quorate_wire::client::{Attached, HelloOk, Message, Notice, VERSION};
+use quorate_types::{Code, GroupId, limits};
+use quorate_wire::client::{Attached, HelloOk, Message, Notice, Refused, VERSION, kind};
 use quorate_wire::{Frame, decode_frame};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
@@ -22,6 +22,8 @@ struct Server {
     /// Batches of all groups after which connections are closed, with the last one's answer.
     close_after: Option<usize>,
     batches: usize,
+    /// So many of the next attachments are refused, for now, and the connection ends with the same write.
+    refuses: u32,
     /// This group gets another head at its first batch, and its clients a NOTICE of that.
     deposes: Option<GroupId>,
 }
@@ -57,10 +59,13 @@ async fn converse(mut stream: TcpStream, server: Shared) {
             let Some(answers) = answer(&frame, &mut channels, &mut server.lock().unwrap()) else {
                 return;
             };
+            let mut bytes = Vec::new();
             for answer in answers {
-                let bytes = answer.to_bytes(frame.channel, None);
-                stream.write_all(&bytes).await.unwrap();
+                let is_goodbye = matches!(answer, Message::Goodbye { .. });
+                let channel = if is_goodbye { 0 } else { frame.channel };
+                bytes.extend_from_slice(&answer.to_bytes(channel, None));
             }
+            stream.write_all(&bytes).await.unwrap();
         }
         if !matches!(stream.read_buf(&mut received).await, Ok(1..)) {
             return;
@@ -79,6 +84,11 @@ fn answer(frame: &Frame, channels: &mut HashMap<u32, GroupId>, server: &mut Serv
             batch_bytes_max: limits::BATCH_BYTES_MAX,
             batch_entries_max: limits::BATCH_ENTRIES_MAX,
         })],
+        Message::Attach { .. } if server.refuses > 0 => {
+            server.refuses -= 1;
+            let (code, message) = (Code::ShuttingDown as u16, String::new());
+            vec![refused_attach(), Message::Goodbye { code, message }]
+        }
         Message::Attach { group_id, .. } => {
             let before = channels.insert(frame.channel, group_id);
             assert!(before.is_none(), "a channel is used once");
@@ -134,6 +144,19 @@ fn answer(frame: &Frame, channels: &mut HashMap<u32, GroupId>, server: &mut Serv
     })
 }
 
+fn refused_attach() -> Message {
+    Message::Refused(Refused {
+        op: kind::ATTACH,
+        outcome: 1,
+        retry: 1,
+        code: Code::GroupNotHere as u16,
+        retry_after_ms: 1,
+        id: 0,
+        head_address: String::new(),
+        message: String::new(),
+    })
+}
+
 fn group(number: u32) -> GroupId {
     GroupId(uuid::Uuid::from_u128(u128::from(number) + 1))
 }
@@ -182,6 +205,19 @@ fn clients_with_clones_of_one_connections_share_a_connection() {
         assert_eq!(alone.append("x").await, Ok(0));
         let server = server.lock().unwrap();
         assert_eq!((server.connections, server.logs.len()), (2, 21));
+    });
+}
+
+/// A server that ends refuses who attaches, and says goodbye to all.
+#[test]
+fn a_refused_attachment_right_before_the_connections_end_does_not_end_the_client() {
+    run(async {
+        let ((port, server), connections) = (serve().await, Connections::default());
+        server.lock().unwrap().refuses = 3;
+        let client = open(port, 1, &connections);
+        append_all(std::slice::from_ref(&client), 0, 3).await;
+        let server = server.lock().unwrap();
+        assert_eq!((server.refuses, server.logs[&group(1)].attachments), (0, 1));
     });
 }
 
