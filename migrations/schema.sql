@@ -245,6 +245,48 @@ CREATE TABLE public.sessions (
     expires_at timestamp with time zone NOT NULL
 );
 
+CREATE TABLE public.usage_days (
+    organization_id uuid NOT NULL,
+    group_id uuid NOT NULL,
+    day_s bigint NOT NULL,
+    read_entries bigint NOT NULL,
+    stored_byte_minutes bigint NOT NULL,
+    CONSTRAINT usage_days_day_s_check CHECK (((day_s % (86400)::bigint) = 0)),
+    CONSTRAINT usage_days_read_entries_check CHECK ((read_entries >= 0)),
+    CONSTRAINT usage_days_stored_byte_minutes_check CHECK ((stored_byte_minutes >= 0))
+);
+
+CREATE TABLE public.usage_dirty (
+    organization_id uuid NOT NULL,
+    group_id uuid NOT NULL,
+    hour_s bigint NOT NULL,
+    CONSTRAINT usage_dirty_hour_s_check CHECK (((hour_s % (3600)::bigint) = 0))
+);
+
+CREATE TABLE public.usage_hours (
+    organization_id uuid NOT NULL,
+    group_id uuid NOT NULL,
+    hour_s bigint NOT NULL,
+    read_entries bigint NOT NULL,
+    stored_byte_minutes bigint NOT NULL,
+    CONSTRAINT usage_hours_hour_s_check CHECK (((hour_s % (3600)::bigint) = 0)),
+    CONSTRAINT usage_hours_read_entries_check CHECK ((read_entries >= 0)),
+    CONSTRAINT usage_hours_stored_byte_minutes_check CHECK ((stored_byte_minutes >= 0))
+);
+
+CREATE TABLE public.usage_log_days (
+    organization_id uuid NOT NULL,
+    group_id uuid NOT NULL,
+    log_epoch bigint NOT NULL,
+    day_s bigint NOT NULL,
+    committed_entries bigint NOT NULL,
+    committed_bytes bigint NOT NULL,
+    CONSTRAINT usage_log_days_committed_bytes_check CHECK ((committed_bytes >= 0)),
+    CONSTRAINT usage_log_days_committed_entries_check CHECK ((committed_entries >= 0)),
+    CONSTRAINT usage_log_days_day_s_check CHECK (((day_s % (86400)::bigint) = 0)),
+    CONSTRAINT usage_log_days_log_epoch_check CHECK ((log_epoch >= 0))
+);
+
 CREATE TABLE public.usage_windows (
     organization_id uuid NOT NULL,
     group_id uuid NOT NULL,
@@ -368,6 +410,18 @@ ALTER TABLE ONLY public.sessions
 ALTER TABLE ONLY public.sessions
     ADD CONSTRAINT sessions_token_hmac_key UNIQUE (token_hmac);
 
+ALTER TABLE ONLY public.usage_days
+    ADD CONSTRAINT usage_days_pkey PRIMARY KEY (group_id, day_s);
+
+ALTER TABLE ONLY public.usage_dirty
+    ADD CONSTRAINT usage_dirty_pkey PRIMARY KEY (group_id, hour_s);
+
+ALTER TABLE ONLY public.usage_hours
+    ADD CONSTRAINT usage_hours_pkey PRIMARY KEY (group_id, hour_s);
+
+ALTER TABLE ONLY public.usage_log_days
+    ADD CONSTRAINT usage_log_days_pkey PRIMARY KEY (group_id, log_epoch, day_s);
+
 ALTER TABLE ONLY public.usage_windows
     ADD CONSTRAINT usage_windows_pkey PRIMARY KEY (group_id, server_id, incarnation, epoch, window_start_s);
 
@@ -402,6 +456,18 @@ CREATE UNIQUE INDEX projects_name ON public.projects USING btree (organization_i
 CREATE INDEX rejected_usage_recent ON public.rejected_usage USING btree (rejected_at DESC);
 
 CREATE INDEX sessions_expiry ON public.sessions USING btree (expires_at);
+
+CREATE INDEX usage_days_organization ON public.usage_days USING btree (organization_id);
+
+CREATE INDEX usage_dirty_oldest ON public.usage_dirty USING btree (hour_s);
+
+CREATE INDEX usage_dirty_organization ON public.usage_dirty USING btree (organization_id);
+
+CREATE INDEX usage_hours_organization ON public.usage_hours USING btree (organization_id);
+
+CREATE INDEX usage_log_days_organization ON public.usage_log_days USING btree (organization_id);
+
+CREATE INDEX usage_windows_organization ON public.usage_windows USING btree (organization_id, window_start_s);
 
 CREATE INDEX usage_windows_time ON public.usage_windows USING btree (group_id, window_start_s);
 
@@ -465,6 +531,18 @@ ALTER TABLE ONLY public.sessions
 ALTER TABLE ONLY public.sessions
     ADD CONSTRAINT sessions_user_id_fkey FOREIGN KEY (user_id) REFERENCES public.users(id);
 
+ALTER TABLE ONLY public.usage_days
+    ADD CONSTRAINT usage_days_organization_id_group_id_fkey FOREIGN KEY (organization_id, group_id) REFERENCES public.groups(organization_id, id);
+
+ALTER TABLE ONLY public.usage_dirty
+    ADD CONSTRAINT usage_dirty_organization_id_group_id_fkey FOREIGN KEY (organization_id, group_id) REFERENCES public.groups(organization_id, id);
+
+ALTER TABLE ONLY public.usage_hours
+    ADD CONSTRAINT usage_hours_organization_id_group_id_fkey FOREIGN KEY (organization_id, group_id) REFERENCES public.groups(organization_id, id);
+
+ALTER TABLE ONLY public.usage_log_days
+    ADD CONSTRAINT usage_log_days_organization_id_group_id_fkey FOREIGN KEY (organization_id, group_id) REFERENCES public.groups(organization_id, id);
+
 ALTER TABLE ONLY public.usage_windows
     ADD CONSTRAINT usage_windows_organization_id_group_id_fkey FOREIGN KEY (organization_id, group_id) REFERENCES public.groups(organization_id, id);
 
@@ -493,6 +571,14 @@ CREATE POLICY every_organization ON public.projects TO quorate_worker USING (tru
 CREATE POLICY every_organization ON public.quota_overrides TO quorate_worker USING (true);
 
 CREATE POLICY every_organization ON public.sessions TO quorate_worker USING (true);
+
+CREATE POLICY every_organization ON public.usage_days TO quorate_worker USING (true);
+
+CREATE POLICY every_organization ON public.usage_dirty TO quorate_worker USING (true);
+
+CREATE POLICY every_organization ON public.usage_hours TO quorate_worker USING (true);
+
+CREATE POLICY every_organization ON public.usage_log_days TO quorate_worker USING (true);
 
 CREATE POLICY every_organization ON public.usage_windows TO quorate_worker USING (true);
 
@@ -536,6 +622,14 @@ CREATE POLICY own_organization ON public.quota_overrides TO quorate_api USING ((
 
 CREATE POLICY own_organization ON public.sessions TO quorate_api USING ((organization_id = public.current_organization_id()));
 
+CREATE POLICY own_organization ON public.usage_days TO quorate_api USING ((organization_id = public.current_organization_id()));
+
+CREATE POLICY own_organization ON public.usage_dirty TO quorate_api USING ((organization_id = public.current_organization_id()));
+
+CREATE POLICY own_organization ON public.usage_hours TO quorate_api USING ((organization_id = public.current_organization_id()));
+
+CREATE POLICY own_organization ON public.usage_log_days TO quorate_api USING ((organization_id = public.current_organization_id()));
+
 CREATE POLICY own_organization ON public.usage_windows TO quorate_api USING ((organization_id = public.current_organization_id()));
 
 ALTER TABLE public.projects ENABLE ROW LEVEL SECURITY;
@@ -543,6 +637,14 @@ ALTER TABLE public.projects ENABLE ROW LEVEL SECURITY;
 ALTER TABLE public.quota_overrides ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE public.sessions ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE public.usage_days ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE public.usage_dirty ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE public.usage_hours ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE public.usage_log_days ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE public.usage_windows ENABLE ROW LEVEL SECURITY;
 
@@ -602,6 +704,18 @@ GRANT SELECT,INSERT,DELETE ON TABLE public.rejected_usage TO quorate_worker;
 
 GRANT SELECT,INSERT,DELETE ON TABLE public.sessions TO quorate_api;
 GRANT SELECT,DELETE ON TABLE public.sessions TO quorate_worker;
+
+GRANT SELECT ON TABLE public.usage_days TO quorate_api;
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.usage_days TO quorate_worker;
+
+GRANT SELECT ON TABLE public.usage_dirty TO quorate_api;
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.usage_dirty TO quorate_worker;
+
+GRANT SELECT ON TABLE public.usage_hours TO quorate_api;
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.usage_hours TO quorate_worker;
+
+GRANT SELECT ON TABLE public.usage_log_days TO quorate_api;
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.usage_log_days TO quorate_worker;
 
 GRANT SELECT ON TABLE public.usage_windows TO quorate_api;
 GRANT SELECT,INSERT,UPDATE ON TABLE public.usage_windows TO quorate_worker;

@@ -22,7 +22,7 @@ from quorate_api.http.schemas import Page
 from quorate_api.pricing import prices
 from quorate_api.sla import service as sla
 from quorate_api.sla.calculator import Attainment
-from quorate_api.telemetry.windows import WINDOW_S
+from quorate_api.totals.repository import TotalsRepository
 from quorate_api.usage.repository import UsageRepository
 
 
@@ -33,8 +33,7 @@ async def current(work: Work, principal: Principal) -> Invoice:
     start, end = sla.month_bounds(None, now)
     closed_until = await BillingRepository(work.scope).last_period_end()
     is_closed = closed_until is not None and closed_until >= start
-    usage_until_s = int(now.timestamp()) + WINDOW_S
-    lines = await _lines(work.scope, start, now, usage_until_s, without_closing=not is_closed)
+    lines = await _lines(work.scope, start, now, None, without_closing=not is_closed)
     return Invoice(
         id=None,
         kind="invoice",
@@ -131,15 +130,17 @@ async def _numbered(kind: str, billing: BillingRepository, now: datetime) -> dic
 
 
 async def _lines(
-    scope: Scope, start: datetime, at: datetime, usage_until_s: int, *, without_closing: bool = False
+    scope: Scope, start: datetime, at: datetime, usage_until_s: int | None, *, without_closing: bool = False
 ) -> list[Line]:
     """Lines for everything that is owed by `at` and is on no invoice yet, by the price list of the month's `start`.
 
-    `without_closing`: but for months that ended before `start` and are not closed yet."""
+    `usage_until_s`: windows that begin before it count; None: all. `without_closing`: but for months that ended before
+    `start` and are not closed yet.
+    """
     billing = BillingRepository(scope)
-    usage = UsageRepository(scope)
-    metered = await usage.metered(usage_until_s)
-    before = await usage.metered(int(start.timestamp())) if without_closing else {}
+    totals = TotalsRepository(scope)
+    metered = await totals.metered(usage_until_s)
+    before = await totals.metered(int(start.timestamp())) if without_closing else {}
     billed = await billing.billed()
     former = await billing.former_slas()
     price_list = prices.at(start)

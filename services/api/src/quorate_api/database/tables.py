@@ -158,6 +158,41 @@ usage_windows = Table(
     _count("latency_count"),
     _json("latency_us"),
 )
+usage_log_days = Table(
+    "usage_log_days",
+    metadata,
+    _id("organization_id"),
+    _id("group_id", primary_key=True),
+    _count("log_epoch", primary_key=True),
+    _count("day_s", primary_key=True),
+    _count("committed_entries"),
+    _count("committed_bytes"),
+)
+usage_hours = Table(
+    "usage_hours",
+    metadata,
+    _id("organization_id"),
+    _id("group_id", primary_key=True),
+    _count("hour_s", primary_key=True),
+    _count("read_entries"),
+    _count("stored_byte_minutes"),
+)
+usage_days = Table(
+    "usage_days",
+    metadata,
+    _id("organization_id"),
+    _id("group_id", primary_key=True),
+    _count("day_s", primary_key=True),
+    _count("read_entries"),
+    _count("stored_byte_minutes"),
+)
+usage_dirty = Table(
+    "usage_dirty",
+    metadata,
+    _id("organization_id"),
+    _id("group_id", primary_key=True),
+    _count("hour_s", primary_key=True),
+)
 rejected_usage = Table(
     "rejected_usage",
     metadata,

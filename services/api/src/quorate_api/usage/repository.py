@@ -11,7 +11,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from quorate_api.database.scope import EveryOrganization, Scope
 from quorate_api.database.tables import groups, usage_windows
-from quorate_api.telemetry.windows import COUNTERS, HEAD_ROLES, WINDOW_S, Window
+from quorate_api.telemetry.windows import COUNTERS, HEAD_ROLES, Window
 
 _COLUMNS = usage_windows.c
 UPSERT_ROWS = 500  # a few hundred kilobytes of JSON
@@ -65,64 +65,6 @@ class UsageRepository:
             window = _window(row._mapping)
             found[window.group_id].append(window)
         return found
-
-    async def committed_before(self, group_id: UUID, at_s: int) -> dict[int, tuple[int, int]]:
-        """The greatest committed entries and bytes before `at_s`, for each log of the group by its `log_epoch`."""
-        statement = (
-            self._scope.select(
-                usage_windows,
-                _COLUMNS.log_epoch,
-                func.max(_COLUMNS.committed_entries),
-                func.max(_COLUMNS.committed_bytes),
-            )
-            .where(_COLUMNS.group_id == group_id, _COLUMNS.window_start_s < at_s)
-            .group_by(_COLUMNS.log_epoch)
-        )
-        rows = (await self._connection.execute(statement)).all()
-        return {int(row[0]): (int(row[1]), int(row[2])) for row in rows}
-
-    async def metered(self, at_s: int) -> dict[UUID, tuple[int, int, int]]:
-        """Entries committed, entries read and megabyte-seconds stored, for each group from its start until `at_s`.
-
-        Committed is the sum over the logs of their greatest counters, so the order in which windows of two logs arrive
-        does not matter. Stored is the fullest replica's report for a minute, times the minute.
-        """
-        logs = (
-            self._scope.select(
-                usage_windows,
-                _COLUMNS.group_id,
-                func.max(_COLUMNS.committed_entries).label("committed"),
-            )
-            .where(_COLUMNS.window_start_s < at_s)
-            .group_by(_COLUMNS.group_id, _COLUMNS.log_epoch)
-            .subquery()
-        )
-        committed = select(logs.c.group_id, func.sum(logs.c.committed).label("entries")).group_by(logs.c.group_id)
-        of_logs = committed.subquery()
-        minute = (
-            self._scope.select(
-                usage_windows,
-                _COLUMNS.group_id,
-                _COLUMNS.window_start_s,
-                func.sum(_COLUMNS.read_entries).label("read"),
-                func.max(_COLUMNS.stored_bytes).label("stored"),
-            )
-            .where(_COLUMNS.window_start_s < at_s)
-            .group_by(_COLUMNS.group_id, _COLUMNS.window_start_s)
-            .subquery()
-        )
-        statement = (
-            select(
-                minute.c.group_id,
-                of_logs.c.entries,
-                func.sum(minute.c.read),
-                func.div(func.sum(minute.c.stored) * WINDOW_S, 1_000_000),
-            )
-            .join(of_logs, of_logs.c.group_id == minute.c.group_id)
-            .group_by(minute.c.group_id, of_logs.c.entries)
-        )
-        rows = (await self._connection.execute(statement)).all()
-        return {row[0]: (int(row[1]), int(row[2]), int(row[3])) for row in rows}
 
     async def owners_of(self, group_ids: set[UUID]) -> dict[UUID, Owner]:
         """The owner of each known group."""

@@ -11,6 +11,7 @@ from quorate_api.groups.periods import periods, rate_at
 from quorate_api.groups.repository import GroupRepository
 from quorate_api.http.principal import Permission, Principal
 from quorate_api.telemetry.windows import WINDOW_S
+from quorate_api.totals.repository import TotalsRepository
 from quorate_api.usage import calculator
 from quorate_api.usage.repository import UsageRepository
 from quorate_api.usage.schemas import Metrics, MetricsMinute, Usage, UsageMinute
@@ -30,7 +31,7 @@ async def usage(
         message = f"Must be after `from`, by at most {limits.USAGE_MINUTES_MAX // 1440} days."
         raise Problem(Code.VALIDATION_FAILED, errors=[FieldError(field="to", message=message)])
     repository = UsageRepository(work.scope)
-    before = await repository.committed_before(group_id, from_s)
+    before = await TotalsRepository(work.scope).committed_before(group_id, from_s)
     minutes = calculator.minutes(await repository.windows(group_id, from_s, to_s), before)
     return Usage(
         group_id=group_id,
@@ -58,7 +59,7 @@ async def metrics(work: Work, principal: Principal, group_id: UUID, minutes: int
     to_s = calculator.minute_floor_s(datetime.now(UTC).timestamp()) + WINDOW_S
     from_s = to_s - minutes * WINDOW_S
     repository = UsageRepository(work.scope)
-    before = await repository.committed_before(group_id, from_s)
+    before = await TotalsRepository(work.scope).committed_before(group_id, from_s)
     found = calculator.minutes(await repository.windows(group_id, from_s, to_s), before)
     had = periods(row, await GroupRepository(work.scope).former_slas(group_id))
     return Metrics(

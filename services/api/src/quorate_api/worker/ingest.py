@@ -23,6 +23,7 @@ from quorate_api.database.scope import EveryOrganization
 from quorate_api.telemetry import plausible
 from quorate_api.telemetry.records import WHOLE_ENTRY, Rejected, read
 from quorate_api.telemetry.windows import Window, merged
+from quorate_api.totals.repository import TotalsRepository
 from quorate_api.usage.repository import Owner, UsageRepository
 from quorate_api.worker import rejects
 from quorate_api.worker.rejects import Reject
@@ -109,6 +110,8 @@ class Ingest:
             known, impossible = _sifted(windows, owners, time.time())
             await rejects.keep(connection, [*rejected, *impossible])
             await repository.upsert(merged(known), owners)
+            organizations = {group_id: owner.organization_id for group_id, owner in owners.items()}
+            await TotalsRepository(scope).note(known, organizations)
 
     async def backlog(self) -> int:
         """Number of entries that are not stored yet: unread ones, and unacknowledged ones."""

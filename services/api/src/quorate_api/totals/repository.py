@@ -1,0 +1,225 @@
+"""Totals of usage: by day for each log, and sums over hours and days. They equal what the windows sum up to.
+
+Committed entries are a log's greatest counter, which ingest notes at once. Reads and storage are sums over minutes.
+Ingest marks the hours of new windows dirty, and `roll` sums up hours that are over. A day is the sum of its hours that
+were summed up. So a total is the days, and for dirty hours the windows in the place of the older sum.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import BigInteger, Uuid, and_, column, func, select, tuple_, union_all, values
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from quorate_api.database.scope import EveryOrganization, Rows, Scope
+from quorate_api.database.tables import usage_days, usage_dirty, usage_hours, usage_log_days, usage_windows
+from quorate_api.telemetry.windows import WINDOW_S, Window
+
+HOUR_S = 3_600
+DAY_S = 24 * HOUR_S
+
+_WINDOWS, _LOGS = usage_windows.c, usage_log_days.c
+_HOURS, _DAYS, _DIRTY = usage_hours.c, usage_days.c, usage_dirty.c
+_SUMS = ("read_entries", "stored_byte_minutes")
+
+
+def _counters(columns: Any) -> tuple[Any, ...]:
+    return (columns.group_id, columns.log_epoch, columns.committed_entries, columns.committed_bytes)
+
+
+class TotalsRepository:
+    def __init__(self, scope: Scope | EveryOrganization) -> None:
+        self._scope = scope
+
+    @property
+    def _connection(self) -> AsyncConnection:
+        return self._scope.connection
+
+    async def note(self, windows: Iterable[Window], owners: Mapping[UUID, UUID]) -> None:
+        """Note windows in the transaction that stores them. `owners`: the organization of each group."""
+        assert isinstance(self._scope, EveryOrganization)
+        logs: dict[tuple[UUID, int, int], tuple[int, int]] = {}
+        hours: set[tuple[UUID, int]] = set()
+        for window in windows:
+            group_id, start_s = UUID(window.group_id), window.window_start_s
+            key = (group_id, window.log_epoch, start_s // DAY_S * DAY_S)
+            entries, size = logs.get(key, (0, 0))
+            logs[key] = (max(entries, window.committed_entries), max(size, window.committed_bytes))
+            hours.add((group_id, start_s // HOUR_S * HOUR_S))
+        if not hours:
+            return
+        # In the order of keys, so that concurrent transactions lock rows in the same order.
+        noted = self._scope.upsert(usage_log_days).values(
+            [
+                {
+                    "organization_id": owners[group_id], "group_id": group_id, "log_epoch": log_epoch, "day_s": day_s,
+                    "committed_entries": entries, "committed_bytes": size,
+                }
+                for (group_id, log_epoch, day_s), (entries, size) in sorted(logs.items())
+            ]
+        )  # fmt: skip
+        greatest = {
+            name: func.greatest(_LOGS[name], noted.excluded[name]) for name in ("committed_entries", "committed_bytes")
+        }
+        await self._connection.execute(
+            noted.on_conflict_do_update(index_elements=["group_id", "log_epoch", "day_s"], set_=greatest)
+        )
+        marked = self._scope.upsert(usage_dirty).values(
+            [{"organization_id": owners[group], "group_id": group, "hour_s": hour_s} for group, hour_s in sorted(hours)]
+        )
+        # The update locks the row until the windows are committed, so that no sum without them ends the mark.
+        same = {"organization_id": marked.excluded.organization_id}
+        await self._connection.execute(marked.on_conflict_do_update(index_elements=["group_id", "hour_s"], set_=same))
+
+    async def committed_before(self, group_id: UUID, at_s: int) -> dict[int, tuple[int, int]]:
+        """The greatest committed entries and bytes in windows that begin before `at_s`, for each log by its epoch."""
+        rows = (await self._connection.execute(self._logs_before(at_s, group_id))).all()
+        return {int(row.log_epoch): (int(row.entries), int(row.size)) for row in rows}
+
+    async def metered(self, at_s: int | None) -> dict[UUID, tuple[int, int, int]]:
+        """Entries committed, entries read and megabyte-seconds stored, for each group, in windows that begin before
+        `at_s`; None: in all windows.
+
+        Committed is the sum over the logs of their greatest counters, so the order in which windows of two logs arrive
+        does not matter. Stored is the fullest replica's report for a minute, times the minute.
+        """
+        logs, sums = self._logs_before(at_s).subquery(), self._sums_before(at_s).subquery()
+        committed = select(logs.c.group_id, func.sum(logs.c.entries).label("entries")).group_by(logs.c.group_id)
+        of_logs = committed.subquery()
+        # One statement, and so one state of all tables.
+        statement = select(
+            of_logs.c.group_id,
+            of_logs.c.entries,
+            func.coalesce(sums.c.reads, 0),
+            func.div(func.coalesce(sums.c.stored, 0) * WINDOW_S, 1_000_000),
+        ).outerjoin(sums, sums.c.group_id == of_logs.c.group_id)
+        rows = (await self._connection.execute(statement)).all()
+        return {row[0]: (int(row[1]), int(row[2]), int(row[3])) for row in rows}
+
+    def _logs_before(self, at_s: int | None, group_id: UUID | None = None) -> Rows:
+        """The greatest counters of each log: of whole days, and of the windows in the last day's part."""
+        days = self._scope.select(usage_log_days, *_counters(_LOGS))
+        if group_id is not None:
+            days = days.where(_LOGS.group_id == group_id)
+        if at_s is not None:
+            day_s = at_s // DAY_S * DAY_S
+            part = self._scope.select(usage_windows, *_counters(_WINDOWS))
+            part = part.where(_WINDOWS.window_start_s >= day_s, _WINDOWS.window_start_s < at_s)
+            if group_id is not None:
+                part = part.where(_WINDOWS.group_id == group_id)
+            found = union_all(days.where(_LOGS.day_s < day_s), part).subquery()
+        else:
+            found = days.subquery()
+        return select(
+            found.c.group_id,
+            found.c.log_epoch,
+            func.max(found.c.committed_entries).label("entries"),
+            func.max(found.c.committed_bytes).label("size"),
+        ).group_by(found.c.group_id, found.c.log_epoch)
+
+    def _sums_before(self, at_s: int | None) -> Rows:
+        """Days and hours as they were summed up; of dirty hours the windows in the place of the older sum."""
+        days = self._scope.select(usage_days, _DAYS.group_id, *(_DAYS[name] for name in _SUMS))
+        older = self._scope.select(usage_hours, _HOURS.group_id, *(-_HOURS[name] for name in _SUMS)).join(
+            usage_dirty, and_(_DIRTY.group_id == _HOURS.group_id, _DIRTY.hour_s == _HOURS.hour_s)
+        )
+        in_hour = and_(_WINDOWS.window_start_s >= _DIRTY.hour_s, _WINDOWS.window_start_s < _DIRTY.hour_s + HOUR_S)
+        anew = self._minutes().join(usage_dirty, and_(_DIRTY.group_id == _WINDOWS.group_id, in_hour))
+        parts = [days, older, anew]
+        if at_s is not None:
+            day_s, hour_s = at_s // DAY_S * DAY_S, at_s // HOUR_S * HOUR_S
+            hours = self._scope.select(usage_hours, _HOURS.group_id, *(_HOURS[name] for name in _SUMS))
+            minutes = self._minutes().where(_WINDOWS.window_start_s >= hour_s, _WINDOWS.window_start_s < at_s)
+            parts = [
+                days.where(_DAYS.day_s < day_s),
+                hours.where(_HOURS.hour_s >= day_s, _HOURS.hour_s < hour_s),
+                older.where(_DIRTY.hour_s < hour_s),
+                anew.where(_DIRTY.hour_s < hour_s),
+                minutes,
+            ]
+        # The columns are the first part's.
+        found = union_all(*parts).subquery()
+        sums = (func.sum(found.c[name]).label(label) for name, label in zip(_SUMS, ("reads", "stored"), strict=True))
+        return select(found.c.group_id, *sums).group_by(found.c.group_id)
+
+    def _minutes(self) -> Rows:
+        """Reads and the fullest replica of each minute."""
+        columns = (_WINDOWS.group_id, func.sum(_WINDOWS.read_entries), func.max(_WINDOWS.stored_bytes))
+        statement = self._scope.select(usage_windows, *columns)
+        return statement.group_by(_WINDOWS.group_id, _WINDOWS.window_start_s)
+
+    async def roll(self, before_s: int, hours_max: int) -> int:
+        """Sum up dirty hours that begin before `before_s`, the oldest first. Returns their number."""
+        due = self._scope.select(usage_dirty).where(_DIRTY.hour_s < before_s).order_by(_DIRTY.hour_s).limit(hours_max)
+        found = (await self._connection.execute(due.with_for_update(skip_locked=True))).all()
+        if not found:
+            return 0
+        owners = {(row.group_id, row.hour_s): row.organization_id for row in found}
+        keys = sorted(owners)
+        await self._connection.execute(
+            self._scope.delete(usage_dirty).where(tuple_(_DIRTY.group_id, _DIRTY.hour_s).in_(keys))
+        )
+        fresh, old = await self._fresh(keys), await self._rolled(keys)
+        hours, days = [], defaultdict[tuple[UUID, int], list[int]](lambda: [0, 0])
+        for key in keys:
+            group_id, hour_s = key
+            was = old.get(key, (0, 0))
+            # Windows grow. Where people removed some, what was summed up stays.
+            new = _greater(fresh.get(key, (0, 0)), was)
+            hours.append({"organization_id": owners[key], "group_id": group_id, "hour_s": hour_s, **_named(new)})
+            day = days[group_id, hour_s // DAY_S * DAY_S]
+            for place in (0, 1):
+                day[place] += new[place] - was[place]
+        await self._add_days(days, {group_id: owner for (group_id, _), owner in owners.items()})
+        stored = self._scope.upsert(usage_hours).values(hours)
+        summed = {name: stored.excluded[name] for name in _SUMS}
+        await self._connection.execute(stored.on_conflict_do_update(index_elements=["group_id", "hour_s"], set_=summed))
+        return len(keys)
+
+    async def _fresh(self, keys: list[tuple[UUID, int]]) -> dict[tuple[UUID, int], tuple[int, int]]:
+        due = values(column("group_id", Uuid), column("hour_s", BigInteger), name="due").data(keys)
+        of_hour = and_(
+            _WINDOWS.group_id == due.c.group_id,
+            _WINDOWS.window_start_s >= due.c.hour_s,
+            _WINDOWS.window_start_s < due.c.hour_s + HOUR_S,
+        )
+        minutes = (
+            self._scope.select(
+                usage_windows,
+                due.c.group_id,
+                due.c.hour_s,
+                func.sum(_WINDOWS.read_entries).label("read_entries"),
+                func.max(_WINDOWS.stored_bytes).label("stored"),
+            )
+            .join(due, of_hour)
+            .group_by(due.c.group_id, due.c.hour_s, _WINDOWS.window_start_s)
+            .subquery()
+        )
+        statement = select(
+            minutes.c.group_id, minutes.c.hour_s, func.sum(minutes.c.read_entries), func.sum(minutes.c.stored)
+        ).group_by(minutes.c.group_id, minutes.c.hour_s)
+        rows = (await self._connection.execute(statement)).all()
+        return {(row[0], int(row[1])): (int(row[2]), int(row[3])) for row in rows}
+
+    async def _rolled(self, keys: list[tuple[UUID, int]]) -> dict[tuple[UUID, int], tuple[int, int]]:
+        statement = self._scope.select(usage_hours).where(tuple_(_HOURS.group_id, _HOURS.hour_s).in_(keys))
+        rows = (await self._connection.execute(statement)).all()
+        return {(row.group_id, row.hour_s): (row.read_entries, row.stored_byte_minutes) for row in rows}
+
+    async def _add_days(self, days: Mapping[tuple[UUID, int], list[int]], owners: Mapping[UUID, UUID]) -> None:
+        for (group_id, day_s), (reads, stored) in sorted(days.items()):
+            added = self._scope.upsert(usage_days).values(
+                organization_id=owners[group_id], group_id=group_id, day_s=day_s, **_named((reads, stored))
+            )
+            sums = {name: _DAYS[name] + added.excluded[name] for name in _SUMS}
+            await self._connection.execute(added.on_conflict_do_update(index_elements=["group_id", "day_s"], set_=sums))
+
+
+def _greater(one: tuple[int, int], other: tuple[int, int]) -> tuple[int, int]:
+    return max(one[0], other[0]), max(one[1], other[1])
+
+
+def _named(sums: tuple[int, int]) -> dict[str, int]:
+    return dict(zip(_SUMS, sums, strict=True))

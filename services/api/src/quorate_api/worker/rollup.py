@@ -1,0 +1,22 @@
+"""(e) Hours of usage that are over are summed up, so that no query reads a group's whole life."""
+
+import time
+
+from sqlalchemy.ext.asyncio import AsyncEngine
+
+from quorate_api import limits
+from quorate_api.database.scope import EveryOrganization
+from quorate_api.totals.repository import HOUR_S, TotalsRepository
+
+
+async def roll_up(engine: AsyncEngine, now_s: float | None = None) -> int:
+    """One pass: all hours that are due. Returns their number. Several workers may run it at once."""
+    before_s = int((now_s or time.time()) - limits.ROLL_SETTLE_S - HOUR_S)
+    total = 0
+    while True:
+        async with engine.begin() as connection:
+            scope = EveryOrganization(connection, "hours of all organizations are summed up alike")
+            rolled = await TotalsRepository(scope).roll(before_s, limits.ROLL_HOURS_MAX)
+        total += rolled
+        if rolled == 0:
+            return total

@@ -1,0 +1,173 @@
+"""Totals equal what the windows sum up to, whenever hours are summed up and however windows arrive."""
+
+import asyncio
+import random
+import time
+import uuid
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import replace
+
+import psycopg
+import pytest
+from sqlalchemy.ext.asyncio import AsyncEngine
+
+from quorate_api import limits
+from quorate_api.database.scope import EveryOrganization, Scope
+from quorate_api.telemetry.windows import WINDOW_S, Window, merged
+from quorate_api.totals.repository import DAY_S, HOUR_S, TotalsRepository
+from quorate_api.usage.repository import UsageRepository
+from quorate_api.worker.rollup import roll_up
+from support.customer import Customer
+
+Metered = dict[uuid.UUID, tuple[int, int, int]]
+
+
+class Usage:
+    """What was ingested, and what it sums up to by the plainest means."""
+
+    def __init__(self, engine: AsyncEngine, customers: dict[str, Customer]) -> None:
+        self.engine = engine
+        self.organizations = {group: uuid.UUID(customer.organization_id) for group, customer in customers.items()}
+        self.windows: list[Window] = []
+
+    async def ingest(self, windows: Iterable[Window]) -> None:
+        found = list(windows)
+        self.windows += found
+        async with self.engine.begin() as connection:
+            scope = EveryOrganization(connection, "a test")
+            usage = UsageRepository(scope)
+            owners = await usage.owners_of({uuid.UUID(window.group_id) for window in found})
+            await usage.upsert(merged(found), owners)
+            organizations = {group_id: owner.organization_id for group_id, owner in owners.items()}
+            await TotalsRepository(scope).note(found, organizations)
+
+    async def metered(self, customer: Customer, at_s: int | None) -> Metered:
+        async with self.engine.begin() as connection:
+            return await TotalsRepository(Scope(connection, uuid.UUID(customer.organization_id))).metered(at_s)
+
+    def expected(self, customer: Customer, at_s: int | None) -> Metered:
+        logs: dict[str, dict[int, int]] = defaultdict(dict)
+        reads: dict[tuple[str, int], int] = defaultdict(int)
+        stored: dict[tuple[str, int], int] = defaultdict(int)
+        for window in merged(self.windows):
+            if str(self.organizations[window.group_id]) != customer.organization_id:
+                continue
+            if at_s is not None and window.window_start_s >= at_s:
+                continue
+            of_group = logs[window.group_id]
+            of_group[window.log_epoch] = max(of_group.get(window.log_epoch, 0), window.committed_entries)
+            minute = (window.group_id, window.window_start_s)
+            reads[minute] += window.read_entries
+            stored[minute] = max(stored[minute], window.stored_bytes)
+        return {
+            uuid.UUID(group): (
+                sum(of_group.values()),
+                sum(count for (one, _), count in reads.items() if one == group),
+                sum(size for (one, _), size in stored.items() if one == group) * WINDOW_S // 1_000_000,
+            )
+            for group, of_group in logs.items()
+        }
+
+
+def generated(groups: list[str], rng: random.Random, end_s: int, count: int) -> list[Window]:
+    """Windows of the last three days on three servers, some of them twice with greater counters, in any order."""
+    found = []
+    for _ in range(count):
+        start_s = end_s - rng.randrange(3 * DAY_S)
+        start_s -= start_s % WINDOW_S
+        committed = rng.randrange(1 << 40)
+        window = Window(
+            rng.choice(groups), rng.randrange(3), "i", 1, start_s, "head", log_epoch=rng.choice((0, 0, 7)),
+            committed_entries=committed, committed_bytes=64 * committed,
+            read_entries=rng.randrange(1_000), stored_bytes=rng.randrange(1 << 40),
+        )  # fmt: skip
+        found.append(window)
+        if rng.random() < 0.3:
+            more = rng.randrange(1_000)
+            found.append(
+                replace(window, read_entries=window.read_entries + more, stored_bytes=window.stored_bytes + more)
+            )
+    rng.shuffle(found)
+    return found
+
+
+@pytest.fixture
+async def usage(alice: Customer, bob: Customer, worker_engine: AsyncEngine) -> Usage:
+    groups = {(await alice.create_group(name))["id"]: alice for name in ("a", "b")}
+    return Usage(worker_engine, {**groups, (await bob.create_group())["id"]: bob})
+
+
+@pytest.mark.parametrize("seed", range(4))
+async def test_totals_are_what_the_windows_sum_up_to(
+    usage: Usage, alice: Customer, bob: Customer, owner: psycopg.Connection, seed: int
+) -> None:
+    rng = random.Random(seed)
+    end_s = int(time.time()) // WINDOW_S * WINDOW_S
+    windows = generated(list(usage.organizations), rng, end_s, 400)
+    today_s = end_s // DAY_S * DAY_S
+    while windows:
+        batch, windows = windows[:60], windows[60:]
+        await usage.ingest(batch)
+        if rng.random() < 0.3:
+            await usage.ingest(batch[:20])  # read again
+        if rng.random() < 0.6:
+            # Only some hours are over.
+            await roll_up(usage.engine, end_s - rng.randrange(2 * DAY_S))
+        for at_s in (None, today_s, today_s - DAY_S, end_s - rng.randrange(3 * DAY_S)):
+            for customer in (alice, bob):
+                assert await usage.metered(customer, at_s) == usage.expected(customer, at_s), (seed, at_s)
+    assert await roll_up(usage.engine, end_s + 2 * HOUR_S) > 0
+    assert await roll_up(usage.engine, end_s + 2 * HOUR_S) == 0
+    assert owner.execute("SELECT count(*) FROM usage_dirty").fetchone() == (0,)
+    for customer in (alice, bob):
+        assert await usage.metered(customer, None) == usage.expected(customer, None)
+    # Nothing is left to sum up: the totals do not need the windows any more.
+    expected = usage.expected(alice, None)
+    owner.execute("DELETE FROM usage_windows")
+    assert await usage.metered(alice, None) == expected
+
+
+async def test_windows_that_arrive_while_hours_are_summed_up_are_not_missed(
+    usage: Usage, alice: Customer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(limits, "ROLL_HOURS_MAX", 3)
+    rng = random.Random(7)
+    end_s = int(time.time()) // WINDOW_S * WINDOW_S
+    windows = generated(list(usage.organizations), rng, end_s, 600)
+    ingesting = True
+
+    async def roll() -> None:
+        while ingesting:
+            await roll_up(usage.engine, end_s + 2 * HOUR_S)
+            await asyncio.sleep(0)
+
+    async def ingest(part: int) -> None:
+        for start in range(part * 20, len(windows), 60):
+            await usage.ingest(windows[start : start + 20])
+
+    rolling = [asyncio.create_task(roll()) for _ in range(2)]
+    await asyncio.gather(*(ingest(part) for part in range(3)))
+    ingesting = False
+    await asyncio.gather(*rolling)
+    assert await usage.metered(alice, None) == usage.expected(alice, None)
+    await roll_up(usage.engine, end_s + 2 * HOUR_S)
+    assert await usage.metered(alice, None) == usage.expected(alice, None)
+
+
+async def test_the_counters_before_a_time(usage: Usage, alice: Customer) -> None:
+    end_s = int(time.time()) // WINDOW_S * WINDOW_S
+    windows = generated(list(usage.organizations), random.Random(3), end_s, 200)
+    await usage.ingest(windows)
+    for group_id in usage.organizations:
+        for at_s in (end_s, end_s // DAY_S * DAY_S, end_s - DAY_S - 17 * WINDOW_S):
+            expected: dict[int, tuple[int, int]] = {}
+            for window in windows:
+                if window.group_id == group_id and window.window_start_s < at_s:
+                    entries, size = expected.get(window.log_epoch, (0, 0))
+                    greatest = (max(entries, window.committed_entries), max(size, window.committed_bytes))
+                    expected[window.log_epoch] = greatest
+            async with usage.engine.begin() as connection:
+                scope = Scope(connection, usage.organizations[group_id])
+                found = await TotalsRepository(scope).committed_before(uuid.UUID(group_id), at_s)
+            assert found == expected
