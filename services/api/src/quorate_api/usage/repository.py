@@ -1,5 +1,6 @@
 """Usage windows. Each organization reads its own; the worker writes them for all."""
 
+import asyncio
 from collections import defaultdict
 from dataclasses import dataclass
 from typing import Any
@@ -52,7 +53,9 @@ class UsageRepository:
             .where(_COLUMNS.group_id == group_id, _COLUMNS.window_start_s >= from_s, _COLUMNS.window_start_s < to_s)
             .order_by(_COLUMNS.window_start_s)
         )
-        return [_window(row._mapping) for row in (await self._connection.execute(statement)).all()]
+        rows = (await self._connection.execute(statement)).all()
+        # A month has a hundred thousand of them: other requests go on meanwhile.
+        return await asyncio.to_thread(lambda: [_window(row._mapping) for row in rows])
 
     async def heads_windows(self, from_s: int, to_s: int) -> dict[str, list[Window]]:
         """Heads' windows of all groups that begin in [from_s, to_s), by group."""
