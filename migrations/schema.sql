@@ -129,6 +129,7 @@ CREATE TABLE public.groups (
     row_version bigint DEFAULT 1 NOT NULL,
     resize jsonb,
     sla_revision bigint DEFAULT 1 NOT NULL,
+    unseen boolean DEFAULT false NOT NULL,
     CONSTRAINT groups_check CHECK (((status = 'deleted'::text) = (deleted_at IS NOT NULL))),
     CONSTRAINT groups_check1 CHECK (((deleted_at IS NULL) OR (delete_requested_at IS NOT NULL))),
     CONSTRAINT groups_epoch_check CHECK ((epoch >= 0)),
@@ -440,6 +441,8 @@ CREATE UNIQUE INDEX groups_name ON public.groups USING btree (project_id, name) 
 CREATE INDEX groups_project ON public.groups USING btree (project_id, id);
 
 CREATE INDEX groups_resizing ON public.groups USING btree (id) WHERE (resize IS NOT NULL);
+
+CREATE INDEX groups_unseen ON public.groups USING btree (id) WHERE unseen;
 
 CREATE INDEX groups_unsettled ON public.groups USING btree (created_at) WHERE (status = ANY (ARRAY['provisioning'::text, 'deleting'::text]));
 

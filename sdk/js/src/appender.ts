@@ -215,10 +215,20 @@ export class Appender implements Port {
         this.link.reroute(action);
       }
     }
-    if (this.#waiters.length > 0 && actions.length > 0 && (this.writer.hasRoom() || this.#closed)) {
+    if (this.#waiters.length > 0 && actions.length > 0) {
       const waiters = this.#waiters;
       this.#waiters = [];
-      for (const resolve of waiters) resolve();
+      this.#admit(waiters);
     }
+  }
+
+  /** Lets waiters go on, one after the other: each may append before there is a look at the room for the next. */
+  #admit(waiters: (() => void)[]): void {
+    if (!this.writer.hasRoom() && !this.#closed) {
+      this.#waiters = waiters.concat(this.#waiters);
+      return;
+    }
+    waiters.shift()?.();
+    if (waiters.length > 0) setImmediate(() => this.#admit(waiters));
   }
 }

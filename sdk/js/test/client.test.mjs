@@ -132,6 +132,28 @@ test("ready holds a producer back", () =>
     { scenario: SLOW },
   ));
 
+test("many loops that wait for room do not go on all at once", () =>
+  withClient(
+    async (client) => {
+      let outstanding = 0;
+      let most = 0;
+      const append = (entry) => {
+        most = Math.max(most, ++outstanding);
+        return client.append(text(entry)).finally(() => outstanding--);
+      };
+      const full = Array.from({ length: 65_536 }, () => append("x"));
+      const loop = async () => {
+        await client.ready();
+        full.push(append("y"));
+      };
+      // More than one acknowledged batch makes room for.
+      await Promise.all(Array.from({ length: 20_000 }, loop));
+      await Promise.all(full);
+      assert.ok(most <= 65_536, `${most} were outstanding`);
+    },
+    { scenario: SLOW },
+  ));
+
 test("two tails, overlapping calls and an early end", () =>
   withClient(async (client) => {
     await client.appendMany(Array.from("01234", text));

@@ -281,6 +281,8 @@ async def test_a_bad_record_is_set_aside_alone(
         "the server's clock is wrong": record | {"window_start_s": later},
         "committed entries runs backwards": record | {"first_committed_entries": log.committed + 1},
         "committed bytes runs backwards": record | {"first_committed_bytes": 1 << 50},
+        "than any group may retain": record | {"stored_bytes": 1 << 57},
+        "than any server can send": record | {"read_entries": 1 << 57},
         "than any group can commit": record | {"committed_entries": 1 << 57, "committed_bytes": 1 << 57},
         "refused_entries: ": record | {"refused_entries": -1},
     }
@@ -313,6 +315,52 @@ async def test_a_record_that_postgresql_refuses_does_not_stop_the_others(
     assert (await billed(alice))["appends"] == log.committed, "later records count it"
 
 
+async def test_a_batch_of_many_groups_is_one_statement_each(
+    ingest: Ingest, alice: Customer, owner: psycopg.Connection, worker_engine: AsyncEngine
+) -> None:
+    """More values than PostgreSQL takes parameters."""
+    group = await alice.create_group()
+    count = 12_000
+    owner.execute(
+        "INSERT INTO groups SELECT gen_random_uuid(), organization_id, project_id, name || n, sla, demand, price,"
+        " hourly_micros, rate_per_s, created_at, NULL, status, epoch, replicas, learners, observed_at, active_at, NULL"
+        " FROM groups, generate_series(1, %s) AS n",
+        (count,),
+    )
+    ids = [str(row[0]) for row in owner.execute("SELECT id FROM groups").fetchall()]
+    start_s = hour_ago()
+    record = ReplicaLog(group["id"], start_s).run(1, seed=1).reports[0]["records"][0]
+    half = len(ids) // 2
+    entries = [
+        {"v": 1, "server_id": 1, "incarnation": "i", "at_ms": 1, "records": [record | {"group": each} for each in part]}
+        for part in (ids[:half], ids[half:])
+    ]
+    await ingest.store([(f"1-{n}".encode(), {b"d": json.dumps(entry).encode()}) for n, entry in enumerate(entries)])
+    for table in ("usage_windows", "usage_log_days", "usage_dirty"):
+        assert owner.execute(f"SELECT count(*) FROM {table}").fetchone() == (count + 1,)
+    # The same of a server whose clock is wrong.
+    late = record | {"window_start_s": start_s + 36_000}
+    wrong = entries[0] | {"records": [late | {"group": each} for each in ids]}
+    await ingest.store([(b"1-9", {b"d": json.dumps(wrong).encode()})])
+    assert owner.execute("SELECT count(*) FROM rejected_usage").fetchone() == (count + 1,)
+    now = datetime.now(UTC)
+    async with worker_engine.begin() as connection:
+        await WorkerRepository(connection).sweep(now, now - timedelta(days=1))
+    assert owner.execute("SELECT count(*) FROM rejected_usage").fetchone() == (10_000,), "of one time, too"
+
+
+async def test_a_worker_whose_clock_is_late_takes_no_server_for_wrong(
+    ingest: Ingest, bus: Redis, log: ReplicaLog, alice: Customer, owner: psycopg.Connection,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    log.run(60, seed=31)
+    await send(bus, log.reports)
+    now = time.time
+    monkeypatch.setattr("quorate_api.worker.ingest.time.time", lambda: now() - 86_400)
+    await drain(ingest)
+    assert set_aside(owner) == []
+
+
 async def test_rejected_usage_is_bounded(
     ingest: Ingest, worker_engine: AsyncEngine, owner: psycopg.Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -343,6 +391,7 @@ async def test_redis_away_and_back_empty(
         log.run(60, seed=13)
         await asyncio.sleep(0.5)
         embedded_redis.start(tmp_path / "redis")
+        await client.connection_pool.disconnect(inuse_connections=False)  # those that were idle meanwhile
         await send(client, log.reports[-1:])
         await until(alice, log.committed)
     finally:

@@ -16,10 +16,12 @@ from quorate_api.coordinator.schemas import Event, GroupView
 from quorate_api.http.services import Services
 from quorate_api.pricing import prices
 from quorate_api.pricing.prices import PriceList
-from quorate_api.worker.events import Follower
+from quorate_api.tasks import end_task
+from quorate_api.worker.events import Asked, Follower
 from quorate_api.worker.ingest import Ingest
 from quorate_api.worker.month_close import close_months
 from quorate_api.worker.reconcile import Reconciler
+from quorate_api.worker.steady import keep_running
 from support.coordinator import FakeCoordinator
 from support.customer import SLA, Customer, new_key, problem
 from support.replica import ReplicaLog, encoded
@@ -70,8 +72,9 @@ async def test_events_applied_again_change_nothing(
     await follower.step(0)
     before = owner.execute("SELECT * FROM groups").fetchall(), owner.execute("SELECT * FROM group_events").fetchall()
     events = [Event.model_validate(event) for event in coordinator.events]
-    await follower.apply(events, [first])
-    await follower.apply(events[:1], [first])
+    seen = Asked([first], {first.group_id})
+    await follower.apply(0, events, seen)
+    await follower.apply(1, events[1:], seen)
     assert await follower.step(0) == 0
     after = owner.execute("SELECT * FROM groups").fetchall(), owner.execute("SELECT * FROM group_events").fetchall()
     assert after == before
@@ -84,7 +87,8 @@ async def test_an_older_view_never_wins(follower: Follower, coordinator: FakeCoo
     coordinator.fail_over(group_id)
     await follower.step(0)
     coordinator.emit("group_status", group_id, "Late news.")
-    await follower.apply([Event.model_validate(coordinator.events[-1])], [old])
+    last = Event.model_validate(coordinator.events[-1])
+    await follower.apply(last.seq - 1, [last], Asked([old], {group_id}))
     assert (await alice.get(f"/v1/groups/{group['id']}"))["epoch"] == 2
 
 
@@ -224,8 +228,33 @@ async def test_events_go_on_beside_a_group_with_an_odd_answer(
     assert (epochs(), applied(owner)) == ([1, 2], 4)
     assert await follower.step(0) == 0
     coordinator.odd.clear()
-    await follower.step(0)
-    assert epochs() == [2, 2], "it is asked again without another event"
+    await Follower(follower.engine, follower.coordinator).step(0)
+    assert epochs() == [2, 2], "another process asks again without another event"
+    assert owner.execute("SELECT count(*) FROM groups WHERE unseen").fetchone() == (0,)
+
+
+async def test_a_coordinator_that_goes_away_between_events_and_groups_is_waited_for(
+    follower: Follower, coordinator: FakeCoordinator, alice: Customer, owner: psycopg.Connection,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    monkeypatch.setattr("quorate_api.limits.RETRY_DELAY_S_MAX", 0.1)
+    groups = [await alice.create_group(name) for name in "ab"]
+    for group in groups:
+        coordinator.fail_over(uuid.UUID(group["id"]))
+    coordinator.down_after_events = True
+    task = asyncio.create_task(keep_running("events", follower.run))
+    try:
+        async with asyncio.timeout(20):
+            while not coordinator.down:
+                await asyncio.sleep(0.01)
+            await asyncio.sleep(0.3)
+            assert not task.done(), "the worker does not end"
+            coordinator.down_after_events = coordinator.down = False
+            while applied(owner) < 4:
+                await asyncio.sleep(0.05)
+    finally:
+        await end_task(task)
+    assert owner.execute("SELECT DISTINCT epoch FROM groups").fetchall() == [(2,)]
 
 
 async def test_a_resynchronisation_leaves_out_a_group_that_is_odd(
@@ -237,6 +266,12 @@ async def test_a_resynchronisation_leaves_out_a_group_that_is_odd(
     coordinator.first_event = 3
     await follower.step(0)
     assert owner.execute("SELECT epoch FROM groups WHERE name = 'b'").fetchone() == (2,)
+    coordinator.fail_over(uuid.UUID(odd["id"]))
+    coordinator.odd.clear()
+    while await follower.step(0):
+        pass
+    found = owner.execute("SELECT epoch, unseen FROM groups WHERE name = 'a'").fetchone()
+    assert found == (2, False), "it is asked for"
 
 
 async def test_the_sweep(reconciler: Reconciler, alice: Customer, owner: psycopg.Connection) -> None:
@@ -495,4 +530,4 @@ async def test_a_months_report_does_not_hold_up_other_requests(alice: Customer, 
         longest_s = max(longest_s, time.monotonic() - looked)
     took_s = time.monotonic() - began
     assert (await report)["minutes_counted"] > 10_000
-    assert longest_s < took_s / 2, (longest_s, took_s)
+    assert longest_s < took_s / 3, (longest_s, took_s)

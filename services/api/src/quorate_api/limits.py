@@ -92,6 +92,8 @@ INGEST_REASON_CHARS_MAX = 1_000
 INGEST_CLOCK_AHEAD_S_MAX = 120  # a server's clock that is further ahead is wrong
 # A counter: in bytes, seven years of the fastest network of a server. The sum of a window's counters fits 63 bits.
 COUNTER_MAX = 1 << 58
+USAGE_STORED_BYTES_MAX = 2 * RETENTION_BYTES_MAX  # retention is exceeded by batches; a day of it fits 63 bits
+USAGE_READ_ENTRIES_MAX = 60 * RATE_PER_S_MAX  # far more than a server can send
 LATENCY_COUNT_MAX = 1 << 40  # commits of one minute in a bucket
 RECORDS_PER_ENTRY_MAX = 20_000
 HISTOGRAM_BUCKETS_MAX = 2_048  # 64 powers of two with 32 steps

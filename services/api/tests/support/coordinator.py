@@ -58,6 +58,7 @@ class FakeCoordinator:
         self.events: list[dict[str, Any]] = []
         self.puts = 0
         self.down = False  # answers 503 to every request
+        self.down_after_events = False  # goes away once it has answered a request for events
         self.odd: dict[uuid.UUID, int] = {}  # groups that are answered with this status and half a view
         self.lose_put_answers = 0  # does the work, then the answer is lost
         self.refuse_put_once = False  # admissible when quoted, refused when put
@@ -351,6 +352,7 @@ class FakeCoordinator:
         deadline = asyncio.get_running_loop().time() + int(request.query_params["wait_ms"]) / 1000
         while len(self.events) <= after and asyncio.get_running_loop().time() < deadline:
             await asyncio.sleep(0.01)
+        self.down = self.down or self.down_after_events
         return JSONResponse(
             {
                 "events": [event for event in self.events[after:] if event["seq"] >= self.first_event],

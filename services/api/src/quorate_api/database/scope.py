@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import Delete, Insert, Select, Table, Update, delete, func, insert, select, update
+from sqlalchemy import Delete, Insert, Select, Table, Update, bindparam, column, delete, func, insert, select, update
+from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.dialects.postgresql import Insert as Upsert
 from sqlalchemy.dialects.postgresql import insert as upsert
 from sqlalchemy.ext.asyncio import AsyncConnection
@@ -18,6 +19,18 @@ from sqlalchemy.sql.elements import ColumnElement
 from quorate_api.database.tables import OWNED
 
 Rows = Select[*tuple[Any, ...]]
+ROWS = "sent_rows"
+
+
+def rows_sent(table: Table) -> Rows:
+    """Rows of the table that the caller sends as one parameter named `ROWS`: a list of dictionaries, as JSON.
+
+    With a parameter for each value, compiling a statement took a third of a core at two hundred groups, and PostgreSQL
+    takes 65,535 of them.
+    """
+    sent = func.jsonb_to_recordset(bindparam(ROWS, type_=JSONB))
+    columns = sent.table_valued(*(column(one.name, one.type) for one in table.c))
+    return select(columns.render_derived(name="sent", with_types=True))
 
 
 @dataclass(slots=True)

@@ -101,6 +101,7 @@ groups = Table(
     _count("row_version"),
     _json("resize", nullable=True),
     _count("sla_revision"),
+    Column("unseen", Boolean, nullable=False),
 )
 former_slas = Table(
     "former_slas",

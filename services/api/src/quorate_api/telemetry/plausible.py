@@ -10,15 +10,28 @@ DAY_S = 86_400
 def objection(window: Window, group_since_s: float, now_s: float) -> str | None:
     """The reason for which the window cannot be true; None: it may be.
 
-    `group_since_s`: the time of the group's creation.
+    `group_since_s`: the time of the group's creation. `now_s`: the present, by the clock that is furthest ahead.
     """
-    if window.window_start_s > now_s + limits.INGEST_CLOCK_AHEAD_S_MAX:
-        return f"it begins {window.window_start_s - now_s:.0f} s from now: the server's clock is wrong"
-    if window.committed_entries < window.first_committed_entries:
-        return "its counter of committed entries runs backwards"
-    if window.committed_bytes < window.first_committed_bytes:
-        return "its counter of committed bytes runs backwards"
+    ahead_s = window.window_start_s - now_s
     lived_s = max(DAY_S, window.window_start_s + WINDOW_S - group_since_s)
-    if window.committed_entries > lived_s * limits.RATE_PER_S_MAX:
-        return "more entries than any group can commit in the time since its creation"
-    return None
+    objections = (
+        (
+            ahead_s > limits.INGEST_CLOCK_AHEAD_S_MAX,
+            f"it begins {ahead_s:.0f} s from now: the server's clock is wrong",
+        ),
+        (window.stored_bytes > limits.USAGE_STORED_BYTES_MAX, "more stored than any group may retain"),
+        (
+            window.read_entries > limits.USAGE_READ_ENTRIES_MAX,
+            "more entries read than any server can send in a minute",
+        ),
+        (
+            window.committed_entries < window.first_committed_entries,
+            "its counter of committed entries runs backwards",
+        ),
+        (window.committed_bytes < window.first_committed_bytes, "its counter of committed bytes runs backwards"),
+        (
+            window.committed_entries > lived_s * limits.RATE_PER_S_MAX,
+            "more entries than any group can commit in the time since its creation",
+        ),
+    )
+    return next((reason for holds, reason in objections if holds), None)

@@ -60,8 +60,7 @@ class Viewers:
         self._count += 1
         if watched.placement is None:
             self.look_now()
-        if self._reader is None:
-            self._reader = asyncio.create_task(self._read(), name="placement reader")
+        self._keep_reading()
         try:
             yield watched
         finally:
@@ -75,6 +74,11 @@ class Viewers:
     def look_now(self) -> None:
         """A placement may have changed: read them all before the next one is due."""
         self._due.set()
+        self._keep_reading()
+
+    def _keep_reading(self) -> None:
+        if self._count and (self._reader is None or self._reader.done()):
+            self._reader = asyncio.create_task(self._read(), name="placement reader")
 
     async def aclose(self) -> None:
         if self._reader is not None:
@@ -91,25 +95,21 @@ class Viewers:
 
     async def _read(self) -> None:
         """Until nobody watches."""
-        try:
-            while self._count:
-                self._due.clear()
-                for organization_id in list(self._watched):
-                    await self._look(organization_id)
-                await asyncio.sleep(limits.LIVE_PLACEMENT_GAP_S)
-                with contextlib.suppress(TimeoutError):
-                    async with asyncio.timeout(limits.LIVE_PLACEMENT_POLL_S):
-                        await self._due.wait()
-        finally:
-            if self._reader is asyncio.current_task():
-                self._reader = None
+        while self._count:
+            self._due.clear()
+            for organization_id in list(self._watched):
+                await self._look(organization_id)
+            await asyncio.sleep(limits.LIVE_PLACEMENT_GAP_S)
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(limits.LIVE_PLACEMENT_POLL_S):
+                    await self._due.wait()
 
     async def _look(self, organization_id: UUID) -> None:
         watched = dict(self._watched.get(organization_id, {}))
         try:
             found = await self._placements(organization_id, list(watched))
         except (SQLAlchemyError, OSError) as error:
-            log.warning("placements are not read", error=str(error).splitlines()[0])
+            log.warning("placements are not read", error=repr(error)[:200])
             return  # charts continue with the last ones
         for group_id, one in watched.items():
             one.show(found.get(group_id, DELETED))

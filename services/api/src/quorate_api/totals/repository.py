@@ -13,7 +13,7 @@ from uuid import UUID
 from sqlalchemy import BigInteger, Uuid, and_, column, func, select, tuple_, union_all, values
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from quorate_api.database.scope import EveryOrganization, Rows, Scope
+from quorate_api.database.scope import ROWS, EveryOrganization, Rows, Scope, rows_sent
 from quorate_api.database.tables import usage_days, usage_dirty, usage_hours, usage_log_days, usage_windows
 from quorate_api.telemetry.windows import WINDOW_S, Window
 
@@ -51,27 +51,28 @@ class TotalsRepository:
         if not hours:
             return
         # In the order of keys, so that concurrent transactions lock rows in the same order.
-        noted = self._scope.upsert(usage_log_days).values(
-            [
-                {
-                    "organization_id": owners[group_id], "group_id": group_id, "log_epoch": log_epoch, "day_s": day_s,
-                    "committed_entries": entries, "committed_bytes": size,
-                }
-                for (group_id, log_epoch, day_s), (entries, size) in sorted(logs.items())
-            ]
-        )  # fmt: skip
+        of_logs = [
+            {
+                "organization_id": str(owners[group_id]), "group_id": str(group_id), "log_epoch": log_epoch,
+                "day_s": day_s, "committed_entries": entries, "committed_bytes": size,
+            }
+            for (group_id, log_epoch, day_s), (entries, size) in sorted(logs.items())
+        ]  # fmt: skip
+        noted = self._scope.upsert(usage_log_days).from_select(list(_LOGS.keys()), rows_sent(usage_log_days))
         greatest = {
             name: func.greatest(_LOGS[name], noted.excluded[name]) for name in ("committed_entries", "committed_bytes")
         }
-        await self._connection.execute(
-            noted.on_conflict_do_update(index_elements=["group_id", "log_epoch", "day_s"], set_=greatest)
-        )
-        marked = self._scope.upsert(usage_dirty).values(
-            [{"organization_id": owners[group], "group_id": group, "hour_s": hour_s} for group, hour_s in sorted(hours)]
-        )
+        noted = noted.on_conflict_do_update(index_elements=["group_id", "log_epoch", "day_s"], set_=greatest)
+        await self._connection.execute(noted, {ROWS: of_logs})
+        dirty = [
+            {"organization_id": str(owners[group_id]), "group_id": str(group_id), "hour_s": hour_s}
+            for group_id, hour_s in sorted(hours)
+        ]
+        marked = self._scope.upsert(usage_dirty).from_select(list(_DIRTY.keys()), rows_sent(usage_dirty))
         # The update locks the row until the windows are committed, so that no sum without them ends the mark.
         same = {"organization_id": marked.excluded.organization_id}
-        await self._connection.execute(marked.on_conflict_do_update(index_elements=["group_id", "hour_s"], set_=same))
+        marked = marked.on_conflict_do_update(index_elements=["group_id", "hour_s"], set_=same)
+        await self._connection.execute(marked, {ROWS: dirty})
 
     async def committed_before(self, group_id: UUID, at_s: int) -> dict[int, tuple[int, int]]:
         """The greatest committed entries and bytes in windows that begin before `at_s`, for each log by its epoch."""

@@ -1,33 +1,21 @@
 """Usage windows. Each organization reads its own; the worker writes them for all."""
 
-import asyncio
 from collections import defaultdict
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import ARRAY, Integer, Select, any_, bindparam, case, cast, column, func, literal, select
-from sqlalchemy.dialects.postgresql import JSONB
+from sqlalchemy import ARRAY, Integer, any_, case, cast, func, literal
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from quorate_api.database.scope import EveryOrganization, Scope
+from quorate_api.database.scope import ROWS, EveryOrganization, Scope, rows_sent
 from quorate_api.database.tables import groups, usage_windows
 from quorate_api.telemetry.windows import COUNTERS, HEAD_ROLES, Window
 
 _COLUMNS = usage_windows.c
 UPSERT_ROWS = 500  # a few hundred kilobytes of JSON
-_ROWS = "sent_rows"
-
-
-def _sent() -> Select[Any]:
-    """All rows as one parameter. With a parameter for each value, compiling them took a third of a core at two hundred
-    groups."""
-    sent = func.jsonb_to_recordset(bindparam(_ROWS, type_=JSONB))
-    columns = sent.table_valued(*(column(one.name, one.type) for one in _COLUMNS))
-    return select(columns.render_derived(name="sent", with_types=True))
-
-
-_SENT = _sent()
+READ_ROWS = 500  # some milliseconds
+_SENT = rows_sent(usage_windows)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,9 +41,12 @@ class UsageRepository:
             .where(_COLUMNS.group_id == group_id, _COLUMNS.window_start_s >= from_s, _COLUMNS.window_start_s < to_s)
             .order_by(_COLUMNS.window_start_s)
         )
-        rows = (await self._connection.execute(statement)).all()
-        # A month has a hundred thousand of them: other requests go on meanwhile.
-        return await asyncio.to_thread(lambda: [_window(row._mapping) for row in rows])
+        found: list[Window] = []
+        # A month has a hundred thousand of them: other requests go on between parts.
+        async with self._connection.stream(statement) as rows:
+            async for part in rows.mappings().partitions(READ_ROWS):
+                found += [_window(row) for row in part]
+        return found
 
     async def heads_windows(self, from_s: int, to_s: int) -> dict[str, list[Window]]:
         """Heads' windows of all groups that begin in [from_s, to_s), by group."""
@@ -97,7 +88,7 @@ class UsageRepository:
                         "latency_us": case((newer, new.latency_us), else_=_COLUMNS.latency_us),
                     },
                 ),
-                {_ROWS: rows},
+                {ROWS: rows},
             )
 
 

@@ -14,7 +14,7 @@ import structlog
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from quorate_api import limits
-from quorate_api.coordinator.client import AnswerOdd, Coordinator
+from quorate_api.coordinator.client import AnswerOdd, Coordinator, RequestInvalid
 from quorate_api.coordinator.schemas import Event, Events, GroupView
 from quorate_api.database.scope import EveryOrganization
 from quorate_api.groups.repository import GroupRepository
@@ -24,10 +24,18 @@ log = structlog.get_logger(__name__)
 
 
 @dataclass(slots=True)
+class Asked:
+    """The coordinator's answers about groups. `seen`: those with a usable one, also that it has no such group."""
+
+    views: list[GroupView] = field(default_factory=list)
+    seen: set[UUID] = field(default_factory=set)
+    unseen: set[UUID] = field(default_factory=set)
+
+
+@dataclass(slots=True)
 class Follower:
     engine: AsyncEngine
     coordinator: Coordinator
-    _unseen: set[UUID] = field(default_factory=set)  # groups that changed, and for which the answer was odd
 
     async def run(self) -> None:
         while True:
@@ -41,32 +49,38 @@ class Follower:
         if (answer.last is not None and answer.last < after) or (answer.first or 0) > after + 1:
             await self.resynchronise(after, answer)
             return 0
-        if not answer.events and not self._unseen:
-            return 0
-        changed = {event.group_id for event in answer.events if event.group_id is not None} | self._unseen
         async with self.engine.connect() as connection:
-            known = await WorkerRepository(connection).owners(changed)
-        await self.apply(answer.events, await self._views(known))
+            repository = WorkerRepository(connection)
+            unseen = await repository.unseen()
+            changed = {event.group_id for event in answer.events if event.group_id is not None}
+            known = set(await repository.owners(changed)) | unseen
+        if not answer.events and not known:
+            return 0
+        await self.apply(after, answer.events, await self._ask(known))
         return len(answer.events)
 
-    async def _views(self, group_ids: Iterable[UUID]) -> list[GroupView]:
+    async def _ask(self, group_ids: Iterable[UUID]) -> Asked:
         """The present state of the groups that the coordinator has. An odd answer delays its group alone."""
         slots = asyncio.Semaphore(limits.EVENTS_VIEWS_AT_ONCE)
-        unseen: set[UUID] = set()
+        asked = Asked()
 
-        async def view(group_id: UUID) -> GroupView | None:
+        async def ask(group_id: UUID) -> None:
             async with slots:
                 try:
-                    return await self.coordinator.group(group_id)
-                except AnswerOdd as error:
+                    view = await self.coordinator.group(group_id)
+                except (AnswerOdd, RequestInvalid) as error:
                     log.error("a changed group is not seen", group_id=str(group_id), error=str(error))
-                    unseen.add(group_id)
-                    return None
+                    asked.unseen.add(group_id)
+                    return
+            asked.seen.add(group_id)
+            if view is not None:
+                asked.views.append(view)
 
-        async with asyncio.TaskGroup() as asking:
-            answers = [asking.create_task(view(group_id)) for group_id in sorted(group_ids)]
-        self._unseen = set(sorted(unseen)[: limits.EVENTS_UNSEEN_MAX])
-        return [found for answer in answers if (found := answer.result()) is not None]
+        failures = await asyncio.gather(*(ask(group_id) for group_id in group_ids), return_exceptions=True)
+        for failure in failures:
+            if failure is not None:
+                raise failure  # the coordinator is away for every group
+        return asked
 
     async def resynchronise(self, after: int, answer: Events) -> None:
         """Recover from missing events: trimmed during our absence, or lost with the coordinator's data.
@@ -83,21 +97,27 @@ class Follower:
             groups = GroupRepository(EveryOrganization(connection, "events are the whole fleet's"))
             for view in views:
                 await groups.observe(view, datetime.now(UTC))
+            await repository.note_seen({view.group_id for view in views})
+            await repository.note_others_unseen({view.group_id for view in views})
             await repository.set_applied_seq(resume)
 
-    async def apply(self, events: list[Event], views: list[GroupView]) -> None:
-        """Idempotent: events up to the stored number are skipped."""
+    async def apply(self, after: int, events: list[Event], asked: Asked) -> None:
+        """Apply events behind number `after`, and what was seen then.
+
+        Nothing happens if another worker was faster: what it saw is newer.
+        """
         async with self.engine.begin() as connection:
             repository = WorkerRepository(connection)
-            applied = await repository.applied_seq(lock=True)
-            news = sorted((event for event in events if event.seq > applied), key=lambda event: event.seq)
-            if not news and not views:
+            if await repository.applied_seq(lock=True) != after:
                 return
+            news = sorted(events, key=lambda event: event.seq)
             group_ids: set[UUID] = {event.group_id for event in news if event.group_id is not None}
             await repository.add_events(news, await repository.owners(group_ids))
             groups = GroupRepository(EveryOrganization(connection, "events are the whole fleet's"))
             now = datetime.now(UTC)
-            for view in views:
+            for view in sorted(asked.views, key=lambda view: view.group_id):
                 await groups.observe(view, now)
+            await repository.note_seen(asked.seen)
+            await repository.note_unseen(asked.unseen)
             if news:
                 await repository.set_applied_seq(news[-1].seq)

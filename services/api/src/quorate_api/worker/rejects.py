@@ -1,11 +1,10 @@
 """Usage that does not count: kept for people with its reason, once however often it is read."""
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
 import structlog
-from sqlalchemy.ext.asyncio import AsyncConnection
+from sqlalchemy.ext.asyncio import AsyncEngine
 
 from quorate_api.observability import counters
 from quorate_api.telemetry.records import Rejected
@@ -20,10 +19,14 @@ class Reject:
     rejected: Rejected
 
 
-async def keep(connection: AsyncConnection, rejects: Iterable[Reject]) -> None:
-    """Those that are new are counted for the alert. The log has one line of a batch: the table has all of it."""
-    repository, now = WorkerRepository(connection), datetime.now(UTC)
-    new = [one for one in rejects if await repository.keep_rejected(one.entry_id, one.rejected, now)]
+async def keep(engine: AsyncEngine, rejects: list[Reject]) -> None:
+    """Those that are new are counted for the alert, once they are stored. The log has one line of a batch."""
+    if not rejects:
+        return
+    async with engine.begin() as connection:
+        found = [(one.entry_id, one.rejected) for one in rejects]
+        new = await WorkerRepository(connection).keep_rejected(found, datetime.now(UTC))
     if new:
-        counters.usage_rejected.add(len(new))
-        log.error("usage rejected", count=len(new), entry=new[0].entry_id, reason=new[0].rejected.reason)
+        counters.usage_rejected.add(new)
+        first = rejects[0]
+        log.error("usage rejected", new=new, first=first.entry_id, reason=first.rejected.reason)

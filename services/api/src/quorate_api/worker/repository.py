@@ -5,13 +5,13 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import Row, delete, func, select, update
+from sqlalchemy import ARRAY, Row, all_, any_, delete, func, literal, select, tuple_, update
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from quorate_api import limits
 from quorate_api.coordinator.schemas import Event
-from quorate_api.database.scope import EveryOrganization
+from quorate_api.database.scope import ROWS, EveryOrganization, rows_sent
 from quorate_api.database.tables import (
     coordinator_cursor,
     group_events,
@@ -46,6 +46,26 @@ class WorkerRepository:
             return {}
         statement = self._scope.select(groups, groups.c.id, groups.c.organization_id).where(groups.c.id.in_(wanted))
         return {row.id: row.organization_id for row in (await self._connection.execute(statement)).all()}
+
+    async def unseen(self) -> set[UUID]:
+        """Groups that changed, and whose state is to be asked for again."""
+        statement = self._scope.select(groups, groups.c.id).where(groups.c.unseen).limit(limits.EVENTS_UNSEEN_MAX)
+        return {row.id for row in (await self._connection.execute(statement)).all()}
+
+    async def note_unseen(self, group_ids: set[UUID]) -> None:
+        if group_ids:
+            statement = self._scope.update(groups).where(groups.c.id.in_(group_ids))
+            await self._connection.execute(statement.values(unseen=True))
+
+    async def note_seen(self, group_ids: set[UUID]) -> None:
+        ids = literal(list(group_ids), ARRAY(groups.c.id.type))
+        statement = self._scope.update(groups).where(groups.c.unseen, groups.c.id == any_(ids))
+        await self._connection.execute(statement.values(unseen=False))
+
+    async def note_others_unseen(self, group_ids: set[UUID]) -> None:
+        ids = literal(list(group_ids), ARRAY(groups.c.id.type))
+        statement = self._scope.update(groups).where(groups.c.deleted_at.is_(None), groups.c.id != all_(ids))
+        await self._connection.execute(statement.values(unseen=True))
 
     async def add_events(self, events: list[Event], owners: dict[UUID, UUID]) -> None:
         values = [
@@ -102,17 +122,21 @@ class WorkerRepository:
         ).where(groups.c.active_at.is_not(None), groups.c.delete_requested_at.is_(None))
         return list((await self._connection.execute(statement)).all())
 
-    async def keep_rejected(self, entry_id: str, one: Rejected, now: datetime) -> bool:
-        """False: it is known already."""
-        values = {
-            "entry_id": entry_id,
-            "position": one.position,
-            "rejected_at": now,
-            "reason": _storable(one.reason)[: limits.INGEST_REASON_CHARS_MAX],
-            "data": _storable(one.data)[: limits.INGEST_REJECTED_CHARS_MAX],
-        }
-        statement = insert(rejected_usage).values(values).on_conflict_do_nothing().returning(rejected_usage.c.position)
-        return (await self._connection.execute(statement)).first() is not None
+    async def keep_rejected(self, rejects: list[tuple[str, Rejected]], now: datetime) -> int:
+        """`rejects`: the stream entry's id, and what is rejected of it. Returns the number of those that are new."""
+        rows = [
+            {
+                "entry_id": entry_id,
+                "position": one.position,
+                "rejected_at": now.isoformat(),
+                "reason": _storable(one.reason)[: limits.INGEST_REASON_CHARS_MAX],
+                "data": _storable(one.data)[: limits.INGEST_REJECTED_CHARS_MAX],
+            }
+            for entry_id, one in rejects
+        ]
+        statement = insert(rejected_usage).from_select(list(rejected_usage.c.keys()), rows_sent(rejected_usage))
+        statement = statement.on_conflict_do_nothing()
+        return int((await self._connection.execute(statement, {ROWS: rows})).rowcount)
 
     async def billed_micros(self) -> dict[str, int]:
         """The sum of all documents of each kind. Credits are negative."""
@@ -129,15 +153,11 @@ class WorkerRepository:
 
     async def sweep(self, now: datetime, keys_before: datetime) -> None:
         """Delete expired sessions, expired answers, and rejected usage beyond the newest."""
-        oldest_kept = (
-            select(rejected_usage.c.rejected_at)
-            .order_by(rejected_usage.c.rejected_at.desc())
-            .offset(limits.INGEST_REJECTED_ROWS_MAX)
-            .limit(1)
-        )
-        await self._connection.execute(
-            delete(rejected_usage).where(rejected_usage.c.rejected_at <= oldest_kept.scalar_subquery())
-        )
+        order = (rejected_usage.c.rejected_at, rejected_usage.c.entry_id, rejected_usage.c.position)
+        surplus = select(*order).order_by(*(column.desc() for column in order)).offset(limits.INGEST_REJECTED_ROWS_MAX)
+        newest = (await self._connection.execute(surplus.limit(1))).first()
+        if newest is not None:
+            await self._connection.execute(delete(rejected_usage).where(tuple_(*order) <= tuple_(*newest)))
         await self._connection.execute(self._scope.delete(sessions).where(sessions.c.expires_at < now))
         await self._connection.execute(delete(idempotency_keys).where(idempotency_keys.c.created_at < keys_before))
 
