@@ -159,6 +159,8 @@ def test_close_waits_for_appends_or_tells_them(slow_handle):
             await sent
         with pytest.raises(quorate.AppendRefused, match="client_closed"):
             await client.append(b"late")
+        with pytest.raises(quorate.AppendRefused, match="entry_too_large"):
+            await client.append(bytes(2 << 20))
         with pytest.raises(quorate.ReadRefused, match="client_closed"):
             await client.read(0)
 

@@ -94,10 +94,10 @@ class Appender:
         return future
 
     def _refuse(self, future: asyncio.Future[Any], failure: Failure | None) -> None:
+        if failure is not None:
+            future.set_exception(append_refused(failure))
         if self._closed:
             self._execute(self.writer.fail_all(Failure(Code.CLIENT_CLOSED)))
-        elif failure is not None:
-            future.set_exception(append_refused(failure))
 
     async def wait_ready(self) -> None:
         """Wait until little enough is pending (`Writer.has_room`)."""
