@@ -208,6 +208,11 @@ export class Link implements ConnectionUser {
       await this.handles.refresh(this.#seenVersion);
     } catch (problem) {
       this.#note(`no new handle: ${problem instanceof Error ? problem.message : String(problem)}`);
+      if (problem instanceof Error && "status" in problem && problem.status === 404) {
+        // The API's answer: waiting does not bring it back.
+        const message = "the group was deleted, or the API key may not see it any more";
+        this.#giveUp(failure(Code.group_not_here, message));
+      }
     }
     if (this.handles.version !== this.#seenVersion) {
       this.#seenVersion = this.handles.version;

@@ -207,6 +207,9 @@ class Link:
         except Exception as problem:  # the source is the caller's code
             log.warning("no new handle: %s", problem)
             self._note(Failure(Code.NO_CONNECTION, f"no new handle: {problem}"))
+            if getattr(problem, "status", None) == 404:  # the API's answer: waiting does not bring it back
+                message = "the group was deleted, or the API key may not see it any more"
+                self._give_up(Failure(Code.GROUP_NOT_HERE, message))
         if self._handles.version != self._seen_version:
             self._seen_version = self._handles.version
             self._route.replace(self._handles.handle.addresses())

@@ -8,6 +8,9 @@ use super::Scheduled;
 /// Syncs that took longer are remembered as hangs.
 const LONG_US: Micros = 100_000;
 
+/// A tick comes within this, by a clock that runs slower by a twentieth.
+const UNSEEN_US: Micros = 53_000;
+
 #[derive(Debug, Default)]
 pub struct Hang {
     /// The shard's thread does nothing until then, and no sync returns until then.
@@ -95,10 +98,20 @@ impl Hang {
         lasting.map(|(from, until)| until - from).max().unwrap_or(0)
     }
 
-    /// Whether a hang of at least this length has been there since a time.
+    /// Whether a hang of at least this length has been there since a time. A part that went on for less than a tick showed
+    /// nobody that it did: hangs before and behind are one.
     pub fn has_hung(&self, for_us: Micros, since: Micros, now: Micros) -> bool {
-        self.all(now)
-            .any(|(from, until)| until >= since && until - from >= for_us)
+        let mut all: Vec<_> = self.all(now).collect();
+        all.sort_unstable();
+        let mut joined: Option<(Micros, Micros)> = None;
+        all.into_iter().any(|(from, until)| {
+            let (begun, ended) = joined
+                .filter(|(_, ended)| from <= ended + UNSEEN_US)
+                .unwrap_or((from, until));
+            let ended = ended.max(until);
+            joined = Some((begun, ended));
+            ended >= since && ended - begun >= for_us
+        })
     }
 
     /// All hangs end.
@@ -108,5 +121,22 @@ impl Hang {
         if let Some((_, until)) = &mut self.thread {
             *until = (*until).min(now);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hangs_with_less_than_a_tick_between_them_are_one() {
+        let mut hang = Hang::default();
+        hang.hang_thread(0, 300_000);
+        hang.hang_thread(340_000, 700_000);
+        assert!(hang.has_hung(700_000, 0, 800_000));
+        hang.hang_thread(800_000, 1_200_000);
+        assert!(!hang.has_hung(701_000, 0, 1_200_000), "it ticked between");
+        assert!(hang.has_hung(400_000, 1_000_000, 1_200_000));
+        assert!(!hang.has_hung(401_000, 1_000_000, 1_200_000), "an earlier one");
     }
 }
