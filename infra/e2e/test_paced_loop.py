@@ -60,15 +60,18 @@ def loop_in_node(handle: dict[str, Any], sizes: list[int]) -> dict[str, int]:
         command, cwd=REPOSITORY / "sdk/js", input=json.dumps(asked), capture_output=True, text=True, timeout=90
     )
     assert done.returncode == 0, done.stderr
+    assert done.stderr.count("exceed the group's declared request size of 64") == 1
     return dict(json.loads(done.stdout))
 
 
 @pytest.mark.parametrize("loop", [loop_in_python, loop_in_node])
 def test_a_loop_with_ready_loses_nothing(
-    alice: Owner, loop: Callable[[dict[str, Any], list[int]], dict[str, int]]
+    alice: Owner, loop: Callable[[dict[str, Any], list[int]], dict[str, int]], caplog: pytest.LogCaptureFixture
 ) -> None:
     sla = {"durability": "in_memory", "replication_degree": 3, "request_size_bytes": 64, "rate_per_s": RATE_PER_S}
     group = alice.customer.create_group(f"paced-{loop.__name__[8:]}", sla)
     handle = alice.customer.get(f"/v1/groups/{group['id']}/handle")
     # Less than the declared size, and more: a head charges those more than a client reckons.
     assert loop(handle, [16, 60, 100, 4_096]) == {}
+    if loop is loop_in_python:
+        assert caplog.text.count("exceed the group's declared request size of 64") == 1

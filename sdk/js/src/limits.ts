@@ -23,8 +23,8 @@ export const INFLIGHT_BYTES_MAX = 8 << 20;
 export const PENDING_BYTES_READY = 16 << 20;
 export const PENDING_CALLS_READY = 65_536;
 /**
- * `ready()` waits until the head's rate lets what is pending pass within this: a tenth of the default deadline, so that
- * a loop at any speed loses nothing, also where several clients share the rate.
+ * `ready()` waits until the head's rate lets what is pending pass within this: a tenth of the default deadline. The
+ * rest is for what a head charges above a token, and for other clients of the group.
  */
 export const READY_MS = 1_000;
 

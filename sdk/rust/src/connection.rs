@@ -146,7 +146,7 @@ impl<P: Port + 'static> Connection<P> {
         for (_, served) in self.streams.drain() {
             served.stream.end(end.clone());
         }
-        // Those that left since the last flush have an end of their own.
+        // Streams that left since the last flush have an end of their own.
         for (stream, end) in self.leaving.drain(..) {
             stream.end(end);
         }

@@ -145,7 +145,7 @@ async def test_shuffled_from_the_start(
     random.Random(5).shuffle(shuffled)
     await send(bus, shuffled)
     await drain(ingest)
-    expected = merged(found.window for report in log.reports for found in read(json.dumps(report))[0])
+    expected = merged(found.window for report in log.reports for found in read("1-0", json.dumps(report))[0])
     found = owner.execute(
         f"SELECT server_id, incarnation, epoch, window_start_s, role, log_epoch, {', '.join(COUNTERS)}, latency_us"
         " FROM usage_windows"

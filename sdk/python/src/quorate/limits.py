@@ -23,8 +23,8 @@ PENDING_BYTES_READY = 16 << 20
 PENDING_CALLS_READY = 65_536
 """`ready()` waits until fewer bytes and calls are pending."""
 READY_S = 1.0
-"""`ready()` waits until the head's rate lets what is pending pass within this: a tenth of the default deadline. So a
-loop at any speed loses nothing, also where several clients share the rate."""
+"""`ready()` waits until the head's rate lets what is pending pass within this: a tenth of the default deadline. The
+rest is for what a head charges above a token, and for other clients of the group."""
 
 PENDING_BYTES_MAX = 256 << 20
 PENDING_CALLS_MAX = 1 << 20

@@ -134,8 +134,8 @@ async def _lines(
 ) -> list[Line]:
     """Lines for everything that is owed by `at` and is on no invoice yet, by the price list of the month's `start`.
 
-    `usage_until_s`: windows that begin before it count; None: all. `without_closing`: but for months that ended before
-    `start` and are not closed yet.
+    `usage_until_s`: a day's begin; windows before it count. None: all. `without_closing`: but for months that ended
+    before `start` and are not closed yet.
     """
     billing = BillingRepository(scope)
     totals = TotalsRepository(scope)

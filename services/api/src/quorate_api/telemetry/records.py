@@ -4,7 +4,7 @@ A record that cannot be read is rejected alone, and the others of its entry coun
 """
 
 import json
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Annotated, Any, Literal
 from uuid import UUID
 
@@ -71,6 +71,7 @@ WHOLE_ENTRY = -1
 class Rejected:
     """A record, or an entry as a whole, that does not count. `data` is for people."""
 
+    entry_id: str
     position: int
     reason: str
     data: str
@@ -78,43 +79,45 @@ class Rejected:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A record that follows the contract."""
+    """A record that follows the contract, as a window."""
 
+    entry_id: str
     position: int
     window: Window
 
+    def rejected(self, reason: str) -> Rejected:
+        return Rejected(self.entry_id, self.position, reason, json.dumps(asdict(self.window)))
 
-def read(raw: bytes | str) -> tuple[list[Found], list[Rejected]]:
-    """The windows in an entry, and what cannot be read of it."""
+
+def read(entry_id: str, raw: bytes | str) -> tuple[list[Found], list[Rejected]]:
+    """The windows in an entry of the stream, and what cannot be read of it."""
     try:
         entry = Entry.model_validate_json(raw)
-    except ValueError:
-        return _one_by_one(raw)
-    return [Found(position, _window(entry, record)) for position, record in enumerate(entry.records)], []
+    except ValidationError:
+        return _one_by_one(entry_id, raw)
+    return [Found(entry_id, position, _window(entry, record)) for position, record in enumerate(entry.records)], []
 
 
-def _one_by_one(raw: bytes | str) -> tuple[list[Found], list[Rejected]]:
+def _one_by_one(entry_id: str, raw: bytes | str) -> tuple[list[Found], list[Rejected]]:
     try:
         entry = _Unchecked.model_validate_json(raw)
-    except ValueError as error:
+    except ValidationError as error:
         text = raw.decode(errors="replace") if isinstance(raw, bytes) else raw
-        return [], [Rejected(WHOLE_ENTRY, reason_of(error), text)]
+        return [], [Rejected(entry_id, WHOLE_ENTRY, _reason(error), text)]
     found, rejected = [], []
     for position, content in enumerate(entry.records):
         try:
-            found.append(Found(position, _window(entry, Record.model_validate_json(json.dumps(content)))))
-        except ValueError as error:
+            found.append(Found(entry_id, position, _window(entry, Record.model_validate(content))))
+        except ValidationError as error:
             about = {"server_id": entry.server_id, "incarnation": entry.incarnation, "at_ms": entry.at_ms}
-            rejected.append(Rejected(position, reason_of(error), json.dumps(about | {"record": content})))
+            rejected.append(Rejected(entry_id, position, _reason(error), json.dumps(about | {"record": content})))
     return found, rejected
 
 
-def reason_of(error: ValueError) -> str:
+def _reason(error: ValidationError) -> str:
     """The first thing that is wrong, in one line."""
-    if isinstance(error, ValidationError):
-        first = error.errors(include_url=False, include_input=False)[0]
-        return f"{'.'.join(str(part) for part in first['loc']) or 'the entry'}: {first['msg']}"
-    return str(error).splitlines()[0]
+    first = error.errors(include_url=False, include_input=False)[0]
+    return f"{'.'.join(str(part) for part in first['loc']) or 'the entry'}: {first['msg']}"
 
 
 def _window(entry: Envelope, record: Record) -> Window:

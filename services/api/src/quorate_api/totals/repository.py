@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import BigInteger, Uuid, and_, column, func, select, tuple_, union_all, values
+from sqlalchemy import BigInteger, CompoundSelect, Uuid, and_, column, func, select, tuple_, union_all, values
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from quorate_api.database.scope import ROWS, EveryOrganization, Rows, Scope, rows_sent
@@ -27,6 +27,17 @@ _SUMS = ("read_entries", "stored_byte_minutes")
 
 def _counters(columns: Any) -> tuple[Any, ...]:
     return (columns.group_id, columns.log_epoch, columns.committed_entries, columns.committed_bytes)
+
+
+def _greatest(counters: Rows | CompoundSelect[Any]) -> Rows:
+    """The greatest counters of each log."""
+    found = counters.subquery()
+    return select(
+        found.c.group_id,
+        found.c.log_epoch,
+        func.max(found.c.committed_entries).label("entries"),
+        func.max(found.c.committed_bytes).label("size"),
+    ).group_by(found.c.group_id, found.c.log_epoch)
 
 
 class TotalsRepository:
@@ -76,19 +87,30 @@ class TotalsRepository:
 
     async def committed_before(self, group_id: UUID, at_s: int) -> dict[int, tuple[int, int]]:
         """The greatest committed entries and bytes in windows that begin before `at_s`, for each log by its epoch."""
-        rows = (await self._connection.execute(self._logs_before(at_s, group_id))).all()
+        day_s = at_s // DAY_S * DAY_S
+        days = self._scope.select(usage_log_days, *_counters(_LOGS))
+        part = self._scope.select(usage_windows, *_counters(_WINDOWS))
+        part = part.where(_WINDOWS.window_start_s >= day_s, _WINDOWS.window_start_s < at_s)
+        statement = _greatest(
+            union_all(
+                days.where(_LOGS.group_id == group_id, _LOGS.day_s < day_s), part.where(_WINDOWS.group_id == group_id)
+            )
+        )
+        rows = (await self._connection.execute(statement)).all()
         return {int(row.log_epoch): (int(row.entries), int(row.size)) for row in rows}
 
-    async def metered(self, at_s: int | None) -> dict[UUID, tuple[int, int, int]]:
-        """Entries committed, entries read and megabyte-seconds stored, for each group, in windows that begin before
-        `at_s`; None: in all windows.
+    async def metered(self, day_s: int | None) -> dict[UUID, tuple[int, int, int]]:
+        """Entries committed, entries read and megabyte-seconds stored, for each group, in windows before the day that
+        begins at `day_s`; None: in all windows.
 
         Committed is the sum over the logs of their greatest counters, so the order in which windows of two logs arrive
         does not matter. Stored is the fullest replica's report for a minute, times the minute.
         """
-        logs, sums = self._logs_before(at_s).subquery(), self._sums_before(at_s).subquery()
+        assert day_s is None or day_s % DAY_S == 0, day_s
+        days = self._scope.select(usage_log_days, *_counters(_LOGS))
+        logs = _greatest(days if day_s is None else days.where(_LOGS.day_s < day_s)).subquery()
         committed = select(logs.c.group_id, func.sum(logs.c.entries).label("entries")).group_by(logs.c.group_id)
-        of_logs = committed.subquery()
+        of_logs, sums = committed.subquery(), self._sums_before(day_s).subquery()
         # One statement, and so one state of all tables.
         statement = select(
             of_logs.c.group_id,
@@ -99,57 +121,26 @@ class TotalsRepository:
         rows = (await self._connection.execute(statement)).all()
         return {row[0]: (int(row[1]), int(row[2]), int(row[3])) for row in rows}
 
-    def _logs_before(self, at_s: int | None, group_id: UUID | None = None) -> Rows:
-        """The greatest counters of each log: of whole days, and of the windows in the last day's part."""
-        days = self._scope.select(usage_log_days, *_counters(_LOGS))
-        if group_id is not None:
-            days = days.where(_LOGS.group_id == group_id)
-        if at_s is not None:
-            day_s = at_s // DAY_S * DAY_S
-            part = self._scope.select(usage_windows, *_counters(_WINDOWS))
-            part = part.where(_WINDOWS.window_start_s >= day_s, _WINDOWS.window_start_s < at_s)
-            if group_id is not None:
-                part = part.where(_WINDOWS.group_id == group_id)
-            found = union_all(days.where(_LOGS.day_s < day_s), part).subquery()
-        else:
-            found = days.subquery()
-        return select(
-            found.c.group_id,
-            found.c.log_epoch,
-            func.max(found.c.committed_entries).label("entries"),
-            func.max(found.c.committed_bytes).label("size"),
-        ).group_by(found.c.group_id, found.c.log_epoch)
-
-    def _sums_before(self, at_s: int | None) -> Rows:
-        """Days and hours as they were summed up; of dirty hours the windows in the place of the older sum."""
+    def _sums_before(self, day_s: int | None) -> Rows:
+        """Days as they were summed up; of dirty hours the windows in the place of the older sum."""
         days = self._scope.select(usage_days, _DAYS.group_id, *(_DAYS[name] for name in _SUMS))
         older = self._scope.select(usage_hours, _HOURS.group_id, *(-_HOURS[name] for name in _SUMS)).join(
             usage_dirty, and_(_DIRTY.group_id == _HOURS.group_id, _DIRTY.hour_s == _HOURS.hour_s)
         )
+        columns = (_WINDOWS.group_id, func.sum(_WINDOWS.read_entries), func.max(_WINDOWS.stored_bytes))
         in_hour = and_(_WINDOWS.window_start_s >= _DIRTY.hour_s, _WINDOWS.window_start_s < _DIRTY.hour_s + HOUR_S)
-        anew = self._minutes().join(usage_dirty, and_(_DIRTY.group_id == _WINDOWS.group_id, in_hour))
-        parts = [days, older, anew]
-        if at_s is not None:
-            day_s, hour_s = at_s // DAY_S * DAY_S, at_s // HOUR_S * HOUR_S
-            hours = self._scope.select(usage_hours, _HOURS.group_id, *(_HOURS[name] for name in _SUMS))
-            minutes = self._minutes().where(_WINDOWS.window_start_s >= hour_s, _WINDOWS.window_start_s < at_s)
-            parts = [
-                days.where(_DAYS.day_s < day_s),
-                hours.where(_HOURS.hour_s >= day_s, _HOURS.hour_s < hour_s),
-                older.where(_DIRTY.hour_s < hour_s),
-                anew.where(_DIRTY.hour_s < hour_s),
-                minutes,
-            ]
+        anew = (
+            self._scope.select(usage_windows, *columns)
+            .join(usage_dirty, and_(_DIRTY.group_id == _WINDOWS.group_id, in_hour))
+            .group_by(_WINDOWS.group_id, _WINDOWS.window_start_s)
+        )
+        if day_s is not None:
+            days, older = days.where(_DAYS.day_s < day_s), older.where(_DIRTY.hour_s < day_s)
+            anew = anew.where(_DIRTY.hour_s < day_s)
         # The columns are the first part's.
-        found = union_all(*parts).subquery()
+        found = union_all(days, older, anew).subquery()
         sums = (func.sum(found.c[name]).label(label) for name, label in zip(_SUMS, ("reads", "stored"), strict=True))
         return select(found.c.group_id, *sums).group_by(found.c.group_id)
-
-    def _minutes(self) -> Rows:
-        """Reads and the fullest replica of each minute."""
-        columns = (_WINDOWS.group_id, func.sum(_WINDOWS.read_entries), func.max(_WINDOWS.stored_bytes))
-        statement = self._scope.select(usage_windows, *columns)
-        return statement.group_by(_WINDOWS.group_id, _WINDOWS.window_start_s)
 
     async def roll(self, before_s: int, hours_max: int) -> int:
         """Sum up dirty hours that begin before `before_s`, the oldest first. Returns their number."""

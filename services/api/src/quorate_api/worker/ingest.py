@@ -6,9 +6,8 @@ repeats the read. That is harmless, because the upsert keeps the greatest of eve
 A record that cannot be true, or that PostgreSQL does not take, is set aside alone (`rejects.py`).
 """
 
-import json
 import time
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
@@ -21,12 +20,11 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 from quorate_api import limits
 from quorate_api.database.scope import EveryOrganization
 from quorate_api.telemetry import plausible
-from quorate_api.telemetry.records import WHOLE_ENTRY, Rejected, read
+from quorate_api.telemetry.records import WHOLE_ENTRY, Found, Rejected, read
 from quorate_api.telemetry.windows import Window, merged
 from quorate_api.totals.repository import TotalsRepository
 from quorate_api.usage.repository import Owner, UsageRepository
 from quorate_api.worker import rejects
-from quorate_api.worker.rejects import Reject
 
 log = structlog.get_logger(__name__)
 
@@ -71,39 +69,39 @@ class Ingest:
         return len(entries)
 
     async def store(self, entries: list[StreamEntry]) -> None:
-        """Store the batch in one transaction."""
-        windows: list[Report] = []
-        rejected: list[Reject] = []
+        """Store the batch, and set aside what does not count."""
+        found: list[Found] = []
+        rejected: list[Rejected] = []
         for raw_id, fields in entries:
             if fields is None:  # trimmed before it was read again
                 continue
             entry_id = raw_id.decode()
             if b"d" not in fields:
-                rejected.append(Reject(entry_id, Rejected(WHOLE_ENTRY, "it has no field `d`", str(fields))))
+                rejected.append(Rejected(entry_id, WHOLE_ENTRY, "it has no field `d`", str(fields)))
                 continue
-            found, unreadable = read(fields[b"d"])
-            windows += [Report(entry_id, one.position, one.window) for one in found]
-            rejected += [Reject(entry_id, one) for one in unreadable]
+            readable, unreadable = read(entry_id, fields[b"d"])
+            found += readable
+            rejected += unreadable
         async with self.engine.begin() as connection:
             scope = EveryOrganization(connection, "servers report all their groups in one entry")
-            owners = await UsageRepository(scope).owners_of({UUID(one.window.group_id) for one in windows})
-        known, impossible = _sifted(windows, owners, time.time())
+            owners = await UsageRepository(scope).owners_of({UUID(one.window.group_id) for one in found})
+        known, impossible = _sifted(found, owners, time.time())
         await rejects.keep(self.engine, [*rejected, *impossible])
         await self._count(known, owners)
 
-    async def _count(self, reports: list["Report"], owners: dict[UUID, Owner]) -> None:
+    async def _count(self, found: list[Found], owners: dict[UUID, Owner]) -> None:
         """Halves a batch that PostgreSQL refuses for what is in it, until the one at fault is alone."""
-        if not reports:
+        if not found:
             return
         try:
-            await self._write([one.window for one in reports], owners)
+            await self._write([one.window for one in found], owners)
         except (DataError, IntegrityError) as error:
-            if len(reports) == 1:
-                await rejects.keep(self.engine, [reports[0].rejected(str(error.orig).splitlines()[0])])
+            if len(found) == 1:
+                await rejects.keep(self.engine, [found[0].rejected(str(error.orig).splitlines()[0])])
                 return
-            half = len(reports) // 2
-            await self._count(reports[:half], owners)
-            await self._count(reports[half:], owners)
+            half = len(found) // 2
+            await self._count(found[:half], owners)
+            await self._count(found[half:], owners)
 
     async def _write(self, windows: list[Window], owners: dict[UUID, Owner]) -> None:
         async with self.engine.begin() as connection:
@@ -142,33 +140,21 @@ class Ingest:
         return list(answer[0][1]) if answer else []
 
 
-@dataclass(frozen=True, slots=True)
-class Report:
-    """A window, and the record that it came in."""
-
-    entry_id: str
-    position: int
-    window: Window
-
-    def rejected(self, reason: str) -> Reject:
-        return Reject(self.entry_id, Rejected(self.position, reason, json.dumps(asdict(self.window))))
-
-
-def _sifted(reports: list[Report], owners: dict[UUID, Owner], now_s: float) -> tuple[list[Report], list[Reject]]:
+def _sifted(found: list[Found], owners: dict[UUID, Owner], now_s: float) -> tuple[list[Found], list[Rejected]]:
     """Windows that count, and those that cannot be true. Windows of no customer are in neither."""
     known, impossible, unknown = [], [], set()
-    for report in reports:
-        owner = owners.get(UUID(report.window.group_id))
+    for one in found:
+        owner = owners.get(UUID(one.window.group_id))
         if owner is None:
-            unknown.add(report.window.group_id)
+            unknown.add(one.window.group_id)
             continue
         # Redis' clock is a second witness: a worker whose clock is late takes no server's time for wrong.
-        present_s = max(now_s, int(report.entry_id.partition("-")[0]) / 1_000)
-        reason = plausible.objection(report.window, owner.since_s, present_s)
+        present_s = max(now_s, int(one.entry_id.partition("-")[0]) / 1_000)
+        reason = plausible.objection(one.window, owner.since_s, present_s)
         if reason is None:
-            known.append(report)
+            known.append(one)
         else:
-            impossible.append(report.rejected(reason))
+            impossible.append(one.rejected(reason))
     if unknown:
         # Intent is stored before placement, so these belong to no customer (a refused intent, a test).
         log.warning("usage of unknown groups", groups=sorted(unknown)[:10], count=len(unknown))

@@ -122,17 +122,17 @@ class WorkerRepository:
         ).where(groups.c.active_at.is_not(None), groups.c.delete_requested_at.is_(None))
         return list((await self._connection.execute(statement)).all())
 
-    async def keep_rejected(self, rejects: list[tuple[str, Rejected]], now: datetime) -> int:
-        """`rejects`: the stream entry's id, and what is rejected of it. Returns the number of those that are new."""
+    async def keep_rejected(self, rejected: list[Rejected], now: datetime) -> int:
+        """Returns the number of those that are new."""
         rows = [
             {
-                "entry_id": entry_id,
+                "entry_id": one.entry_id,
                 "position": one.position,
                 "rejected_at": now.isoformat(),
                 "reason": _storable(one.reason)[: limits.INGEST_REASON_CHARS_MAX],
                 "data": _storable(one.data)[: limits.INGEST_REJECTED_CHARS_MAX],
             }
-            for entry_id, one in rejects
+            for one in rejected
         ]
         statement = insert(rejected_usage).from_select(list(rejected_usage.c.keys()), rows_sent(rejected_usage))
         statement = statement.on_conflict_do_nothing()
