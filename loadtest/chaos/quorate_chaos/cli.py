@@ -13,6 +13,8 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +28,7 @@ from quorate_local.options import BINARIES, REPOSITORY
 
 RUN_TIMEOUT_S = 180.0
 END_GRACE_S = 10.0
+AT_ONCE_MAX = 16  # each has up to a dozen processes
 LINE_WIDTH = 110  # more than the line that it replaces on a terminal
 # In `make test`: a failover, a disk that is gone, a link that only one side can use.
 SHORT = (("kill_head", 1), ("wiped_disk", 1), ("one_way", 1))
@@ -55,19 +58,37 @@ def main(arguments: list[str] | None = None) -> int:
     throttle.remove_abandoned()
     begun, judged = time.monotonic(), {(run["fault"], run["seed"]) for run in runs}
     left = [one for one in plan if one not in judged]
-    for number, (fault, seed) in enumerate(left, len(runs) + 1):
-        _show_progress((fault, seed), len(plan), runs, begun)
-        run = one(fault, seed, SHORT_LOAD_S if options.short else LOAD_S, options.verbose) | {"source": source}
+    for found in _tried(left, options, lambda begins: _show_progress(begins, len(plan), runs, begun)):
+        run = found | {"source": source}
         runs.append(run)
-        print(f"{number:>4}  {line(run)}".ljust(LINE_WIDTH if sys.stdout.isatty() else 0), flush=True)
+        print(f"{len(runs):>4}  {line(run)}".ljust(LINE_WIDTH if sys.stdout.isatty() else 0), flush=True)
         if not run["clean"]:
             print(explanation(run), flush=True)
         elif not options.keep:
-            shutil.rmtree(folder_of(fault, seed), ignore_errors=True)
+            shutil.rmtree(folder_of(run["fault"], run["seed"]), ignore_errors=True)
         if not (options.short or options.fault):
             results.write(runs, _command(options), left_out)  # an interrupted table is kept
     _conclude(runs, left_out, options, time.monotonic() - begun)
     return 0 if all(run["clean"] for run in runs) else 1
+
+
+def _tried(
+    plan: list[tuple[str, int]], options: argparse.Namespace, begins: Callable[[tuple[str, int]], None]
+) -> Iterator[dict[str, Any]]:
+    """Every run of the plan as it ends, so many of them at once as the options say."""
+
+    def attempt(fault: str, seed: int) -> dict[str, Any]:
+        begins((fault, seed))
+        return one(fault, seed, SHORT_LOAD_S if options.short else LOAD_S, options.verbose)
+
+    # A run ends with the thread that started it: those of the pool live until it is empty.
+    with ThreadPoolExecutor(options.at_once) as pool:
+        attempts = [pool.submit(attempt, fault, seed) for fault, seed in plan]
+        try:
+            for ended in as_completed(attempts):
+                yield ended.result()
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)
 
 
 def _left_out(plan: list[tuple[str, int]], asked_for: bool) -> dict[str, str]:
@@ -168,7 +189,8 @@ def _conclude(
 
 
 def _command(options: argparse.Namespace) -> str:
-    return f"make chaos RUNS={options.runs} SEED={options.seed}"
+    at_once = f" AT_ONCE={options.at_once}" if options.at_once > 1 else ""
+    return f"make chaos RUNS={options.runs} SEED={options.seed}{at_once}"
 
 
 def _plan(options: argparse.Namespace) -> list[tuple[str, int]]:
@@ -192,6 +214,7 @@ def _options(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument(
         "--fault", action="append", choices=list(FAULTS), metavar="NAME", help="only this fault; repeatable"
     )
+    parser.add_argument("--at-once", type=int, default=1, help="runs beside one another, each takes about a core")
     parser.add_argument("--short", action="store_true", help=f"{len(SHORT)} quick runs, as in `make test`")
     parser.add_argument("--keep", action="store_true", help="keep the evidence of clean runs too")
     parser.add_argument("--publish", action="store_true", help="write the whole table to loadtest/results too")
@@ -202,6 +225,8 @@ def _options(arguments: list[str] | None) -> argparse.Namespace:
         parser.error("--resume goes on with a whole table: leave out --fault and --short")
     if options.runs < 1:
         parser.error("--runs must be at least 1")
+    if not 1 <= options.at_once <= AT_ONCE_MAX:
+        parser.error(f"--at-once must be from 1 to {AT_ONCE_MAX}")
     return options
 
 

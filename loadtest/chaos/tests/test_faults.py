@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import threading
 from dataclasses import replace
 from pathlib import Path
 
@@ -69,6 +70,22 @@ def test_a_table_runs_every_fault_before_any_again() -> None:
     assert all(name in FAULTS for name, _ in cli._plan(cli._options(["--short"])))
 
 
+def test_runs_stand_beside_one_another_as_many_as_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    both = threading.Barrier(2)
+
+    def one(fault: str, seed: int, *_: object) -> dict[str, object]:
+        both.wait(10)  # breaks unless two run at once
+        return {"fault": fault, "seed": seed}
+
+    monkeypatch.setattr(cli, "one", one)
+    options = cli._options(["--at-once", "2"])
+    plan = [("isolate", 1), ("halves", 1), ("isolate", 2), ("halves", 2)]
+    begun: list[tuple[str, int]] = []
+    found = [(run["fault"], run["seed"]) for run in cli._tried(plan, options, begun.append)]
+    assert sorted(found) == sorted(begun) == sorted(plan)
+    assert cli._command(options) == "make chaos RUNS=1 SEED=1 AT_ONCE=2"
+
+
 def test_impossible_faults_are_left_out_and_reported_or_refused_when_asked_for(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -81,6 +98,6 @@ def test_impossible_faults_are_left_out_and_reported_or_refused_when_asked_for(
 
 
 def test_nonsense_is_refused() -> None:
-    for arguments in (["--runs", "0"], ["--fault", "earthquake"]):
+    for arguments in (["--runs", "0"], ["--fault", "earthquake"], ["--at-once", "0"], ["--at-once", "17"]):
         with pytest.raises(SystemExit):
             cli._options(arguments)
