@@ -1,6 +1,7 @@
 """`make evidence`: measures what is older than its sources, one subject after the other, and publishes it.
 
-It can be interrupted: what was published, or is a measured part, is not measured again.
+It can be interrupted: what was published, or is a measured part, is not measured again. Measured parts lie beside
+the results, so that another machine can go on with them.
 """
 
 from __future__ import annotations
@@ -91,7 +92,7 @@ def _measured(subject: Subject, part: str, source: str) -> list[Figure]:
 
 
 def _parts_of(subject: Subject) -> Path:
-    return FOLDER / "parts" / f"{subject.name}.jsonl"
+    return RESULTS / "parts" / f"{subject.name}.jsonl"
 
 
 def _sums(found: list[Figure], command: str) -> list[Figure]:
@@ -104,12 +105,13 @@ def _sums(found: list[Figure], command: str) -> list[Figure]:
     return list(sums.values())
 
 
-def publish(subject: Subject, figures: list[str], folder: Path = RESULTS) -> Path:
-    """Write the figures, in the place of those of the same day."""
+def publish(subject: Subject, figures: list[str]) -> Path:
+    """Write the figures, in the place of those of the same day, and of their parts."""
     if not figures:
         raise ValueError(f"{subject.name} has left no figures in build/figures")
-    file = folder / f"{datetime.now(UTC):%Y-%m-%d}-{subject.name}.jsonl"
+    file = RESULTS / f"{datetime.now(UTC):%Y-%m-%d}-{subject.name}.jsonl"
     file.write_text("".join(f"{line}\n" for line in figures))
+    _parts_of(subject).unlink(missing_ok=True)
     return file
 
 

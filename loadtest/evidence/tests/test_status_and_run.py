@@ -67,7 +67,7 @@ def _run(
     script.write_text(f'echo "{line}" >> {kept}/new.jsonl; exit {exit_code}\n')
     monkeypatch.setattr(run, "FOLDER", kept)
     monkeypatch.setattr(run, "REPOSITORY", folder)
-    monkeypatch.setattr(run.publish, "__defaults__", (results,))
+    monkeypatch.setattr(run, "RESULTS", results)
     measured = Subject(subject.name, subject.command, (), subject.folders, f"sh {script}", False)
     stale = [type(statuses(results)[0])(measured, None, False)]
     code = run.run(stale, Display())
@@ -97,7 +97,7 @@ def test_an_interrupted_measurement_goes_on_with_its_next_part(
     monkeypatch.setattr(run, "FOLDER", tmp_path)
     monkeypatch.setattr(run, "REPOSITORY", tmp_path)
     (tmp_path / "results").mkdir()
-    monkeypatch.setattr(run.publish, "__defaults__", (tmp_path / "results",))
+    monkeypatch.setattr(run, "RESULTS", tmp_path / "results")
     called: list[str] = []
 
     def call(command: str, source: str) -> int:
@@ -112,7 +112,10 @@ def test_an_interrupted_measurement_goes_on_with_its_next_part(
     subject = Subject("model", "make model", (), one_subject.folders, "make model ALL=1", False, parts)
     stale = [type(statuses(tmp_path)[0])(subject, None, False)]
     assert run.run(stale, Display()) == 1
+    kept = tmp_path / "results" / "parts" / "model.jsonl"
+    assert len(kept.read_text().splitlines()) == 1, "another machine can go on with it"
     assert run.run(stale, Display()) == 0
+    assert not kept.exists()
     assert called == [*parts, "make model PART=2"]
     (file,) = (tmp_path / "results").glob("*.jsonl")
     (line,) = (json.loads(text) for text in file.read_text().splitlines())
@@ -129,9 +132,9 @@ def test_the_parts_of_the_simulator_are_the_seeds_of_its_run() -> None:
     assert simulator.run == f"make sim SEEDS={seeds[-1] - seeds[0]} FIRST={seeds[0]}"
 
 
-def test_a_run_that_left_no_figures_is_an_error(tmp_path: Path, one_subject: Subject) -> None:
+def test_a_run_that_left_no_figures_is_an_error(one_subject: Subject) -> None:
     with pytest.raises(ValueError, match="left no figures"):
-        run.publish(one_subject, [], tmp_path)
+        run.publish(one_subject, [])
 
 
 def test_every_subject_can_be_measured_by_a_make_command() -> None:
