@@ -37,7 +37,7 @@ def run(stale: list[Status], display: Display, anew: bool = False) -> int:
     for status in stale:
         subject = status.subject
         if anew:
-            _parts_of(subject).unlink(missing_ok=True)
+            _forget_parts(subject)
         if subject.run is None:
             display.line(f"left out: {subject.name}, which needs a quiet machine ({subject.command})")
         elif not _measure(subject, subject.run.replace(_RESUME, "") if anew else subject.run, display):
@@ -77,22 +77,27 @@ def _run_one(subject: Subject, command: str, source: str, display: Display) -> l
         return None
     figures = [] if subject.publishes else _new_figures(subject, since)
     if subject.parts:
-        file = _parts_of(subject)
+        file = _part_file(subject, command)
         file.parent.mkdir(parents=True, exist_ok=True)
-        with file.open("a") as kept:
-            kept.write(json.dumps({"part": command, "source": source, "figures": figures}) + "\n")
+        file.write_text(json.dumps({"part": command, "source": source, "figures": figures}) + "\n")
     return figures
 
 
 def _measured(subject: Subject, part: str, source: str) -> list[Figure]:
     """The figures of a part that was measured, clean, with these sources."""
-    file = _parts_of(subject)
-    kept = lines(file) if file.exists() else []
+    file = _part_file(subject, part)
+    kept = lines(file) if part in subject.parts and file.exists() else []
     return next((one["figures"] for one in kept if (one["part"], one["source"]) == (part, source)), [])
 
 
-def _parts_of(subject: Subject) -> Path:
-    return RESULTS / "parts" / f"{subject.name}.jsonl"
+def _part_file(subject: Subject, part: str) -> Path:
+    """A file of its own: figures name their commit, and a changed file would make it a dirty one."""
+    return RESULTS / "parts" / f"{subject.name}-{subject.parts.index(part) + 1:02}.jsonl"
+
+
+def _forget_parts(subject: Subject) -> None:
+    for part in subject.parts:
+        _part_file(subject, part).unlink(missing_ok=True)
 
 
 def _sums(found: list[Figure], command: str) -> list[Figure]:
@@ -111,7 +116,7 @@ def publish(subject: Subject, figures: list[str]) -> Path:
         raise ValueError(f"{subject.name} has left no figures in build/figures")
     file = RESULTS / f"{datetime.now(UTC):%Y-%m-%d}-{subject.name}.jsonl"
     file.write_text("".join(f"{line}\n" for line in figures))
-    _parts_of(subject).unlink(missing_ok=True)
+    _forget_parts(subject)
     return file
 
 
