@@ -85,8 +85,10 @@ def _run_one(subject: Subject, command: str, source: str, display: Display) -> l
 
 def _measured(subject: Subject, part: str, source: str) -> list[Figure]:
     """The figures of a part that was measured, clean, with these sources."""
+    if part not in subject.parts:
+        return []
     file = _part_file(subject, part)
-    kept = lines(file) if part in subject.parts and file.exists() else []
+    kept = lines(file) if file.exists() else []
     return next((one["figures"] for one in kept if (one["part"], one["source"]) == (part, source)), [])
 
 
