@@ -246,6 +246,42 @@ CREATE TABLE public.sessions (
     expires_at timestamp with time zone NOT NULL
 );
 
+CREATE TABLE public.sla_bad_minutes (
+    organization_id uuid NOT NULL,
+    group_id uuid NOT NULL,
+    start_s bigint NOT NULL,
+    elapsed_ms bigint NOT NULL,
+    active_ms bigint NOT NULL,
+    measured boolean NOT NULL,
+    throttled_within_sla_entries bigint NOT NULL,
+    p99_us bigint,
+    CONSTRAINT sla_bad_minutes_check CHECK (((active_ms >= 0) AND (active_ms <= elapsed_ms))),
+    CONSTRAINT sla_bad_minutes_elapsed_ms_check CHECK (((elapsed_ms >= 0) AND (elapsed_ms <= 60000))),
+    CONSTRAINT sla_bad_minutes_p99_us_check CHECK ((p99_us >= 0)),
+    CONSTRAINT sla_bad_minutes_start_s_check CHECK (((start_s % (60)::bigint) = 0)),
+    CONSTRAINT sla_bad_minutes_throttled_within_sla_entries_check CHECK ((throttled_within_sla_entries >= 0))
+);
+
+CREATE TABLE public.sla_hours (
+    organization_id uuid NOT NULL,
+    group_id uuid NOT NULL,
+    hour_s bigint NOT NULL,
+    minutes bigint NOT NULL,
+    elapsed_ms bigint NOT NULL,
+    active_ms bigint NOT NULL,
+    available_minutes bigint NOT NULL,
+    unthrottled_minutes bigint NOT NULL,
+    timely_minutes bigint NOT NULL,
+    latency_us jsonb NOT NULL,
+    CONSTRAINT sla_hours_check CHECK (((active_ms >= 0) AND (active_ms <= elapsed_ms))),
+    CONSTRAINT sla_hours_check1 CHECK (((available_minutes >= 0) AND (available_minutes <= minutes))),
+    CONSTRAINT sla_hours_check2 CHECK (((unthrottled_minutes >= 0) AND (unthrottled_minutes <= minutes))),
+    CONSTRAINT sla_hours_check3 CHECK (((timely_minutes >= 0) AND (timely_minutes <= minutes))),
+    CONSTRAINT sla_hours_elapsed_ms_check CHECK (((elapsed_ms >= 0) AND (elapsed_ms <= 3600000))),
+    CONSTRAINT sla_hours_hour_s_check CHECK (((hour_s % (3600)::bigint) = 0)),
+    CONSTRAINT sla_hours_minutes_check CHECK (((minutes >= 0) AND (minutes <= 60)))
+);
+
 CREATE TABLE public.usage_days (
     organization_id uuid NOT NULL,
     group_id uuid NOT NULL,
@@ -411,6 +447,12 @@ ALTER TABLE ONLY public.sessions
 ALTER TABLE ONLY public.sessions
     ADD CONSTRAINT sessions_token_hmac_key UNIQUE (token_hmac);
 
+ALTER TABLE ONLY public.sla_bad_minutes
+    ADD CONSTRAINT sla_bad_minutes_pkey PRIMARY KEY (group_id, start_s);
+
+ALTER TABLE ONLY public.sla_hours
+    ADD CONSTRAINT sla_hours_pkey PRIMARY KEY (group_id, hour_s);
+
 ALTER TABLE ONLY public.usage_days
     ADD CONSTRAINT usage_days_pkey PRIMARY KEY (group_id, day_s);
 
@@ -459,6 +501,10 @@ CREATE UNIQUE INDEX projects_name ON public.projects USING btree (organization_i
 CREATE INDEX rejected_usage_recent ON public.rejected_usage USING btree (rejected_at DESC);
 
 CREATE INDEX sessions_expiry ON public.sessions USING btree (expires_at);
+
+CREATE INDEX sla_bad_minutes_organization ON public.sla_bad_minutes USING btree (organization_id);
+
+CREATE INDEX sla_hours_organization ON public.sla_hours USING btree (organization_id);
 
 CREATE INDEX usage_days_organization ON public.usage_days USING btree (organization_id);
 
@@ -534,6 +580,12 @@ ALTER TABLE ONLY public.sessions
 ALTER TABLE ONLY public.sessions
     ADD CONSTRAINT sessions_user_id_fkey FOREIGN KEY (user_id) REFERENCES public.users(id);
 
+ALTER TABLE ONLY public.sla_bad_minutes
+    ADD CONSTRAINT sla_bad_minutes_organization_id_group_id_fkey FOREIGN KEY (organization_id, group_id) REFERENCES public.groups(organization_id, id);
+
+ALTER TABLE ONLY public.sla_hours
+    ADD CONSTRAINT sla_hours_organization_id_group_id_fkey FOREIGN KEY (organization_id, group_id) REFERENCES public.groups(organization_id, id);
+
 ALTER TABLE ONLY public.usage_days
     ADD CONSTRAINT usage_days_organization_id_group_id_fkey FOREIGN KEY (organization_id, group_id) REFERENCES public.groups(organization_id, id);
 
@@ -574,6 +626,10 @@ CREATE POLICY every_organization ON public.projects TO quorate_worker USING (tru
 CREATE POLICY every_organization ON public.quota_overrides TO quorate_worker USING (true);
 
 CREATE POLICY every_organization ON public.sessions TO quorate_worker USING (true);
+
+CREATE POLICY every_organization ON public.sla_bad_minutes TO quorate_worker USING (true);
+
+CREATE POLICY every_organization ON public.sla_hours TO quorate_worker USING (true);
 
 CREATE POLICY every_organization ON public.usage_days TO quorate_worker USING (true);
 
@@ -625,6 +681,10 @@ CREATE POLICY own_organization ON public.quota_overrides TO quorate_api USING ((
 
 CREATE POLICY own_organization ON public.sessions TO quorate_api USING ((organization_id = public.current_organization_id()));
 
+CREATE POLICY own_organization ON public.sla_bad_minutes TO quorate_api USING ((organization_id = public.current_organization_id()));
+
+CREATE POLICY own_organization ON public.sla_hours TO quorate_api USING ((organization_id = public.current_organization_id()));
+
 CREATE POLICY own_organization ON public.usage_days TO quorate_api USING ((organization_id = public.current_organization_id()));
 
 CREATE POLICY own_organization ON public.usage_dirty TO quorate_api USING ((organization_id = public.current_organization_id()));
@@ -640,6 +700,10 @@ ALTER TABLE public.projects ENABLE ROW LEVEL SECURITY;
 ALTER TABLE public.quota_overrides ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE public.sessions ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE public.sla_bad_minutes ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE public.sla_hours ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE public.usage_days ENABLE ROW LEVEL SECURITY;
 
@@ -707,6 +771,12 @@ GRANT SELECT,INSERT,DELETE ON TABLE public.rejected_usage TO quorate_worker;
 
 GRANT SELECT,INSERT,DELETE ON TABLE public.sessions TO quorate_api;
 GRANT SELECT,DELETE ON TABLE public.sessions TO quorate_worker;
+
+GRANT SELECT ON TABLE public.sla_bad_minutes TO quorate_api;
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.sla_bad_minutes TO quorate_worker;
+
+GRANT SELECT ON TABLE public.sla_hours TO quorate_api;
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.sla_hours TO quorate_worker;
 
 GRANT SELECT ON TABLE public.usage_days TO quorate_api;
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.usage_days TO quorate_worker;

@@ -23,7 +23,6 @@ from quorate_api.pricing import prices
 from quorate_api.sla import service as sla
 from quorate_api.sla.calculator import Attainment
 from quorate_api.totals.repository import TotalsRepository
-from quorate_api.usage.repository import UsageRepository
 
 
 async def current(work: Work, principal: Principal) -> Invoice:
@@ -184,12 +183,11 @@ def reserved_seconds(group: Row[Any], at: datetime) -> int:
 async def _credits(scope: Scope, lines: list[Line], start: datetime, end: datetime, now: datetime) -> list[Line]:
     """A credit for each missed clause. No customer has to ask for it."""
     credits: list[Line] = []
-    usage = UsageRepository(scope)
     for row in await BillingRepository(scope).billable_groups(end):
         own = [line for line in lines if line.group_id == row.id]
         if not own:
             continue
-        measured = await sla.measure(usage, row, start, end, now)
+        measured = await sla.measure(scope, row, start, end, now)
         missed = [
             (each.clause.name, each.credit_percent, _attained(each)) for each in measured.attainments if not each.met
         ]

@@ -194,6 +194,32 @@ usage_dirty = Table(
     _id("group_id", primary_key=True),
     _count("hour_s", primary_key=True),
 )
+sla_hours = Table(
+    "sla_hours",
+    metadata,
+    _id("organization_id"),
+    _id("group_id", primary_key=True),
+    _count("hour_s", primary_key=True),
+    _count("minutes"),
+    _count("elapsed_ms"),
+    _count("active_ms"),
+    _count("available_minutes"),
+    _count("unthrottled_minutes"),
+    _count("timely_minutes"),
+    _json("latency_us"),
+)
+sla_bad_minutes = Table(
+    "sla_bad_minutes",
+    metadata,
+    _id("organization_id"),
+    _id("group_id", primary_key=True),
+    _count("start_s", primary_key=True),
+    _count("elapsed_ms"),
+    _count("active_ms"),
+    Column("measured", Boolean, nullable=False),
+    _count("throttled_within_sla_entries"),
+    _count("p99_us", nullable=True),
+)
 rejected_usage = Table(
     "rejected_usage",
     metadata,

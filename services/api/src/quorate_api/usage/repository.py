@@ -1,11 +1,12 @@
 """Usage windows. Each organization reads its own; the worker writes them for all."""
 
 from collections import defaultdict
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import ARRAY, Integer, any_, case, cast, func, literal
+from sqlalchemy import ARRAY, BigInteger, Integer, Uuid, and_, any_, case, cast, column, func, literal, select, values
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from quorate_api.database.scope import ROWS, EveryOrganization, Scope, rows_sent
@@ -24,6 +25,15 @@ class Owner:
 
     organization_id: UUID
     since_s: float
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Span:
+    """Minutes of a group in [from_s, to_s)."""
+
+    group_id: UUID
+    from_s: int
+    to_s: int
 
 
 class UsageRepository:
@@ -46,6 +56,51 @@ class UsageRepository:
         async with self._connection.stream(statement) as rows:
             async for part in rows.mappings().partitions(READ_ROWS):
                 found += [_window(row) for row in part]
+        return found
+
+    async def heads_around(self, spans: Collection[Span], near_s: int) -> dict[Span, list[Window]]:
+        """Heads' windows of each span, and those of the nearest minutes around it that have one, within `near_s`."""
+        found: dict[Span, list[Window]] = {span: [] for span in spans}
+        if not spans:
+            return found
+        keys = [(number, span.group_id, span.from_s, span.to_s) for number, span in enumerate(found)]
+        due = values(
+            column("number", Integer), column("group_id", Uuid), column("from_s", BigInteger),
+            column("to_s", BigInteger), name="due",
+        ).data(keys)  # fmt: skip
+        times = self._scope.select(usage_windows, _COLUMNS.window_start_s).where(
+            _COLUMNS.group_id == due.c.group_id, _COLUMNS.role.in_(HEAD_ROLES)
+        )
+        before = times.where(
+            _COLUMNS.window_start_s < due.c.from_s, _COLUMNS.window_start_s >= due.c.from_s - near_s
+        ).order_by(_COLUMNS.window_start_s.desc())
+        after = times.where(
+            _COLUMNS.window_start_s >= due.c.to_s, _COLUMNS.window_start_s < due.c.to_s + near_s
+        ).order_by(_COLUMNS.window_start_s)
+        near = (
+            select(
+                func.coalesce(before.limit(1).correlate(due).scalar_subquery(), due.c.from_s).label("first_s"),
+                func.coalesce(after.limit(1).correlate(due).scalar_subquery(), due.c.to_s - 1).label("last_s"),
+            )
+            .correlate(due)
+            .lateral("near")
+        )
+        in_span = and_(
+            _COLUMNS.role.in_(HEAD_ROLES),
+            _COLUMNS.window_start_s >= near.c.first_s,
+            _COLUMNS.window_start_s <= near.c.last_s,
+        )
+        statement = self._scope.select(usage_windows, due.c.number, *_COLUMNS)
+        statement = (
+            statement.join(due, _COLUMNS.group_id == due.c.group_id)
+            .join(near, in_span)
+            .order_by(_COLUMNS.window_start_s)
+        )
+        order = list(found)
+        async with self._connection.stream(statement) as rows:
+            async for part in rows.mappings().partitions(READ_ROWS):
+                for row in part:
+                    found[order[row["number"]]].append(_window(row))
         return found
 
     async def heads_windows(self, from_s: int, to_s: int) -> dict[str, list[Window]]:
