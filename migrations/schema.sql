@@ -23,6 +23,33 @@ CREATE FUNCTION public.current_organization_id() RETURNS uuid
     LANGUAGE sql STABLE PARALLEL SAFE
     AS $$ SELECT NULLIF(current_setting('app.organization_id', true), '')::uuid $$;
 
+CREATE FUNCTION public.drop_usage_day(day_s bigint) RETURNS void
+    LANGUAGE plpgsql STRICT SECURITY DEFINER
+    SET search_path TO 'public', 'pg_temp'
+    SET lock_timeout TO '2s'
+    AS $$
+BEGIN
+  IF day_s > extract(epoch FROM now()) - 3 * 86400 THEN RAISE 'the day at % is young', day_s; END IF;
+  IF EXISTS (SELECT FROM usage_dirty WHERE hour_s >= day_s AND hour_s < day_s + 86400)
+    THEN RAISE 'the day at % has hours that are not summed up', day_s; END IF;
+  EXECUTE format('DROP TABLE IF EXISTS %I', usage_day_name(day_s));
+END $$;
+
+CREATE FUNCTION public.ensure_usage_day(day_s bigint) RETURNS void
+    LANGUAGE plpgsql STRICT SECURITY DEFINER
+    SET search_path TO 'public', 'pg_temp'
+    AS $$
+DECLARE name text := usage_day_name(day_s);
+BEGIN
+  IF day_s % 86400 <> 0 THEN RAISE 'no day begins at %', day_s; END IF;
+  IF to_regclass(name) IS NOT NULL THEN RETURN; END IF;
+  PERFORM pg_advisory_xact_lock(hashtextextended('usage days', 0));
+  IF to_regclass(name) IS NOT NULL THEN RETURN; END IF;
+  -- Attached, and not created in place: readers and writers of other days go on.
+  EXECUTE format('CREATE TABLE %I (LIKE usage_windows INCLUDING CONSTRAINTS)', name);
+  EXECUTE format('ALTER TABLE usage_windows ATTACH PARTITION %I FOR VALUES FROM (%s) TO (%s)', name, day_s, day_s + 86400);
+END $$;
+
 CREATE FUNCTION public.find_api_key(wanted bytea) RETURNS TABLE(id uuid, organization_id uuid, project_id uuid, scopes text[], revoked_at timestamp with time zone, last_used_at timestamp with time zone)
     LANGUAGE sql STABLE SECURITY DEFINER
     SET search_path TO 'public', 'pg_temp'
@@ -49,6 +76,15 @@ CREATE FUNCTION public.refuse_change() RETURNS trigger
 BEGIN
     RAISE EXCEPTION '% is immutable: correct it with a credit note', TG_TABLE_NAME;
 END $$;
+
+CREATE FUNCTION public.usage_day_name(day_s bigint) RETURNS text
+    LANGUAGE sql IMMUTABLE STRICT
+    AS $$ SELECT 'usage_windows_' || to_char(to_timestamp(day_s) AT TIME ZONE 'UTC', 'YYYYMMDD') $$;
+
+CREATE FUNCTION public.usage_days() RETURNS SETOF bigint
+    LANGUAGE sql STABLE SECURITY DEFINER
+    SET search_path TO 'public', 'pg_temp'
+    AS $$ SELECT extract(epoch FROM to_date(right(relid::text, 8), 'YYYYMMDD'))::bigint FROM pg_partition_tree('usage_windows') WHERE isleaf ORDER BY 1 $$;
 
 CREATE TABLE public.alembic_version (
     version_num character varying(32) NOT NULL
@@ -262,6 +298,26 @@ CREATE TABLE public.sla_bad_minutes (
     CONSTRAINT sla_bad_minutes_throttled_within_sla_entries_check CHECK ((throttled_within_sla_entries >= 0))
 );
 
+CREATE TABLE public.sla_days (
+    organization_id uuid NOT NULL,
+    group_id uuid NOT NULL,
+    day_s bigint NOT NULL,
+    minutes bigint NOT NULL,
+    elapsed_ms bigint NOT NULL,
+    active_ms bigint NOT NULL,
+    available_minutes bigint NOT NULL,
+    unthrottled_minutes bigint NOT NULL,
+    timely_minutes bigint NOT NULL,
+    latency_us jsonb NOT NULL,
+    CONSTRAINT sla_days_check CHECK (((active_ms >= 0) AND (active_ms <= elapsed_ms))),
+    CONSTRAINT sla_days_check1 CHECK (((available_minutes >= 0) AND (available_minutes <= minutes))),
+    CONSTRAINT sla_days_check2 CHECK (((unthrottled_minutes >= 0) AND (unthrottled_minutes <= minutes))),
+    CONSTRAINT sla_days_check3 CHECK (((timely_minutes >= 0) AND (timely_minutes <= minutes))),
+    CONSTRAINT sla_days_day_s_check CHECK (((day_s % (86400)::bigint) = 0)),
+    CONSTRAINT sla_days_elapsed_ms_check CHECK (((elapsed_ms >= 0) AND (elapsed_ms <= 86400000))),
+    CONSTRAINT sla_days_minutes_check CHECK (((minutes >= 0) AND (minutes <= 1440)))
+);
+
 CREATE TABLE public.sla_hours (
     organization_id uuid NOT NULL,
     group_id uuid NOT NULL,
@@ -365,7 +421,8 @@ CREATE TABLE public.usage_windows (
     CONSTRAINT usage_windows_throttled_entries_check CHECK ((throttled_entries >= 0)),
     CONSTRAINT usage_windows_throttled_within_sla_entries_check CHECK ((throttled_within_sla_entries >= 0)),
     CONSTRAINT usage_windows_window_start_s_check CHECK (((window_start_s % (60)::bigint) = 0))
-);
+)
+PARTITION BY RANGE (window_start_s);
 
 CREATE TABLE public.users (
     id uuid NOT NULL,
@@ -450,6 +507,9 @@ ALTER TABLE ONLY public.sessions
 ALTER TABLE ONLY public.sla_bad_minutes
     ADD CONSTRAINT sla_bad_minutes_pkey PRIMARY KEY (group_id, start_s);
 
+ALTER TABLE ONLY public.sla_days
+    ADD CONSTRAINT sla_days_pkey PRIMARY KEY (group_id, day_s);
+
 ALTER TABLE ONLY public.sla_hours
     ADD CONSTRAINT sla_hours_pkey PRIMARY KEY (group_id, hour_s);
 
@@ -504,6 +564,8 @@ CREATE INDEX sessions_expiry ON public.sessions USING btree (expires_at);
 
 CREATE INDEX sla_bad_minutes_organization ON public.sla_bad_minutes USING btree (organization_id);
 
+CREATE INDEX sla_days_organization ON public.sla_days USING btree (organization_id);
+
 CREATE INDEX sla_hours_organization ON public.sla_hours USING btree (organization_id);
 
 CREATE INDEX usage_days_organization ON public.usage_days USING btree (organization_id);
@@ -516,9 +578,9 @@ CREATE INDEX usage_hours_organization ON public.usage_hours USING btree (organiz
 
 CREATE INDEX usage_log_days_organization ON public.usage_log_days USING btree (organization_id);
 
-CREATE INDEX usage_windows_organization ON public.usage_windows USING btree (organization_id, window_start_s);
+CREATE INDEX usage_windows_organization ON ONLY public.usage_windows USING btree (organization_id, window_start_s);
 
-CREATE INDEX usage_windows_time ON public.usage_windows USING btree (group_id, window_start_s);
+CREATE INDEX usage_windows_time ON ONLY public.usage_windows USING btree (group_id, window_start_s);
 
 CREATE CONSTRAINT TRIGGER adds_up AFTER INSERT ON public.invoice_lines DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION public.check_invoice_adds_up();
 
@@ -583,6 +645,9 @@ ALTER TABLE ONLY public.sessions
 ALTER TABLE ONLY public.sla_bad_minutes
     ADD CONSTRAINT sla_bad_minutes_organization_id_group_id_fkey FOREIGN KEY (organization_id, group_id) REFERENCES public.groups(organization_id, id);
 
+ALTER TABLE ONLY public.sla_days
+    ADD CONSTRAINT sla_days_organization_id_group_id_fkey FOREIGN KEY (organization_id, group_id) REFERENCES public.groups(organization_id, id);
+
 ALTER TABLE ONLY public.sla_hours
     ADD CONSTRAINT sla_hours_organization_id_group_id_fkey FOREIGN KEY (organization_id, group_id) REFERENCES public.groups(organization_id, id);
 
@@ -597,9 +662,6 @@ ALTER TABLE ONLY public.usage_hours
 
 ALTER TABLE ONLY public.usage_log_days
     ADD CONSTRAINT usage_log_days_organization_id_group_id_fkey FOREIGN KEY (organization_id, group_id) REFERENCES public.groups(organization_id, id);
-
-ALTER TABLE ONLY public.usage_windows
-    ADD CONSTRAINT usage_windows_organization_id_group_id_fkey FOREIGN KEY (organization_id, group_id) REFERENCES public.groups(organization_id, id);
 
 ALTER TABLE public.api_keys ENABLE ROW LEVEL SECURITY;
 
@@ -628,6 +690,8 @@ CREATE POLICY every_organization ON public.quota_overrides TO quorate_worker USI
 CREATE POLICY every_organization ON public.sessions TO quorate_worker USING (true);
 
 CREATE POLICY every_organization ON public.sla_bad_minutes TO quorate_worker USING (true);
+
+CREATE POLICY every_organization ON public.sla_days TO quorate_worker USING (true);
 
 CREATE POLICY every_organization ON public.sla_hours TO quorate_worker USING (true);
 
@@ -683,6 +747,8 @@ CREATE POLICY own_organization ON public.sessions TO quorate_api USING ((organiz
 
 CREATE POLICY own_organization ON public.sla_bad_minutes TO quorate_api USING ((organization_id = public.current_organization_id()));
 
+CREATE POLICY own_organization ON public.sla_days TO quorate_api USING ((organization_id = public.current_organization_id()));
+
 CREATE POLICY own_organization ON public.sla_hours TO quorate_api USING ((organization_id = public.current_organization_id()));
 
 CREATE POLICY own_organization ON public.usage_days TO quorate_api USING ((organization_id = public.current_organization_id()));
@@ -703,6 +769,8 @@ ALTER TABLE public.sessions ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE public.sla_bad_minutes ENABLE ROW LEVEL SECURITY;
 
+ALTER TABLE public.sla_days ENABLE ROW LEVEL SECURITY;
+
 ALTER TABLE public.sla_hours ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE public.usage_days ENABLE ROW LEVEL SECURITY;
@@ -715,6 +783,12 @@ ALTER TABLE public.usage_log_days ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE public.usage_windows ENABLE ROW LEVEL SECURITY;
 
+REVOKE ALL ON FUNCTION public.drop_usage_day(day_s bigint) FROM PUBLIC;
+GRANT ALL ON FUNCTION public.drop_usage_day(day_s bigint) TO quorate_worker;
+
+REVOKE ALL ON FUNCTION public.ensure_usage_day(day_s bigint) FROM PUBLIC;
+GRANT ALL ON FUNCTION public.ensure_usage_day(day_s bigint) TO quorate_worker;
+
 REVOKE ALL ON FUNCTION public.find_api_key(wanted bytea) FROM PUBLIC;
 GRANT ALL ON FUNCTION public.find_api_key(wanted bytea) TO quorate_api;
 
@@ -723,6 +797,9 @@ GRANT ALL ON FUNCTION public.find_memberships(wanted uuid) TO quorate_api;
 
 REVOKE ALL ON FUNCTION public.find_session(wanted bytea) FROM PUBLIC;
 GRANT ALL ON FUNCTION public.find_session(wanted bytea) TO quorate_api;
+
+REVOKE ALL ON FUNCTION public.usage_days() FROM PUBLIC;
+GRANT ALL ON FUNCTION public.usage_days() TO quorate_worker;
 
 GRANT SELECT ON TABLE public.alembic_version TO quorate_api;
 GRANT SELECT ON TABLE public.alembic_version TO quorate_worker;
@@ -774,6 +851,9 @@ GRANT SELECT,DELETE ON TABLE public.sessions TO quorate_worker;
 
 GRANT SELECT ON TABLE public.sla_bad_minutes TO quorate_api;
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.sla_bad_minutes TO quorate_worker;
+
+GRANT SELECT ON TABLE public.sla_days TO quorate_api;
+GRANT SELECT,INSERT,UPDATE ON TABLE public.sla_days TO quorate_worker;
 
 GRANT SELECT ON TABLE public.sla_hours TO quorate_api;
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.sla_hours TO quorate_worker;

@@ -1,29 +1,36 @@
 """Reports from judged hours equal reports from all windows, however windows arrive and whenever hours are judged."""
 
 import asyncio
+import gzip
+import json
 import random
+import time
 import uuid
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import psycopg
 import pytest
+from sqlalchemy.exc import ProgrammingError
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from quorate_api import limits
-from quorate_api.database.scope import Scope
+from quorate_api.database.scope import EveryOrganization, Scope
 from quorate_api.groups.repository import GroupRepository
 from quorate_api.sla import calculator, service
 from quorate_api.sla.calculator import Report
 from quorate_api.telemetry.histogram import bucket_of
 from quorate_api.telemetry.windows import WINDOW_S, Window, merged
 from quorate_api.totals.repository import DAY_S, HOUR_S
+from quorate_api.usage.repository import UsageRepository
+from quorate_api.worker.retention import settle_days
 from quorate_api.worker.rollup import roll_up
 from support.customer import Customer
 from support.ingested import Usage
 
 START_S = 20_000 * DAY_S
-HOURS = 7
-START, END = (datetime.fromtimestamp(START_S + hours * HOUR_S, UTC) for hours in (0, HOURS))
+HOURS = 7  # with windows
+START, END = (datetime.fromtimestamp(START_S + days * DAY_S, UTC) for days in (0, 1))
 LATER = END + timedelta(hours=2)
 
 
@@ -84,7 +91,7 @@ async def test_judged_hours_are_what_all_windows_say(usage: Usage, group_id: str
     windows = history(group_id, rng)
     if seed % 2:  # late, and in any order
         rng.shuffle(windows)
-    now = LATER - timedelta(hours=5)
+    now = START + timedelta(hours=3)
     while windows:
         count = rng.randrange(1, 120)
         batch, windows = windows[:count], windows[count:]
@@ -96,7 +103,7 @@ async def test_judged_hours_are_what_all_windows_say(usage: Usage, group_id: str
     await roll_up(usage.engine, LATER.timestamp())
     expected = await from_windows(usage, group_id, LATER)
     assert await measured(usage, group_id, LATER) == expected
-    assert expected.minutes_counted == HOURS * 60 - 20, "the group began in the 21st minute"
+    assert expected.minutes_counted == 24 * 60 - 20, "the group began in the 21st minute"
 
 
 async def test_a_report_needs_no_windows_of_judged_hours(
@@ -114,6 +121,44 @@ async def test_a_report_needs_no_windows_of_judged_hours(
     assert await measured(usage, group_id, LATER) == expected
     assert expected.incidents
     assert calculator.AVAILABILITY in {each.clause for each in expected.attainments}
+
+
+async def test_a_settled_day_leaves_its_sums_and_its_bad_minutes(
+    usage: Usage, group_id: str, owner: psycopg.Connection, tmp_path: Path
+) -> None:
+    windows = history(group_id, random.Random(4))
+    await usage.ingest(windows)
+    expected = await from_windows(usage, group_id, LATER)
+    metered = await usage.metered(usage.customers[group_id], None)
+    settled_s = START_S + (limits.USAGE_DAYS_KEPT + 1) * DAY_S + HOUR_S
+    assert await settle_days(usage.engine, tmp_path, settled_s - 1) == 0, "its windows may still come"
+    assert await settle_days(usage.engine, tmp_path, settled_s) == 0, "its hours are not judged yet"
+    await roll_up(usage.engine, settled_s)
+    assert await settle_days(usage.engine, tmp_path, settled_s) == 1
+    assert await settle_days(usage.engine, tmp_path, settled_s) == 0
+    for table in ("usage_windows", "usage_hours", "usage_dirty", "sla_hours"):
+        assert owner.execute(f"SELECT count(*) FROM {table}").fetchone() == (0,), table  # type: ignore[arg-type]
+    assert owner.execute("SELECT count(*) FROM sla_days").fetchone() == (1,)
+    assert await measured(usage, group_id, LATER) == expected
+    assert await usage.metered(usage.customers[group_id], None) == metered
+    with gzip.open(tmp_path / "usage-2024-10-04.jsonl.gz", "rt") as lines:
+        archived = [json.loads(line) for line in lines]
+    assert len(archived) == len(windows)
+    assert {(line["window_start_s"], line["committed_entries"]) for line in archived} == {
+        (window.window_start_s, window.committed_entries) for window in windows
+    }
+
+
+async def test_a_day_that_is_young_or_not_summed_up_is_not_removed(
+    usage: Usage, group_id: str, owner: psycopg.Connection
+) -> None:
+    today_s = int(time.time()) // DAY_S * DAY_S
+    await usage.ingest([Window(group_id, 1, "a", 1, start_s, "head") for start_s in (START_S, today_s)])
+    for day_s, reason in ((START_S, "not summed up"), (today_s, "is young")):
+        with pytest.raises(ProgrammingError, match=reason):
+            async with usage.engine.begin() as connection:
+                await UsageRepository(EveryOrganization(connection, "a test")).drop_day(day_s)
+    assert owner.execute("SELECT count(*) FROM usage_windows").fetchone() == (2,)
 
 
 async def test_two_workers_judge_at_once(usage: Usage, group_id: str, monkeypatch: pytest.MonkeyPatch) -> None:

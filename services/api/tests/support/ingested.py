@@ -20,12 +20,15 @@ class Usage:
 
     def __init__(self, engine: AsyncEngine, customers: dict[str, Customer]) -> None:
         self.engine = engine
+        self.customers = customers
         self.organizations = {group: uuid.UUID(customer.organization_id) for group, customer in customers.items()}
         self.windows: list[Window] = []
 
     async def ingest(self, windows: Iterable[Window]) -> None:
         found = list(windows)
         self.windows += found
+        async with self.engine.begin() as connection:
+            await UsageRepository(EveryOrganization(connection, "a test")).ensure_days(found)
         async with self.engine.begin() as connection:
             scope = EveryOrganization(connection, "a test")
             usage = UsageRepository(scope)

@@ -208,6 +208,20 @@ sla_hours = Table(
     _count("timely_minutes"),
     _json("latency_us"),
 )
+sla_days = Table(
+    "sla_days",
+    metadata,
+    _id("organization_id"),
+    _id("group_id", primary_key=True),
+    _count("day_s", primary_key=True),
+    _count("minutes"),
+    _count("elapsed_ms"),
+    _count("active_ms"),
+    _count("available_minutes"),
+    _count("unthrottled_minutes"),
+    _count("timely_minutes"),
+    _json("latency_us"),
+)
 sla_bad_minutes = Table(
     "sla_bad_minutes",
     metadata,

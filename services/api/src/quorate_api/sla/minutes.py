@@ -1,8 +1,8 @@
 """Judged minutes of a group from its heads' usage windows. Pure.
 
 A minute without a head's telemetry is bad, with one exception. The same head (server, incarnation, epoch) reported
-before and after it, a day apart at most, and the log had not grown in between: the head was there, and the group had
-no traffic.
+before and after it, a day apart at most, and the log had not grown in between. Then the head was there, and the group
+had no traffic.
 """
 
 from collections import defaultdict
@@ -54,8 +54,7 @@ class Judged:
 def judge(windows: Iterable[Window], from_ms: int, to_ms: int) -> Judged:
     """Every minute that overlaps [from_ms, to_ms) by at least telemetry's resolution.
 
-    `windows` may reach beyond it. Those of the last minute before and of the first one after it that have a head's
-    window are needed to judge a gap at its edges.
+    `windows` may reach beyond it. A gap at its edges is judged by the nearest minutes outside that have a head's window.
     """
     heads: dict[int, list[Window]] = defaultdict(list)
     for window in windows:

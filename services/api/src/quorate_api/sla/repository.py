@@ -1,23 +1,25 @@
 """Judged hours of groups, and the minutes of them that missed a clause. The worker writes them."""
 
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import BigInteger, Uuid, and_, column, func, select, values
+from sqlalchemy import BigInteger, Uuid, and_, column, func, literal, select, union_all, values
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from quorate_api.database.scope import ROWS, EveryOrganization, Scope, rows_sent
-from quorate_api.database.tables import groups, sla_bad_minutes, sla_hours, usage_dirty
+from quorate_api.database.tables import groups, sla_bad_minutes, sla_days, sla_hours, usage_dirty
 from quorate_api.sla.minutes import Minute
-from quorate_api.sla.tally import COUNTS, Tally
+from quorate_api.sla.tally import COUNTS, Tally, summed
 
 HOUR_S = 3_600
+DAY_S = 24 * HOUR_S
 Hour = tuple[UUID, int]  # the group, and the time at which the hour begins
 
-_HOURS, _BAD, _DIRTY = sla_hours.c, sla_bad_minutes.c, usage_dirty.c
+_HOURS, _DAYS, _BAD, _DIRTY = sla_hours.c, sla_days.c, sla_bad_minutes.c, usage_dirty.c
 _MINUTE = ("start_s", "elapsed_ms", "active_ms", "measured", "throttled_within_sla_entries", "p99_us")
 
 
@@ -39,14 +41,22 @@ class SlaRepository:
     def _connection(self) -> AsyncConnection:
         return self._scope.connection
 
-    async def hours(self, group_id: UUID, from_s: int, to_s: int) -> dict[int, Tally]:
-        """Judged hours that begin in [from_s, to_s), without those for which windows have come since."""
+    async def judged(self, group_id: UUID, from_s: int, to_s: int) -> tuple[set[int], list[Tally]]:
+        """Begins of the hours in [from_s, to_s) that are judged, and their sums. Bounds are begins of days.
+
+        Hours for which windows have come since are not among them.
+        """
         fresh = select(_DIRTY.hour_s).where(_DIRTY.group_id == _HOURS.group_id, _DIRTY.hour_s == _HOURS.hour_s)
-        statement = self._scope.select(sla_hours).where(
+        hours = self._scope.select(sla_hours, literal(1).label("length"), *list(_HOURS)[2:]).where(
             _HOURS.group_id == group_id, _HOURS.hour_s >= from_s, _HOURS.hour_s < to_s, ~fresh.exists()
         )
-        rows = (await self._connection.execute(statement)).all()
-        return {row.hour_s: _tally(row._mapping) for row in rows}
+        days = self._scope.select(sla_days, literal(24).label("length"), *list(_DAYS)[2:]).where(
+            _DAYS.group_id == group_id, _DAYS.day_s >= from_s, _DAYS.day_s < to_s
+        )
+        # One statement: hours become days meanwhile. The columns are the first part's.
+        rows = (await self._connection.execute(union_all(hours, days))).mappings().all()
+        begins = {row["hour_s"] + number * HOUR_S for row in rows for number in range(row["length"])}
+        return begins, [_tally(row) for row in rows]
 
     async def bad_minutes(self, group_id: UUID, from_s: int, to_s: int) -> list[Minute]:
         """Minutes in [from_s, to_s) that missed a clause when their hours were judged, oldest first."""
@@ -77,6 +87,42 @@ class SlaRepository:
             row.id: Life(row.organization_id, row.sla["durability"], row.active_at, row.delete_requested_at)
             for row in rows
         }
+
+    async def mark_unjudged(self, day_s: int) -> int:
+        """Mark hours of the day in which a group was in force and that nobody judged: no window of them ever came.
+        Returns their number."""
+        assert isinstance(self._scope, EveryOrganization)
+        bounds = (literal(each, BigInteger) for each in (day_s, day_s + DAY_S - HOUR_S, HOUR_S))
+        hours = func.generate_series(*bounds).table_valued(column("hour_s", BigInteger)).render_derived(name="hours")
+        begin, end = func.to_timestamp(hours.c.hour_s), func.to_timestamp(hours.c.hour_s + HOUR_S)
+        known = select(_HOURS.hour_s).where(_HOURS.group_id == groups.c.id, _HOURS.hour_s == hours.c.hour_s)
+        folded = select(_DAYS.day_s).where(_DAYS.group_id == groups.c.id, _DAYS.day_s == day_s)
+        silent = (
+            self._scope.select(groups, groups.c.organization_id, groups.c.id, hours.c.hour_s)
+            .join(hours, and_(groups.c.active_at < end, func.coalesce(groups.c.delete_requested_at, end) > begin))
+            .where(~known.exists(), ~folded.exists())
+        )
+        marked = self._scope.upsert(usage_dirty).from_select(list(_DIRTY.keys()), silent).on_conflict_do_nothing()
+        return (await self._connection.execute(marked)).rowcount
+
+    async def fold(self, day_s: int, groups_max: int) -> int:
+        """Put the judged hours of the day together, for some groups that still have any. Returns their number."""
+        assert isinstance(self._scope, EveryOrganization)
+        of_day = and_(_HOURS.hour_s >= day_s, _HOURS.hour_s < day_s + DAY_S)
+        some = self._scope.select(sla_hours, _HOURS.group_id).where(of_day).distinct().limit(groups_max)
+        found = self._scope.delete(sla_hours).where(of_day, _HOURS.group_id.in_(some)).returning(*_HOURS)
+        parts: dict[tuple[UUID, UUID], list[Tally]] = defaultdict(list)
+        for row in (await self._connection.execute(found)).mappings().all():
+            parts[row["organization_id"], row["group_id"]].append(_tally(row))
+        if not parts:
+            return 0
+        days = [
+            {"organization_id": str(owner), "group_id": str(group_id), "day_s": day_s, **_row(summed(tallies))}
+            for (owner, group_id), tallies in sorted(parts.items())
+        ]
+        kept = self._scope.upsert(sla_days).from_select(list(_DAYS.keys()), rows_sent(sla_days))
+        await self._connection.execute(kept, {ROWS: days})
+        return len(parts)
 
     async def store(self, judged: Mapping[Hour, tuple[UUID, Tally, list[Minute]]]) -> None:
         """Store these hours in the place of what is there: each with its organization, sum and bad minutes."""

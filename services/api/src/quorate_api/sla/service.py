@@ -46,18 +46,18 @@ def month_bounds(month: str | None, now: datetime) -> tuple[datetime, datetime]:
 async def measure(scope: Scope, group: Row[Any], start: datetime, end: datetime, now: datetime) -> calculator.Report:
     """Measure the part of [start, end) in which the group was active and whose minutes are over.
 
-    `start` and `end` begin hours. Judged hours count as they were judged, and the others by their windows.
+    `start` and `end` begin days. Judged hours count as they were judged, and the others by their windows.
     """
     from_s, to_s = int(start.timestamp()), int(end.timestamp())
     sla = SlaRepository(scope)
-    known = await sla.hours(group.id, from_s, to_s)
+    known, tallies = await sla.judged(group.id, from_s, to_s)
     bad = [
         minute for minute in await sla.bad_minutes(group.id, from_s, to_s) if minute.start_s // HOUR_S * HOUR_S in known
     ]
     spans = [Span(group.id, *hours) for hours in _unjudged(known, from_s, min(to_s, settled_s(now)))]
     windows = await UsageRepository(scope).heads_around(spans, QUIET_S_MAX)
     # Other requests go on meanwhile.
-    return await asyncio.to_thread(_concluded, group, known, bad, windows, now)
+    return await asyncio.to_thread(_concluded, group, tallies, bad, windows, now)
 
 
 def _unjudged(known: Collection[int], from_s: int, to_s: int) -> list[tuple[int, int]]:
@@ -74,10 +74,10 @@ def _unjudged(known: Collection[int], from_s: int, to_s: int) -> list[tuple[int,
 
 
 def _concluded(
-    group: Row[Any], known: dict[int, Tally], bad: list[Minute], windows: dict[Span, list[Window]], now: datetime
+    group: Row[Any], known: list[Tally], bad: list[Minute], windows: dict[Span, list[Window]], now: datetime
 ) -> calculator.Report:
     target_us = LATENCY_P99_US[group.sla["durability"]]
-    tallies = list(known.values())
+    tallies = list(known)
     for span, found in windows.items():
         until_s = min(span.to_s, settled_s(now))
         judged = judge(found, *judged_span(group, span.from_s * 1_000, until_s * 1_000))

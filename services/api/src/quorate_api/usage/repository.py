@@ -1,7 +1,7 @@
 """Usage windows. Each organization reads its own; the worker writes them for all."""
 
 from collections import defaultdict
-from collections.abc import Collection
+from collections.abc import AsyncIterator, Collection, Iterable
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
@@ -16,6 +16,7 @@ from quorate_api.telemetry.windows import COUNTERS, HEAD_ROLES, Window
 _COLUMNS = usage_windows.c
 UPSERT_ROWS = 500  # a few hundred kilobytes of JSON
 READ_ROWS = 500  # some milliseconds
+DAY_S = 24 * 3_600
 _SENT = rows_sent(usage_windows)
 
 
@@ -121,6 +122,30 @@ class UsageRepository:
         statement = self._scope.select(groups, groups.c.id, groups.c.organization_id, groups.c.created_at)
         rows = (await self._connection.execute(statement.where(groups.c.id == any_(ids)))).all()
         return {row[0]: Owner(row[1], row[2].timestamp()) for row in rows}
+
+    async def of_day(self, day_s: int) -> AsyncIterator[Window]:
+        """All windows of the day that begins at `day_s`."""
+        assert isinstance(self._scope, EveryOrganization)
+        statement = self._scope.select(usage_windows).where(
+            _COLUMNS.window_start_s >= day_s, _COLUMNS.window_start_s < day_s + DAY_S
+        )
+        async with self._connection.stream(statement) as rows:
+            async for row in rows.mappings():
+                yield _window(row)
+
+    async def days(self) -> list[int]:
+        """Begins of the days that have room for windows, oldest first."""
+        found = await self._connection.execute(select(func.usage_days().column_valued("day_s")))
+        return [int(row[0]) for row in found.all()]
+
+    async def ensure_days(self, windows: Iterable[Window]) -> None:
+        """Make room for these windows. Outside of the transaction that stores them: others wait for its end."""
+        for day_s in sorted({window.window_start_s // DAY_S * DAY_S for window in windows}):
+            await self._connection.execute(select(func.ensure_usage_day(cast(day_s, BigInteger))))
+
+    async def drop_day(self, day_s: int) -> None:
+        """Remove all windows of a day whose hours are summed up. Raises if it is not, or is one of the last three."""
+        await self._connection.execute(select(func.drop_usage_day(cast(day_s, BigInteger))))
 
     async def upsert(self, windows: list[Window], owners: dict[UUID, Owner]) -> None:
         """Store the greatest of every counter. `windows` must be merged and sorted by key."""
