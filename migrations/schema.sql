@@ -245,6 +245,7 @@ CREATE TABLE public.organizations (
     organization_id uuid NOT NULL,
     name text NOT NULL,
     created_at timestamp with time zone NOT NULL,
+    closed_until timestamp with time zone,
     CONSTRAINT organizations_name_check CHECK (((length(name) >= 1) AND (length(name) <= 100)))
 );
 
@@ -835,6 +836,8 @@ GRANT SELECT,INSERT ON TABLE public.memberships TO quorate_api;
 
 GRANT SELECT,INSERT,UPDATE ON TABLE public.organizations TO quorate_api;
 GRANT SELECT ON TABLE public.organizations TO quorate_worker;
+
+GRANT UPDATE(closed_until) ON TABLE public.organizations TO quorate_worker;
 
 GRANT SELECT,INSERT ON TABLE public.projects TO quorate_api;
 GRANT SELECT ON TABLE public.projects TO quorate_worker;

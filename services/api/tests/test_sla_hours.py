@@ -8,6 +8,7 @@ import time
 import uuid
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import psycopg
 import pytest
@@ -147,6 +148,29 @@ async def test_a_settled_day_leaves_its_sums_and_its_bad_minutes(
     assert {(line["window_start_s"], line["committed_entries"]) for line in archived} == {
         (window.window_start_s, window.committed_entries) for window in windows
     }
+
+
+async def test_each_bad_minute_comes_with_its_evidence(
+    usage: Usage, alice: Customer, bob: Customer, group_id: str
+) -> None:
+    await usage.ingest(history(group_id, random.Random(5)))
+    await roll_up(usage.engine, START_S + 3 * HOUR_S)
+    expected = await from_windows(usage, group_id, LATER)
+    path, month = f"/v1/groups/{group_id}/sla/bad-minutes", {"month": f"{START:%Y-%m}", "limit": "200"}
+    found: list[dict[str, Any]] = []
+    page = await alice.get(path, params=month)
+    while len(found) < 1_000:
+        found += page["items"]
+        page = await alice.get(path, params=month | {"cursor": page["next_cursor"]})
+    begins = [datetime.fromisoformat(each["at"]).timestamp() for each in found]
+    assert begins == sorted(set(begins))
+    counted = {each.clause.name: each.bad_minutes for each in expected.attainments}
+    of_day = [each for each, begin in zip(found, begins, strict=True) if begin < END.timestamp()]
+    assert {clause: sum(clause in each["missed"] for each in of_day) for clause in counted} == counted
+    assert all(each["missed"] for each in found)
+    assert any(each["measured"] and each["active_ms"] < each["elapsed_ms"] for each in of_day)
+    assert (await bob.request("GET", path)).status_code == 404
+    assert (await alice.request("GET", path, params={"month": "2024-13"})).status_code == 422
 
 
 async def test_a_day_that_is_young_or_not_summed_up_is_not_removed(

@@ -32,7 +32,12 @@ def _json(name: str, *, nullable: bool = False) -> Column[Any]:
 
 
 organizations = Table(
-    "organizations", metadata, _id("organization_id", primary_key=True), _text("name"), _time("created_at")
+    "organizations",
+    metadata,
+    _id("organization_id", primary_key=True),
+    _text("name"),
+    _time("created_at"),
+    _time("closed_until", nullable=True),
 )
 users = Table("users", metadata, _id(primary_key=True), _text("email"), _text("password_hash"), _time("created_at"))
 memberships = Table(

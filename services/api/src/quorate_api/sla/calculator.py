@@ -45,6 +45,7 @@ class Report:
     latency_target_us: int
     attainments: tuple[Attainment, ...]
     incidents: tuple[Incident, ...]
+    bad_minutes: tuple[Minute, ...]
 
 
 def report(windows: Iterable[Window], durability: str, from_ms: int, to_ms: int) -> Report:
@@ -74,7 +75,7 @@ def concluded(total: Tally, bad: Sequence[Minute], target_us: int) -> Report:
     incidents = [
         incident
         for clause in shares
-        for incident in _incidents(clause, [minute for minute in bad if _misses(minute, clause, target_us)], target_us)
+        for incident in _incidents(clause, [minute for minute in bad if misses(minute, clause, target_us)], target_us)
     ]
     return Report(
         total.minutes,
@@ -84,10 +85,12 @@ def concluded(total: Tally, bad: Sequence[Minute], target_us: int) -> Report:
         target_us,
         attainments,
         tuple(sorted(incidents, key=lambda incident: incident.start_s)),
+        tuple(bad),
     )
 
 
-def _misses(minute: Minute, clause: Clause, target_us: int) -> bool:
+def misses(minute: Minute, clause: Clause, target_us: int) -> bool:
+    """Whether the minute is bad for this clause."""
     if clause is AVAILABILITY:
         return not minute.is_available
     return not (minute.is_unthrottled if clause is THROUGHPUT else minute.is_timely(target_us))

@@ -54,7 +54,8 @@ class Judged:
 def judge(windows: Iterable[Window], from_ms: int, to_ms: int) -> Judged:
     """Every minute that overlaps [from_ms, to_ms) by at least telemetry's resolution.
 
-    `windows` may reach beyond it. A gap at its edges is judged by the nearest minutes outside that have a head's window.
+    `windows` may reach beyond it. A gap at its edges is judged by the nearest minutes outside that have a
+    head's window.
     """
     heads: dict[int, list[Window]] = defaultdict(list)
     for window in windows:

@@ -17,14 +17,16 @@ from quorate_api.errors import Code, FieldError, Problem
 from quorate_api.groups import service as groups
 from quorate_api.groups.periods import periods
 from quorate_api.groups.repository import GroupRepository
+from quorate_api.http.pagination import Paging
 from quorate_api.http.principal import Permission, Principal
+from quorate_api.http.schemas import Page
 from quorate_api.sla import calculator
 from quorate_api.sla.lifetime import judged_span
 from quorate_api.sla.minutes import Minute, judge
 from quorate_api.sla.repository import HOUR_S, SlaRepository
-from quorate_api.sla.schemas import ClauseReport, SlaIncident, SlaPeriod, SlaReport
+from quorate_api.sla.schemas import ClauseReport, SlaIncident, SlaMinute, SlaPeriod, SlaReport
 from quorate_api.sla.tally import Tally, summed, tally
-from quorate_api.sla.targets import AVAILABILITY, LATENCY, LATENCY_P99_US, PPM, QUIET_S_MAX
+from quorate_api.sla.targets import AVAILABILITY, CLAUSES, LATENCY, LATENCY_P99_US, PPM, QUIET_S_MAX
 from quorate_api.telemetry.windows import WINDOW_S, Window
 from quorate_api.usage.repository import Span, UsageRepository
 
@@ -124,6 +126,32 @@ async def report(work: Work, principal: Principal, group_id: UUID, month: str | 
             )
             for incident in measured.incidents[:INCIDENTS_MAX]
         ],
+    )
+
+
+async def bad_minutes(
+    work: Work, principal: Principal, group_id: UUID, month: str | None, paging: Paging
+) -> Page[SlaMinute]:
+    group = await groups.visible(work, principal, group_id, deleted=True)
+    principal.require(Permission.VIEW)
+    now = datetime.now(UTC)
+    measured = await measure(work.scope, group, *month_bounds(month, now), now)
+    after_s = -1 if paging.after is None else int.from_bytes(paging.after)
+    left = [minute for minute in measured.bad_minutes if minute.start_s > after_s]
+    found = left[: paging.limit]
+    cursor = paging.next_cursor(found[-1].start_s.to_bytes(16)) if len(left) > len(found) else None
+    return Page(items=[_minute(minute, measured.latency_target_us) for minute in found], next_cursor=cursor)
+
+
+def _minute(minute: Minute, target_us: int) -> SlaMinute:
+    return SlaMinute(
+        at=datetime.fromtimestamp(minute.start_s, UTC),
+        missed=[clause.name for clause in CLAUSES if calculator.misses(minute, clause, target_us)],
+        elapsed_ms=minute.elapsed_ms,
+        active_ms=minute.active_ms,
+        measured=minute.measured,
+        throttled_within_sla_entries=minute.throttled_within_sla_entries,
+        p99_us=minute.p99_us,
     )
 
 
