@@ -23,6 +23,33 @@ CREATE FUNCTION public.current_organization_id() RETURNS uuid
     LANGUAGE sql STABLE PARALLEL SAFE
     AS $$ SELECT NULLIF(current_setting('app.organization_id', true), '')::uuid $$;
 
+CREATE FUNCTION public.drop_usage_day(day_s bigint) RETURNS void
+    LANGUAGE plpgsql STRICT SECURITY DEFINER
+    SET search_path TO 'public', 'pg_temp'
+    SET lock_timeout TO '2s'
+    AS $$
+BEGIN
+  IF day_s > extract(epoch FROM now()) - 3 * 86400 THEN RAISE 'the day at % is young', day_s; END IF;
+  IF EXISTS (SELECT FROM usage_dirty WHERE hour_s >= day_s AND hour_s < day_s + 86400)
+    THEN RAISE 'the day at % has hours that are not summed up', day_s; END IF;
+  EXECUTE format('DROP TABLE IF EXISTS %I', usage_day_name(day_s));
+END $$;
+
+CREATE FUNCTION public.ensure_usage_day(day_s bigint) RETURNS void
+    LANGUAGE plpgsql STRICT SECURITY DEFINER
+    SET search_path TO 'public', 'pg_temp'
+    AS $$
+DECLARE name text := usage_day_name(day_s);
+BEGIN
+  IF day_s % 86400 <> 0 THEN RAISE 'no day begins at %', day_s; END IF;
+  IF to_regclass(name) IS NOT NULL THEN RETURN; END IF;
+  PERFORM pg_advisory_xact_lock(hashtextextended('usage days', 0));
+  IF to_regclass(name) IS NOT NULL THEN RETURN; END IF;
+  -- Attached, and not created in place: readers and writers of other days go on.
+  EXECUTE format('CREATE TABLE %I (LIKE usage_windows INCLUDING CONSTRAINTS)', name);
+  EXECUTE format('ALTER TABLE usage_windows ATTACH PARTITION %I FOR VALUES FROM (%s) TO (%s)', name, day_s, day_s + 86400);
+END $$;
+
 CREATE FUNCTION public.find_api_key(wanted bytea) RETURNS TABLE(id uuid, organization_id uuid, project_id uuid, scopes text[], revoked_at timestamp with time zone, last_used_at timestamp with time zone)
     LANGUAGE sql STABLE SECURITY DEFINER
     SET search_path TO 'public', 'pg_temp'
@@ -49,6 +76,15 @@ CREATE FUNCTION public.refuse_change() RETURNS trigger
 BEGIN
     RAISE EXCEPTION '% is immutable: correct it with a credit note', TG_TABLE_NAME;
 END $$;
+
+CREATE FUNCTION public.usage_day_name(day_s bigint) RETURNS text
+    LANGUAGE sql IMMUTABLE STRICT
+    AS $$ SELECT 'usage_windows_' || to_char(to_timestamp(day_s) AT TIME ZONE 'UTC', 'YYYYMMDD') $$;
+
+CREATE FUNCTION public.usage_days() RETURNS SETOF bigint
+    LANGUAGE sql STABLE SECURITY DEFINER
+    SET search_path TO 'public', 'pg_temp'
+    AS $$ SELECT extract(epoch FROM to_date(right(relid::text, 8), 'YYYYMMDD'))::bigint FROM pg_partition_tree('usage_windows') WHERE isleaf ORDER BY 1 $$;
 
 CREATE TABLE public.alembic_version (
     version_num character varying(32) NOT NULL
@@ -209,6 +245,7 @@ CREATE TABLE public.organizations (
     organization_id uuid NOT NULL,
     name text NOT NULL,
     created_at timestamp with time zone NOT NULL,
+    closed_until timestamp with time zone,
     CONSTRAINT organizations_name_check CHECK (((length(name) >= 1) AND (length(name) <= 100)))
 );
 
@@ -244,6 +281,62 @@ CREATE TABLE public.sessions (
     token_hmac bytea NOT NULL,
     created_at timestamp with time zone NOT NULL,
     expires_at timestamp with time zone NOT NULL
+);
+
+CREATE TABLE public.sla_bad_minutes (
+    organization_id uuid NOT NULL,
+    group_id uuid NOT NULL,
+    start_s bigint NOT NULL,
+    elapsed_ms bigint NOT NULL,
+    active_ms bigint NOT NULL,
+    measured boolean NOT NULL,
+    throttled_within_sla_entries bigint NOT NULL,
+    p99_us bigint,
+    CONSTRAINT sla_bad_minutes_check CHECK (((active_ms >= 0) AND (active_ms <= elapsed_ms))),
+    CONSTRAINT sla_bad_minutes_elapsed_ms_check CHECK (((elapsed_ms >= 0) AND (elapsed_ms <= 60000))),
+    CONSTRAINT sla_bad_minutes_p99_us_check CHECK ((p99_us >= 0)),
+    CONSTRAINT sla_bad_minutes_start_s_check CHECK (((start_s % (60)::bigint) = 0)),
+    CONSTRAINT sla_bad_minutes_throttled_within_sla_entries_check CHECK ((throttled_within_sla_entries >= 0))
+);
+
+CREATE TABLE public.sla_days (
+    organization_id uuid NOT NULL,
+    group_id uuid NOT NULL,
+    day_s bigint NOT NULL,
+    minutes bigint NOT NULL,
+    elapsed_ms bigint NOT NULL,
+    active_ms bigint NOT NULL,
+    available_minutes bigint NOT NULL,
+    unthrottled_minutes bigint NOT NULL,
+    timely_minutes bigint NOT NULL,
+    latency_us jsonb NOT NULL,
+    CONSTRAINT sla_days_check CHECK (((active_ms >= 0) AND (active_ms <= elapsed_ms))),
+    CONSTRAINT sla_days_check1 CHECK (((available_minutes >= 0) AND (available_minutes <= minutes))),
+    CONSTRAINT sla_days_check2 CHECK (((unthrottled_minutes >= 0) AND (unthrottled_minutes <= minutes))),
+    CONSTRAINT sla_days_check3 CHECK (((timely_minutes >= 0) AND (timely_minutes <= minutes))),
+    CONSTRAINT sla_days_day_s_check CHECK (((day_s % (86400)::bigint) = 0)),
+    CONSTRAINT sla_days_elapsed_ms_check CHECK (((elapsed_ms >= 0) AND (elapsed_ms <= 86400000))),
+    CONSTRAINT sla_days_minutes_check CHECK (((minutes >= 0) AND (minutes <= 1440)))
+);
+
+CREATE TABLE public.sla_hours (
+    organization_id uuid NOT NULL,
+    group_id uuid NOT NULL,
+    hour_s bigint NOT NULL,
+    minutes bigint NOT NULL,
+    elapsed_ms bigint NOT NULL,
+    active_ms bigint NOT NULL,
+    available_minutes bigint NOT NULL,
+    unthrottled_minutes bigint NOT NULL,
+    timely_minutes bigint NOT NULL,
+    latency_us jsonb NOT NULL,
+    CONSTRAINT sla_hours_check CHECK (((active_ms >= 0) AND (active_ms <= elapsed_ms))),
+    CONSTRAINT sla_hours_check1 CHECK (((available_minutes >= 0) AND (available_minutes <= minutes))),
+    CONSTRAINT sla_hours_check2 CHECK (((unthrottled_minutes >= 0) AND (unthrottled_minutes <= minutes))),
+    CONSTRAINT sla_hours_check3 CHECK (((timely_minutes >= 0) AND (timely_minutes <= minutes))),
+    CONSTRAINT sla_hours_elapsed_ms_check CHECK (((elapsed_ms >= 0) AND (elapsed_ms <= 3600000))),
+    CONSTRAINT sla_hours_hour_s_check CHECK (((hour_s % (3600)::bigint) = 0)),
+    CONSTRAINT sla_hours_minutes_check CHECK (((minutes >= 0) AND (minutes <= 60)))
 );
 
 CREATE TABLE public.usage_days (
@@ -329,7 +422,8 @@ CREATE TABLE public.usage_windows (
     CONSTRAINT usage_windows_throttled_entries_check CHECK ((throttled_entries >= 0)),
     CONSTRAINT usage_windows_throttled_within_sla_entries_check CHECK ((throttled_within_sla_entries >= 0)),
     CONSTRAINT usage_windows_window_start_s_check CHECK (((window_start_s % (60)::bigint) = 0))
-);
+)
+PARTITION BY RANGE (window_start_s);
 
 CREATE TABLE public.users (
     id uuid NOT NULL,
@@ -411,6 +505,15 @@ ALTER TABLE ONLY public.sessions
 ALTER TABLE ONLY public.sessions
     ADD CONSTRAINT sessions_token_hmac_key UNIQUE (token_hmac);
 
+ALTER TABLE ONLY public.sla_bad_minutes
+    ADD CONSTRAINT sla_bad_minutes_pkey PRIMARY KEY (group_id, start_s);
+
+ALTER TABLE ONLY public.sla_days
+    ADD CONSTRAINT sla_days_pkey PRIMARY KEY (group_id, day_s);
+
+ALTER TABLE ONLY public.sla_hours
+    ADD CONSTRAINT sla_hours_pkey PRIMARY KEY (group_id, hour_s);
+
 ALTER TABLE ONLY public.usage_days
     ADD CONSTRAINT usage_days_pkey PRIMARY KEY (group_id, day_s);
 
@@ -460,6 +563,12 @@ CREATE INDEX rejected_usage_recent ON public.rejected_usage USING btree (rejecte
 
 CREATE INDEX sessions_expiry ON public.sessions USING btree (expires_at);
 
+CREATE INDEX sla_bad_minutes_organization ON public.sla_bad_minutes USING btree (organization_id);
+
+CREATE INDEX sla_days_organization ON public.sla_days USING btree (organization_id);
+
+CREATE INDEX sla_hours_organization ON public.sla_hours USING btree (organization_id);
+
 CREATE INDEX usage_days_organization ON public.usage_days USING btree (organization_id);
 
 CREATE INDEX usage_dirty_oldest ON public.usage_dirty USING btree (hour_s);
@@ -470,9 +579,9 @@ CREATE INDEX usage_hours_organization ON public.usage_hours USING btree (organiz
 
 CREATE INDEX usage_log_days_organization ON public.usage_log_days USING btree (organization_id);
 
-CREATE INDEX usage_windows_organization ON public.usage_windows USING btree (organization_id, window_start_s);
+CREATE INDEX usage_windows_organization ON ONLY public.usage_windows USING btree (organization_id, window_start_s);
 
-CREATE INDEX usage_windows_time ON public.usage_windows USING btree (group_id, window_start_s);
+CREATE INDEX usage_windows_time ON ONLY public.usage_windows USING btree (group_id, window_start_s);
 
 CREATE CONSTRAINT TRIGGER adds_up AFTER INSERT ON public.invoice_lines DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION public.check_invoice_adds_up();
 
@@ -534,6 +643,15 @@ ALTER TABLE ONLY public.sessions
 ALTER TABLE ONLY public.sessions
     ADD CONSTRAINT sessions_user_id_fkey FOREIGN KEY (user_id) REFERENCES public.users(id);
 
+ALTER TABLE ONLY public.sla_bad_minutes
+    ADD CONSTRAINT sla_bad_minutes_organization_id_group_id_fkey FOREIGN KEY (organization_id, group_id) REFERENCES public.groups(organization_id, id);
+
+ALTER TABLE ONLY public.sla_days
+    ADD CONSTRAINT sla_days_organization_id_group_id_fkey FOREIGN KEY (organization_id, group_id) REFERENCES public.groups(organization_id, id);
+
+ALTER TABLE ONLY public.sla_hours
+    ADD CONSTRAINT sla_hours_organization_id_group_id_fkey FOREIGN KEY (organization_id, group_id) REFERENCES public.groups(organization_id, id);
+
 ALTER TABLE ONLY public.usage_days
     ADD CONSTRAINT usage_days_organization_id_group_id_fkey FOREIGN KEY (organization_id, group_id) REFERENCES public.groups(organization_id, id);
 
@@ -545,9 +663,6 @@ ALTER TABLE ONLY public.usage_hours
 
 ALTER TABLE ONLY public.usage_log_days
     ADD CONSTRAINT usage_log_days_organization_id_group_id_fkey FOREIGN KEY (organization_id, group_id) REFERENCES public.groups(organization_id, id);
-
-ALTER TABLE ONLY public.usage_windows
-    ADD CONSTRAINT usage_windows_organization_id_group_id_fkey FOREIGN KEY (organization_id, group_id) REFERENCES public.groups(organization_id, id);
 
 ALTER TABLE public.api_keys ENABLE ROW LEVEL SECURITY;
 
@@ -574,6 +689,12 @@ CREATE POLICY every_organization ON public.projects TO quorate_worker USING (tru
 CREATE POLICY every_organization ON public.quota_overrides TO quorate_worker USING (true);
 
 CREATE POLICY every_organization ON public.sessions TO quorate_worker USING (true);
+
+CREATE POLICY every_organization ON public.sla_bad_minutes TO quorate_worker USING (true);
+
+CREATE POLICY every_organization ON public.sla_days TO quorate_worker USING (true);
+
+CREATE POLICY every_organization ON public.sla_hours TO quorate_worker USING (true);
 
 CREATE POLICY every_organization ON public.usage_days TO quorate_worker USING (true);
 
@@ -625,6 +746,12 @@ CREATE POLICY own_organization ON public.quota_overrides TO quorate_api USING ((
 
 CREATE POLICY own_organization ON public.sessions TO quorate_api USING ((organization_id = public.current_organization_id()));
 
+CREATE POLICY own_organization ON public.sla_bad_minutes TO quorate_api USING ((organization_id = public.current_organization_id()));
+
+CREATE POLICY own_organization ON public.sla_days TO quorate_api USING ((organization_id = public.current_organization_id()));
+
+CREATE POLICY own_organization ON public.sla_hours TO quorate_api USING ((organization_id = public.current_organization_id()));
+
 CREATE POLICY own_organization ON public.usage_days TO quorate_api USING ((organization_id = public.current_organization_id()));
 
 CREATE POLICY own_organization ON public.usage_dirty TO quorate_api USING ((organization_id = public.current_organization_id()));
@@ -641,6 +768,12 @@ ALTER TABLE public.quota_overrides ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE public.sessions ENABLE ROW LEVEL SECURITY;
 
+ALTER TABLE public.sla_bad_minutes ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE public.sla_days ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE public.sla_hours ENABLE ROW LEVEL SECURITY;
+
 ALTER TABLE public.usage_days ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE public.usage_dirty ENABLE ROW LEVEL SECURITY;
@@ -651,6 +784,12 @@ ALTER TABLE public.usage_log_days ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE public.usage_windows ENABLE ROW LEVEL SECURITY;
 
+REVOKE ALL ON FUNCTION public.drop_usage_day(day_s bigint) FROM PUBLIC;
+GRANT ALL ON FUNCTION public.drop_usage_day(day_s bigint) TO quorate_worker;
+
+REVOKE ALL ON FUNCTION public.ensure_usage_day(day_s bigint) FROM PUBLIC;
+GRANT ALL ON FUNCTION public.ensure_usage_day(day_s bigint) TO quorate_worker;
+
 REVOKE ALL ON FUNCTION public.find_api_key(wanted bytea) FROM PUBLIC;
 GRANT ALL ON FUNCTION public.find_api_key(wanted bytea) TO quorate_api;
 
@@ -659,6 +798,9 @@ GRANT ALL ON FUNCTION public.find_memberships(wanted uuid) TO quorate_api;
 
 REVOKE ALL ON FUNCTION public.find_session(wanted bytea) FROM PUBLIC;
 GRANT ALL ON FUNCTION public.find_session(wanted bytea) TO quorate_api;
+
+REVOKE ALL ON FUNCTION public.usage_days() FROM PUBLIC;
+GRANT ALL ON FUNCTION public.usage_days() TO quorate_worker;
 
 GRANT SELECT ON TABLE public.alembic_version TO quorate_api;
 GRANT SELECT ON TABLE public.alembic_version TO quorate_worker;
@@ -695,6 +837,8 @@ GRANT SELECT,INSERT ON TABLE public.memberships TO quorate_api;
 GRANT SELECT,INSERT,UPDATE ON TABLE public.organizations TO quorate_api;
 GRANT SELECT ON TABLE public.organizations TO quorate_worker;
 
+GRANT UPDATE(closed_until) ON TABLE public.organizations TO quorate_worker;
+
 GRANT SELECT,INSERT ON TABLE public.projects TO quorate_api;
 GRANT SELECT ON TABLE public.projects TO quorate_worker;
 
@@ -707,6 +851,15 @@ GRANT SELECT,INSERT,DELETE ON TABLE public.rejected_usage TO quorate_worker;
 
 GRANT SELECT,INSERT,DELETE ON TABLE public.sessions TO quorate_api;
 GRANT SELECT,DELETE ON TABLE public.sessions TO quorate_worker;
+
+GRANT SELECT ON TABLE public.sla_bad_minutes TO quorate_api;
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.sla_bad_minutes TO quorate_worker;
+
+GRANT SELECT ON TABLE public.sla_days TO quorate_api;
+GRANT SELECT,INSERT,UPDATE ON TABLE public.sla_days TO quorate_worker;
+
+GRANT SELECT ON TABLE public.sla_hours TO quorate_api;
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.sla_hours TO quorate_worker;
 
 GRANT SELECT ON TABLE public.usage_days TO quorate_api;
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.usage_days TO quorate_worker;

@@ -1,5 +1,6 @@
 """Configuration from the environment (docs/internals/processes.md), checked before anything starts."""
 
+import os
 from pathlib import Path
 from typing import Annotated, Self
 
@@ -28,6 +29,8 @@ class Settings(BaseSettings):
     operator_token_file: Path | None = None
     portal_dir: Path | None = None
     migrations_dir: Path | None = None
+    # Folder for usage windows of days that are removed from the database. None: they are not kept.
+    usage_archive_dir: Path | None = None
     log_format: str = "json"
     otlp_endpoint: str | None = Field(
         None, validation_alias=AliasChoices("otlp_endpoint", "OTEL_EXPORTER_OTLP_ENDPOINT")
@@ -68,6 +71,13 @@ class Settings(BaseSettings):
         host, _, port = value.rpartition(":")
         if not host or not port.isdigit() or int(port) > 65_535:
             raise ValueError("must be host:port, as in 127.0.0.1:8080")
+        return value
+
+    @field_validator("usage_archive_dir")
+    @classmethod
+    def _folder(cls, value: Path | None) -> Path | None:
+        if value is not None and not (value.is_dir() and os.access(value, os.W_OK)):
+            raise ValueError(f"names {value}, which is no folder that this process may write to")
         return value
 
     @model_validator(mode="after")

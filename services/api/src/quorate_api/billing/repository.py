@@ -17,6 +17,7 @@ from quorate_api.database.tables import (
     invoice_lines,
     invoices,
     ledger_entries,
+    organizations,
 )
 
 
@@ -54,10 +55,14 @@ class BillingRepository:
             found[row.group_id].append(row)
         return found
 
-    async def last_period_end(self) -> datetime | None:
-        statement = self._scope.select(invoices, func.max(invoices.c.period_end))
+    async def closed_until(self) -> datetime | None:
+        """The end of the last month that was closed; None: none was."""
+        statement = self._scope.select(organizations, organizations.c.closed_until)
         found: datetime | None = (await self._scope.connection.execute(statement)).scalar_one()
         return found
+
+    async def set_closed_until(self, at: datetime) -> None:
+        await self._scope.connection.execute(self._scope.update(organizations).values(closed_until=at))
 
     async def first_group_at(self) -> datetime | None:
         statement = self._scope.select(groups, func.min(groups.c.active_at))

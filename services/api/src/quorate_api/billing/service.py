@@ -23,7 +23,6 @@ from quorate_api.pricing import prices
 from quorate_api.sla import service as sla
 from quorate_api.sla.calculator import Attainment
 from quorate_api.totals.repository import TotalsRepository
-from quorate_api.usage.repository import UsageRepository
 
 
 async def current(work: Work, principal: Principal) -> Invoice:
@@ -31,7 +30,7 @@ async def current(work: Work, principal: Principal) -> Invoice:
     principal.require(Permission.BILLING)
     now = datetime.now(UTC)
     start, end = sla.month_bounds(None, now)
-    closed_until = await BillingRepository(work.scope).last_period_end()
+    closed_until = await BillingRepository(work.scope).closed_until()
     is_closed = closed_until is not None and closed_until >= start
     lines = await _lines(work.scope, start, now, None, without_closing=not is_closed)
     return Invoice(
@@ -70,19 +69,25 @@ async def get(work: Work, principal: Principal, invoice_id: UUID) -> Invoice:
 async def close_months(scope: Scope, until: datetime) -> int:
     """Issue the missing documents of the months that ended by `until`. Returns their number.
 
-    Idempotent: one close of an organization runs at a time, and a month with an invoice is skipped.
+    Idempotent: one close of an organization runs at a time, and a month that was closed is skipped.
     """
     billing = BillingRepository(scope)
     await billing.lock()
-    began = await billing.last_period_end() or await billing.first_group_at()
+    began = await billing.closed_until() or await billing.first_group_at()
     if began is None:
         return 0
     issued = 0
-    start = began.astimezone(UTC).replace(day=1, hour=0, minute=0, second=0, microsecond=0)
+    start = month_begin(began)
     while (end := (start + timedelta(days=31)).replace(day=1)) <= until:
         issued += await _close(scope, start, end)
         start = end
+    await billing.set_closed_until(start)
     return issued
+
+
+def month_begin(at: datetime) -> datetime:
+    """The begin of its month (UTC)."""
+    return at.astimezone(UTC).replace(day=1, hour=0, minute=0, second=0, microsecond=0)
 
 
 async def _close(scope: Scope, start: datetime, end: datetime) -> int:
@@ -184,12 +189,11 @@ def reserved_seconds(group: Row[Any], at: datetime) -> int:
 async def _credits(scope: Scope, lines: list[Line], start: datetime, end: datetime, now: datetime) -> list[Line]:
     """A credit for each missed clause. No customer has to ask for it."""
     credits: list[Line] = []
-    usage = UsageRepository(scope)
     for row in await BillingRepository(scope).billable_groups(end):
         own = [line for line in lines if line.group_id == row.id]
         if not own:
             continue
-        measured = await sla.measure(usage, row, start, end, now)
+        measured = await sla.measure(scope, row, start, end, now)
         missed = [
             (each.clause.name, each.credit_percent, _attained(each)) for each in measured.attainments if not each.met
         ]

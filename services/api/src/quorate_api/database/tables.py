@@ -32,7 +32,12 @@ def _json(name: str, *, nullable: bool = False) -> Column[Any]:
 
 
 organizations = Table(
-    "organizations", metadata, _id("organization_id", primary_key=True), _text("name"), _time("created_at")
+    "organizations",
+    metadata,
+    _id("organization_id", primary_key=True),
+    _text("name"),
+    _time("created_at"),
+    _time("closed_until", nullable=True),
 )
 users = Table("users", metadata, _id(primary_key=True), _text("email"), _text("password_hash"), _time("created_at"))
 memberships = Table(
@@ -193,6 +198,46 @@ usage_dirty = Table(
     _id("organization_id"),
     _id("group_id", primary_key=True),
     _count("hour_s", primary_key=True),
+)
+sla_hours = Table(
+    "sla_hours",
+    metadata,
+    _id("organization_id"),
+    _id("group_id", primary_key=True),
+    _count("hour_s", primary_key=True),
+    _count("minutes"),
+    _count("elapsed_ms"),
+    _count("active_ms"),
+    _count("available_minutes"),
+    _count("unthrottled_minutes"),
+    _count("timely_minutes"),
+    _json("latency_us"),
+)
+sla_days = Table(
+    "sla_days",
+    metadata,
+    _id("organization_id"),
+    _id("group_id", primary_key=True),
+    _count("day_s", primary_key=True),
+    _count("minutes"),
+    _count("elapsed_ms"),
+    _count("active_ms"),
+    _count("available_minutes"),
+    _count("unthrottled_minutes"),
+    _count("timely_minutes"),
+    _json("latency_us"),
+)
+sla_bad_minutes = Table(
+    "sla_bad_minutes",
+    metadata,
+    _id("organization_id"),
+    _id("group_id", primary_key=True),
+    _count("start_s", primary_key=True),
+    _count("elapsed_ms"),
+    _count("active_ms"),
+    Column("measured", Boolean, nullable=False),
+    _count("throttled_within_sla_entries"),
+    _count("p99_us", nullable=True),
 )
 rejected_usage = Table(
     "rejected_usage",

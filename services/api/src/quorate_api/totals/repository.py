@@ -142,12 +142,23 @@ class TotalsRepository:
         sums = (func.sum(found.c[name]).label(label) for name, label in zip(_SUMS, ("reads", "stored"), strict=True))
         return select(found.c.group_id, *sums).group_by(found.c.group_id)
 
-    async def roll(self, before_s: int, hours_max: int) -> int:
-        """Sum up dirty hours that begin before `before_s`, the oldest first. Returns their number."""
+    async def is_dirty(self, day_s: int) -> bool:
+        """Whether hours of the day that begins at `day_s` are still to be summed up."""
+        found = self._scope.select(usage_dirty).where(_DIRTY.hour_s >= day_s, _DIRTY.hour_s < day_s + DAY_S)
+        return (await self._connection.execute(found.limit(1))).first() is not None
+
+    async def forget_hours(self, day_s: int) -> None:
+        """Remove the sums of a day's hours: no window of it comes any more, and the day has their sum."""
+        await self._connection.execute(
+            self._scope.delete(usage_hours).where(_HOURS.hour_s >= day_s, _HOURS.hour_s < day_s + DAY_S)
+        )
+
+    async def roll(self, before_s: int, hours_max: int) -> list[tuple[UUID, int]]:
+        """Sum up dirty hours that begin before `before_s`, the oldest first. Returns them: group and begin."""
         due = self._scope.select(usage_dirty).where(_DIRTY.hour_s < before_s).order_by(_DIRTY.hour_s).limit(hours_max)
         found = (await self._connection.execute(due.with_for_update(skip_locked=True))).all()
         if not found:
-            return 0
+            return []
         owners = {(row.group_id, row.hour_s): row.organization_id for row in found}
         keys = sorted(owners)
         await self._connection.execute(
@@ -168,7 +179,7 @@ class TotalsRepository:
         stored = self._scope.upsert(usage_hours).values(hours)
         summed = {name: stored.excluded[name] for name in _SUMS}
         await self._connection.execute(stored.on_conflict_do_update(index_elements=["group_id", "hour_s"], set_=summed))
-        return len(keys)
+        return keys
 
     async def _fresh(self, keys: list[tuple[UUID, int]]) -> dict[tuple[UUID, int], tuple[int, int]]:
         due = values(column("group_id", Uuid), column("hour_s", BigInteger), name="due").data(keys)

@@ -8,6 +8,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from quorate_api import limits
 from quorate_api.billing import service as billing
+from quorate_api.billing.service import month_begin
 from quorate_api.database.scope import Scope
 from quorate_api.observability import counters
 from quorate_api.worker.repository import WorkerRepository
@@ -17,9 +18,9 @@ log = structlog.get_logger(__name__)
 
 async def close_months(engine: AsyncEngine, now: datetime, delay_s: float = limits.MONTH_CLOSE_DELAY_S) -> int:
     """Close all months that ended `delay_s` ago or earlier. Returns the number of documents. Idempotent."""
-    until = now - timedelta(seconds=delay_s)
+    until = month_begin(now - timedelta(seconds=delay_s))
     async with engine.connect() as connection:
-        organizations = await WorkerRepository(connection).organization_ids()
+        organizations = await WorkerRepository(connection).to_close(until)
     issued = 0
     for organization_id in organizations:
         try:

@@ -1,4 +1,4 @@
-"""The `worker` process: five independent tasks that survive missing dependencies, and two for metrics."""
+"""The `worker` process: six independent tasks that survive missing dependencies, and two for metrics."""
 
 import asyncio
 import signal
@@ -23,6 +23,7 @@ from quorate_api.worker.events import Follower
 from quorate_api.worker.ingest import Ingest
 from quorate_api.worker.month_close import close_months
 from quorate_api.worker.reconcile import Reconciler
+from quorate_api.worker.retention import settle_days
 from quorate_api.worker.rollup import roll_up
 from quorate_api.worker.steady import keep_running
 from quorate_api.worker.watch import Watch
@@ -83,11 +84,15 @@ async def _work(settings: Settings) -> int:
         async def roll() -> None:
             await roll_up(engine)
 
+        async def settle() -> None:
+            await settle_days(engine, settings.usage_archive_dir)
+
         tasks = [
             asyncio.create_task(keep_running("ingest", ingest.run)),
             asyncio.create_task(keep_running("events", follower.run)),
             asyncio.create_task(keep_running("reconcile", reconciler.run, every_s=limits.RECONCILE_INTERVAL_S)),
             asyncio.create_task(keep_running("roll-up", roll, every_s=limits.ROLL_INTERVAL_S)),
+            asyncio.create_task(keep_running("retention", settle, every_s=limits.RETENTION_INTERVAL_S)),
             asyncio.create_task(keep_running("month close", close, every_s=limits.MONTH_CLOSE_INTERVAL_S)),
         ]
         if settings.otlp_endpoint:
