@@ -1,4 +1,4 @@
-"""What every document of this deployment has in common: who sells, and by which rules tax is added."""
+"""The issuer of documents: the seller, and the rules by which tax is added."""
 
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -21,7 +21,7 @@ class Issuer:
         return cls(seller, providers.configured(settings))
 
     def stored_seller(self) -> dict[str, Any] | None:
-        """The seller as a document keeps it. One that is not set is looked up again when the document is shown."""
+        """The seller as a document keeps it. A seller that is not set is looked up when the document is shown."""
         return asdict(self.seller) if self.seller.is_set else None
 
     def seller_of(self, stored: dict[str, Any] | None) -> Seller:

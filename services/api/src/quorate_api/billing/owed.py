@@ -1,4 +1,4 @@
-"""What an organization owes: the lines of everything that is metered and on no invoice yet."""
+"""The lines of everything that an organization owes: metered, and on no invoice yet."""
 
 from collections.abc import Mapping
 from datetime import datetime

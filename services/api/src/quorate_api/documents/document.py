@@ -31,7 +31,7 @@ class Document:
     period_start: datetime
     period_end: datetime
     issued_at: datetime | None
-    made_at: datetime  # of an issued document, when it was issued: its bytes are the same ever after
+    made_at: datetime  # the time of issue, so that the bytes stay the same; for a draft, now
     currency: str
     seller: Seller
     customer: Customer

@@ -17,7 +17,7 @@ NAME_WIDTH = 380.0
 TEXT = 9.0
 LEADING = 12.0
 BOTTOM = 778.0  # the last row ends above it; the foot is below
-LATER_TOP = 96.0  # where rows begin on the second page and after it
+LATER_TOP = 96.0  # rows begin here on later pages
 GROUP_SPACE = 13.0  # above a group's name
 ROW_SPACE = 4.5  # between rows
 

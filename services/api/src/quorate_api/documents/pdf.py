@@ -98,7 +98,7 @@ class _Drawing:
         return y
 
     def _facts(self, y: float) -> float:
-        """What the document is about, side by side. Returns where the lowest of them ends."""
+        """The facts about the document, side by side. Returns the end of the lowest."""
         document = self._document
         facts = [
             ("For", typeface.shown(document.customer.name), LEFT, 185.0),
@@ -186,7 +186,7 @@ class _Drawing:
         return 30 + max(62 + taxes, len(self._notes) * (LEADING - 2))
 
     def _end(self, y: float) -> None:
-        """Subtotal, taxes and total, exact and in cents, and beside them what is to know about them."""
+        """Subtotal, taxes and total, exact and in cents, with notes beside them."""
         sheet, document = self._sheet, self._document
         cents = in_cents(document.total_micros, [tax.amount_micros for tax in document.taxes])
         y += 12

@@ -1,4 +1,4 @@
-"""Who sells and who buys, as a document names them."""
+"""Seller and customer, as a document names them."""
 
 from dataclasses import dataclass
 
