@@ -7,14 +7,19 @@ CREATE FUNCTION public.check_invoice_adds_up() RETURNS trigger
     AS $$
 DECLARE
     checked uuid;
+    head record;
 BEGIN
     IF TG_TABLE_NAME = 'invoices' THEN checked := NEW.id; ELSE checked := NEW.invoice_id; END IF;
     IF (SELECT COALESCE(sum(amount_micros), 0) FROM ledger_entries WHERE invoice_id = checked) <> 0 THEN
         RAISE EXCEPTION 'the ledger entries of invoice % do not add up to zero', checked;
     END IF;
-    IF (SELECT COALESCE(sum(amount_micros), 0) FROM invoice_lines WHERE invoice_id = checked)
-        <> (SELECT total_micros FROM invoices WHERE id = checked) THEN
-        RAISE EXCEPTION 'the lines of invoice % do not add up to its total', checked;
+    SELECT total_micros, tax_micros INTO head FROM invoices WHERE id = checked;
+    IF (SELECT COALESCE(sum(amount_micros), 0) FROM invoice_taxes WHERE invoice_id = checked) <> head.tax_micros THEN
+        RAISE EXCEPTION 'the tax lines of invoice % do not add up to its tax', checked;
+    END IF;
+    IF (SELECT COALESCE(sum(amount_micros), 0) FROM invoice_lines WHERE invoice_id = checked) + head.tax_micros
+        <> head.total_micros THEN
+        RAISE EXCEPTION 'the lines and the tax of invoice % do not add up to its total', checked;
     END IF;
     RETURN NULL;
 END $$;
@@ -204,6 +209,18 @@ CREATE TABLE public.invoice_lines (
     CONSTRAINT invoice_lines_quantity_check CHECK ((quantity >= 0))
 );
 
+CREATE TABLE public.invoice_taxes (
+    organization_id uuid NOT NULL,
+    invoice_id uuid NOT NULL,
+    "position" integer NOT NULL,
+    label text NOT NULL,
+    rate_ppm bigint NOT NULL,
+    base_micros bigint NOT NULL,
+    amount_micros bigint NOT NULL,
+    CONSTRAINT invoice_taxes_label_check CHECK ((label <> ''::text)),
+    CONSTRAINT invoice_taxes_rate_ppm_check CHECK (((rate_ppm >= 0) AND (rate_ppm <= 1000000)))
+);
+
 CREATE TABLE public.invoices (
     id uuid NOT NULL,
     organization_id uuid NOT NULL,
@@ -217,12 +234,20 @@ CREATE TABLE public.invoices (
     corrects_invoice_id uuid,
     issued_at timestamp with time zone NOT NULL,
     series text NOT NULL,
+    tax_micros bigint DEFAULT 0 NOT NULL,
+    seller jsonb,
+    customer jsonb,
     CONSTRAINT invoices_check CHECK ((period_end > period_start)),
     CONSTRAINT invoices_check1 CHECK (((kind = 'invoice'::text) = (total_micros >= 0))),
     CONSTRAINT invoices_check2 CHECK (((kind = 'credit_note'::text) = (corrects_invoice_id IS NOT NULL))),
     CONSTRAINT invoices_currency_check CHECK ((currency = 'USD'::text)),
     CONSTRAINT invoices_kind_check CHECK ((kind = ANY (ARRAY['invoice'::text, 'credit_note'::text]))),
-    CONSTRAINT invoices_sequence_check CHECK ((sequence > 0))
+    CONSTRAINT invoices_sequence_check CHECK ((sequence > 0)),
+    CONSTRAINT invoices_tax_is_a_part CHECK (
+CASE kind
+    WHEN 'invoice'::text THEN ((tax_micros >= 0) AND (tax_micros <= total_micros))
+    ELSE ((tax_micros >= total_micros) AND (tax_micros <= 0))
+END)
 );
 
 CREATE TABLE public.ledger_entries (
@@ -469,6 +494,9 @@ ALTER TABLE ONLY public.idempotency_keys
 ALTER TABLE ONLY public.invoice_lines
     ADD CONSTRAINT invoice_lines_pkey PRIMARY KEY (invoice_id, "position");
 
+ALTER TABLE ONLY public.invoice_taxes
+    ADD CONSTRAINT invoice_taxes_pkey PRIMARY KEY (invoice_id, "position");
+
 ALTER TABLE ONLY public.invoices
     ADD CONSTRAINT invoices_organization_id_id_key UNIQUE (organization_id, id);
 
@@ -585,11 +613,15 @@ CREATE INDEX usage_windows_time ON ONLY public.usage_windows USING btree (group_
 
 CREATE CONSTRAINT TRIGGER adds_up AFTER INSERT ON public.invoice_lines DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION public.check_invoice_adds_up();
 
+CREATE CONSTRAINT TRIGGER adds_up AFTER INSERT ON public.invoice_taxes DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION public.check_invoice_adds_up();
+
 CREATE CONSTRAINT TRIGGER adds_up AFTER INSERT ON public.invoices DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION public.check_invoice_adds_up();
 
 CREATE CONSTRAINT TRIGGER adds_up AFTER INSERT ON public.ledger_entries DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION public.check_invoice_adds_up();
 
 CREATE TRIGGER immutable BEFORE DELETE OR UPDATE OR TRUNCATE ON public.invoice_lines FOR EACH STATEMENT EXECUTE FUNCTION public.refuse_change();
+
+CREATE TRIGGER immutable BEFORE DELETE OR UPDATE OR TRUNCATE ON public.invoice_taxes FOR EACH STATEMENT EXECUTE FUNCTION public.refuse_change();
 
 CREATE TRIGGER immutable BEFORE DELETE OR UPDATE OR TRUNCATE ON public.invoices FOR EACH STATEMENT EXECUTE FUNCTION public.refuse_change();
 
@@ -615,6 +647,9 @@ ALTER TABLE ONLY public.invoice_lines
 
 ALTER TABLE ONLY public.invoice_lines
     ADD CONSTRAINT invoice_lines_organization_id_invoice_id_fkey FOREIGN KEY (organization_id, invoice_id) REFERENCES public.invoices(organization_id, id);
+
+ALTER TABLE ONLY public.invoice_taxes
+    ADD CONSTRAINT invoice_taxes_organization_id_invoice_id_fkey FOREIGN KEY (organization_id, invoice_id) REFERENCES public.invoices(organization_id, id);
 
 ALTER TABLE ONLY public.invoices
     ADD CONSTRAINT invoices_corrects_invoice_id_fkey FOREIGN KEY (corrects_invoice_id) REFERENCES public.invoices(id);
@@ -676,6 +711,8 @@ CREATE POLICY every_organization ON public.groups TO quorate_worker USING (true)
 
 CREATE POLICY every_organization ON public.invoice_lines TO quorate_worker USING (true);
 
+CREATE POLICY every_organization ON public.invoice_taxes TO quorate_worker USING (true);
+
 CREATE POLICY every_organization ON public.invoices TO quorate_worker USING (true);
 
 CREATE POLICY every_organization ON public.ledger_entries TO quorate_worker USING (true);
@@ -714,6 +751,8 @@ ALTER TABLE public.groups ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE public.invoice_lines ENABLE ROW LEVEL SECURITY;
 
+ALTER TABLE public.invoice_taxes ENABLE ROW LEVEL SECURITY;
+
 ALTER TABLE public.invoices ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE public.ledger_entries ENABLE ROW LEVEL SECURITY;
@@ -731,6 +770,8 @@ CREATE POLICY own_organization ON public.group_events TO quorate_api USING ((org
 CREATE POLICY own_organization ON public.groups TO quorate_api USING ((organization_id = public.current_organization_id()));
 
 CREATE POLICY own_organization ON public.invoice_lines TO quorate_api USING ((organization_id = public.current_organization_id()));
+
+CREATE POLICY own_organization ON public.invoice_taxes TO quorate_api USING ((organization_id = public.current_organization_id()));
 
 CREATE POLICY own_organization ON public.invoices TO quorate_api USING ((organization_id = public.current_organization_id()));
 
@@ -826,6 +867,9 @@ GRANT SELECT,DELETE ON TABLE public.idempotency_keys TO quorate_worker;
 
 GRANT SELECT ON TABLE public.invoice_lines TO quorate_api;
 GRANT SELECT,INSERT ON TABLE public.invoice_lines TO quorate_worker;
+
+GRANT SELECT ON TABLE public.invoice_taxes TO quorate_api;
+GRANT SELECT,INSERT ON TABLE public.invoice_taxes TO quorate_worker;
 
 GRANT SELECT ON TABLE public.invoices TO quorate_api;
 GRANT SELECT,INSERT ON TABLE public.invoices TO quorate_worker;

@@ -1,4 +1,4 @@
-import { expect, openSignedIn, test } from '../support/portal'
+import { expect, INVOICE, openSignedIn, test } from '../support/portal'
 
 /** "$1,234.567890" → micro-units. */
 function micros(text: string): number {
@@ -9,15 +9,19 @@ function micros(text: string): number {
 test('the open invoice adds up', async ({ page }) => {
   await openSignedIn(page, '/invoices')
   await expect(page.getByRole('table', { name: 'orders' })).toContainText('Reservation')
-  const [amounts, total] = await page.evaluate(() => {
-    const cells = [...document.querySelectorAll('section[aria-labelledby=current-invoice] td:last-child')]
+  const [amounts, parts, total] = await page.evaluate(() => {
+    const texts = (selector: string) => [...document.querySelectorAll(selector)].map((each) => each.textContent ?? '')
     return [
-      cells.map((cell) => cell.textContent ?? ''),
-      document.querySelector('[data-testid=invoice-total]')?.textContent ?? '',
+      texts('section[aria-labelledby=current-invoice] td:last-child'),
+      texts('[data-testid=invoice-part]'),
+      texts('[data-testid=invoice-total]'),
     ]
   })
-  expect(amounts.length).toBeGreaterThan(3)
-  expect(amounts.reduce((sum, amount) => sum + micros(amount), 0)).toBe(micros(total))
+  const sum = (texts: string[] = []) => texts.reduce((added, text) => added + micros(text), 0)
+  expect(amounts?.length).toBeGreaterThan(3)
+  expect(parts?.length).toBe(2)
+  expect(sum(amounts)).toBe(micros(parts?.[0] ?? ''))
+  expect(sum(parts)).toBe(sum(total))
 })
 
 test('an issued invoice with its credit', async ({ page }) => {
@@ -25,6 +29,19 @@ test('an issued invoice with its credit', async ({ page }) => {
   await page.getByRole('link', { name: /INV-\d{4}-000002/ }).click()
   await expect(page.getByRole('heading', { name: /Invoice INV-\d{4}-000002/ })).toBeVisible()
   await expect(page.getByRole('row', { name: /SLA credit: throughput.*−\$/ })).toBeVisible()
+})
+
+test('an invoice as files', async ({ page }) => {
+  await openSignedIn(page, INVOICE)
+  await expect(page.getByText('VAT 19 %')).toBeVisible()
+  for (const [button, name] of [
+    ['Download PDF', /^INV-\d{4}-00000\d\.pdf$/],
+    ['Download the lines as CSV', /^INV-\d{4}-00000\d\.csv$/],
+  ] as const) {
+    const arriving = page.waitForEvent('download')
+    await page.getByRole('button', { name: button }).click()
+    expect((await arriving).suggestedFilename()).toMatch(name)
+  }
 })
 
 test('an invoice that does not exist', async ({ page }) => {

@@ -116,7 +116,7 @@ const listInvoices = http.get(
   ({ request }) =>
     refuseStranger(request) ??
     page(
-      database().invoices.map(({ lines: _lines, ...head }) => head),
+      database().invoices.map(({ lines: _lines, taxes: _taxes, ...head }) => head),
       request,
     ),
 )
@@ -135,6 +135,22 @@ const getInvoice = http.get('/v1/invoices/:id', ({ request, params }) => {
   if (refusal) return refusal
   const invoice = database().invoices.find((each) => each.id === params.id)
   return invoice ? HttpResponse.json(invoice) : notFound('invoice')
+})
+
+/** A PDF without pages, and the amounts alone: what matters here is that files arrive. */
+const invoiceDocument = http.get(
+  '/v1/invoices/:id/document.pdf',
+  ({ request }) =>
+    refuseStranger(request) ??
+    new HttpResponse('%PDF-1.7\n%%EOF\n', { headers: { 'content-type': 'application/pdf' } }),
+)
+
+const invoiceCsv = http.get('/v1/invoices/:id/lines.csv', ({ request, params }) => {
+  const refusal = refuseStranger(request)
+  if (refusal) return refusal
+  const lines = database().invoices.find((each) => each.id === params.id)?.lines ?? []
+  const rows = ['group,amount_micros', ...lines.map((line) => `${line.group_name},${line.amount_micros}`)]
+  return new HttpResponse(rows.join('\r\n'), { headers: { 'content-type': 'text/csv; charset=utf-8' } })
 })
 
 const quotas = http.get('/v1/quotas', ({ request }) => {
@@ -170,4 +186,14 @@ const quotas = http.get('/v1/quotas', ({ request }) => {
   })
 })
 
-export const telemetry = [live, metrics, sla, listInvoices, currentInvoice, getInvoice, quotas]
+export const telemetry = [
+  live,
+  metrics,
+  sla,
+  listInvoices,
+  currentInvoice,
+  getInvoice,
+  invoiceDocument,
+  invoiceCsv,
+  quotas,
+]

@@ -84,4 +84,20 @@ export const listInvoices = (signal: AbortSignal) =>
 export const currentInvoice = (signal: AbortSignal) => sdk.getCurrentInvoice({ signal, throwOnError })
 export const getInvoice = (invoice_id: string, signal: AbortSignal) =>
   sdk.getInvoice({ path: { invoice_id }, signal, throwOnError })
+
+export type InvoiceFile = 'pdf' | 'csv'
+
+/** A file of an issued invoice, or of the open one (null). */
+export async function invoiceFile(invoice_id: string | null, kind: InvoiceFile): Promise<Blob> {
+  const options = { throwOnError, parseAs: 'blob' } as const
+  const file = await (invoice_id === null
+    ? kind === 'pdf'
+      ? sdk.getCurrentInvoiceDocument(options)
+      : sdk.getCurrentInvoiceLines(options)
+    : kind === 'pdf'
+      ? sdk.getInvoiceDocument({ ...options, path: { invoice_id } })
+      : sdk.getInvoiceLines({ ...options, path: { invoice_id } }))
+  return file as Blob
+}
+
 export const listQuotas = async (signal: AbortSignal) => (await sdk.getQuotas({ signal, throwOnError })).items

@@ -7,6 +7,7 @@ export type {
   Invoice,
   InvoiceHead,
   InvoiceLine,
+  InvoiceTax,
   Key as ApiKey,
   Me,
   Metrics,

@@ -2,7 +2,7 @@
 
 import type { Client, Options as Options2, TDataShape } from './client';
 import { client } from './client.gen';
-import type { CallOffDrainData, CallOffDrainErrors, CallOffDrainResponses, CreateGroupData, CreateGroupErrors, CreateGroupResponses, CreateJoinTokenData, CreateJoinTokenErrors, CreateJoinTokenResponses, CreateKeyData, CreateKeyErrors, CreateKeyResponses, CreateOrganizationKeyData, CreateOrganizationKeyErrors, CreateOrganizationKeyResponses, CreateProjectData, CreateProjectErrors, CreateProjectResponses, CreateQuoteData, CreateQuoteErrors, CreateQuoteResponses, DeleteGroupData, DeleteGroupErrors, DeleteGroupResponses, DeleteProjectData, DeleteProjectErrors, DeleteProjectResponses, DrainServerData, DrainServerErrors, DrainServerResponses, GetCapacityData, GetCapacityErrors, GetCapacityResponses, GetCurrentInvoiceData, GetCurrentInvoiceErrors, GetCurrentInvoiceResponses, GetGroupData, GetGroupErrors, GetGroupResponses, GetHandleData, GetHandleErrors, GetHandleResponses, GetHealthData, GetHealthErrors, GetHealthResponses, GetInvoiceData, GetInvoiceErrors, GetInvoiceResponses, GetMeData, GetMeErrors, GetMeResponses, GetMetricsData, GetMetricsErrors, GetMetricsResponses, GetPlacementData, GetPlacementErrors, GetPlacementResponses, GetProjectData, GetProjectErrors, GetProjectResponses, GetQuotasData, GetQuotasErrors, GetQuotasResponses, GetReadinessData, GetReadinessErrors, GetReadinessResponses, GetServerData, GetServerErrors, GetServerResponses, GetSlaReportData, GetSlaReportErrors, GetSlaReportResponses, GetUsageData, GetUsageErrors, GetUsageResponses, GiveUpServerData, GiveUpServerErrors, GiveUpServerResponses, ListGroupEventsData, ListGroupEventsErrors, ListGroupEventsResponses, ListGroupsData, ListGroupsErrors, ListGroupsResponses, ListInvoicesData, ListInvoicesErrors, ListInvoicesResponses, ListJoinTokensData, ListJoinTokensErrors, ListJoinTokensResponses, ListKeysData, ListKeysErrors, ListKeysResponses, ListLendingData, ListLendingErrors, ListLendingResponses, ListOrganizationKeysData, ListOrganizationKeysErrors, ListOrganizationKeysResponses, ListProjectsData, ListProjectsErrors, ListProjectsResponses, ListServersData, ListServersErrors, ListServersResponses, LogInData, LogInErrors, LogInResponses, LogOutData, LogOutErrors, LogOutResponses, ResetGroupData, ResetGroupErrors, ResetGroupResponses, ResizeGroupData, ResizeGroupErrors, ResizeGroupResponses, RevokeJoinTokenData, RevokeJoinTokenErrors, RevokeJoinTokenResponses, RevokeKeyData, RevokeKeyErrors, RevokeKeyResponses, SignUpData, SignUpErrors, SignUpResponses, StreamGroupData, StreamGroupErrors, StreamGroupResponse, StreamGroupResponses } from './types.gen';
+import type { CallOffDrainData, CallOffDrainErrors, CallOffDrainResponses, CreateGroupData, CreateGroupErrors, CreateGroupResponses, CreateJoinTokenData, CreateJoinTokenErrors, CreateJoinTokenResponses, CreateKeyData, CreateKeyErrors, CreateKeyResponses, CreateOrganizationKeyData, CreateOrganizationKeyErrors, CreateOrganizationKeyResponses, CreateProjectData, CreateProjectErrors, CreateProjectResponses, CreateQuoteData, CreateQuoteErrors, CreateQuoteResponses, DeleteGroupData, DeleteGroupErrors, DeleteGroupResponses, DeleteProjectData, DeleteProjectErrors, DeleteProjectResponses, DrainServerData, DrainServerErrors, DrainServerResponses, GetCapacityData, GetCapacityErrors, GetCapacityResponses, GetCurrentInvoiceData, GetCurrentInvoiceDocumentData, GetCurrentInvoiceDocumentErrors, GetCurrentInvoiceDocumentResponses, GetCurrentInvoiceErrors, GetCurrentInvoiceLinesData, GetCurrentInvoiceLinesErrors, GetCurrentInvoiceLinesResponses, GetCurrentInvoiceResponses, GetGroupData, GetGroupErrors, GetGroupResponses, GetHandleData, GetHandleErrors, GetHandleResponses, GetHealthData, GetHealthErrors, GetHealthResponses, GetInvoiceData, GetInvoiceDocumentData, GetInvoiceDocumentErrors, GetInvoiceDocumentResponses, GetInvoiceErrors, GetInvoiceLinesData, GetInvoiceLinesErrors, GetInvoiceLinesResponses, GetInvoiceResponses, GetMeData, GetMeErrors, GetMeResponses, GetMetricsData, GetMetricsErrors, GetMetricsResponses, GetPlacementData, GetPlacementErrors, GetPlacementResponses, GetProjectData, GetProjectErrors, GetProjectResponses, GetQuotasData, GetQuotasErrors, GetQuotasResponses, GetReadinessData, GetReadinessErrors, GetReadinessResponses, GetServerData, GetServerErrors, GetServerResponses, GetSlaReportData, GetSlaReportErrors, GetSlaReportResponses, GetUsageData, GetUsageErrors, GetUsageResponses, GiveUpServerData, GiveUpServerErrors, GiveUpServerResponses, ListGroupEventsData, ListGroupEventsErrors, ListGroupEventsResponses, ListGroupsData, ListGroupsErrors, ListGroupsResponses, ListInvoicesData, ListInvoicesErrors, ListInvoicesResponses, ListJoinTokensData, ListJoinTokensErrors, ListJoinTokensResponses, ListKeysData, ListKeysErrors, ListKeysResponses, ListLendingData, ListLendingErrors, ListLendingResponses, ListOrganizationKeysData, ListOrganizationKeysErrors, ListOrganizationKeysResponses, ListProjectsData, ListProjectsErrors, ListProjectsResponses, ListServersData, ListServersErrors, ListServersResponses, LogInData, LogInErrors, LogInResponses, LogOutData, LogOutErrors, LogOutResponses, ResetGroupData, ResetGroupErrors, ResetGroupResponses, ResizeGroupData, ResizeGroupErrors, ResizeGroupResponses, RevokeJoinTokenData, RevokeJoinTokenErrors, RevokeJoinTokenResponses, RevokeKeyData, RevokeKeyErrors, RevokeKeyResponses, SignUpData, SignUpErrors, SignUpResponses, StreamGroupData, StreamGroupErrors, StreamGroupResponse, StreamGroupResponses } from './types.gen';
 
 export type Options<TData extends TDataShape = TDataShape, ThrowOnError extends boolean = boolean, TResponse = unknown> = Options2<TData, ThrowOnError, TResponse> & {
     /**
@@ -378,6 +378,28 @@ export const getCurrentInvoice = <ThrowOnError extends boolean = false>(options?
 });
 
 /**
+ * Get Current Invoice Document
+ *
+ * The open invoice as a PDF. It is a draft, and no invoice.
+ */
+export const getCurrentInvoiceDocument = <ThrowOnError extends boolean = false>(options?: Options<GetCurrentInvoiceDocumentData, ThrowOnError>) => (options?.client ?? client).get<GetCurrentInvoiceDocumentResponses, GetCurrentInvoiceDocumentErrors, ThrowOnError, 'data'>({
+    responseStyle: 'data',
+    url: '/v1/invoices/current/document.pdf',
+    ...options
+});
+
+/**
+ * Get Current Invoice Lines
+ *
+ * The lines of the open invoice as CSV.
+ */
+export const getCurrentInvoiceLines = <ThrowOnError extends boolean = false>(options?: Options<GetCurrentInvoiceLinesData, ThrowOnError>) => (options?.client ?? client).get<GetCurrentInvoiceLinesResponses, GetCurrentInvoiceLinesErrors, ThrowOnError, 'data'>({
+    responseStyle: 'data',
+    url: '/v1/invoices/current/lines.csv',
+    ...options
+});
+
+/**
  * Get Invoice
  *
  * An issued invoice or credit note with its lines.
@@ -385,6 +407,28 @@ export const getCurrentInvoice = <ThrowOnError extends boolean = false>(options?
 export const getInvoice = <ThrowOnError extends boolean = false>(options: Options<GetInvoiceData, ThrowOnError>) => (options.client ?? client).get<GetInvoiceResponses, GetInvoiceErrors, ThrowOnError, 'data'>({
     responseStyle: 'data',
     url: '/v1/invoices/{invoice_id}',
+    ...options
+});
+
+/**
+ * Get Invoice Document
+ *
+ * An issued invoice or credit note as a PDF.
+ */
+export const getInvoiceDocument = <ThrowOnError extends boolean = false>(options: Options<GetInvoiceDocumentData, ThrowOnError>) => (options.client ?? client).get<GetInvoiceDocumentResponses, GetInvoiceDocumentErrors, ThrowOnError, 'data'>({
+    responseStyle: 'data',
+    url: '/v1/invoices/{invoice_id}/document.pdf',
+    ...options
+});
+
+/**
+ * Get Invoice Lines
+ *
+ * The lines of an issued invoice or credit note as CSV.
+ */
+export const getInvoiceLines = <ThrowOnError extends boolean = false>(options: Options<GetInvoiceLinesData, ThrowOnError>) => (options.client ?? client).get<GetInvoiceLinesResponses, GetInvoiceLinesErrors, ThrowOnError, 'data'>({
+    responseStyle: 'data',
+    url: '/v1/invoices/{invoice_id}/lines.csv',
     ...options
 });
 

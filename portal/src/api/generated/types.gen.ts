@@ -596,9 +596,21 @@ export type Invoice = {
      */
     currency: string;
     /**
+     * Subtotal Micros
+     *
+     * Sum of the lines. Negative for credit notes.
+     */
+    subtotal_micros: number;
+    /**
+     * Tax Micros
+     *
+     * Sum of the tax lines. At most 0 for credit notes.
+     */
+    tax_micros: number;
+    /**
      * Total Micros
      *
-     * Negative for credit notes.
+     * Subtotal and tax. Negative for credit notes.
      */
     total_micros: number;
     /**
@@ -611,6 +623,10 @@ export type Invoice = {
      * Lines
      */
     lines: Array<InvoiceLine>;
+    /**
+     * Taxes
+     */
+    taxes: Array<InvoiceTax>;
 };
 
 /**
@@ -654,9 +670,21 @@ export type InvoiceHead = {
      */
     currency: string;
     /**
+     * Subtotal Micros
+     *
+     * Sum of the lines. Negative for credit notes.
+     */
+    subtotal_micros: number;
+    /**
+     * Tax Micros
+     *
+     * Sum of the tax lines. At most 0 for credit notes.
+     */
+    tax_micros: number;
+    /**
      * Total Micros
      *
-     * Negative for credit notes.
+     * Subtotal and tax. Negative for credit notes.
      */
     total_micros: number;
     /**
@@ -711,6 +739,36 @@ export type InvoiceLine = {
      * Amount Micros
      *
      * quantity · unit_price_micros / price_quantity, rounded half up; negative for credits.
+     */
+    amount_micros: number;
+};
+
+/**
+ * InvoiceTax
+ */
+export type InvoiceTax = {
+    /**
+     * Label
+     *
+     * As in `VAT 19 %`.
+     */
+    label: string;
+    /**
+     * Rate Ppm
+     *
+     * Millionths of the base.
+     */
+    rate_ppm: number;
+    /**
+     * Base Micros
+     *
+     * The taxed amount; negative on credit notes.
+     */
+    base_micros: number;
+    /**
+     * Amount Micros
+     *
+     * Rounded half up, once; on a credit note its share of the invoice's tax.
      */
     amount_micros: number;
 };
@@ -2082,7 +2140,7 @@ export type User = {
 /**
  * Code
  */
-export type Code = 'malformed_json' | 'validation_failed' | 'body_too_large' | 'unsupported_media_type' | 'cursor_invalid' | 'not_authenticated' | 'credentials_invalid' | 'session_expired' | 'csrf_token_invalid' | 'permission_denied' | 'quota_exceeded' | 'not_found' | 'method_not_allowed' | 'email_taken' | 'name_taken' | 'project_not_empty' | 'server_alive' | 'too_many_join_tokens' | 'admission_refused' | 'group_not_ready' | 'group_lost' | 'group_not_lost' | 'idempotency_in_progress' | 'idempotency_key_reused' | 'precondition_failed' | 'rate_limited' | 'coordinator_unavailable' | 'database_unavailable' | 'overloaded' | 'internal';
+export type Code = 'malformed_json' | 'validation_failed' | 'body_too_large' | 'unsupported_media_type' | 'cursor_invalid' | 'not_authenticated' | 'credentials_invalid' | 'session_expired' | 'csrf_token_invalid' | 'permission_denied' | 'quota_exceeded' | 'not_found' | 'method_not_allowed' | 'email_taken' | 'name_taken' | 'project_not_empty' | 'server_alive' | 'too_many_join_tokens' | 'admission_refused' | 'group_not_ready' | 'group_lost' | 'group_not_lost' | 'document_too_large' | 'idempotency_in_progress' | 'idempotency_key_reused' | 'precondition_failed' | 'rate_limited' | 'coordinator_unavailable' | 'database_unavailable' | 'overloaded' | 'internal';
 
 /**
  * FieldError
@@ -3261,6 +3319,64 @@ export type GetCurrentInvoiceResponses = {
 
 export type GetCurrentInvoiceResponse = GetCurrentInvoiceResponses[keyof GetCurrentInvoiceResponses];
 
+export type GetCurrentInvoiceDocumentData = {
+    body?: never;
+    path?: never;
+    query?: never;
+    url: '/v1/invoices/current/document.pdf';
+};
+
+export type GetCurrentInvoiceDocumentErrors = {
+    /**
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
+     */
+    '4XX': Problem;
+    /**
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
+     */
+    '5XX': Problem;
+};
+
+export type GetCurrentInvoiceDocumentError = GetCurrentInvoiceDocumentErrors[keyof GetCurrentInvoiceDocumentErrors];
+
+export type GetCurrentInvoiceDocumentResponses = {
+    /**
+     * The open invoice, marked as a draft.
+     */
+    200: Blob | File;
+};
+
+export type GetCurrentInvoiceDocumentResponse = GetCurrentInvoiceDocumentResponses[keyof GetCurrentInvoiceDocumentResponses];
+
+export type GetCurrentInvoiceLinesData = {
+    body?: never;
+    path?: never;
+    query?: never;
+    url: '/v1/invoices/current/lines.csv';
+};
+
+export type GetCurrentInvoiceLinesErrors = {
+    /**
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
+     */
+    '4XX': Problem;
+    /**
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
+     */
+    '5XX': Problem;
+};
+
+export type GetCurrentInvoiceLinesError = GetCurrentInvoiceLinesErrors[keyof GetCurrentInvoiceLinesErrors];
+
+export type GetCurrentInvoiceLinesResponses = {
+    /**
+     * A row for each line, then one for each tax line.
+     */
+    200: Blob | File;
+};
+
+export type GetCurrentInvoiceLinesResponse = GetCurrentInvoiceLinesResponses[keyof GetCurrentInvoiceLinesResponses];
+
 export type GetInvoiceData = {
     body?: never;
     path: {
@@ -3294,6 +3410,74 @@ export type GetInvoiceResponses = {
 };
 
 export type GetInvoiceResponse = GetInvoiceResponses[keyof GetInvoiceResponses];
+
+export type GetInvoiceDocumentData = {
+    body?: never;
+    path: {
+        /**
+         * Invoice Id
+         */
+        invoice_id: string;
+    };
+    query?: never;
+    url: '/v1/invoices/{invoice_id}/document.pdf';
+};
+
+export type GetInvoiceDocumentErrors = {
+    /**
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
+     */
+    '4XX': Problem;
+    /**
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
+     */
+    '5XX': Problem;
+};
+
+export type GetInvoiceDocumentError = GetInvoiceDocumentErrors[keyof GetInvoiceDocumentErrors];
+
+export type GetInvoiceDocumentResponses = {
+    /**
+     * The document, the same bytes each time.
+     */
+    200: Blob | File;
+};
+
+export type GetInvoiceDocumentResponse = GetInvoiceDocumentResponses[keyof GetInvoiceDocumentResponses];
+
+export type GetInvoiceLinesData = {
+    body?: never;
+    path: {
+        /**
+         * Invoice Id
+         */
+        invoice_id: string;
+    };
+    query?: never;
+    url: '/v1/invoices/{invoice_id}/lines.csv';
+};
+
+export type GetInvoiceLinesErrors = {
+    /**
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
+     */
+    '4XX': Problem;
+    /**
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
+     */
+    '5XX': Problem;
+};
+
+export type GetInvoiceLinesError = GetInvoiceLinesErrors[keyof GetInvoiceLinesErrors];
+
+export type GetInvoiceLinesResponses = {
+    /**
+     * A row for each line, then one for each tax line.
+     */
+    200: Blob | File;
+};
+
+export type GetInvoiceLinesResponse = GetInvoiceLinesResponses[keyof GetInvoiceLinesResponses];
 
 export type GetQuotasData = {
     body?: never;

@@ -9,6 +9,7 @@ import { LoadFailed } from '@/ui/Notice'
 import { Badge } from '@/ui/StatusBadge'
 import { Card, Loading, PageHeader, Skeleton } from '@/ui/Surface'
 import { usePageTitle } from '@/ui/title'
+import { Downloads } from './Downloads'
 import { InvoiceLines } from './InvoiceLines'
 
 export function InvoicesPage() {
@@ -51,7 +52,12 @@ function Current({ invoice }: { invoice: Invoice }) {
             Nothing to pay yet. The lines appear with your first group.
           </p>
         ) : (
-          <InvoiceLines invoice={invoice} />
+          <>
+            <InvoiceLines invoice={invoice} />
+            <div className="border-t border-line px-5 py-4 sm:px-6">
+              <Downloads invoice={invoice} />
+            </div>
+          </>
         )}
       </Card>
     </section>

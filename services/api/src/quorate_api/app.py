@@ -28,6 +28,7 @@ from quorate_api.live import placements
 from quorate_api.observability import counters, telemetry
 from quorate_api.observability.readings import Readings
 from quorate_api.operator import endpoints as operator
+from quorate_api.press import Press
 from quorate_api.projects import endpoints as projects
 from quorate_api.quotas import endpoints as quotas
 from quorate_api.quotes import endpoints as quotes
@@ -118,6 +119,7 @@ def make_services(settings: Settings) -> Services:
         rates=Rates(settings.signups_per_address),
         hub=Hub(redis),
         viewers=Viewers(partial(placements.read, database)),
+        press=Press(),
     )
 
 

@@ -117,6 +117,13 @@ WATCH_SLA_MINUTES = 5  # long enough that an alert with a short `for` sees a sin
 RETRY_DELAY_S_MIN = 0.5
 RETRY_DELAY_S_MAX = 10.0
 
+# Invoices and credit notes as documents.
+DOCUMENT_LINES_MAX = 10_000  # a PDF of 400 pages, three seconds of a core; lines.csv has no bound
+DOCUMENTS_AT_ONCE = 1  # they share the typefaces and the interpreter, so a second one would make both late
+DOCUMENTS_WAITING_MAX = 32  # two minutes of the largest
+DOCUMENTS_PER_ORGANIZATION_MAX = 4  # a person opens a few; a loop does not fill the queue for others
+SELLER_ADDRESS_LENGTH_MAX = 500  # a postal address, with room
+
 # Reports.
 METRICS_MINUTES_MAX = 24 * 60
 USAGE_MINUTES_MAX = 7 * 24 * 60

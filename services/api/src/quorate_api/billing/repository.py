@@ -15,10 +15,13 @@ from quorate_api.database.tables import (
     former_slas,
     groups,
     invoice_lines,
+    invoice_taxes,
     invoices,
     ledger_entries,
     organizations,
 )
+from quorate_api.tax.parties import Customer
+from quorate_api.tax.port import TaxLine
 
 
 class BillingRepository:
@@ -91,6 +94,19 @@ class BillingRepository:
         )
         return list((await self._scope.connection.execute(statement)).all())
 
+    async def taxes(self, invoice_id: UUID) -> list[Row[Any]]:
+        statement = (
+            self._scope.select(invoice_taxes)
+            .where(invoice_taxes.c.invoice_id == invoice_id)
+            .order_by(invoice_taxes.c.position)
+        )
+        return list((await self._scope.connection.execute(statement)).all())
+
+    async def customer(self) -> Customer:
+        """The organization as it is named now."""
+        statement = self._scope.select(organizations, organizations.c.name)
+        return Customer(str((await self._scope.connection.execute(statement)).scalar_one()))
+
     async def lock(self) -> None:
         """One close of the organization runs at a time, until the end of the transaction."""
         key = func.hashtextextended(f"close {self._scope.organization_id}", 0)
@@ -106,12 +122,17 @@ class BillingRepository:
         )
         return int((await self._scope.connection.execute(statement.returning(counters.c.last_sequence))).scalar_one())
 
-    async def insert(self, invoice: dict[str, object], lines: list[Line], ledger: dict[str, int]) -> None:
+    async def insert(
+        self, invoice: dict[str, object], lines: list[Line], taxes: list[TaxLine], ledger: dict[str, int]
+    ) -> None:
         connection, scope = self._scope.connection, self._scope
         await connection.execute(scope.insert(invoices, **invoice))
         for position, line in enumerate(lines):
             values = {name: getattr(line, name) for name in Line.__slots__}
             await connection.execute(scope.insert(invoice_lines, invoice_id=invoice["id"], position=position, **values))
+        for position, tax in enumerate(taxes):
+            values = {name: getattr(tax, name) for name in TaxLine.__slots__}
+            await connection.execute(scope.insert(invoice_taxes, invoice_id=invoice["id"], position=position, **values))
         for account, amount_micros in ledger.items():
             await connection.execute(
                 scope.insert(

@@ -288,6 +288,9 @@ invoices = Table(
     Column("corrects_invoice_id", UUID(as_uuid=True), nullable=True),
     _time("issued_at"),
     _text("series"),
+    _count("tax_micros"),
+    _json("seller", nullable=True),
+    _json("customer", nullable=True),
 )
 invoice_lines = Table(
     "invoice_lines",
@@ -303,6 +306,17 @@ invoice_lines = Table(
     _text("unit"),
     _count("price_quantity"),
     _count("unit_price_micros"),
+    _count("amount_micros"),
+)
+invoice_taxes = Table(
+    "invoice_taxes",
+    metadata,
+    _id("organization_id"),
+    _id("invoice_id", primary_key=True),
+    Column("position", Integer, nullable=False, primary_key=True),
+    _text("label"),
+    _count("rate_ppm"),
+    _count("base_micros"),
     _count("amount_micros"),
 )
 ledger_entries = Table(

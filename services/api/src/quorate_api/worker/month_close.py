@@ -7,8 +7,9 @@ from sqlalchemy.exc import InterfaceError, OperationalError
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from quorate_api import limits
-from quorate_api.billing import service as billing
-from quorate_api.billing.service import month_begin
+from quorate_api.billing import close as billing
+from quorate_api.billing.close import month_begin
+from quorate_api.billing.issuer import Issuer
 from quorate_api.database.scope import Scope
 from quorate_api.observability import counters
 from quorate_api.worker.repository import WorkerRepository
@@ -16,7 +17,9 @@ from quorate_api.worker.repository import WorkerRepository
 log = structlog.get_logger(__name__)
 
 
-async def close_months(engine: AsyncEngine, now: datetime, delay_s: float = limits.MONTH_CLOSE_DELAY_S) -> int:
+async def close_months(
+    engine: AsyncEngine, issuer: Issuer, now: datetime, delay_s: float = limits.MONTH_CLOSE_DELAY_S
+) -> int:
     """Close all months that ended `delay_s` ago or earlier. Returns the number of documents. Idempotent."""
     until = month_begin(now - timedelta(seconds=delay_s))
     async with engine.connect() as connection:
@@ -27,7 +30,7 @@ async def close_months(engine: AsyncEngine, now: datetime, delay_s: float = limi
             async with engine.begin() as connection:
                 scope = Scope(connection, organization_id)
                 await scope.renew()
-                made = await billing.close_months(scope, until)
+                made = await billing.close_months(scope, issuer, until)
         except (OperationalError, InterfaceError):
             raise  # PostgreSQL is away for every organization
         except Exception:  # one organization's error does not delay the others' invoices; its close is tried again

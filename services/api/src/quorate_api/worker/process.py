@@ -11,6 +11,7 @@ from redis.asyncio import Redis
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from quorate_api import app, exit_codes, lifecycle, limits
+from quorate_api.billing.issuer import Issuer
 from quorate_api.coordinator.client import Coordinator
 from quorate_api.database import engine as database
 from quorate_api.health import service as health
@@ -52,7 +53,7 @@ def close_months_once(at: datetime) -> int:
     async def close() -> int:
         engine = database.create(settings.database_url, database.WORKER_ROLE)
         try:
-            return await close_months(engine, at, delay_s=0)
+            return await close_months(engine, Issuer.configured(settings), at, delay_s=0)
         finally:
             await engine.dispose()
 
@@ -78,8 +79,10 @@ async def _work(settings: Settings) -> int:
         ingest = Ingest(redis, engine, settings.worker_name or socket.gethostname())
         follower, reconciler = Follower(engine, coordinator), Reconciler(engine, coordinator)
 
+        issuer = Issuer.configured(settings)
+
         async def close() -> None:
-            await close_months(engine, datetime.now(UTC))
+            await close_months(engine, issuer, datetime.now(UTC))
 
         async def roll() -> None:
             await roll_up(engine)

@@ -48,6 +48,7 @@ const (
 	CsrfTokenInvalid       Code = "csrf_token_invalid"
 	CursorInvalid          Code = "cursor_invalid"
 	DatabaseUnavailable    Code = "database_unavailable"
+	DocumentTooLarge       Code = "document_too_large"
 	EmailTaken             Code = "email_taken"
 	GroupLost              Code = "group_lost"
 	GroupNotLost           Code = "group_not_lost"
@@ -89,6 +90,8 @@ func (e Code) Valid() bool {
 	case CursorInvalid:
 		return true
 	case DatabaseUnavailable:
+		return true
+	case DocumentTooLarge:
 		return true
 	case EmailTaken:
 		return true
@@ -949,7 +952,14 @@ type Invoice struct {
 	PeriodStart time.Time     `json:"period_start"`
 	Status      InvoiceStatus `json:"status"`
 
-	// TotalMicros Negative for credit notes.
+	// SubtotalMicros Sum of the lines. Negative for credit notes.
+	SubtotalMicros int `json:"subtotal_micros"`
+
+	// TaxMicros Sum of the tax lines. At most 0 for credit notes.
+	TaxMicros int          `json:"tax_micros"`
+	Taxes     []InvoiceTax `json:"taxes"`
+
+	// TotalMicros Subtotal and tax. Negative for credit notes.
 	TotalMicros int `json:"total_micros"`
 }
 
@@ -976,7 +986,13 @@ type InvoiceHead struct {
 	PeriodStart time.Time         `json:"period_start"`
 	Status      InvoiceHeadStatus `json:"status"`
 
-	// TotalMicros Negative for credit notes.
+	// SubtotalMicros Sum of the lines. Negative for credit notes.
+	SubtotalMicros int `json:"subtotal_micros"`
+
+	// TaxMicros Sum of the tax lines. At most 0 for credit notes.
+	TaxMicros int `json:"tax_micros"`
+
+	// TotalMicros Subtotal and tax. Negative for credit notes.
 	TotalMicros int `json:"total_micros"`
 }
 
@@ -1006,6 +1022,21 @@ type InvoiceLine struct {
 
 // InvoiceLineKind defines model for InvoiceLine.Kind.
 type InvoiceLineKind string
+
+// InvoiceTax defines model for InvoiceTax.
+type InvoiceTax struct {
+	// AmountMicros Rounded half up, once; on a credit note its share of the invoice's tax.
+	AmountMicros int `json:"amount_micros"`
+
+	// BaseMicros The taxed amount; negative on credit notes.
+	BaseMicros int `json:"base_micros"`
+
+	// Label As in `VAT 19 %`.
+	Label string `json:"label"`
+
+	// RatePpm Millionths of the base.
+	RatePpm int `json:"rate_ppm"`
+}
 
 // JoinToken defines model for JoinToken.
 type JoinToken struct {
@@ -2082,12 +2113,40 @@ type ClientInterface interface {
 	// Corresponds with GET /v1/invoices/current (the `GetCurrentInvoice` operationId).
 	GetCurrentInvoice(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// GetCurrentInvoiceDocument Get Current Invoice Document
+	//
+	// The open invoice as a PDF. It is a draft, and no invoice.
+	//
+	// Corresponds with GET /v1/invoices/current/document.pdf (the `GetCurrentInvoiceDocument` operationId).
+	GetCurrentInvoiceDocument(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// GetCurrentInvoiceLines Get Current Invoice Lines
+	//
+	// The lines of the open invoice as CSV.
+	//
+	// Corresponds with GET /v1/invoices/current/lines.csv (the `GetCurrentInvoiceLines` operationId).
+	GetCurrentInvoiceLines(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// GetInvoice Get Invoice
 	//
 	// An issued invoice or credit note with its lines.
 	//
 	// Corresponds with GET /v1/invoices/{invoice_id} (the `GetInvoice` operationId).
 	GetInvoice(ctx context.Context, invoiceId openapi_types.UUID, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// GetInvoiceDocument Get Invoice Document
+	//
+	// An issued invoice or credit note as a PDF.
+	//
+	// Corresponds with GET /v1/invoices/{invoice_id}/document.pdf (the `GetInvoiceDocument` operationId).
+	GetInvoiceDocument(ctx context.Context, invoiceId openapi_types.UUID, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// GetInvoiceLines Get Invoice Lines
+	//
+	// The lines of an issued invoice or credit note as CSV.
+	//
+	// Corresponds with GET /v1/invoices/{invoice_id}/lines.csv (the `GetInvoiceLines` operationId).
+	GetInvoiceLines(ctx context.Context, invoiceId openapi_types.UUID, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// RevokeKey Revoke Key
 	//
@@ -2662,6 +2721,40 @@ func (c *Client) GetCurrentInvoice(ctx context.Context, reqEditors ...RequestEdi
 	return c.Client.Do(req)
 }
 
+// GetCurrentInvoiceDocument Get Current Invoice Document
+//
+// The open invoice as a PDF. It is a draft, and no invoice.
+//
+// Corresponds with GET /v1/invoices/current/document.pdf (the `GetCurrentInvoiceDocument` operationId).
+func (c *Client) GetCurrentInvoiceDocument(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewGetCurrentInvoiceDocumentRequest(c.Server)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// GetCurrentInvoiceLines Get Current Invoice Lines
+//
+// The lines of the open invoice as CSV.
+//
+// Corresponds with GET /v1/invoices/current/lines.csv (the `GetCurrentInvoiceLines` operationId).
+func (c *Client) GetCurrentInvoiceLines(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewGetCurrentInvoiceLinesRequest(c.Server)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
 // GetInvoice Get Invoice
 //
 // An issued invoice or credit note with its lines.
@@ -2669,6 +2762,40 @@ func (c *Client) GetCurrentInvoice(ctx context.Context, reqEditors ...RequestEdi
 // Corresponds with GET /v1/invoices/{invoice_id} (the `GetInvoice` operationId).
 func (c *Client) GetInvoice(ctx context.Context, invoiceId openapi_types.UUID, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewGetInvoiceRequest(c.Server, invoiceId)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// GetInvoiceDocument Get Invoice Document
+//
+// An issued invoice or credit note as a PDF.
+//
+// Corresponds with GET /v1/invoices/{invoice_id}/document.pdf (the `GetInvoiceDocument` operationId).
+func (c *Client) GetInvoiceDocument(ctx context.Context, invoiceId openapi_types.UUID, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewGetInvoiceDocumentRequest(c.Server, invoiceId)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// GetInvoiceLines Get Invoice Lines
+//
+// The lines of an issued invoice or credit note as CSV.
+//
+// Corresponds with GET /v1/invoices/{invoice_id}/lines.csv (the `GetInvoiceLines` operationId).
+func (c *Client) GetInvoiceLines(ctx context.Context, invoiceId openapi_types.UUID, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewGetInvoiceLinesRequest(c.Server, invoiceId)
 	if err != nil {
 		return nil, err
 	}
@@ -4035,6 +4162,60 @@ func NewGetCurrentInvoiceRequest(server string) (*http.Request, error) {
 	return req, nil
 }
 
+// NewGetCurrentInvoiceDocumentRequest constructs an http.Request for the GetCurrentInvoiceDocument method
+func NewGetCurrentInvoiceDocumentRequest(server string) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/invoices/current/document.pdf")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewGetCurrentInvoiceLinesRequest constructs an http.Request for the GetCurrentInvoiceLines method
+func NewGetCurrentInvoiceLinesRequest(server string) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/invoices/current/lines.csv")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
 // NewGetInvoiceRequest constructs an http.Request for the GetInvoice method
 func NewGetInvoiceRequest(server string, invoiceId openapi_types.UUID) (*http.Request, error) {
 	var err error
@@ -4052,6 +4233,74 @@ func NewGetInvoiceRequest(server string, invoiceId openapi_types.UUID) (*http.Re
 	}
 
 	operationPath := fmt.Sprintf("/v1/invoices/%s", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewGetInvoiceDocumentRequest constructs an http.Request for the GetInvoiceDocument method
+func NewGetInvoiceDocumentRequest(server string, invoiceId openapi_types.UUID) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "invoice_id", invoiceId, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/invoices/%s/document.pdf", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewGetInvoiceLinesRequest constructs an http.Request for the GetInvoiceLines method
+func NewGetInvoiceLinesRequest(server string, invoiceId openapi_types.UUID) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "invoice_id", invoiceId, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/invoices/%s/lines.csv", pathParam0)
 	if operationPath[0] == '/' {
 		operationPath = "." + operationPath
 	}
@@ -5593,6 +5842,24 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with GET /v1/invoices/current (the `GetCurrentInvoice` operationId).
 	GetCurrentInvoiceWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*GetCurrentInvoiceResponse, error)
 
+	// GetCurrentInvoiceDocumentWithResponse Get Current Invoice Document
+	//
+	// The open invoice as a PDF. It is a draft, and no invoice.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /v1/invoices/current/document.pdf (the `GetCurrentInvoiceDocument` operationId).
+	GetCurrentInvoiceDocumentWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*GetCurrentInvoiceDocumentResponse, error)
+
+	// GetCurrentInvoiceLinesWithResponse Get Current Invoice Lines
+	//
+	// The lines of the open invoice as CSV.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /v1/invoices/current/lines.csv (the `GetCurrentInvoiceLines` operationId).
+	GetCurrentInvoiceLinesWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*GetCurrentInvoiceLinesResponse, error)
+
 	// GetInvoiceWithResponse Get Invoice
 	//
 	// An issued invoice or credit note with its lines.
@@ -5601,6 +5868,24 @@ type ClientWithResponsesInterface interface {
 	//
 	// Corresponds with GET /v1/invoices/{invoice_id} (the `GetInvoice` operationId).
 	GetInvoiceWithResponse(ctx context.Context, invoiceId openapi_types.UUID, reqEditors ...RequestEditorFn) (*GetInvoiceResponse, error)
+
+	// GetInvoiceDocumentWithResponse Get Invoice Document
+	//
+	// An issued invoice or credit note as a PDF.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /v1/invoices/{invoice_id}/document.pdf (the `GetInvoiceDocument` operationId).
+	GetInvoiceDocumentWithResponse(ctx context.Context, invoiceId openapi_types.UUID, reqEditors ...RequestEditorFn) (*GetInvoiceDocumentResponse, error)
+
+	// GetInvoiceLinesWithResponse Get Invoice Lines
+	//
+	// The lines of an issued invoice or credit note as CSV.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /v1/invoices/{invoice_id}/lines.csv (the `GetInvoiceLines` operationId).
+	GetInvoiceLinesWithResponse(ctx context.Context, invoiceId openapi_types.UUID, reqEditors ...RequestEditorFn) (*GetInvoiceLinesResponse, error)
 
 	// RevokeKeyWithResponse Revoke Key
 	//
@@ -6683,6 +6968,102 @@ func (r GetCurrentInvoiceResponse) ContentType() string {
 	return ""
 }
 
+type GetCurrentInvoiceDocumentResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// ApplicationproblemJSON4XX the response for an HTTP 4XX `application/problem+json` response
+	ApplicationproblemJSON4XX *Problem
+	// ApplicationproblemJSON5XX the response for an HTTP 5XX `application/problem+json` response
+	ApplicationproblemJSON5XX *Problem
+}
+
+// GetApplicationproblemJSON4XX returns the response for an HTTP 4XX `application/problem+json` response
+func (r GetCurrentInvoiceDocumentResponse) GetApplicationproblemJSON4XX() *Problem {
+	return r.ApplicationproblemJSON4XX
+}
+
+// GetApplicationproblemJSON5XX returns the response for an HTTP 5XX `application/problem+json` response
+func (r GetCurrentInvoiceDocumentResponse) GetApplicationproblemJSON5XX() *Problem {
+	return r.ApplicationproblemJSON5XX
+}
+
+// GetBody returns the raw response body bytes
+func (r GetCurrentInvoiceDocumentResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r GetCurrentInvoiceDocumentResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r GetCurrentInvoiceDocumentResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r GetCurrentInvoiceDocumentResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type GetCurrentInvoiceLinesResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// ApplicationproblemJSON4XX the response for an HTTP 4XX `application/problem+json` response
+	ApplicationproblemJSON4XX *Problem
+	// ApplicationproblemJSON5XX the response for an HTTP 5XX `application/problem+json` response
+	ApplicationproblemJSON5XX *Problem
+}
+
+// GetApplicationproblemJSON4XX returns the response for an HTTP 4XX `application/problem+json` response
+func (r GetCurrentInvoiceLinesResponse) GetApplicationproblemJSON4XX() *Problem {
+	return r.ApplicationproblemJSON4XX
+}
+
+// GetApplicationproblemJSON5XX returns the response for an HTTP 5XX `application/problem+json` response
+func (r GetCurrentInvoiceLinesResponse) GetApplicationproblemJSON5XX() *Problem {
+	return r.ApplicationproblemJSON5XX
+}
+
+// GetBody returns the raw response body bytes
+func (r GetCurrentInvoiceLinesResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r GetCurrentInvoiceLinesResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r GetCurrentInvoiceLinesResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r GetCurrentInvoiceLinesResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
 type GetInvoiceResponse struct {
 	Body         []byte
 	HTTPResponse *http.Response
@@ -6732,6 +7113,102 @@ func (r GetInvoiceResponse) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r GetInvoiceResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type GetInvoiceDocumentResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// ApplicationproblemJSON4XX the response for an HTTP 4XX `application/problem+json` response
+	ApplicationproblemJSON4XX *Problem
+	// ApplicationproblemJSON5XX the response for an HTTP 5XX `application/problem+json` response
+	ApplicationproblemJSON5XX *Problem
+}
+
+// GetApplicationproblemJSON4XX returns the response for an HTTP 4XX `application/problem+json` response
+func (r GetInvoiceDocumentResponse) GetApplicationproblemJSON4XX() *Problem {
+	return r.ApplicationproblemJSON4XX
+}
+
+// GetApplicationproblemJSON5XX returns the response for an HTTP 5XX `application/problem+json` response
+func (r GetInvoiceDocumentResponse) GetApplicationproblemJSON5XX() *Problem {
+	return r.ApplicationproblemJSON5XX
+}
+
+// GetBody returns the raw response body bytes
+func (r GetInvoiceDocumentResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r GetInvoiceDocumentResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r GetInvoiceDocumentResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r GetInvoiceDocumentResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type GetInvoiceLinesResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// ApplicationproblemJSON4XX the response for an HTTP 4XX `application/problem+json` response
+	ApplicationproblemJSON4XX *Problem
+	// ApplicationproblemJSON5XX the response for an HTTP 5XX `application/problem+json` response
+	ApplicationproblemJSON5XX *Problem
+}
+
+// GetApplicationproblemJSON4XX returns the response for an HTTP 4XX `application/problem+json` response
+func (r GetInvoiceLinesResponse) GetApplicationproblemJSON4XX() *Problem {
+	return r.ApplicationproblemJSON4XX
+}
+
+// GetApplicationproblemJSON5XX returns the response for an HTTP 5XX `application/problem+json` response
+func (r GetInvoiceLinesResponse) GetApplicationproblemJSON5XX() *Problem {
+	return r.ApplicationproblemJSON5XX
+}
+
+// GetBody returns the raw response body bytes
+func (r GetInvoiceLinesResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r GetInvoiceLinesResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r GetInvoiceLinesResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r GetInvoiceLinesResponse) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -8498,6 +8975,36 @@ func (c *ClientWithResponses) GetCurrentInvoiceWithResponse(ctx context.Context,
 	return ParseGetCurrentInvoiceResponse(rsp)
 }
 
+// GetCurrentInvoiceDocumentWithResponse Get Current Invoice Document
+//
+// The open invoice as a PDF. It is a draft, and no invoice.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /v1/invoices/current/document.pdf (the `GetCurrentInvoiceDocument` operationId).
+func (c *ClientWithResponses) GetCurrentInvoiceDocumentWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*GetCurrentInvoiceDocumentResponse, error) {
+	rsp, err := c.GetCurrentInvoiceDocument(ctx, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseGetCurrentInvoiceDocumentResponse(rsp)
+}
+
+// GetCurrentInvoiceLinesWithResponse Get Current Invoice Lines
+//
+// The lines of the open invoice as CSV.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /v1/invoices/current/lines.csv (the `GetCurrentInvoiceLines` operationId).
+func (c *ClientWithResponses) GetCurrentInvoiceLinesWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*GetCurrentInvoiceLinesResponse, error) {
+	rsp, err := c.GetCurrentInvoiceLines(ctx, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseGetCurrentInvoiceLinesResponse(rsp)
+}
+
 // GetInvoiceWithResponse Get Invoice
 //
 // An issued invoice or credit note with its lines.
@@ -8511,6 +9018,36 @@ func (c *ClientWithResponses) GetInvoiceWithResponse(ctx context.Context, invoic
 		return nil, err
 	}
 	return ParseGetInvoiceResponse(rsp)
+}
+
+// GetInvoiceDocumentWithResponse Get Invoice Document
+//
+// An issued invoice or credit note as a PDF.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /v1/invoices/{invoice_id}/document.pdf (the `GetInvoiceDocument` operationId).
+func (c *ClientWithResponses) GetInvoiceDocumentWithResponse(ctx context.Context, invoiceId openapi_types.UUID, reqEditors ...RequestEditorFn) (*GetInvoiceDocumentResponse, error) {
+	rsp, err := c.GetInvoiceDocument(ctx, invoiceId, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseGetInvoiceDocumentResponse(rsp)
+}
+
+// GetInvoiceLinesWithResponse Get Invoice Lines
+//
+// The lines of an issued invoice or credit note as CSV.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /v1/invoices/{invoice_id}/lines.csv (the `GetInvoiceLines` operationId).
+func (c *ClientWithResponses) GetInvoiceLinesWithResponse(ctx context.Context, invoiceId openapi_types.UUID, reqEditors ...RequestEditorFn) (*GetInvoiceLinesResponse, error) {
+	rsp, err := c.GetInvoiceLines(ctx, invoiceId, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseGetInvoiceLinesResponse(rsp)
 }
 
 // RevokeKeyWithResponse Revoke Key
@@ -9602,6 +10139,72 @@ func ParseGetCurrentInvoiceResponse(rsp *http.Response) (*GetCurrentInvoiceRespo
 	return response, nil
 }
 
+// ParseGetCurrentInvoiceDocumentResponse parses an HTTP response from a GetCurrentInvoiceDocumentWithResponse call
+func ParseGetCurrentInvoiceDocumentResponse(rsp *http.Response) (*GetCurrentInvoiceDocumentResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &GetCurrentInvoiceDocumentResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 4:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON4XX = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 5:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON5XX = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseGetCurrentInvoiceLinesResponse parses an HTTP response from a GetCurrentInvoiceLinesWithResponse call
+func ParseGetCurrentInvoiceLinesResponse(rsp *http.Response) (*GetCurrentInvoiceLinesResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &GetCurrentInvoiceLinesResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 4:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON4XX = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 5:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON5XX = &dest
+
+	}
+
+	return response, nil
+}
+
 // ParseGetInvoiceResponse parses an HTTP response from a GetInvoiceWithResponse call
 func ParseGetInvoiceResponse(rsp *http.Response) (*GetInvoiceResponse, error) {
 	bodyBytes, err := io.ReadAll(rsp.Body)
@@ -9623,6 +10226,72 @@ func ParseGetInvoiceResponse(rsp *http.Response) (*GetInvoiceResponse, error) {
 		}
 		response.JSON200 = &dest
 
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 4:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON4XX = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 5:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON5XX = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseGetInvoiceDocumentResponse parses an HTTP response from a GetInvoiceDocumentWithResponse call
+func ParseGetInvoiceDocumentResponse(rsp *http.Response) (*GetInvoiceDocumentResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &GetInvoiceDocumentResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 4:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON4XX = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 5:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON5XX = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseGetInvoiceLinesResponse parses an HTTP response from a GetInvoiceLinesWithResponse call
+func ParseGetInvoiceLinesResponse(rsp *http.Response) (*GetInvoiceLinesResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &GetInvoiceLinesResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 4:
 		var dest Problem
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
