@@ -48,7 +48,8 @@ DECLARE name text := usage_day_name(day_s);
 BEGIN
   IF day_s % 86400 <> 0 THEN RAISE 'no day begins at %', day_s; END IF;
   IF to_regclass(name) IS NOT NULL THEN RETURN; END IF;
-  PERFORM pg_advisory_xact_lock(hashtextextended('usage days', 0));
+  -- Its acquisition also makes tables visible that others have made meanwhile.
+  LOCK TABLE usage_windows IN SHARE UPDATE EXCLUSIVE MODE;
   IF to_regclass(name) IS NOT NULL THEN RETURN; END IF;
   -- Attached, and not created in place: readers and writers of other days go on.
   EXECUTE format('CREATE TABLE %I (LIKE usage_windows INCLUDING CONSTRAINTS)', name);
