@@ -15,6 +15,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 from quorate_api import limits
 from quorate_api.database.scope import EveryOrganization, Scope
 from quorate_api.telemetry.windows import WINDOW_S, Window, merged
+from quorate_api.totals.days import DailyUse
 from quorate_api.totals.repository import DAY_S, HOUR_S, TotalsRepository
 from quorate_api.usage.repository import UsageRepository
 from quorate_api.worker.rollup import roll_up
@@ -45,6 +46,10 @@ class Usage:
     async def metered(self, customer: Customer, day_s: int | None) -> Metered:
         async with self.engine.begin() as connection:
             return await TotalsRepository(Scope(connection, uuid.UUID(customer.organization_id))).metered(day_s)
+
+    async def by_day(self, customer: Customer, from_s: int) -> DailyUse:
+        async with self.engine.begin() as connection:
+            return await TotalsRepository(Scope(connection, uuid.UUID(customer.organization_id))).by_day(from_s)
 
     def expected(self, customer: Customer, at_s: int | None) -> Metered:
         logs: dict[str, dict[int, int]] = defaultdict(dict)
@@ -117,6 +122,11 @@ async def test_totals_are_what_the_windows_sum_up_to(
         for day_s in (None, today_s + DAY_S, today_s, today_s - DAY_S):
             for customer in (alice, bob):
                 assert await usage.metered(customer, day_s) == usage.expected(customer, day_s), (seed, day_s)
+        for customer in (alice, bob):
+            from_s = today_s - rng.randrange(5) * DAY_S
+            by_day = await usage.by_day(customer, from_s)
+            for day_s in (None, *range(from_s, today_s + 2 * DAY_S, DAY_S)):
+                assert by_day.before(day_s) == usage.expected(customer, day_s), (seed, from_s, day_s)
     assert await roll_up(usage.engine, end_s + 2 * HOUR_S) > 0
     assert await roll_up(usage.engine, end_s + 2 * HOUR_S) == 0
     assert owner.execute("SELECT count(*) FROM usage_dirty").fetchone() == (0,)

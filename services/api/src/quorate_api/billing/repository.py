@@ -9,7 +9,7 @@ from sqlalchemy import Row, func, or_, select
 from sqlalchemy.dialects.postgresql import insert as upsert
 
 from quorate_api.billing.calculator import Line
-from quorate_api.database.scope import Scope
+from quorate_api.database.scope import Scope, SomeOrganizations
 from quorate_api.database.tables import (
     document_counters,
     former_slas,
@@ -21,8 +21,15 @@ from quorate_api.database.tables import (
 
 
 class BillingRepository:
-    def __init__(self, scope: Scope) -> None:
+    """The close of a month writes, for one organization. A batch of organizations is read only."""
+
+    def __init__(self, scope: Scope | SomeOrganizations) -> None:
         self._scope = scope
+
+    @property
+    def _one(self) -> Scope:
+        assert isinstance(self._scope, Scope), "one organization"
+        return self._scope
 
     async def billable_groups(self, before: datetime) -> list[Row[Any]]:
         """Groups admitted until `before`. Deleted ones count too: their last days are owed."""
@@ -53,6 +60,12 @@ class BillingRepository:
         for row in (await self._scope.connection.execute(self._scope.select(former_slas))).all():
             found[row.group_id].append(row)
         return found
+
+    async def closed_until(self) -> dict[UUID, datetime]:
+        """The end of the last invoice, by organization."""
+        owner = invoices.c.organization_id
+        statement = self._scope.select(invoices, owner, func.max(invoices.c.period_end)).group_by(owner)
+        return {row[0]: row[1] for row in (await self._scope.connection.execute(statement)).all()}
 
     async def last_period_end(self) -> datetime | None:
         statement = self._scope.select(invoices, func.max(invoices.c.period_end))
@@ -88,7 +101,7 @@ class BillingRepository:
 
     async def lock(self) -> None:
         """One close of the organization runs at a time, until the end of the transaction."""
-        key = func.hashtextextended(f"close {self._scope.organization_id}", 0)
+        key = func.hashtextextended(f"close {self._one.organization_id}", 0)
         await self._scope.connection.execute(select(func.pg_advisory_xact_lock(key)))
 
     async def next_number(self, series: str, kind: str) -> int:
@@ -102,7 +115,7 @@ class BillingRepository:
         return int((await self._scope.connection.execute(statement.returning(counters.c.last_sequence))).scalar_one())
 
     async def insert(self, invoice: dict[str, object], lines: list[Line], ledger: dict[str, int]) -> None:
-        connection, scope = self._scope.connection, self._scope
+        connection, scope = self._scope.connection, self._one
         await connection.execute(scope.insert(invoices, **invoice))
         for position, line in enumerate(lines):
             values = {name: getattr(line, name) for name in Line.__slots__}

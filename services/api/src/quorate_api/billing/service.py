@@ -1,21 +1,19 @@
 """The open invoice, issued invoices, and the close of a month."""
 
-from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID
 
 from sqlalchemy import Row
 
-from quorate_api.billing import calculator
-from quorate_api.billing.calculator import RESERVATION, BilledGroup, Line, Reservation
+from quorate_api.billing import account, calculator
+from quorate_api.billing.calculator import Line
 from quorate_api.billing.repository import BillingRepository
 from quorate_api.billing.schemas import Invoice, InvoiceHead, InvoiceLine
 from quorate_api.database.ids import new_id
 from quorate_api.database.scope import Scope
 from quorate_api.database.work import Work
 from quorate_api.errors import not_found
-from quorate_api.groups.periods import periods
 from quorate_api.http.pagination import Paging
 from quorate_api.http.principal import Permission, Principal
 from quorate_api.http.schemas import Page
@@ -31,9 +29,9 @@ async def current(work: Work, principal: Principal) -> Invoice:
     principal.require(Permission.BILLING)
     now = datetime.now(UTC)
     start, end = sla.month_bounds(None, now)
-    closed_until = await BillingRepository(work.scope).last_period_end()
-    is_closed = closed_until is not None and closed_until >= start
-    lines = await _lines(work.scope, start, now, None, without_closing=not is_closed)
+    owed = await account.read(work.scope, now)
+    used = await TotalsRepository(work.scope).by_day(int(start.timestamp()))
+    lines = account.open_lines(owed, used, start, now)
     return Invoice(
         id=None,
         kind="invoice",
@@ -89,7 +87,9 @@ async def _close(scope: Scope, start: datetime, end: datetime) -> int:
     billing = BillingRepository(scope)
     if await billing.of_period("invoice", start) is not None:
         return 0
-    lines = await _lines(scope, start, end, usage_until_s=int(end.timestamp()))
+    owed = await account.read(scope, end)
+    metered = await TotalsRepository(scope).metered(int(end.timestamp()))
+    lines = account.lines_of(owed, start, end, metered, owed.billed)
     if not lines:
         return 0
     now = datetime.now(UTC)
@@ -129,58 +129,6 @@ async def _numbered(kind: str, billing: BillingRepository, now: datetime) -> dic
     return {"kind": kind, "series": series, "sequence": sequence, "number": number}
 
 
-async def _lines(
-    scope: Scope, start: datetime, at: datetime, usage_until_s: int | None, *, without_closing: bool = False
-) -> list[Line]:
-    """Lines for everything that is owed by `at` and is on no invoice yet, by the price list of the month's `start`.
-
-    `usage_until_s`: a day's begin; windows before it count. None: all. `without_closing`: but for months that ended
-    before `start` and are not closed yet.
-    """
-    billing = BillingRepository(scope)
-    totals = TotalsRepository(scope)
-    metered = await totals.metered(usage_until_s)
-    before = await totals.metered(int(start.timestamp())) if without_closing else {}
-    billed = await billing.billed()
-    former = await billing.former_slas()
-    price_list = prices.at(start)
-    lines: list[Line] = []
-    for row in await billing.billable_groups(at):
-        done = billed.get(row.id, {})
-        if without_closing:
-            closing = _quantities(row, start, before)
-            done = {kind: max(quantity, done.get(kind, 0)) for kind, quantity in closing.items()}
-        had = periods(row, former.get(row.id, []))
-        reservations = tuple(
-            Reservation(
-                None if each.end is None else reserved_seconds(row, each.end), each.hourly_micros, _in_words(each.sla)
-            )
-            for each in had
-        )
-        group = BilledGroup(row.id, row.name, reservations)
-        lines += calculator.invoice_lines(group, _quantities(row, at, metered), done, price_list)
-    return lines
-
-
-def _quantities(row: Row[Any], at: datetime, metered: Mapping[UUID, tuple[int, int, int]]) -> dict[str, int]:
-    """All that the group has used by `at`, by kind."""
-    entries, reads, stored = metered.get(row.id, (0, 0, 0))
-    return {
-        RESERVATION: reserved_seconds(row, at),
-        prices.APPENDS: entries,
-        prices.READS: reads,
-        prices.STORAGE: stored,
-    }
-
-
-def reserved_seconds(group: Row[Any], at: datetime) -> int:
-    """Whole seconds from the group's admission until its deletion was requested."""
-    if group.active_at is None:
-        return 0
-    stop = min(at, group.delete_requested_at) if group.delete_requested_at else at
-    return max(0, int(stop.timestamp()) - int(group.active_at.timestamp()))
-
-
 async def _credits(scope: Scope, lines: list[Line], start: datetime, end: datetime, now: datetime) -> list[Line]:
     """A credit for each missed clause. No customer has to ask for it."""
     credits: list[Line] = []
@@ -200,14 +148,6 @@ async def _credits(scope: Scope, lines: list[Line], start: datetime, end: dateti
 def _attained(attainment: Attainment) -> str:
     assert attainment.attained_ppm is not None, "a clause without minutes is met"
     return f"{attainment.attained_ppm / 10_000:.4f} % instead of {attainment.clause.target_ppm / 10_000:.2f} %"
-
-
-def _in_words(agreed: dict[str, Any]) -> str:
-    durability = str(agreed["durability"]).replace("_", "-")
-    return (
-        f"{agreed['rate_per_s']:,} appends/s of {agreed['request_size_bytes']:,} B, {durability}, "
-        f"{agreed['replication_degree']} replicas"
-    )
 
 
 def _head(row: Row[Any]) -> dict[str, Any]:
