@@ -4,8 +4,8 @@
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from datetime import UTC, datetime
+from dataclasses import dataclass, replace
+from datetime import datetime
 from typing import Any
 from uuid import UUID
 
@@ -35,6 +35,13 @@ class Account:
         """Whether the months before `start` are on invoices."""
         closed_until = self.closed_until.get(organization_id)
         return closed_until is not None and closed_until >= start
+
+    def by_organization(self) -> dict[UUID, "Account"]:
+        """The account of each organization that has groups."""
+        groups: dict[UUID, list[Row[Any]]] = {}
+        for row in self.groups:
+            groups.setdefault(row.organization_id, []).append(row)
+        return {owner: replace(self, groups=own) for owner, own in groups.items()}
 
 
 async def read(scope: Scope | SomeOrganizations, before: datetime) -> Account:
@@ -107,10 +114,6 @@ def reserved_seconds(group: Row[Any], at: datetime) -> int:
         return 0
     stop = min(at, group.delete_requested_at) if group.delete_requested_at else at
     return max(0, int(stop.timestamp()) - int(group.active_at.timestamp()))
-
-
-def month_start(at: datetime) -> datetime:
-    return at.astimezone(UTC).replace(day=1, hour=0, minute=0, second=0, microsecond=0)
 
 
 def _in_words(agreed: dict[str, Any]) -> str:

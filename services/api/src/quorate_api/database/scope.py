@@ -1,7 +1,7 @@
 """The one way to query what belongs to an organization.
 
 `Scope` adds `organization_id = …` to every statement, and sets the organization for PostgreSQL's row-level security.
-`EveryOrganization` and `SomeOrganizations` are the worker's. Their reason is part of the call, so that a review finds it.
+`EveryOrganization` and `SomeOrganizations` are the worker's. Their reason is part of the call, for reviews to find it.
 `tests/test_scope_lint.py` fails where a repository builds a statement on an owned table in another way.
 """
 

@@ -3,7 +3,7 @@
 from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Self
 from uuid import UUID
 
@@ -29,6 +29,10 @@ class DailyUse:
             days.append(day_s)
             sums.append((had[0] + entries, had[1] + reads, had[2] + stored))
         return cls(dict(found))
+
+    def of_groups(self, group_ids: Iterable[UUID]) -> Self:
+        """The use of these groups alone."""
+        return replace(self, by_group={each: self.by_group[each] for each in group_ids if each in self.by_group})
 
     def before(self, day_s: int | None) -> Metered:
         """What was used before the day that begins at `day_s`; None: at any time."""

@@ -136,10 +136,15 @@ class TotalsRepository:
         ).subquery()
         key = (days.c.group_id, days.c.log_epoch, days.c.day)
         reached = select(*key, func.max(days.c.committed_entries).label("entries")).group_by(*key).subquery()
-        of_log = {"partition_by": (reached.c.group_id, reached.c.log_epoch), "order_by": reached.c.day}
-        greatest = select(reached, func.max(reached.c.entries).over(**of_log).label("greatest")).subquery()
-        of_log = {"partition_by": (greatest.c.group_id, greatest.c.log_epoch), "order_by": greatest.c.day}
-        rise = greatest.c.greatest - func.coalesce(func.lag(greatest.c.greatest).over(**of_log), 0)
+        of_log = (reached.c.group_id, reached.c.log_epoch)
+        greatest = select(
+            *of_log,
+            reached.c.day,
+            func.max(reached.c.entries).over(partition_by=of_log, order_by=reached.c.day).label("entries"),
+        ).subquery()
+        of_log = (greatest.c.group_id, greatest.c.log_epoch)
+        before = func.lag(greatest.c.entries).over(partition_by=of_log, order_by=greatest.c.day)
+        rise = greatest.c.entries - func.coalesce(before, 0)
         nothing = literal(0, BigInteger)
         none = (nothing.label(name) for name in _SUMS)
         committed = select(greatest.c.group_id, greatest.c.day, rise.label("entries"), *none)
@@ -184,6 +189,7 @@ class TotalsRepository:
 
     async def roll(self, before_s: int, hours_max: int) -> int:
         """Sum up dirty hours that begin before `before_s`, the oldest first. Returns their number."""
+        assert isinstance(self._scope, EveryOrganization)
         due = self._scope.select(usage_dirty).where(_DIRTY.hour_s < before_s).order_by(_DIRTY.hour_s).limit(hours_max)
         found = (await self._connection.execute(due.with_for_update(skip_locked=True))).all()
         if not found:
@@ -241,6 +247,7 @@ class TotalsRepository:
         return {(row.group_id, row.hour_s): (row.read_entries, row.stored_byte_minutes) for row in rows}
 
     async def _add_days(self, days: Mapping[tuple[UUID, int], list[int]], owners: Mapping[UUID, UUID]) -> None:
+        assert isinstance(self._scope, EveryOrganization)
         for (group_id, day_s), (reads, stored) in sorted(days.items()):
             added = self._scope.upsert(usage_days).values(
                 organization_id=owners[group_id], group_id=group_id, day_s=day_s, **_named((reads, stored))

@@ -1,4 +1,4 @@
-"""The `worker` process: five independent tasks that survive missing dependencies, and two for metrics."""
+"""The `worker` process: six independent tasks that survive missing dependencies, and two for metrics."""
 
 import asyncio
 import signal
@@ -19,6 +19,7 @@ from quorate_api.observability import counters, logs, telemetry
 from quorate_api.observability.readings import Readings
 from quorate_api.settings import ConfigurationError, Settings, load
 from quorate_api.tasks import end_task
+from quorate_api.worker.budgets import evaluate_budgets
 from quorate_api.worker.events import Follower
 from quorate_api.worker.ingest import Ingest
 from quorate_api.worker.month_close import close_months
@@ -83,12 +84,16 @@ async def _work(settings: Settings) -> int:
         async def roll() -> None:
             await roll_up(engine)
 
+        async def evaluate() -> None:
+            await evaluate_budgets(engine)
+
         tasks = [
             asyncio.create_task(keep_running("ingest", ingest.run)),
             asyncio.create_task(keep_running("events", follower.run)),
             asyncio.create_task(keep_running("reconcile", reconciler.run, every_s=limits.RECONCILE_INTERVAL_S)),
             asyncio.create_task(keep_running("roll-up", roll, every_s=limits.ROLL_INTERVAL_S)),
             asyncio.create_task(keep_running("month close", close, every_s=limits.MONTH_CLOSE_INTERVAL_S)),
+            asyncio.create_task(keep_running("budgets", evaluate, every_s=limits.BUDGET_INTERVAL_S)),
         ]
         if settings.otlp_endpoint:
             tasks += _watching(engine, redis, coordinator, ingest)
