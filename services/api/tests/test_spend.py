@@ -146,7 +146,7 @@ async def test_past_and_future_months_of_days(alice: Customer, now: datetime) ->
     assert (await alice.get("/v1/spend/days", params={"month": "2099-01"}))["days"] == []
 
 
-@pytest.mark.parametrize("month", ["2026-13", "26-01", "2026-01-01", "soon", ""])
+@pytest.mark.parametrize("month", ["2026-13", "26-01", "2026-01-01", "soon"])
 async def test_months_that_are_none(alice: Customer, month: str) -> None:
     answer = await alice.request("GET", "/v1/spend/days", params={"month": month})
     errors = problem(answer, 422, "validation_failed")["errors"]
@@ -207,7 +207,7 @@ async def test_the_export_is_read_by_prometheus(
 
 def test_the_export_is_bounded_and_loses_no_money() -> None:
     spent = {("p", f"g{number}", "appends"): number for number in range(limits.SPEND_SERIES_MAX + 500)}
-    text = exposition.text(spent, 1, {})
+    text = exposition.render(spent, 1, {})
     series = parsed(text)["quorate_spend_micros"]
     assert len(series) == limits.SPEND_SERIES_MAX + 1
     assert sum(series.values()) == sum(spent.values())

@@ -963,19 +963,19 @@ export type KindMicros = {
     /**
      * Reservation
      */
-    reservation?: number;
+    reservation: number;
     /**
      * Appends
      */
-    appends?: number;
+    appends: number;
     /**
      * Reads
      */
-    reads?: number;
+    reads: number;
     /**
      * Storage
      */
-    storage?: number;
+    storage: number;
 };
 
 /**

@@ -17,7 +17,7 @@ _BUDGETS, _ALERTS = budgets.c, budget_alerts.c
 
 
 class BudgetRepository:
-    """Of one organization, for requests."""
+    """Budgets of one organization, for requests."""
 
     def __init__(self, scope: Scope) -> None:
         self._scope = scope
@@ -78,7 +78,7 @@ class BudgetRepository:
 
 
 class AlertRepository:
-    """Of all organizations, for the worker."""
+    """Alerts of all organizations, for the worker."""
 
     def __init__(self, scope: EveryOrganization) -> None:
         self._scope = scope

@@ -15,7 +15,7 @@ router = APIRouter(prefix="/v1/spend", tags=["billing"], route_class=ScopedRoute
 
 @router.get("")
 async def get_spend(work: Transaction, caller: Caller) -> Spend:
-    """What this month costs so far and by its end, by project and group, and the month before."""
+    """Get this month's cost so far and by its end, by project and group, and the month before."""
     return await service.spend(work, caller)
 
 

@@ -11,7 +11,7 @@ SeriesKey = tuple[str, str, str]  # project, group, kind
 REST = ("", "")  # no project and no group has an empty name
 
 
-def text(spent: Mapping[SeriesKey, int], forecast_micros: int, budgets: Mapping[str, int]) -> str:
+def render(spent: Mapping[SeriesKey, int], forecast_micros: int, budgets: Mapping[str, int]) -> str:
     """`budgets`: by the project's name, empty for the organization's."""
     lines = _head(SPEND, "Cost of this month so far in millionths of the currency. Without a group: all others.")
     lines += [

@@ -1,4 +1,4 @@
-"""What a month costs so far, and what it will have cost at its end. Pure, in integers.
+"""The cost of a month so far, and at its end. Pure, in integers.
 
 Both are lines of an invoice, made by the function that makes invoices. So at the month's end the forecast is the
 invoice. A group's quantities at the end are:
@@ -171,8 +171,8 @@ def days(
 ) -> list[dict[str, int]]:
     """The cost of each day of the month until now, by kind. Together they are what the month costs until now.
 
-    A day costs what the lines at its end have more than those at its begin, so that no rounding is lost. What arrived
-    late for earlier months, and is not on their invoices, is in the first day.
+    A day costs what the lines at its end have more than those at its begin, so that no rounding is lost. Usage that
+    arrived too late for an earlier invoice is in the first day.
     """
     found: list[dict[str, int]] = []
     had: dict[str, int] = {}

@@ -1,4 +1,4 @@
-"""Names of an organization's projects, for spend. What it costs comes from `billing.account` and `totals`."""
+"""Names of an organization's projects, for spend. Costs come from `billing.account` and `totals`."""
 
 from uuid import UUID
 

@@ -1,5 +1,6 @@
-"""What this month costs so far and by its end, and the cost of each day."""
+"""The cost of this month so far and by its end, and of each day."""
 
+from collections.abc import Mapping
 from datetime import date, datetime
 from typing import Literal
 from uuid import UUID
@@ -14,14 +15,19 @@ MONTH = "YYYY-MM, in UTC."
 class KindMicros(Output):
     """An amount by kind. Credits are not in it: they are known at the month's close."""
 
-    reservation: int = 0
-    appends: int = 0
-    reads: int = 0
-    storage: int = 0
+    reservation: int
+    appends: int
+    reads: int
+    storage: int
+
+    @classmethod
+    def of(cls, amounts: Mapping[str, int]) -> "KindMicros":
+        """Kinds that are not in `amounts` cost nothing."""
+        return cls(**{kind: amounts.get(kind, 0) for kind in cls.model_fields})
 
 
 class ForecastBasis(Output):
-    """What the forecast stands on. Reservations are known; usage goes on at the rate of the recent days."""
+    """The basis of the forecast. Reservations are known; usage goes on at the rate of the recent days."""
 
     observed_from: datetime = Field(description="Begin of the recent days: seven days ago, or the month's begin.")
     observed_s: int = Field(description="Seconds from there until now, at least a day's.")

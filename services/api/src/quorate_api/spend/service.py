@@ -63,7 +63,7 @@ async def spend(work: Work, principal: Principal) -> Spend:
         as_of=month.now,
         currency=prices.CURRENCY,
         spent_micros=forecast.total_micros(seen.spent),
-        by_kind=KindMicros(**forecast.by_kind(seen.spent)),
+        by_kind=KindMicros.of(forecast.by_kind(seen.spent)),
         forecast=_forecast(seen, spread, month),
         previous=_previous(before),
         projects=_by_project(account, seen, before, names),
@@ -89,7 +89,7 @@ async def days(work: Work, principal: Principal, name: str | None) -> SpendDays:
             SpendDay(
                 day=(month.start + timedelta(days=number)).date(),
                 total_micros=sum(kinds.values()),
-                by_kind=KindMicros(**kinds),
+                by_kind=KindMicros.of(kinds),
             )
             for number, kinds in enumerate(found)
         ],
@@ -111,7 +111,7 @@ async def metrics(work: Work, principal: Principal) -> str:
         for row in await BudgetRepository(work.scope).all_of()
         if row.project_id is None or principal.sees_project(row.project_id)
     }
-    return exposition.text(spent, forecast.total_micros(seen.expected), budgets)
+    return exposition.render(spent, forecast.total_micros(seen.expected), budgets)
 
 
 async def _read(scope: Scope, now: datetime, from_: datetime) -> tuple[Account, DailyUse]:
@@ -146,7 +146,7 @@ def _forecast(seen: Forecast, spread: Spread, month: Month) -> SpendForecast:
         total_micros=forecast.total_micros(seen.expected),
         low_micros=spread.low_micros,
         high_micros=spread.high_micros,
-        by_kind=KindMicros(**forecast.by_kind(seen.expected)),
+        by_kind=KindMicros.of(forecast.by_kind(seen.expected)),
         basis=ForecastBasis(
             observed_from=datetime.fromtimestamp(month.since_s, UTC),
             observed_s=month.observed_s(),
@@ -166,7 +166,7 @@ def _previous(before: Before | None) -> PreviousMonth | None:
     return PreviousMonth(
         month=_name(before.start),
         total_micros=sum(by_kind.values()),
-        by_kind=KindMicros(**by_kind),
+        by_kind=KindMicros.of(by_kind),
         status="open" if before.invoice_id is None else "issued",
         invoice_id=before.invoice_id,
     )
@@ -182,7 +182,7 @@ def _by_group(account: Account, seen: Forecast, before: Before | None) -> tuple[
             group_name=row.name,
             project_id=row.project_id,
             spent_micros=sum(spent.get(row.id, {}).values()),
-            by_kind=KindMicros(**spent.get(row.id, {})),
+            by_kind=KindMicros.of(spent.get(row.id, {})),
             forecast_micros=sum(expected.get(row.id, {}).values()),
             previous_micros=sum(earlier.get(row.id, {}).values()),
         )

@@ -35,7 +35,7 @@ class DailyUse:
         return replace(self, by_group={each: self.by_group[each] for each in group_ids if each in self.by_group})
 
     def before(self, day_s: int | None) -> Metered:
-        """What was used before the day that begins at `day_s`; None: at any time."""
+        """The use before the day that begins at `day_s`; None: at any time."""
         found: dict[UUID, tuple[int, int, int]] = {}
         for group_id, (days, sums) in self.by_group.items():
             number = len(days) if day_s is None else bisect_left(days, day_s)

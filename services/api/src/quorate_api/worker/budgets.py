@@ -85,7 +85,7 @@ def _alerts(
 
 
 def _totals(account: Account, used: DailyUse, month: Month) -> dict[UUID | None, Totals]:
-    """Of each project, and of the organization: None."""
+    """Totals of each project, and of the organization: None."""
     seen = forecast(account, used, month)
     project_of = {row.id: row.project_id for row in account.groups}
     sums: dict[UUID | None, list[int]] = defaultdict(lambda: [0, 0])
