@@ -391,7 +391,7 @@ export const getInvoice = <ThrowOnError extends boolean = false>(options: Option
 /**
  * Get Spend
  *
- * What this month costs so far and by its end, by project and group, and the month before.
+ * Get this month's cost so far and by its end, by project and group, and the month before.
  */
 export const getSpend = <ThrowOnError extends boolean = false>(options?: Options<GetSpendData, ThrowOnError>) => (options?.client ?? client).get<GetSpendResponses, GetSpendErrors, ThrowOnError, 'data'>({
     responseStyle: 'data',

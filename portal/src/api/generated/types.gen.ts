@@ -464,7 +464,7 @@ export type Endpoint = {
 /**
  * ForecastBasis
  *
- * What the forecast stands on. Reservations are known; usage goes on at the rate of the recent days.
+ * The basis of the forecast. Reservations are known; usage goes on at the rate of the recent days.
  */
 export type ForecastBasis = {
     /**

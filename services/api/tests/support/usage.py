@@ -17,7 +17,7 @@ Metered = dict[uuid.UUID, tuple[int, int, int]]
 
 
 class Usage:
-    """What was ingested, and what it sums up to by the plainest means."""
+    """Windows that were ingested, and what they sum up to by the plainest means."""
 
     def __init__(self, engine: AsyncEngine, customers: dict[str, Customer]) -> None:
         self.engine = engine

@@ -19,7 +19,7 @@ interface Props {
   labelled?: boolean
 }
 
-/** What was spent of a budget, the forecast behind it in a paler tone, and a tick at each threshold. */
+/** A bar of what was spent of a budget, with the forecast behind it in a paler tone and a tick at each threshold. */
 export function BudgetBar({ label, budget, spent, forecast, labelled = false }: Props) {
   const { monthly_micros: monthly, currency } = budget
   const scale = Math.max(monthly, forecast, spent)

@@ -14,7 +14,7 @@ interface Props {
   onEdit: () => void
 }
 
-/** What the month costs so far and by its end, beside the month before, and the organization's budget. */
+/** The cost of the month so far and by its end, beside the month before, and the organization's budget. */
 export function ThisMonth({ spend, budget, onEdit }: Props) {
   const { forecast, currency, previous } = spend
   const short = (micros: number) => moneyShort(micros, currency)

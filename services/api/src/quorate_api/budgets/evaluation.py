@@ -1,4 +1,4 @@
-"""Which thresholds of a budget are reached, and have not told so this month. Pure."""
+"""Thresholds of a budget that are reached, and have not told so this month. Pure."""
 
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ class Budget:
 
 @dataclass(frozen=True, slots=True)
 class Totals:
-    """What the month costs so far, and what it will have cost at its end."""
+    """The cost of the month so far, and at its end."""
 
     spent_micros: int
     forecast_micros: int

@@ -924,7 +924,7 @@ type FieldError struct {
 	Message string `json:"message"`
 }
 
-// ForecastBasis What the forecast stands on. Reservations are known; usage goes on at the rate of the recent days.
+// ForecastBasis The basis of the forecast. Reservations are known; usage goes on at the rate of the recent days.
 type ForecastBasis struct {
 	// LeftS Seconds until the month's end.
 	LeftS int `json:"left_s"`
@@ -1148,10 +1148,10 @@ type KeyScopes string
 
 // KindMicros An amount by kind. Credits are not in it: they are known at the month's close.
 type KindMicros struct {
-	Appends     *int `json:"appends,omitempty"`
-	Reads       *int `json:"reads,omitempty"`
-	Reservation *int `json:"reservation,omitempty"`
-	Storage     *int `json:"storage,omitempty"`
+	Appends     int `json:"appends"`
+	Reads       int `json:"reads"`
+	Reservation int `json:"reservation"`
+	Storage     int `json:"storage"`
 }
 
 // KnownJoinToken A join token after its creation, without the token itself.
@@ -1858,7 +1858,7 @@ type SpendDays struct {
 
 // SpendForecast The invoice at the month's end, if groups stay as they are and usage goes on as in the recent days.
 type SpendForecast struct {
-	// Basis What the forecast stands on. Reservations are known; usage goes on at the rate of the recent days.
+	// Basis The basis of the forecast. Reservations are known; usage goes on at the rate of the recent days.
 	Basis ForecastBasis `json:"basis"`
 
 	// ByKind An amount by kind. Credits are not in it: they are known at the month's close.
@@ -2710,7 +2710,7 @@ type ClientInterface interface {
 
 	// GetSpend Get Spend
 	//
-	// What this month costs so far and by its end, by project and group, and the month before.
+	// Get this month's cost so far and by its end, by project and group, and the month before.
 	//
 	// Corresponds with GET /v1/spend (the `GetSpend` operationId).
 	GetSpend(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -3793,7 +3793,7 @@ func (c *Client) SignUp(ctx context.Context, params *SignUpParams, body SignUpJS
 
 // GetSpend Get Spend
 //
-// What this month costs so far and by its end, by project and group, and the month before.
+// Get this month's cost so far and by its end, by project and group, and the month before.
 //
 // Corresponds with GET /v1/spend (the `GetSpend` operationId).
 func (c *Client) GetSpend(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -6892,7 +6892,7 @@ type ClientWithResponsesInterface interface {
 
 	// GetSpendWithResponse Get Spend
 	//
-	// What this month costs so far and by its end, by project and group, and the month before.
+	// Get this month's cost so far and by its end, by project and group, and the month before.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -10568,7 +10568,7 @@ func (c *ClientWithResponses) SignUpWithResponse(ctx context.Context, params *Si
 
 // GetSpendWithResponse Get Spend
 //
-// What this month costs so far and by its end, by project and group, and the month before.
+// Get this month's cost so far and by its end, by project and group, and the month before.
 //
 // Returns a wrapper object for the known response body format(s).
 //
