@@ -83,6 +83,10 @@ BEGIN
     RAISE EXCEPTION '% is immutable: correct it with a credit note', TG_TABLE_NAME;
 END $$;
 
+CREATE FUNCTION public.refuse_rewriting() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$ BEGIN RAISE EXCEPTION '% is append-only', TG_TABLE_NAME; END $$;
+
 CREATE FUNCTION public.usage_day_name(day_s bigint) RETURNS text
     LANGUAGE sql IMMUTABLE STRICT
     AS $$ SELECT 'usage_windows_' || to_char(to_timestamp(day_s) AT TIME ZONE 'UTC', 'YYYYMMDD') $$;
@@ -109,6 +113,40 @@ CREATE TABLE public.api_keys (
     last_used_at timestamp with time zone,
     revoked_at timestamp with time zone,
     CONSTRAINT api_keys_name_check CHECK (((length(name) >= 1) AND (length(name) <= 100)))
+);
+
+CREATE TABLE public.budget_alerts (
+    id uuid NOT NULL,
+    organization_id uuid NOT NULL,
+    budget_id uuid NOT NULL,
+    month text NOT NULL,
+    kind text NOT NULL,
+    threshold_percent bigint NOT NULL,
+    amount_micros bigint NOT NULL,
+    monthly_micros bigint NOT NULL,
+    at timestamp with time zone NOT NULL,
+    CONSTRAINT budget_alerts_amount_micros_check CHECK ((amount_micros >= 0)),
+    CONSTRAINT budget_alerts_kind_check CHECK ((kind = ANY (ARRAY['actual'::text, 'forecast'::text]))),
+    CONSTRAINT budget_alerts_month_check CHECK ((month ~ '^20[0-9]{2}-(0[1-9]|1[0-2])$'::text)),
+    CONSTRAINT budget_alerts_monthly_micros_check CHECK ((monthly_micros > 0)),
+    CONSTRAINT budget_alerts_threshold_percent_check CHECK ((threshold_percent > 0))
+);
+
+CREATE TABLE public.budgets (
+    id uuid NOT NULL,
+    organization_id uuid NOT NULL,
+    project_id uuid,
+    monthly_micros bigint NOT NULL,
+    thresholds_percent bigint[] NOT NULL,
+    forecast_thresholds_percent bigint[] NOT NULL,
+    action text NOT NULL,
+    row_version bigint DEFAULT 1 NOT NULL,
+    created_at timestamp with time zone NOT NULL,
+    updated_at timestamp with time zone NOT NULL,
+    deleted_at timestamp with time zone,
+    CONSTRAINT budgets_action_check CHECK ((action = 'alert'::text)),
+    CONSTRAINT budgets_monthly_micros_check CHECK ((monthly_micros > 0)),
+    CONSTRAINT budgets_row_version_check CHECK ((row_version >= 1))
 );
 
 CREATE TABLE public.coordinator_cursor (
@@ -468,6 +506,18 @@ ALTER TABLE ONLY public.api_keys
 ALTER TABLE ONLY public.api_keys
     ADD CONSTRAINT api_keys_secret_hmac_key UNIQUE (secret_hmac);
 
+ALTER TABLE ONLY public.budget_alerts
+    ADD CONSTRAINT budget_alerts_id_key UNIQUE (id);
+
+ALTER TABLE ONLY public.budget_alerts
+    ADD CONSTRAINT budget_alerts_pkey PRIMARY KEY (budget_id, month, kind, threshold_percent);
+
+ALTER TABLE ONLY public.budgets
+    ADD CONSTRAINT budgets_organization_id_id_key UNIQUE (organization_id, id);
+
+ALTER TABLE ONLY public.budgets
+    ADD CONSTRAINT budgets_pkey PRIMARY KEY (id);
+
 ALTER TABLE ONLY public.coordinator_cursor
     ADD CONSTRAINT coordinator_cursor_pkey PRIMARY KEY (only_row);
 
@@ -566,6 +616,10 @@ ALTER TABLE ONLY public.users
 
 CREATE INDEX api_keys_project ON public.api_keys USING btree (project_id, id);
 
+CREATE INDEX budget_alerts_organization ON public.budget_alerts USING btree (organization_id, month);
+
+CREATE UNIQUE INDEX budgets_one_each ON public.budgets USING btree (organization_id, project_id) NULLS NOT DISTINCT WHERE (deleted_at IS NULL);
+
 CREATE INDEX group_events_recent ON public.group_events USING btree (group_id, at DESC, seq DESC);
 
 CREATE UNIQUE INDEX groups_name ON public.groups USING btree (project_id, name) WHERE (deleted_at IS NULL);
@@ -620,6 +674,8 @@ CREATE CONSTRAINT TRIGGER adds_up AFTER INSERT ON public.invoices DEFERRABLE INI
 
 CREATE CONSTRAINT TRIGGER adds_up AFTER INSERT ON public.ledger_entries DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION public.check_invoice_adds_up();
 
+CREATE TRIGGER append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON public.budget_alerts FOR EACH STATEMENT EXECUTE FUNCTION public.refuse_rewriting();
+
 CREATE TRIGGER immutable BEFORE DELETE OR UPDATE OR TRUNCATE ON public.invoice_lines FOR EACH STATEMENT EXECUTE FUNCTION public.refuse_change();
 
 CREATE TRIGGER immutable BEFORE DELETE OR UPDATE OR TRUNCATE ON public.invoice_taxes FOR EACH STATEMENT EXECUTE FUNCTION public.refuse_change();
@@ -633,6 +689,15 @@ ALTER TABLE ONLY public.api_keys
 
 ALTER TABLE ONLY public.api_keys
     ADD CONSTRAINT api_keys_organization_id_project_id_fkey FOREIGN KEY (organization_id, project_id) REFERENCES public.projects(organization_id, id);
+
+ALTER TABLE ONLY public.budget_alerts
+    ADD CONSTRAINT budget_alerts_organization_id_budget_id_fkey FOREIGN KEY (organization_id, budget_id) REFERENCES public.budgets(organization_id, id);
+
+ALTER TABLE ONLY public.budgets
+    ADD CONSTRAINT budgets_organization_id_fkey FOREIGN KEY (organization_id) REFERENCES public.organizations(organization_id);
+
+ALTER TABLE ONLY public.budgets
+    ADD CONSTRAINT budgets_organization_id_project_id_fkey FOREIGN KEY (organization_id, project_id) REFERENCES public.projects(organization_id, id);
 
 ALTER TABLE ONLY public.former_slas
     ADD CONSTRAINT former_slas_organization_id_group_id_fkey FOREIGN KEY (organization_id, group_id) REFERENCES public.groups(organization_id, id);
@@ -702,7 +767,15 @@ ALTER TABLE ONLY public.usage_log_days
 
 ALTER TABLE public.api_keys ENABLE ROW LEVEL SECURITY;
 
+ALTER TABLE public.budget_alerts ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE public.budgets ENABLE ROW LEVEL SECURITY;
+
 CREATE POLICY every_organization ON public.api_keys TO quorate_worker USING (true);
+
+CREATE POLICY every_organization ON public.budget_alerts TO quorate_worker USING (true);
+
+CREATE POLICY every_organization ON public.budgets TO quorate_worker USING (true);
 
 CREATE POLICY every_organization ON public.former_slas TO quorate_worker USING (true);
 
@@ -763,6 +836,10 @@ ALTER TABLE public.memberships ENABLE ROW LEVEL SECURITY;
 ALTER TABLE public.organizations ENABLE ROW LEVEL SECURITY;
 
 CREATE POLICY own_organization ON public.api_keys TO quorate_api USING ((organization_id = public.current_organization_id()));
+
+CREATE POLICY own_organization ON public.budget_alerts TO quorate_api USING ((organization_id = public.current_organization_id()));
+
+CREATE POLICY own_organization ON public.budgets TO quorate_api USING ((organization_id = public.current_organization_id()));
 
 CREATE POLICY own_organization ON public.former_slas TO quorate_api USING ((organization_id = public.current_organization_id()));
 
@@ -848,6 +925,12 @@ GRANT SELECT ON TABLE public.alembic_version TO quorate_api;
 GRANT SELECT ON TABLE public.alembic_version TO quorate_worker;
 
 GRANT SELECT,INSERT,UPDATE ON TABLE public.api_keys TO quorate_api;
+
+GRANT SELECT ON TABLE public.budget_alerts TO quorate_api;
+GRANT SELECT,INSERT ON TABLE public.budget_alerts TO quorate_worker;
+
+GRANT SELECT,INSERT,UPDATE ON TABLE public.budgets TO quorate_api;
+GRANT SELECT ON TABLE public.budgets TO quorate_worker;
 
 GRANT SELECT ON TABLE public.coordinator_cursor TO quorate_api;
 GRANT SELECT,UPDATE ON TABLE public.coordinator_cursor TO quorate_worker;

@@ -1,4 +1,11 @@
-import { expect, INVOICE, openSignedIn, test } from '../support/portal'
+import {
+  expect,
+  expectAccessible,
+  expectNoSidewaysScroll,
+  INVOICE,
+  openSignedIn,
+  test,
+} from '../support/portal'
 
 /** "$1,234.567890" → micro-units. */
 function micros(text: string): number {
@@ -22,6 +29,57 @@ test('the open invoice adds up', async ({ page }) => {
   expect(parts?.length).toBe(2)
   expect(sum(amounts)).toBe(micros(parts?.[0] ?? ''))
   expect(sum(parts)).toBe(sum(total))
+})
+
+test('spend, its forecast, and alerts of budgets', async ({ page }) => {
+  await openSignedIn(page, '/invoices')
+  const subtotal = await page.getByTestId('invoice-part').first().textContent()
+  const spent = await page.getByTestId('spent').getAttribute('title')
+  // The two are read within seconds of each other.
+  expect(micros(`${spent}000000`.replace(/(\.\d{6}).*/, '$1'))).toBeCloseTo(micros(subtotal ?? ''), -6)
+  await expect(page.getByRole('meter', { name: 'Budget of Example Ltd' })).toHaveAttribute(
+    'aria-valuetext',
+    /of \$[\d,.]+ spent, \$[\d,.]+ expected/,
+  )
+  await expect(page.getByText(/forecast for Example Ltd reached 100 % of the budget/i).first()).toBeVisible()
+  await expect(page.getByRole('img', { name: /Cost of each day/ })).toBeVisible()
+})
+
+test('a budget is set, changed and removed, by keyboard', async ({ page }) => {
+  await openSignedIn(page, '/invoices')
+  await page.getByRole('button', { name: 'Set the budget of staging' }).focus()
+  await page.keyboard.press('Enter')
+  const dialog = page.getByRole('dialog', { name: 'Budget of staging' })
+  await expect(dialog).toBeVisible()
+  await expectAccessible(page)
+  await dialog.getByLabel('Amount each month').fill('12,50')
+  await page.keyboard.press('Enter')
+  await expect(dialog.getByText('Enter an amount above zero')).toBeVisible()
+  await dialog.getByLabel('Amount each month').fill('12.50')
+  await dialog.getByLabel('Alert when spent').fill('')
+  await dialog.getByLabel('Alert when forecast').fill('')
+  await page.keyboard.press('Enter')
+  await expect(dialog.getByText('Enter a threshold in one of the two.')).toBeVisible()
+  await dialog.getByLabel('Alert when forecast').fill('90, 100')
+  await page.keyboard.press('Enter')
+  await expect(dialog).toBeHidden()
+  await expect(page.getByRole('meter', { name: 'Budget of staging' })).toHaveAttribute('aria-valuemax', '12500000')
+  await page.getByRole('button', { name: 'Change the budget of staging' }).click()
+  await dialog.getByRole('button', { name: 'Remove budget' }).click()
+  await expect(page.getByRole('meter', { name: 'Budget of staging' })).toHaveCount(0)
+})
+
+test('a new organization has spent nothing', async ({ page }) => {
+  await page.goto('/signup')
+  await page.getByLabel('E-mail').fill('new@example.com')
+  await page.getByLabel('Password').fill('correct horse battery')
+  await page.getByLabel(/Organi[sz]ation/).fill('New Ltd')
+  await page.getByRole('button', { name: /account|sign up/i }).click()
+  await page.getByRole('link', { name: 'Invoices' }).click()
+  await expect(page.getByTestId('spent')).toHaveText('$0.00')
+  await expect(page.getByRole('button', { name: 'Set budget', exact: true })).toBeVisible()
+  await page.setViewportSize({ width: 390, height: 844 })
+  await expectNoSidewaysScroll(page)
 })
 
 test('an issued invoice with its credit', async ({ page }) => {

@@ -1,6 +1,6 @@
 import * as sdk from './generated'
 import { setCsrfToken } from './transport'
-import type { NewGroup, Sla } from './types'
+import type { NewBudget, NewGroup, Sla } from './types'
 
 /**
  * The calls of the contract as the portal uses them: each resolves with the answer's body or throws a
@@ -100,4 +100,10 @@ export async function invoiceFile(invoice_id: string | null, kind: InvoiceFile):
   return file as Blob
 }
 
+export const getSpend = (signal: AbortSignal) => sdk.getSpend({ signal, throwOnError })
+export const getSpendDays = (signal: AbortSignal) => sdk.getSpendDays({ signal, throwOnError })
+export const listBudgets = (signal: AbortSignal) =>
+  everyPage((query) => sdk.listBudgets({ query, signal, throwOnError }))
+export const putBudget = (body: NewBudget) => sdk.putBudget({ body, throwOnError })
+export const deleteBudget = (budget_id: string) => sdk.deleteBudget({ path: { budget_id }, throwOnError })
 export const listQuotas = async (signal: AbortSignal) => (await sdk.getQuotas({ signal, throwOnError })).items

@@ -13,6 +13,8 @@ export const keys = {
   apiKeys: (projectId: string) => ['keys', projectId] as const,
   quotas: ['quotas'] as const,
   invoices: ['invoices'] as const,
+  spend: ['spend'] as const,
+  budgets: ['budgets'] as const,
 }
 
 const SETTLED_MS = 15_000
@@ -91,6 +93,24 @@ export const invoiceQuery = (invoiceId: string) =>
     queryKey: [...keys.invoices, invoiceId],
     queryFn: ({ signal }) => calls.getInvoice(invoiceId, signal),
   })
+
+/** Spend changes with each second; the service evaluates budgets each minute. */
+const SPEND_MS = 60_000
+export const spendQuery = queryOptions({
+  queryKey: [...keys.spend, 'month'],
+  queryFn: ({ signal }) => calls.getSpend(signal),
+  refetchInterval: SPEND_MS,
+})
+export const spendDaysQuery = queryOptions({
+  queryKey: [...keys.spend, 'days'],
+  queryFn: ({ signal }) => calls.getSpendDays(signal),
+  refetchInterval: SPEND_MS,
+})
+export const budgetsQuery = queryOptions({
+  queryKey: keys.budgets,
+  queryFn: ({ signal }) => calls.listBudgets(signal),
+  refetchInterval: SPEND_MS,
+})
 
 /** The price of an SLA, and whether it would be admitted. The last answer stays until the next one arrives. */
 export const quoteQuery = (sla: Sla | null) =>

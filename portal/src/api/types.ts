@@ -1,5 +1,7 @@
 /** The contract's generated types, by the portal's names. Only the live stream's type is written here. */
 export type {
+  Budget,
+  BudgetAlert,
   ClauseReport as Clause,
   CreatedKey,
   Group,
@@ -12,6 +14,7 @@ export type {
   Me,
   Metrics,
   MetricsMinute,
+  NewBudget,
   NewGroup,
   ObservedSla,
   Organization,
@@ -20,6 +23,7 @@ export type {
   Price,
   Problem,
   Project,
+  ProjectSpend,
   Quota,
   QuoteAnswer as Quote,
   QuoteRequest as Sla,
@@ -27,6 +31,9 @@ export type {
   ReplicaDemand,
   SlaIncident as Incident,
   SlaReport,
+  Spend,
+  SpendDay,
+  SpendDays,
   User,
 } from './generated/types.gen'
 

@@ -27,7 +27,7 @@ from quorate_api.usage.repository import UsageRepository
 from quorate_api.worker.retention import settle_days
 from quorate_api.worker.rollup import roll_up
 from support.customer import Customer
-from support.ingested import Usage
+from support.usage import Usage
 
 START_S = 20_000 * DAY_S
 HOURS = 7  # with windows

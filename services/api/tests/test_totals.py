@@ -16,7 +16,7 @@ from quorate_api.telemetry.windows import WINDOW_S, Window
 from quorate_api.totals.repository import DAY_S, HOUR_S, TotalsRepository
 from quorate_api.worker.rollup import roll_up
 from support.customer import Customer
-from support.ingested import Usage
+from support.usage import Usage
 
 
 def generated(groups: list[str], rng: random.Random, end_s: int, count: int) -> list[Window]:
@@ -66,6 +66,11 @@ async def test_totals_are_what_the_windows_sum_up_to(
         for day_s in (None, today_s + DAY_S, today_s, today_s - DAY_S):
             for customer in (alice, bob):
                 assert await usage.metered(customer, day_s) == usage.expected(customer, day_s), (seed, day_s)
+        for customer in (alice, bob):
+            from_s = today_s - rng.randrange(5) * DAY_S
+            by_day = await usage.by_day(customer, from_s)
+            for day_s in (None, *range(from_s, today_s + 2 * DAY_S, DAY_S)):
+                assert by_day.before(day_s) == usage.expected(customer, day_s), (seed, from_s, day_s)
     assert await roll_up(usage.engine, end_s + 2 * HOUR_S) > 0
     assert await roll_up(usage.engine, end_s + 2 * HOUR_S) == 0
     assert owner.execute("SELECT count(*) FROM usage_dirty").fetchone() == (0,)

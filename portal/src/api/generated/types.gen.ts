@@ -43,6 +43,102 @@ export type Amounts = {
 };
 
 /**
+ * Budget
+ */
+export type Budget = {
+    /**
+     * Id
+     */
+    id: string;
+    /**
+     * Project Id
+     *
+     * null: the whole organization.
+     */
+    project_id: string | null;
+    /**
+     * Project Name
+     */
+    project_name: string | null;
+    /**
+     * Monthly Micros
+     */
+    monthly_micros: number;
+    /**
+     * Currency
+     */
+    currency: string;
+    /**
+     * Thresholds Percent
+     */
+    thresholds_percent: Array<number>;
+    /**
+     * Forecast Thresholds Percent
+     */
+    forecast_thresholds_percent: Array<number>;
+    /**
+     * Action
+     */
+    action: 'alert';
+    /**
+     * Created At
+     */
+    created_at: string;
+    /**
+     * Updated At
+     */
+    updated_at: string;
+    /**
+     * Alerts
+     *
+     * This month's, newest first.
+     */
+    alerts: Array<BudgetAlert>;
+};
+
+/**
+ * BudgetAlert
+ *
+ * A threshold that was reached, once in its month.
+ */
+export type BudgetAlert = {
+    /**
+     * Id
+     */
+    id: string;
+    /**
+     * Month
+     *
+     * YYYY-MM, in UTC.
+     */
+    month: string;
+    /**
+     * Kind
+     */
+    kind: 'actual' | 'forecast';
+    /**
+     * Threshold Percent
+     */
+    threshold_percent: number;
+    /**
+     * Amount Micros
+     *
+     * What the month cost so far, or its forecast, when it was reached.
+     */
+    amount_micros: number;
+    /**
+     * Monthly Micros
+     *
+     * The budget then.
+     */
+    monthly_micros: number;
+    /**
+     * At
+     */
+    at: string;
+};
+
+/**
  * Capacity
  *
  * Sums over the servers that are alive and neither auxiliary nor draining.
@@ -366,6 +462,38 @@ export type Endpoint = {
 };
 
 /**
+ * ForecastBasis
+ *
+ * The basis of the forecast. Reservations are known; usage goes on at the rate of the recent days.
+ */
+export type ForecastBasis = {
+    /**
+     * Observed From
+     *
+     * Begin of the recent days: seven days ago, or the month's begin.
+     */
+    observed_from: string;
+    /**
+     * Observed S
+     *
+     * Seconds from there until now, at least a day's.
+     */
+    observed_s: number;
+    /**
+     * Whole Days
+     *
+     * Recent days that are over. From two on, low and high tell how they differ.
+     */
+    whole_days: number;
+    /**
+     * Left S
+     *
+     * Seconds until the month's end.
+     */
+    left_s: number;
+};
+
+/**
  * Group
  */
 export type Group = {
@@ -438,6 +566,39 @@ export type GroupEvent = {
      * Server Id
      */
     server_id: number | null;
+};
+
+/**
+ * GroupSpend
+ */
+export type GroupSpend = {
+    /**
+     * Group Id
+     */
+    group_id: string;
+    /**
+     * Group Name
+     */
+    group_name: string;
+    /**
+     * Project Id
+     */
+    project_id: string;
+    /**
+     * Spent Micros
+     */
+    spent_micros: number;
+    by_kind: KindMicros;
+    /**
+     * Forecast Micros
+     */
+    forecast_micros: number;
+    /**
+     * Previous Micros
+     *
+     * In the month before.
+     */
+    previous_micros: number;
 };
 
 /**
@@ -852,6 +1013,30 @@ export type Key = {
 };
 
 /**
+ * KindMicros
+ *
+ * An amount by kind. Credits are not in it: they are known at the month's close.
+ */
+export type KindMicros = {
+    /**
+     * Reservation
+     */
+    reservation: number;
+    /**
+     * Appends
+     */
+    appends: number;
+    /**
+     * Reads
+     */
+    reads: number;
+    /**
+     * Storage
+     */
+    storage: number;
+};
+
+/**
  * KnownJoinToken
  *
  * A join token after its creation, without the token itself.
@@ -1071,6 +1256,42 @@ export type MetricsMinute = {
 };
 
 /**
+ * NewBudget
+ *
+ * The budget of a project, or without one of the organization. It takes the place of an earlier one.
+ */
+export type NewBudget = {
+    /**
+     * Project Id
+     *
+     * null: the whole organization.
+     */
+    project_id?: string | null;
+    /**
+     * Monthly Micros
+     */
+    monthly_micros: number;
+    /**
+     * Thresholds Percent
+     *
+     * Of what the month costs so far.
+     */
+    thresholds_percent?: Array<number>;
+    /**
+     * Forecast Thresholds Percent
+     *
+     * Of what the month will have cost at its end.
+     */
+    forecast_thresholds_percent?: Array<number>;
+    /**
+     * Action
+     *
+     * alert: it is shown. Nothing is throttled or stopped.
+     */
+    action?: 'alert';
+};
+
+/**
  * NewGroup
  */
 export type NewGroup = {
@@ -1276,6 +1497,62 @@ export type OrganizationKey = {
 };
 
 /**
+ * OtherGroups
+ *
+ * The sum of groups that are left out of the list.
+ */
+export type OtherGroups = {
+    /**
+     * Groups
+     */
+    groups: number;
+    /**
+     * Spent Micros
+     */
+    spent_micros: number;
+    /**
+     * Forecast Micros
+     */
+    forecast_micros: number;
+    /**
+     * Previous Micros
+     */
+    previous_micros: number;
+};
+
+/**
+ * Page[BudgetAlert]
+ */
+export type PageBudgetAlert = {
+    /**
+     * Items
+     */
+    items: Array<BudgetAlert>;
+    /**
+     * Next Cursor
+     *
+     * The next page's `cursor`; null on the last page.
+     */
+    next_cursor: string | null;
+};
+
+/**
+ * Page[Budget]
+ */
+export type PageBudget = {
+    /**
+     * Items
+     */
+    items: Array<Budget>;
+    /**
+     * Next Cursor
+     *
+     * The next page's `cursor`; null on the last page.
+     */
+    next_cursor: string | null;
+};
+
+/**
  * Page[GroupEvent]
  */
 export type PageGroupEvent = {
@@ -1372,6 +1649,22 @@ export type PageProject = {
 };
 
 /**
+ * Page[SlaMinute]
+ */
+export type PageSlaMinute = {
+    /**
+     * Items
+     */
+    items: Array<SlaMinute>;
+    /**
+     * Next Cursor
+     *
+     * The next page's `cursor`; null on the last page.
+     */
+    next_cursor: string | null;
+};
+
+/**
  * PlacedReplica
  */
 export type PlacedReplica = {
@@ -1425,6 +1718,33 @@ export type Placement = {
      * Observed At
      */
     observed_at: string | null;
+};
+
+/**
+ * PreviousMonth
+ */
+export type PreviousMonth = {
+    /**
+     * Month
+     *
+     * YYYY-MM, in UTC.
+     */
+    month: string;
+    /**
+     * Total Micros
+     */
+    total_micros: number;
+    by_kind: KindMicros;
+    /**
+     * Status
+     *
+     * open: its invoice is not issued yet, and may have more.
+     */
+    status: 'open' | 'issued';
+    /**
+     * Invoice Id
+     */
+    invoice_id: string | null;
 };
 
 /**
@@ -1505,6 +1825,34 @@ export type Project = {
      * Created At
      */
     created_at: string;
+};
+
+/**
+ * ProjectSpend
+ */
+export type ProjectSpend = {
+    /**
+     * Project Id
+     */
+    project_id: string;
+    /**
+     * Project Name
+     */
+    project_name: string;
+    /**
+     * Spent Micros
+     */
+    spent_micros: number;
+    /**
+     * Forecast Micros
+     */
+    forecast_micros: number;
+    /**
+     * Previous Micros
+     *
+     * In the month before.
+     */
+    previous_micros: number;
 };
 
 /**
@@ -1969,6 +2317,52 @@ export type SlaIncident = {
 };
 
 /**
+ * SlaMinute
+ *
+ * The evidence for a minute that missed a clause.
+ */
+export type SlaMinute = {
+    /**
+     * At
+     *
+     * Start of the minute.
+     */
+    at: string;
+    /**
+     * Missed
+     */
+    missed: Array<'availability' | 'throughput' | 'latency'>;
+    /**
+     * Elapsed Ms
+     *
+     * Less than 60,000 where the group began or ended in it.
+     */
+    elapsed_ms: number;
+    /**
+     * Active Ms
+     *
+     * Time in which the head accepted appends.
+     */
+    active_ms: number;
+    /**
+     * Measured
+     *
+     * false: no telemetry, and the group cannot show that it had no traffic.
+     */
+    measured: boolean;
+    /**
+     * Throttled Within Sla Entries
+     */
+    throttled_within_sla_entries: number;
+    /**
+     * P99 Us
+     *
+     * Commit latency; null when nothing was committed.
+     */
+    p99_us: number | null;
+};
+
+/**
  * SlaPeriod
  */
 export type SlaPeriod = {
@@ -2021,6 +2415,124 @@ export type SlaReport = {
      * Oldest first, at most 500.
      */
     incidents: Array<SlaIncident>;
+};
+
+/**
+ * Spend
+ *
+ * Amounts are without tax. `spent_micros` is the subtotal of the open invoice.
+ */
+export type Spend = {
+    /**
+     * Month
+     *
+     * YYYY-MM, in UTC.
+     */
+    month: string;
+    /**
+     * Period Start
+     */
+    period_start: string;
+    /**
+     * Period End
+     */
+    period_end: string;
+    /**
+     * As Of
+     */
+    as_of: string;
+    /**
+     * Currency
+     */
+    currency: string;
+    /**
+     * Spent Micros
+     */
+    spent_micros: number;
+    by_kind: KindMicros;
+    forecast: SpendForecast;
+    /**
+     * null if the organization owed nothing in the month before.
+     */
+    previous: PreviousMonth | null;
+    /**
+     * Projects
+     *
+     * The dearest forecast first.
+     */
+    projects: Array<ProjectSpend>;
+    /**
+     * Groups
+     *
+     * The dearest forecast first, at most 1000.
+     */
+    groups: Array<GroupSpend>;
+    other_groups: OtherGroups;
+};
+
+/**
+ * SpendDay
+ */
+export type SpendDay = {
+    /**
+     * Day
+     */
+    day: string;
+    /**
+     * Total Micros
+     */
+    total_micros: number;
+    by_kind: KindMicros;
+};
+
+/**
+ * SpendDays
+ *
+ * The days of a month until now, oldest first. This month's add up to its `spent_micros`.
+ */
+export type SpendDays = {
+    /**
+     * Month
+     *
+     * YYYY-MM, in UTC.
+     */
+    month: string;
+    /**
+     * Currency
+     */
+    currency: string;
+    /**
+     * Days
+     *
+     * At most 31.
+     */
+    days: Array<SpendDay>;
+};
+
+/**
+ * SpendForecast
+ *
+ * The invoice at the month's end, if groups stay as they are and usage goes on as in the recent days.
+ */
+export type SpendForecast = {
+    /**
+     * Total Micros
+     */
+    total_micros: number;
+    /**
+     * Low Micros
+     *
+     * If each day to come uses what the cheapest of the whole days did.
+     */
+    low_micros: number;
+    /**
+     * High Micros
+     *
+     * If each day to come uses what the dearest of the whole days did.
+     */
+    high_micros: number;
+    by_kind: KindMicros;
+    basis: ForecastBasis;
 };
 
 /**
@@ -3214,6 +3726,59 @@ export type GetSlaReportResponses = {
 
 export type GetSlaReportResponse = GetSlaReportResponses[keyof GetSlaReportResponses];
 
+export type ListBadMinutesData = {
+    body?: never;
+    path: {
+        /**
+         * Group Id
+         */
+        group_id: string;
+    };
+    query?: {
+        /**
+         * Month
+         *
+         * YYYY-MM (UTC); default: this month.
+         */
+        month?: string | null;
+        /**
+         * Limit
+         *
+         * Items per page.
+         */
+        limit?: number;
+        /**
+         * Cursor
+         *
+         * `next_cursor` of the previous page.
+         */
+        cursor?: string | null;
+    };
+    url: '/v1/groups/{group_id}/sla/bad-minutes';
+};
+
+export type ListBadMinutesErrors = {
+    /**
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
+     */
+    '4XX': Problem;
+    /**
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
+     */
+    '5XX': Problem;
+};
+
+export type ListBadMinutesError = ListBadMinutesErrors[keyof ListBadMinutesErrors];
+
+export type ListBadMinutesResponses = {
+    /**
+     * Successful Response
+     */
+    200: PageSlaMinute;
+};
+
+export type ListBadMinutesResponse = ListBadMinutesResponses[keyof ListBadMinutesResponses];
+
 export type StreamGroupData = {
     body?: never;
     path: {
@@ -3478,6 +4043,302 @@ export type GetInvoiceLinesResponses = {
 };
 
 export type GetInvoiceLinesResponse = GetInvoiceLinesResponses[keyof GetInvoiceLinesResponses];
+
+export type GetSpendData = {
+    body?: never;
+    path?: never;
+    query?: never;
+    url: '/v1/spend';
+};
+
+export type GetSpendErrors = {
+    /**
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
+     */
+    '4XX': Problem;
+    /**
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
+     */
+    '5XX': Problem;
+};
+
+export type GetSpendError = GetSpendErrors[keyof GetSpendErrors];
+
+export type GetSpendResponses = {
+    /**
+     * Successful Response
+     */
+    200: Spend;
+};
+
+export type GetSpendResponse = GetSpendResponses[keyof GetSpendResponses];
+
+export type GetSpendDaysData = {
+    body?: never;
+    path?: never;
+    query?: {
+        /**
+         * Month
+         *
+         * YYYY-MM (UTC); default: this month.
+         */
+        month?: string | null;
+    };
+    url: '/v1/spend/days';
+};
+
+export type GetSpendDaysErrors = {
+    /**
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
+     */
+    '4XX': Problem;
+    /**
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
+     */
+    '5XX': Problem;
+};
+
+export type GetSpendDaysError = GetSpendDaysErrors[keyof GetSpendDaysErrors];
+
+export type GetSpendDaysResponses = {
+    /**
+     * Successful Response
+     */
+    200: SpendDays;
+};
+
+export type GetSpendDaysResponse = GetSpendDaysResponses[keyof GetSpendDaysResponses];
+
+export type GetSpendMetricsData = {
+    body?: never;
+    path?: never;
+    query?: never;
+    url: '/v1/spend/metrics';
+};
+
+export type GetSpendMetricsErrors = {
+    /**
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
+     */
+    '4XX': Problem;
+    /**
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
+     */
+    '5XX': Problem;
+};
+
+export type GetSpendMetricsError = GetSpendMetricsErrors[keyof GetSpendMetricsErrors];
+
+export type GetSpendMetricsResponses = {
+    /**
+     * `quorate_spend_micros` by project, group and kind; `quorate_spend_forecast_micros`; `quorate_budget_micros` by project, `""` for the organization's.
+     */
+    200: string;
+};
+
+export type GetSpendMetricsResponse = GetSpendMetricsResponses[keyof GetSpendMetricsResponses];
+
+export type ListBudgetsData = {
+    body?: never;
+    path?: never;
+    query?: {
+        /**
+         * Limit
+         *
+         * Items per page.
+         */
+        limit?: number;
+        /**
+         * Cursor
+         *
+         * `next_cursor` of the previous page.
+         */
+        cursor?: string | null;
+    };
+    url: '/v1/budgets';
+};
+
+export type ListBudgetsErrors = {
+    /**
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
+     */
+    '4XX': Problem;
+    /**
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
+     */
+    '5XX': Problem;
+};
+
+export type ListBudgetsError = ListBudgetsErrors[keyof ListBudgetsErrors];
+
+export type ListBudgetsResponses = {
+    /**
+     * Successful Response
+     */
+    200: PageBudget;
+};
+
+export type ListBudgetsResponse = ListBudgetsResponses[keyof ListBudgetsResponses];
+
+export type PutBudgetData = {
+    body: NewBudget;
+    headers?: {
+        /**
+         * If-Match
+         *
+         * An ETag: 412 if the budget has changed since.
+         */
+        'if-match'?: string | null;
+    };
+    path?: never;
+    query?: never;
+    url: '/v1/budgets';
+};
+
+export type PutBudgetErrors = {
+    /**
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
+     */
+    '4XX': Problem;
+    /**
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
+     */
+    '5XX': Problem;
+};
+
+export type PutBudgetError = PutBudgetErrors[keyof PutBudgetErrors];
+
+export type PutBudgetResponses = {
+    /**
+     * Successful Response
+     */
+    200: Budget;
+};
+
+export type PutBudgetResponse = PutBudgetResponses[keyof PutBudgetResponses];
+
+export type DeleteBudgetData = {
+    body?: never;
+    headers?: {
+        /**
+         * If-Match
+         *
+         * An ETag: 412 if the budget has changed since.
+         */
+        'if-match'?: string | null;
+    };
+    path: {
+        /**
+         * Budget Id
+         */
+        budget_id: string;
+    };
+    query?: never;
+    url: '/v1/budgets/{budget_id}';
+};
+
+export type DeleteBudgetErrors = {
+    /**
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
+     */
+    '4XX': Problem;
+    /**
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
+     */
+    '5XX': Problem;
+};
+
+export type DeleteBudgetError = DeleteBudgetErrors[keyof DeleteBudgetErrors];
+
+export type DeleteBudgetResponses = {
+    /**
+     * Successful Response
+     */
+    204: void;
+};
+
+export type DeleteBudgetResponse = DeleteBudgetResponses[keyof DeleteBudgetResponses];
+
+export type GetBudgetData = {
+    body?: never;
+    path: {
+        /**
+         * Budget Id
+         */
+        budget_id: string;
+    };
+    query?: never;
+    url: '/v1/budgets/{budget_id}';
+};
+
+export type GetBudgetErrors = {
+    /**
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
+     */
+    '4XX': Problem;
+    /**
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
+     */
+    '5XX': Problem;
+};
+
+export type GetBudgetError = GetBudgetErrors[keyof GetBudgetErrors];
+
+export type GetBudgetResponses = {
+    /**
+     * Successful Response
+     */
+    200: Budget;
+};
+
+export type GetBudgetResponse = GetBudgetResponses[keyof GetBudgetResponses];
+
+export type ListBudgetAlertsData = {
+    body?: never;
+    path: {
+        /**
+         * Budget Id
+         */
+        budget_id: string;
+    };
+    query?: {
+        /**
+         * Limit
+         *
+         * Items per page.
+         */
+        limit?: number;
+        /**
+         * Cursor
+         *
+         * `next_cursor` of the previous page.
+         */
+        cursor?: string | null;
+    };
+    url: '/v1/budgets/{budget_id}/alerts';
+};
+
+export type ListBudgetAlertsErrors = {
+    /**
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
+     */
+    '4XX': Problem;
+    /**
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
+     */
+    '5XX': Problem;
+};
+
+export type ListBudgetAlertsError = ListBudgetAlertsErrors[keyof ListBudgetAlertsErrors];
+
+export type ListBudgetAlertsResponses = {
+    /**
+     * Successful Response
+     */
+    200: PageBudgetAlert;
+};
+
+export type ListBudgetAlertsResponse = ListBudgetAlertsResponses[keyof ListBudgetAlertsResponses];
 
 export type GetQuotasData = {
     body?: never;

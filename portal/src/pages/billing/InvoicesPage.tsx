@@ -11,14 +11,19 @@ import { Card, Loading, PageHeader, Skeleton } from '@/ui/Surface'
 import { usePageTitle } from '@/ui/title'
 import { Downloads } from './Downloads'
 import { InvoiceLines } from './InvoiceLines'
+import { SpendSection } from './spend/SpendSection'
 
 export function InvoicesPage() {
   usePageTitle('Invoices')
   const current = useQuery(currentInvoiceQuery)
   return (
     <>
-      <PageHeader title="Invoices" description="What this month has cost until now, and every invoice before." />
+      <PageHeader
+        title="Invoices"
+        description="What this month costs until now and by its end, and every invoice before."
+      />
       <div className="max-w-4xl space-y-9">
+        <SpendSection />
         {current.isPending && (
           <Loading label="Loading the current invoice">
             <Skeleton className="h-72 w-full rounded-2xl" />

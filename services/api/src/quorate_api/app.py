@@ -11,6 +11,7 @@ from redis.asyncio import Redis
 from quorate_api import limits, openapi
 from quorate_api.accounts import endpoints as accounts
 from quorate_api.billing import endpoints as billing
+from quorate_api.budgets import endpoints as budgets
 from quorate_api.coordinator.client import Coordinator
 from quorate_api.database import engine
 from quorate_api.errors import Code, handlers
@@ -38,6 +39,7 @@ from quorate_api.security.passwords import Passwords
 from quorate_api.security.tokens import TokenSigner
 from quorate_api.settings import ConfigurationError, Settings
 from quorate_api.sla import endpoints as sla
+from quorate_api.spend import endpoints as spend
 from quorate_api.tasks import end_task, repeat
 from quorate_api.telemetry.hub import Hub
 from quorate_api.telemetry.viewers import Viewers
@@ -45,7 +47,8 @@ from quorate_api.usage import endpoints as usage
 
 ROUTERS = (
     accounts.public, accounts.router, projects.router, keys.router, quotes.router, groups.router, usage.router,
-    sla.router, live.router, billing.router, quotas.router, operator.router, health.router,
+    sla.router, live.router, billing.router, spend.router, budgets.router, quotas.router, operator.router,
+    health.router,
 )  # fmt: skip
 
 Lifespan = Callable[[FastAPI], AbstractAsyncContextManager[None]]

@@ -47,6 +47,17 @@ KEYS_PER_PROJECT_MAX = 100
 GROUPS_PER_PROJECT_MAX = 50
 TOTAL_RATE_PER_S_MAX = 10_000_000
 
+# Spend. Usage goes on in forecasts as it did in these days: a week has its weekend in it.
+SPEND_RECENT_DAYS = 7
+SPEND_OBSERVED_S_MIN = 24 * 3_600  # an hour's burst is no rate of a month
+SPEND_GROUPS_MAX = 1_000  # as many as all projects may have; the rest is one sum
+SPEND_SERIES_MAX = 4_000  # in an export: those groups with four kinds each, under 1 MiB of text
+BUDGET_MICROS_MAX = 10**15  # exact in JSON; a billion
+BUDGET_THRESHOLDS_MAX = 10  # actual, and as many of the forecast: people read their alerts
+BUDGET_THRESHOLD_PERCENT_MAX = 1_000
+BUDGET_THRESHOLDS_PERCENT = (50, 80, 100)
+BUDGET_FORECAST_THRESHOLDS_PERCENT = (100,)
+
 # PostgreSQL: two api processes and a worker stay under the embedded server's 100 connections.
 DATABASE_POOL_SIZE = 10
 DATABASE_POOL_OVERFLOW = 20
@@ -109,6 +120,8 @@ RETENTION_GROUPS_MAX = 200  # folded in one transaction: 4,800 judged hours
 RECONCILE_INTERVAL_S = 5.0
 RECONCILE_AGE_S = 15.0  # longer than a create's call to the coordinator
 RECONCILE_GROUPS_MAX = 100
+BUDGET_INTERVAL_S = 60.0
+BUDGET_ORGANIZATIONS_MAX = 200  # in one read: a thousand groups, so a tenth of a second's work without a pause
 MONTH_CLOSE_INTERVAL_S = 300.0
 MONTH_CLOSE_DELAY_S = 6 * 3_600  # servers keep telemetry for four hours while Redis is away
 WATCH_INTERVAL_S = 5.0  # twice for each export of metrics

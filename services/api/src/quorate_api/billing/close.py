@@ -2,7 +2,7 @@
 
 from datetime import UTC, datetime, timedelta
 
-from quorate_api.billing import calculator, owed
+from quorate_api.billing import account, calculator
 from quorate_api.billing.calculator import Line
 from quorate_api.billing.issuer import Issuer, stored_customer
 from quorate_api.billing.repository import BillingRepository
@@ -12,6 +12,7 @@ from quorate_api.pricing import prices
 from quorate_api.sla import service as sla
 from quorate_api.sla.calculator import Attainment
 from quorate_api.tax import port
+from quorate_api.totals.repository import TotalsRepository
 
 
 async def close_months(scope: Scope, issuer: Issuer, until: datetime) -> int:
@@ -21,7 +22,8 @@ async def close_months(scope: Scope, issuer: Issuer, until: datetime) -> int:
     """
     billing = BillingRepository(scope)
     await billing.lock()
-    began = await billing.closed_until() or await billing.first_group_at()
+    closed_until = (await billing.closed_until()).get(scope.organization_id)
+    began = closed_until or await billing.first_group_at()
     if began is None:
         return 0
     issued = 0
@@ -42,7 +44,9 @@ async def _close(scope: Scope, issuer: Issuer, start: datetime, end: datetime) -
     billing = BillingRepository(scope)
     if await billing.of_period("invoice", start) is not None:
         return 0
-    lines = await owed.lines_of(scope, start, end, usage_until_s=int(end.timestamp()))
+    owed = await account.read(scope, end)
+    metered = await TotalsRepository(scope).metered(int(end.timestamp()))
+    lines = account.lines_of(owed, start, end, metered, owed.billed)
     if not lines:
         return 0
     now = datetime.now(UTC)

@@ -9,7 +9,7 @@ from sqlalchemy import Row, func, or_, select
 from sqlalchemy.dialects.postgresql import insert as upsert
 
 from quorate_api.billing.calculator import Line
-from quorate_api.database.scope import Scope
+from quorate_api.database.scope import Scope, SomeOrganizations
 from quorate_api.database.tables import (
     document_counters,
     former_slas,
@@ -25,8 +25,15 @@ from quorate_api.tax.port import TaxLine
 
 
 class BillingRepository:
-    def __init__(self, scope: Scope) -> None:
+    """The close of a month writes, for one organization. A batch of organizations is read only."""
+
+    def __init__(self, scope: Scope | SomeOrganizations) -> None:
         self._scope = scope
+
+    @property
+    def _one(self) -> Scope:
+        assert isinstance(self._scope, Scope), "one organization"
+        return self._scope
 
     async def billable_groups(self, before: datetime) -> list[Row[Any]]:
         """Groups admitted until `before`. Deleted ones count too: their last days are owed."""
@@ -58,14 +65,15 @@ class BillingRepository:
             found[row.group_id].append(row)
         return found
 
-    async def closed_until(self) -> datetime | None:
-        """The end of the last month that was closed; None: none was."""
-        statement = self._scope.select(organizations, organizations.c.closed_until)
-        found: datetime | None = (await self._scope.connection.execute(statement)).scalar_one()
-        return found
+    async def closed_until(self) -> dict[UUID, datetime]:
+        """The end of the last month that was closed, by organization; none for those without one."""
+        columns = organizations.c
+        statement = self._scope.select(organizations, columns.organization_id, columns.closed_until)
+        statement = statement.where(columns.closed_until.is_not(None))
+        return {row[0]: row[1] for row in (await self._scope.connection.execute(statement)).all()}
 
     async def set_closed_until(self, at: datetime) -> None:
-        await self._scope.connection.execute(self._scope.update(organizations).values(closed_until=at))
+        await self._scope.connection.execute(self._one.update(organizations).values(closed_until=at))
 
     async def first_group_at(self) -> datetime | None:
         statement = self._scope.select(groups, func.min(groups.c.active_at))
@@ -109,7 +117,7 @@ class BillingRepository:
 
     async def lock(self) -> None:
         """One close of the organization runs at a time, until the end of the transaction."""
-        key = func.hashtextextended(f"close {self._scope.organization_id}", 0)
+        key = func.hashtextextended(f"close {self._one.organization_id}", 0)
         await self._scope.connection.execute(select(func.pg_advisory_xact_lock(key)))
 
     async def next_number(self, series: str, kind: str) -> int:
@@ -125,7 +133,7 @@ class BillingRepository:
     async def insert(
         self, invoice: dict[str, object], lines: list[Line], taxes: list[TaxLine], ledger: dict[str, int]
     ) -> None:
-        connection, scope = self._scope.connection, self._scope
+        connection, scope = self._scope.connection, self._one
         await connection.execute(scope.insert(invoices, **invoice))
         for position, line in enumerate(lines):
             values = {name: getattr(line, name) for name in Line.__slots__}

@@ -7,7 +7,7 @@ from uuid import UUID
 
 from sqlalchemy import Row
 
-from quorate_api.billing import owed
+from quorate_api.billing import account
 from quorate_api.billing.calculator import Line
 from quorate_api.billing.issuer import Issuer, customer_of
 from quorate_api.billing.repository import BillingRepository
@@ -21,6 +21,7 @@ from quorate_api.http.schemas import Page
 from quorate_api.pricing import prices
 from quorate_api.sla import service as sla
 from quorate_api.tax.port import TaxLine
+from quorate_api.totals.repository import TotalsRepository
 
 
 async def current(work: Work, principal: Principal, issuer: Issuer) -> Invoice:
@@ -29,9 +30,9 @@ async def current(work: Work, principal: Principal, issuer: Issuer) -> Invoice:
     now = datetime.now(UTC)
     billing = BillingRepository(work.scope)
     start, end = sla.month_bounds(None, now)
-    closed_until = await billing.closed_until()
-    is_closed = closed_until is not None and closed_until >= start
-    lines = await owed.lines_of(work.scope, start, now, None, without_closing=not is_closed)
+    owed = await account.read(work.scope, now)
+    used = await TotalsRepository(work.scope).by_day(int(start.timestamp()))
+    lines = account.open_lines(owed, used, start, now)
     taxes = issuer.tax(issuer.seller, await billing.customer(), lines)
     subtotal, tax = (sum(each.amount_micros for each in some) for some in (lines, taxes))
     return Invoice(

@@ -31,6 +31,10 @@ def _json(name: str, *, nullable: bool = False) -> Column[Any]:
     return Column(name, JSONB(none_as_null=True), nullable=nullable)
 
 
+def _percents(name: str) -> Column[list[int]]:
+    return Column(name, ARRAY(BigInteger), nullable=False)
+
+
 organizations = Table(
     "organizations",
     metadata,
@@ -327,6 +331,34 @@ ledger_entries = Table(
     _text("account", primary_key=True),
     _count("amount_micros"),
     _time("created_at"),
+)
+budgets = Table(
+    "budgets",
+    metadata,
+    _id(primary_key=True),
+    _id("organization_id"),
+    _id("project_id", nullable=True),
+    _count("monthly_micros"),
+    _percents("thresholds_percent"),
+    _percents("forecast_thresholds_percent"),
+    _text("action"),
+    _count("row_version"),
+    _time("created_at"),
+    _time("updated_at"),
+    _time("deleted_at", nullable=True),
+)
+budget_alerts = Table(
+    "budget_alerts",
+    metadata,
+    _id(),
+    _id("organization_id"),
+    _id("budget_id", primary_key=True),
+    _text("month", primary_key=True),
+    _text("kind", primary_key=True),
+    _count("threshold_percent", primary_key=True),
+    _count("amount_micros"),
+    _count("monthly_micros"),
+    _time("at"),
 )
 
 OWNED = frozenset(table.name for table in metadata.tables.values() if "organization_id" in table.c)

@@ -20,6 +20,7 @@ from quorate_api.observability import counters, logs, telemetry
 from quorate_api.observability.readings import Readings
 from quorate_api.settings import ConfigurationError, Settings, load
 from quorate_api.tasks import end_task
+from quorate_api.worker.budgets import evaluate_budgets
 from quorate_api.worker.events import Follower
 from quorate_api.worker.ingest import Ingest
 from quorate_api.worker.month_close import close_months
@@ -90,6 +91,9 @@ async def _work(settings: Settings) -> int:
         async def settle() -> None:
             await settle_days(engine, settings.usage_archive_dir)
 
+        async def evaluate() -> None:
+            await evaluate_budgets(engine)
+
         tasks = [
             asyncio.create_task(keep_running("ingest", ingest.run)),
             asyncio.create_task(keep_running("events", follower.run)),
@@ -97,6 +101,7 @@ async def _work(settings: Settings) -> int:
             asyncio.create_task(keep_running("roll-up", roll, every_s=limits.ROLL_INTERVAL_S)),
             asyncio.create_task(keep_running("retention", settle, every_s=limits.RETENTION_INTERVAL_S)),
             asyncio.create_task(keep_running("month close", close, every_s=limits.MONTH_CLOSE_INTERVAL_S)),
+            asyncio.create_task(keep_running("budgets", evaluate, every_s=limits.BUDGET_INTERVAL_S)),
         ]
         if settings.otlp_endpoint:
             tasks += _watching(engine, redis, coordinator, ingest)

@@ -1,4 +1,4 @@
-"""Windows that a test ingested, and their sums by the plainest means."""
+"""Usage that was ingested, and what it sums up to by the plainest means."""
 
 import uuid
 from collections import defaultdict
@@ -8,6 +8,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from quorate_api.database.scope import EveryOrganization, Scope
 from quorate_api.telemetry.windows import WINDOW_S, Window, merged
+from quorate_api.totals.days import DailyUse
 from quorate_api.totals.repository import TotalsRepository
 from quorate_api.usage.repository import UsageRepository
 from support.customer import Customer
@@ -16,7 +17,7 @@ Metered = dict[uuid.UUID, tuple[int, int, int]]
 
 
 class Usage:
-    """What was ingested, and what it sums up to by the plainest means."""
+    """Windows that were ingested, and what they sum up to by the plainest means."""
 
     def __init__(self, engine: AsyncEngine, customers: dict[str, Customer]) -> None:
         self.engine = engine
@@ -40,6 +41,10 @@ class Usage:
     async def metered(self, customer: Customer, day_s: int | None) -> Metered:
         async with self.engine.begin() as connection:
             return await TotalsRepository(Scope(connection, uuid.UUID(customer.organization_id))).metered(day_s)
+
+    async def by_day(self, customer: Customer, from_s: int) -> DailyUse:
+        async with self.engine.begin() as connection:
+            return await TotalsRepository(Scope(connection, uuid.UUID(customer.organization_id))).by_day(from_s)
 
     def expected(self, customer: Customer, at_s: int | None) -> Metered:
         logs: dict[str, dict[int, int]] = defaultdict(dict)
