@@ -1,11 +1,4 @@
-import {
-  expect,
-  expectAccessible,
-  expectNoSidewaysScroll,
-  INVOICE,
-  openSignedIn,
-  test,
-} from '../support/portal'
+import { expect, expectAccessible, expectNoSidewaysScroll, INVOICE, openSignedIn, test } from '../support/portal'
 
 /** "$1,234.567890" → micro-units. */
 function micros(text: string): number {

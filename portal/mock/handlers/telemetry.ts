@@ -138,20 +138,21 @@ const getInvoice = http.get('/v1/invoices/:id', ({ request, params }) => {
 })
 
 /** A PDF without pages, and the amounts alone: what matters here is that files arrive. */
-const invoiceDocument = http.get(
-  '/v1/invoices/:id/document.pdf',
-  ({ request }) =>
-    refuseStranger(request) ??
-    new HttpResponse('%PDF-1.7\n%%EOF\n', { headers: { 'content-type': 'application/pdf' } }),
-)
-
-const invoiceCsv = http.get('/v1/invoices/:id/lines.csv', ({ request, params }) => {
-  const refusal = refuseStranger(request)
-  if (refusal) return refusal
-  const lines = database().invoices.find((each) => each.id === params.id)?.lines ?? []
-  const rows = ['group,amount_micros', ...lines.map((line) => `${line.group_name},${line.amount_micros}`)]
-  return new HttpResponse(rows.join('\r\n'), { headers: { 'content-type': 'text/csv; charset=utf-8' } })
-})
+const documents = ['/v1/invoices/current', '/v1/invoices/:id'].flatMap((invoice) => [
+  http.get(
+    `${invoice}/document.pdf`,
+    ({ request }) =>
+      refuseStranger(request) ??
+      new HttpResponse('%PDF-1.7\n%%EOF\n', { headers: { 'content-type': 'application/pdf' } }),
+  ),
+  http.get(`${invoice}/lines.csv`, ({ request, params }) => {
+    const refusal = refuseStranger(request)
+    if (refusal) return refusal
+    const lines = database().invoices.find((each) => each.id === params.id)?.lines ?? []
+    const rows = ['group,amount_micros', ...lines.map((line) => `${line.group_name},${line.amount_micros}`)]
+    return new HttpResponse(rows.join('\r\n'), { headers: { 'content-type': 'text/csv; charset=utf-8' } })
+  }),
+])
 
 const quotas = http.get('/v1/quotas', ({ request }) => {
   const refusal = refuseStranger(request)
@@ -186,14 +187,4 @@ const quotas = http.get('/v1/quotas', ({ request }) => {
   })
 })
 
-export const telemetry = [
-  live,
-  metrics,
-  sla,
-  listInvoices,
-  currentInvoice,
-  getInvoice,
-  invoiceDocument,
-  invoiceCsv,
-  quotas,
-]
+export const telemetry = [live, metrics, sla, listInvoices, currentInvoice, getInvoice, ...documents, quotas]
