@@ -1,4 +1,4 @@
-"""What organizations owe by a time, as lines: the one source of invoices, the open invoice, spend and budgets.
+"""Lines of what organizations owe by a time: the one source of invoices, the open invoice, spend and budgets.
 
 `read` reads, once, what lines are computed from, of one organization or of a batch. The rest is pure.
 """
@@ -79,8 +79,8 @@ def open_lines(account: Account, used: DailyUse, start: datetime, now: datetime)
 
 
 def done_before(account: Account, used: DailyUse, start: datetime) -> dict[UUID, Quantities]:
-    """What a month that begins at `start` does not bill, by group: what is on invoices. Where the months before it
-    are not closed yet, also what their invoices will have."""
+    """Quantities that a month from `start` on does not bill, by group: those on invoices. Where the months before it
+    are not closed yet, those that their invoices will have count too."""
     found: dict[UUID, Quantities] = {}
     earlier = closing(account, used, start)
     for row in account.groups:
@@ -92,13 +92,13 @@ def done_before(account: Account, used: DailyUse, start: datetime) -> dict[UUID,
 
 
 def closing(account: Account, used: DailyUse, at: datetime) -> dict[UUID, Quantities]:
-    """All that each group has used by `at`, the begin of a day."""
+    """Use of each group until `at`, the begin of a day."""
     metered = used.before(int(at.timestamp()))
     return {row.id: quantities(row, at, metered) for row in account.groups}
 
 
 def quantities(row: Row[Any], at: datetime, metered: Metered) -> dict[str, int]:
-    """All that the group has used by `at`, by kind."""
+    """Use of the group until `at`, by kind."""
     entries, reads, stored = metered.get(row.id, (0, 0, 0))
     return {
         RESERVATION: reserved_seconds(row, at),
