@@ -10,7 +10,6 @@ const NOT_USED = new Set([
   'GET /v1/projects/:id',
   'GET /v1/groups/:id/handle',
   'GET /v1/groups/:id/usage',
-  'GET /v1/groups/:id/sla/bad-minutes',
   'GET /v1/budgets/:id',
   'GET /v1/budgets/:id/alerts',
   // Operations for infrastructure as code and for operators.

@@ -78,6 +78,13 @@ export const getMetrics = (group_id: string, minutes: number, signal: AbortSigna
   sdk.getMetrics({ path: { group_id }, query: { minutes }, signal, throwOnError })
 export const getSla = (group_id: string, month: string, signal: AbortSignal) =>
   sdk.getSlaReport({ path: { group_id }, query: { month }, signal, throwOnError })
+export const listBadMinutes = (group_id: string, month: string, cursor: string | null, signal: AbortSignal) =>
+  sdk.listBadMinutes({
+    path: { group_id },
+    query: { month, limit: EVENTS_LIMIT, ...(cursor === null ? {} : { cursor }) },
+    signal,
+    throwOnError,
+  })
 
 export const listInvoices = (signal: AbortSignal) =>
   everyPage((query) => sdk.listInvoices({ query, signal, throwOnError }))

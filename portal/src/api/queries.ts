@@ -74,6 +74,14 @@ export const slaQuery = (groupId: string, month: string) =>
     refetchInterval: 60_000,
   })
 
+export const badMinutesQuery = (groupId: string, month: string) =>
+  infiniteQueryOptions({
+    queryKey: [...keys.group(groupId), 'bad-minutes', month],
+    queryFn: ({ pageParam, signal }) => calls.listBadMinutes(groupId, month, pageParam, signal),
+    initialPageParam: null as string | null,
+    getNextPageParam: (last) => last.next_cursor,
+  })
+
 export const apiKeysQuery = (projectId: string) =>
   queryOptions({ queryKey: keys.apiKeys(projectId), queryFn: ({ signal }) => calls.listKeys(projectId, signal) })
 

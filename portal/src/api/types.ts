@@ -30,6 +30,7 @@ export type {
   Refusal,
   ReplicaDemand,
   SlaIncident as Incident,
+  SlaMinute as BadMinute,
   SlaReport,
   Spend,
   SpendDay,

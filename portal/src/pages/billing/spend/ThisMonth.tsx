@@ -21,7 +21,7 @@ export function ThisMonth({ spend, budget, onEdit }: Props) {
   return (
     <Section
       title={`Spend in ${monthName(spend.month)}`}
-      description={`Before SLA credits and until now. The month ends on ${day(spend.period_end)}, in UTC.`}
+      description={`Without tax and SLA credits, until now. The month ends on ${day(spend.period_end)}, in UTC.`}
       aside={
         <Button variant="secondary" size="small" onClick={onEdit}>
           {budget ? 'Change budget' : 'Set budget'}
