@@ -159,7 +159,7 @@ async def test_each_bad_minute_comes_with_its_evidence(
     path, month = f"/v1/groups/{group_id}/sla/bad-minutes", {"month": f"{START:%Y-%m}", "limit": "200"}
     found: list[dict[str, Any]] = []
     page = await alice.get(path, params=month)
-    while len(found) < 1_000:
+    while len(found) < 2_000:
         found += page["items"]
         page = await alice.get(path, params=month | {"cursor": page["next_cursor"]})
     begins = [datetime.fromisoformat(each["at"]).timestamp() for each in found]

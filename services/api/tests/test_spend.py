@@ -20,6 +20,7 @@ from quorate_api.totals.repository import DAY_S
 from quorate_api.worker.month_close import close_months
 from quorate_api.worker.rollup import roll_up
 from support.customer import SLA, Customer, bearer, problem
+from support.issuer import UNTAXED
 from support.usage import Usage
 
 
@@ -106,7 +107,7 @@ async def test_spend_is_the_open_invoice(
     await agrees(alice)
     await roll_up(worker_engine, end_s - rng.randrange(20 * DAY_S))
     before = await agrees(alice)
-    await close_months(worker_engine, now, delay_s=0)
+    await close_months(worker_engine, UNTAXED, now, delay_s=0)
     after = await agrees(alice)
     assert after["spent_micros"] == before["spent_micros"]
     if before["previous"] is not None:
@@ -125,7 +126,7 @@ async def test_late_usage_is_on_the_first_day(
     began(owner, group, month - timedelta(hours=1))
     usage = Usage(worker_engine, {group: alice})
     await usage.ingest([window(group, start_s - 600, 1_000_000)])
-    await close_months(worker_engine, now, delay_s=0)
+    await close_months(worker_engine, UNTAXED, now, delay_s=0)
     await usage.ingest([window(group, start_s - 300, 3_000_000)])
     assert (await agrees(alice))["by_kind"]["appends"] == 300_000
     assert (await alice.get("/v1/spend/days"))["days"][0]["by_kind"]["appends"] == 300_000

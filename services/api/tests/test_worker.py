@@ -12,6 +12,7 @@ import pytest
 from redis.asyncio import Redis
 from sqlalchemy.ext.asyncio import AsyncEngine
 
+from quorate_api import limits
 from quorate_api.coordinator.schemas import Event, GroupView
 from quorate_api.http.services import Services
 from quorate_api.pricing import prices
@@ -306,6 +307,12 @@ async def used_last_month(
     return log
 
 
+@pytest.fixture(autouse=True)
+def keep_last_month(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Windows of last month count, as they do for servers that send them in time."""
+    monkeypatch.setattr(limits, "USAGE_DAYS_KEPT", 70)
+
+
 async def ingested(log: ReplicaLog, bus: Redis, worker_engine: AsyncEngine) -> None:
     ingest = Ingest(bus, worker_engine, "w1")
     await ingest.prepare()
@@ -517,6 +524,10 @@ async def test_a_months_report_does_not_hold_up_other_requests(alice: Customer, 
     group = await alice.create_group()
     start, end = last_month()
     owner.execute("UPDATE groups SET created_at = %s, active_at = %s", (start, start))
+    owner.execute(
+        "SELECT ensure_usage_day(day) FROM generate_series(%s::bigint, %s::bigint, 86400) AS day",
+        (start.timestamp(), end.timestamp() - 60),
+    )
     owner.execute(
         "INSERT INTO usage_windows SELECT organization_id, id, server, 'i', 1, minute, 'head', 0, 0, 0, 0, 1, 0, 0, 0,"
         " 0, 0, 60000, 0, 0, 1, '{\"200\": 1}', 0 FROM groups, generate_series(1, 3) AS server,"
