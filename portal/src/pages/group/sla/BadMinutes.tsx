@@ -9,7 +9,7 @@ import { Loading, Skeleton } from '@/ui/Surface'
 import { scrollable } from '@/ui/scrollable'
 import { CLAUSE_NAMES, CLAUSE_TOKENS } from './clauses'
 
-/** What was measured in each minute that missed a clause; read when it is asked for. */
+/** Measurements of each minute that missed a clause, read when somebody asks for them. */
 export function BadMinutes({ groupId, month }: { groupId: string; month: string }) {
   const [isShown, setShown] = useState(false)
   return isShown ? (
