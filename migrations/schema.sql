@@ -652,6 +652,8 @@ CREATE INDEX sla_days_organization ON public.sla_days USING btree (organization_
 
 CREATE INDEX sla_hours_organization ON public.sla_hours USING btree (organization_id);
 
+CREATE INDEX sla_hours_time ON public.sla_hours USING btree (hour_s);
+
 CREATE INDEX usage_days_organization ON public.usage_days USING btree (organization_id);
 
 CREATE INDEX usage_dirty_oldest ON public.usage_dirty USING btree (hour_s);
@@ -659,6 +661,8 @@ CREATE INDEX usage_dirty_oldest ON public.usage_dirty USING btree (hour_s);
 CREATE INDEX usage_dirty_organization ON public.usage_dirty USING btree (organization_id);
 
 CREATE INDEX usage_hours_organization ON public.usage_hours USING btree (organization_id);
+
+CREATE INDEX usage_hours_time ON public.usage_hours USING btree (hour_s);
 
 CREATE INDEX usage_log_days_organization ON public.usage_log_days USING btree (organization_id);
 

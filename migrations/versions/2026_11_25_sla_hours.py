@@ -53,12 +53,12 @@ def upgrade() -> None:
         op.execute(f"CREATE POLICY every_organization ON {table} TO quorate_worker USING (true)")
         op.execute(f"GRANT SELECT ON {table} TO quorate_api")
         op.execute(f"GRANT SELECT, INSERT, UPDATE, DELETE ON {table} TO quorate_worker")
-    # The worker judges the hours that were summed up before.
-    op.execute(
-        "INSERT INTO usage_dirty SELECT organization_id, group_id, hour_s FROM usage_hours ON CONFLICT DO NOTHING"
-    )
+    # Days are settled by the time of their hours.
+    for table in ("sla_hours", "usage_hours"):
+        op.execute(f"CREATE INDEX {table}_time ON {table} (hour_s)")
 
 
 def downgrade() -> None:
+    op.execute("DROP INDEX usage_hours_time")
     for table in OWNED:
         op.execute(f"DROP TABLE {table}")

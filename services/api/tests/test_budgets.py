@@ -253,6 +253,22 @@ async def test_one_organizations_error_does_not_delay_the_others(
     assert await evaluate_budgets(worker_engine) == 4
 
 
+async def test_an_organization_that_takes_too_long_does_not_delay_the_others(
+    alice: Customer, bob: Customer, worker_engine: AsyncEngine, owner: psycopg.Connection
+) -> None:
+    owner.execute(
+        "CREATE FUNCTION dawdle() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN"
+        f" IF NEW.organization_id = '{alice.organization_id}' THEN RAISE query_canceled; END IF; RETURN NEW; END $$"
+    )
+    owner.execute("CREATE TRIGGER slow BEFORE INSERT ON budget_alerts FOR EACH ROW EXECUTE FUNCTION dawdle()")
+    for customer in (alice, bob):
+        await spending(customer, owner)
+        await put(customer, monthly_micros=1)
+    assert await evaluate_budgets(worker_engine) == 4
+    owner.execute("DROP TRIGGER slow ON budget_alerts")
+    assert await evaluate_budgets(worker_engine) == 4, "hers, in the next pass"
+
+
 async def test_alerts_stay_as_they_are(alice: Customer, worker_engine: AsyncEngine, owner: psycopg.Connection) -> None:
     await spending(alice, owner)
     made = await put(alice, monthly_micros=1)

@@ -20,6 +20,7 @@ from quorate_api.database.scope import EveryOrganization, Scope
 from quorate_api.groups.repository import GroupRepository
 from quorate_api.sla import calculator, service
 from quorate_api.sla.calculator import Report
+from quorate_api.sla.hours import judge_hours
 from quorate_api.telemetry.histogram import bucket_of
 from quorate_api.telemetry.windows import WINDOW_S, Window, merged
 from quorate_api.totals.repository import DAY_S, HOUR_S
@@ -86,7 +87,7 @@ def history(group_id: str, rng: random.Random) -> list[Window]:
     return found
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(4))
 async def test_judged_hours_are_what_all_windows_say(usage: Usage, group_id: str, seed: int) -> None:
     rng = random.Random(seed)
     windows = history(group_id, rng)
@@ -135,10 +136,15 @@ async def test_a_settled_day_leaves_its_sums_and_its_bad_minutes(
     assert await settle_days(usage.engine, tmp_path, settled_s - 1) == 0, "its windows may still come"
     assert await settle_days(usage.engine, tmp_path, settled_s) == 0, "its hours are not judged yet"
     await roll_up(usage.engine, settled_s)
-    assert await settle_days(usage.engine, tmp_path, settled_s) == 1
+    passes = await asyncio.gather(*(settle_days(usage.engine, tmp_path, settled_s) for _ in range(3)))
+    assert sorted(passes) == [0, 0, 1], "one worker settles days at a time"
     assert await settle_days(usage.engine, tmp_path, settled_s) == 0
-    for table in ("usage_windows", "usage_hours", "usage_dirty", "sla_hours"):
-        assert owner.execute(f"SELECT count(*) FROM {table}").fetchone() == (0,), table  # type: ignore[arg-type]
+    assert owner.execute(
+        "SELECT (SELECT count(*) FROM usage_windows), (SELECT count(*) FROM usage_dirty)"
+    ).fetchone() == (0, 0)
+    for table in ("usage_hours", "sla_hours"):
+        left = owner.execute(f"SELECT min(hour_s) FROM {table}").fetchone()  # type: ignore[arg-type]
+        assert left == (START_S + DAY_S,), "hours of the next day, which was judged first"
     assert owner.execute("SELECT count(*) FROM sla_days").fetchone() == (1,)
     assert await measured(usage, group_id, LATER) == expected
     assert await usage.metered(usage.customers[group_id], None) == metered
@@ -173,6 +179,29 @@ async def test_each_bad_minute_comes_with_its_evidence(
     assert (await alice.request("GET", path, params={"month": "2024-13"})).status_code == 422
 
 
+async def test_hours_of_a_settled_day_are_final(usage: Usage, group_id: str, owner: psycopg.Connection) -> None:
+    await usage.ingest(history(group_id, random.Random(4)))
+    settled_s = START_S + (limits.USAGE_DAYS_KEPT + 1) * DAY_S + HOUR_S
+    await settle_days(usage.engine, None, settled_s)
+    await roll_up(usage.engine, settled_s)
+    assert await settle_days(usage.engine, None, settled_s) == 1
+    expected = await measured(usage, group_id, LATER)
+    async with usage.engine.begin() as connection:
+        hour = (uuid.UUID(group_id), START_S + HOUR_S)
+        await judge_hours(EveryOrganization(connection, "a test"), [hour], int(settled_s))
+    assert await measured(usage, group_id, LATER) == expected
+
+
+async def test_minutes_that_are_not_kept_are_refused(alice: Customer, group_id: str) -> None:
+    now = datetime.now(UTC)
+    for days, status in ((limits.USAGE_DAYS_KEPT - 1, 200), (limits.USAGE_DAYS_KEPT + 1, 422)):
+        begin = now - timedelta(days=days)
+        period = {"from": begin.isoformat(), "to": (begin + timedelta(hours=1)).isoformat()}
+        answer = await alice.request("GET", f"/v1/groups/{group_id}/usage", params=period)
+        assert answer.status_code == status, answer.text
+    assert "Minutes are kept for 8 days" in answer.text
+
+
 async def test_a_day_that_is_young_or_not_summed_up_is_not_removed(
     usage: Usage, group_id: str, owner: psycopg.Connection
 ) -> None:
@@ -187,6 +216,7 @@ async def test_a_day_that_is_young_or_not_summed_up_is_not_removed(
 
 async def test_two_workers_judge_at_once(usage: Usage, group_id: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(limits, "ROLL_HOURS_MAX", 2)
+    monkeypatch.setattr(limits, "JUDGED_HOURS_MAX", 1)
     rng = random.Random(11)
     windows = history(group_id, rng)
     rng.shuffle(windows)

@@ -456,6 +456,26 @@ async def test_a_close_that_fails_takes_its_numbers_back(
     assert numbers(owner, "invoice") == [f"INV-{datetime.now(UTC):%Y}-00000{number}" for number in (1, 2)]
 
 
+async def test_a_close_that_takes_too_long_does_not_delay_the_others(
+    alice: Customer,
+    bob: Customer,
+    bus: Redis,
+    worker_engine: AsyncEngine,
+    owner: psycopg.Connection,
+) -> None:
+    for customer in (alice, bob):
+        await used_last_month(customer, bus, worker_engine, owner)
+    first = min(alice.organization_id, bob.organization_id)
+    owner.execute(
+        "CREATE FUNCTION dawdle() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN"
+        f" IF NEW.organization_id = '{first}' THEN RAISE query_canceled; END IF; RETURN NEW; END $$"
+    )
+    owner.execute("CREATE TRIGGER slow BEFORE INSERT ON invoices FOR EACH ROW EXECUTE FUNCTION dawdle()")
+    assert await close_months(worker_engine, UNTAXED, datetime.now(UTC), delay_s=0) == 1, "the other one's"
+    owner.execute("DROP TRIGGER slow ON invoices")
+    assert await close_months(worker_engine, UNTAXED, datetime.now(UTC), delay_s=0) == 1
+
+
 async def test_the_open_invoice_is_of_this_month_also_before_the_last_one_is_closed(
     alice: Customer, bus: Redis, worker_engine: AsyncEngine, owner: psycopg.Connection
 ) -> None:

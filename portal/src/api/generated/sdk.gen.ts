@@ -314,7 +314,7 @@ export const listGroupEvents = <ThrowOnError extends boolean = false>(options: O
 /**
  * Get Usage
  *
- * The group's usage in whole minutes.
+ * The group's usage in whole minutes, of the last eight days and the present one.
  */
 export const getUsage = <ThrowOnError extends boolean = false>(options: Options<GetUsageData, ThrowOnError>) => (options.client ?? client).get<GetUsageResponses, GetUsageErrors, ThrowOnError, 'data'>({
     responseStyle: 'data',

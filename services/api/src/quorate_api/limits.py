@@ -116,6 +116,7 @@ ROLL_HOURS_MAX = 200  # in one transaction: 36,000 windows at degree 3
 ROLL_SETTLE_S = 300  # from an hour's end until it is summed up: by then most of its records are there
 USAGE_DAYS_KEPT = 8  # windows of whole days, besides the present one: minutes of a week can be asked for
 RETENTION_INTERVAL_S = 600.0
+JUDGED_HOURS_MAX = 100  # read, judged and stored together: 6,000 minutes
 RETENTION_GROUPS_MAX = 200  # folded in one transaction: 4,800 judged hours
 RECONCILE_INTERVAL_S = 5.0
 RECONCILE_AGE_S = 15.0  # longer than a create's call to the coordinator
@@ -144,7 +145,7 @@ TELEMETRY_SETTLE_S = 5  # time from a minute's end until its last record has arr
 
 assert ENTRY_BYTES_MAX + 4 <= BATCH_BYTES_MAX, "the largest entry fits a batch"
 assert COORDINATOR_TIMEOUT_S * 2 < IDEMPOTENCY_LOCK_S, "a running request never loses its idempotency lock"
-assert USAGE_MINUTES_MAX < USAGE_DAYS_KEPT * 24 * 60, "windows that can be asked for are kept"
+assert USAGE_MINUTES_MAX < USAGE_DAYS_KEPT * 24 * 60, "a week of minutes lies within what is kept"
 assert USAGE_DAYS_KEPT > 3, "the database keeps three days in any case"
 assert COORDINATOR_TIMEOUT_S < RECONCILE_AGE_S, "the reconciler leaves running requests alone"
 assert EVENTS_WAIT_MS / 1000 < COORDINATOR_TIMEOUT_S, "a long poll ends before its call's deadline"

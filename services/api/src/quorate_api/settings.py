@@ -80,13 +80,6 @@ class Settings(BaseSettings):
             raise ValueError("must be host:port, as in 127.0.0.1:8080")
         return value
 
-    @field_validator("usage_archive_dir")
-    @classmethod
-    def _folder(cls, value: Path | None) -> Path | None:
-        if value is not None and not (value.is_dir() and os.access(value, os.W_OK)):
-            raise ValueError(f"names {value}, which is no folder that this process may write to")
-        return value
-
     @model_validator(mode="after")
     def _files(self) -> Self:
         for name in ("coordinator_token_file", "token_signing_key_file", "secret_file", "operator_token_file"):
@@ -124,6 +117,14 @@ class Settings(BaseSettings):
     def secure(self) -> bool:
         """Whether the public address is https, so that cookies can require it."""
         return self.origin.startswith("https://")
+
+    def check_archive(self) -> None:
+        """For the worker, which alone writes to the archive."""
+        folder = self.usage_archive_dir
+        if folder is not None and not (folder.is_dir() and os.access(folder, os.W_OK)):
+            raise ConfigurationError(
+                f"QUORATE_USAGE_ARCHIVE_DIR names {folder}, which is no folder that the worker may write to."
+            )
 
     def coordinator_token(self) -> str:
         return _read("QUORATE_COORDINATOR_TOKEN_FILE", self.coordinator_token_file)

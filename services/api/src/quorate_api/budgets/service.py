@@ -26,13 +26,13 @@ _SETTINGS = ("monthly_micros", "thresholds_percent", "forecast_thresholds_percen
 async def put(work: Work, principal: Principal, asked: NewBudget, if_match: str | None) -> tuple[Row[Any], Budget]:
     """Set the budget of a project or of the organization. Repeating it changes nothing."""
     principal.require(Permission.BILLING)
-    if asked.project_id is not None:
-        await projects.visible(work, principal, asked.project_id)
-    elif principal.project_id is not None:
+    if asked.project_id is None and principal.project_id is not None:
         raise Problem(
             Code.PERMISSION_DENIED, "A project's API key sets its own project's budget only: name it in project_id."
         )
     await quotas.lock(work)  # one change at a time; deleting the project takes it too
+    if asked.project_id is not None:
+        await projects.visible(work, principal, asked.project_id)
     budgets = BudgetRepository(work.scope)
     had = await budgets.of_project(asked.project_id)
     require_unchanged(had, if_match)

@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import BigInteger, Uuid, and_, column, func, literal, select, union_all, values
+from sqlalchemy import BigInteger, Uuid, and_, column, func, literal, select, tuple_, union_all, values
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from quorate_api.database.scope import ROWS, EveryOrganization, Scope, rows_sent
@@ -88,6 +88,21 @@ class SlaRepository:
             for row in rows
         }
 
+    async def folded(self, hours: Iterable[Hour]) -> set[Hour]:
+        """Those of these hours whose day's judgement is final."""
+        wanted = set(hours)
+        days = {(group_id, hour_s // DAY_S * DAY_S) for group_id, hour_s in wanted}
+        statement = self._scope.select(sla_days, _DAYS.group_id, _DAYS.day_s)
+        rows = (await self._connection.execute(statement.where(tuple_(_DAYS.group_id, _DAYS.day_s).in_(days)))).all()
+        final = {(row[0], int(row[1])) for row in rows}
+        return {hour for hour in wanted if (hour[0], hour[1] // DAY_S * DAY_S) in final}
+
+    async def days_of_hours(self, before_s: int) -> list[int]:
+        """Begins of days before `before_s` that still have judged hours."""
+        day_s = _HOURS.hour_s - _HOURS.hour_s % DAY_S
+        statement = self._scope.select(sla_hours, day_s).where(_HOURS.hour_s < before_s).distinct()
+        return [int(row[0]) for row in (await self._connection.execute(statement)).all()]
+
     async def mark_unjudged(self, day_s: int) -> int:
         """Mark hours of the day in which a group was in force and that nobody judged: no window of them ever came.
         Returns their number."""
@@ -110,7 +125,9 @@ class SlaRepository:
         assert isinstance(self._scope, EveryOrganization)
         of_day = and_(_HOURS.hour_s >= day_s, _HOURS.hour_s < day_s + DAY_S)
         some = self._scope.select(sla_hours, _HOURS.group_id).where(of_day).distinct().limit(groups_max)
-        found = self._scope.delete(sla_hours).where(of_day, _HOURS.group_id.in_(some)).returning(*_HOURS)
+        group_ids = [row[0] for row in (await self._connection.execute(some)).all()]
+        await self.lock(group_ids)
+        found = self._scope.delete(sla_hours).where(of_day, _HOURS.group_id.in_(group_ids)).returning(*_HOURS)
         parts: dict[tuple[UUID, UUID], list[Tally]] = defaultdict(list)
         for row in (await self._connection.execute(found)).mappings().all():
             parts[row["organization_id"], row["group_id"]].append(_tally(row))

@@ -129,9 +129,17 @@ class UsageRepository:
         statement = self._scope.select(usage_windows).where(
             _COLUMNS.window_start_s >= day_s, _COLUMNS.window_start_s < day_s + DAY_S
         )
+        # In one order, so that the same windows make the same file.
+        key = ("window_start_s", "group_id", "server_id", "incarnation", "epoch")
+        statement = statement.order_by(*(_COLUMNS[name] for name in key))
         async with self._connection.stream(statement) as rows:
             async for row in rows.mappings():
                 yield _window(row)
+
+    async def lock_days(self) -> bool:
+        """Until the end of the transaction, nobody else settles days. False: somebody else does."""
+        key = func.hashtextextended("settle usage days", 0)
+        return bool((await self._connection.execute(select(func.pg_try_advisory_xact_lock(key)))).scalar_one())
 
     async def days(self) -> list[int]:
         """Begins of the days that have room for windows, oldest first."""

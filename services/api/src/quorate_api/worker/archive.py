@@ -18,8 +18,10 @@ LINES_AT_ONCE = 1_000  # some milliseconds in a thread
 
 
 async def write_day(engine: AsyncEngine, day_s: int, folder: Path) -> Path:
-    """Write all windows of the day to `usage-YYYY-MM-DD.jsonl.gz`, in the place of an earlier attempt."""
+    """Write all windows of the day to `usage-YYYY-MM-DD.jsonl.gz`. No more come, so a file that is there stays."""
     path = folder / f"usage-{datetime.fromtimestamp(day_s, UTC):%Y-%m-%d}.jsonl.gz"
+    if path.exists():
+        return path
     beside = path.with_suffix(".part")
     with beside.open("wb") as raw:
         # Without the present time and a name in the head, the same windows make the same bytes.

@@ -1,4 +1,4 @@
-"""(f) Budgets: alerts for thresholds that this month's cost, or its forecast, has reached.
+"""(g) Budgets: alerts for thresholds that this month's cost, or its forecast, has reached.
 
 A pass reads organizations with budgets only, a batch of them by the same few statements. The key of an alert lets it
 be recorded once, so that restarts and several workers repeat nothing.
@@ -12,6 +12,7 @@ from uuid import UUID
 
 import structlog
 from sqlalchemy import Row
+from sqlalchemy.exc import OperationalError
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from quorate_api import limits
@@ -24,6 +25,7 @@ from quorate_api.sla.service import month_bounds
 from quorate_api.spend.forecast import Month, by_group, forecast
 from quorate_api.totals.days import DailyUse
 from quorate_api.totals.repository import TotalsRepository
+from quorate_api.worker.steady import took_too_long
 
 log = structlog.get_logger(__name__)
 
@@ -40,13 +42,30 @@ async def evaluate_budgets(engine: AsyncEngine, now: datetime | None = None) -> 
         async with engine.begin() as connection:
             alerts = AlertRepository(EveryOrganization(connection, REASON))
             some = await alerts.organizations(after, limits.BUDGET_ORGANIZATIONS_MAX)
-            if not some:
-                return recorded
-            due = await _due(connection, tuple(some), now)
-            for row in await alerts.record(due, now):
-                log.info("budget alert", budget_id=str(row.budget_id), kind=row.kind, percent=row.threshold_percent)
-                recorded += 1
+        if not some:
+            return recorded
+        recorded += await _evaluate(engine, tuple(some), now)
         after = some[-1]
+
+
+async def _evaluate(engine: AsyncEngine, some: tuple[UUID, ...], now: datetime) -> int:
+    """Evaluate and record these together, or by halves where that takes too long. Returns the number of new alerts."""
+    try:
+        async with engine.begin() as connection:
+            recorded = await AlertRepository(EveryOrganization(connection, REASON)).record(
+                await _due(connection, some, now), now
+            )
+    except OperationalError as error:
+        if not took_too_long(error):
+            raise
+        if len(some) == 1:
+            log.exception("budgets not evaluated", organization_id=str(some[0]))
+            return 0
+        half = len(some) // 2
+        return await _evaluate(engine, some[:half], now) + await _evaluate(engine, some[half:], now)
+    for row in recorded:
+        log.info("budget alert", budget_id=str(row.budget_id), kind=row.kind, percent=row.threshold_percent)
+    return len(recorded)
 
 
 async def _due(connection: AsyncConnection, organization_ids: tuple[UUID, ...], now: datetime) -> list[Alert]:

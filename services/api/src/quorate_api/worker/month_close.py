@@ -1,6 +1,7 @@
 """(d) The month's close: an invoice for every organization that owes something, and credits for missed SLAs."""
 
 from datetime import datetime, timedelta
+from uuid import UUID
 
 import structlog
 from sqlalchemy.exc import InterfaceError, OperationalError
@@ -13,6 +14,7 @@ from quorate_api.billing.issuer import Issuer
 from quorate_api.database.scope import Scope
 from quorate_api.observability import counters
 from quorate_api.worker.repository import WorkerRepository
+from quorate_api.worker.steady import took_too_long
 
 log = structlog.get_logger(__name__)
 
@@ -31,13 +33,20 @@ async def close_months(
                 scope = Scope(connection, organization_id)
                 await scope.renew()
                 made = await billing.close_months(scope, issuer, until)
-        except (OperationalError, InterfaceError):
-            raise  # PostgreSQL is away for every organization
+        except (OperationalError, InterfaceError) as error:
+            if not took_too_long(error):
+                raise  # PostgreSQL is away for every organization
+            _note_failure(organization_id)
+            continue
         except Exception:  # one organization's error does not delay the others' invoices; its close is tried again
-            counters.close_failures.add(1)
-            log.exception("months not closed", organization_id=str(organization_id))
+            _note_failure(organization_id)
             continue
         if made:
             log.info("closed", organization_id=str(organization_id), documents=made)
         issued += made
     return issued
+
+
+def _note_failure(organization_id: UUID) -> None:
+    counters.close_failures.add(1)
+    log.exception("months not closed", organization_id=str(organization_id))

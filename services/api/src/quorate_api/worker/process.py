@@ -1,4 +1,4 @@
-"""The `worker` process: six independent tasks that survive missing dependencies, and two for metrics."""
+"""The `worker` process: seven independent tasks that survive missing dependencies, and two for metrics."""
 
 import asyncio
 import signal
@@ -38,6 +38,7 @@ def run() -> int:
     if settings.redis_url is None:
         raise ConfigurationError("REDIS_URL is not set; the worker reads usage from it.")
     settings.coordinator_token()
+    settings.check_archive()
     logs.configure(settings.log_format)
     telemetry.configure(settings, "quorate-worker")
     try:

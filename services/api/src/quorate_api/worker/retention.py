@@ -13,7 +13,7 @@ from quorate_api import limits
 from quorate_api.database.scope import EveryOrganization
 from quorate_api.sla.repository import SlaRepository
 from quorate_api.telemetry.plausible import kept_from_s
-from quorate_api.totals.repository import HOUR_S, TotalsRepository
+from quorate_api.totals.repository import DAY_S, HOUR_S, TotalsRepository
 from quorate_api.usage.repository import UsageRepository
 from quorate_api.worker import archive
 
@@ -23,28 +23,41 @@ _REASON = "days of all organizations are settled alike"
 
 
 async def settle_days(engine: AsyncEngine, archive_dir: Path | None, now_s: float | None = None) -> int:
-    """One pass over the days whose windows are no longer kept. Returns the number of days that were removed.
+    """One pass over the days whose windows are no longer kept, oldest first. Returns the number of settled days.
 
-    A day with hours that are still to be summed up or judged is left for the next pass.
+    It ends at a day with hours that are still to be summed up or judged. The day after it is judged first, too: a gap
+    in the telemetry over midnight is judged by windows of both. One worker settles days at a time.
     """
     # An hour later than ingest refuses them: its transactions have ended.
     before_s = kept_from_s((now_s or time.time()) - HOUR_S)
-    async with engine.begin() as connection:
-        days = await UsageRepository(EveryOrganization(connection, _REASON)).days()
     settled = 0
-    for day_s in days:
-        if day_s >= before_s or await _is_open(engine, day_s):
-            continue
-        if archive_dir is not None:
-            await archive.write_day(engine, day_s, archive_dir)
-        await _fold(engine, day_s)
+    async with engine.begin() as guard:
+        if not await UsageRepository(EveryOrganization(guard, _REASON)).lock_days():
+            return 0
+        # In a transaction of its own: the guard holds no table that is dropped.
         async with engine.begin() as connection:
             scope = EveryOrganization(connection, _REASON)
-            await TotalsRepository(scope).forget_hours(day_s)
-            await UsageRepository(scope).drop_day(day_s)
-        settled += 1
-        log.info("a day of usage windows was removed", day_s=day_s, archived=archive_dir is not None)
+            partitions = await UsageRepository(scope).days()
+            hours = await SlaRepository(scope).days_of_hours(before_s)
+        for day_s in sorted({*partitions, *hours}):
+            if day_s >= before_s:
+                break
+            if any([await _is_open(engine, day_s), await _is_open(engine, day_s + DAY_S)]):
+                break
+            if archive_dir is not None and day_s in partitions:
+                await archive.write_day(engine, day_s, archive_dir)
+            await _settle(engine, day_s)
+            settled += 1
     return settled
+
+
+async def _settle(engine: AsyncEngine, day_s: int) -> None:
+    await _fold(engine, day_s)
+    async with engine.begin() as connection:
+        scope = EveryOrganization(connection, _REASON)
+        await TotalsRepository(scope).forget_hours(day_s)
+        await UsageRepository(scope).drop_day(day_s)
+    log.info("a day of usage windows was removed", day_s=day_s)
 
 
 async def _is_open(engine: AsyncEngine, day_s: int) -> bool:

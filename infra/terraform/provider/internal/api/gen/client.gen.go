@@ -2493,7 +2493,7 @@ type ClientInterface interface {
 
 	// GetUsage Get Usage
 	//
-	// The group's usage in whole minutes.
+	// The group's usage in whole minutes, of the last eight days and the present one.
 	//
 	// Corresponds with GET /v1/groups/{group_id}/usage (the `GetUsage` operationId).
 	GetUsage(ctx context.Context, groupId openapi_types.UUID, params *GetUsageParams, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -3211,7 +3211,7 @@ func (c *Client) ListBadMinutes(ctx context.Context, groupId openapi_types.UUID,
 
 // GetUsage Get Usage
 //
-// The group's usage in whole minutes.
+// The group's usage in whole minutes, of the last eight days and the present one.
 //
 // Corresponds with GET /v1/groups/{group_id}/usage (the `GetUsage` operationId).
 func (c *Client) GetUsage(ctx context.Context, groupId openapi_types.UUID, params *GetUsageParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -6954,7 +6954,7 @@ type ClientWithResponsesInterface interface {
 
 	// GetUsageWithResponse Get Usage
 	//
-	// The group's usage in whole minutes.
+	// The group's usage in whole minutes, of the last eight days and the present one.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -10682,7 +10682,7 @@ func (c *ClientWithResponses) ListBadMinutesWithResponse(ctx context.Context, gr
 
 // GetUsageWithResponse Get Usage
 //
-// The group's usage in whole minutes.
+// The group's usage in whole minutes, of the last eight days and the present one.
 //
 // Returns a wrapper object for the known response body format(s).
 //
