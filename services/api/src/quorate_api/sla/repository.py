@@ -89,7 +89,7 @@ class SlaRepository:
         }
 
     async def folded(self, hours: Iterable[Hour]) -> set[Hour]:
-        """Those of these hours whose day's judgement is final."""
+        """Hours among these whose day's judgement is final."""
         wanted = set(hours)
         days = {(group_id, hour_s // DAY_S * DAY_S) for group_id, hour_s in wanted}
         statement = self._scope.select(sla_days, _DAYS.group_id, _DAYS.day_s)
