@@ -109,7 +109,7 @@ async def metrics(work: Work, principal: Principal) -> str:
     budgets = {
         "" if row.project_id is None else names[row.project_id]: int(row.monthly_micros)
         for row in await BudgetRepository(work.scope).all_of()
-        if principal.project_id in (None, row.project_id)
+        if row.project_id is None or principal.sees_project(row.project_id)
     }
     return exposition.render(spent, forecast.total_micros(seen.expected), budgets)
 
