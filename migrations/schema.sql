@@ -7,14 +7,19 @@ CREATE FUNCTION public.check_invoice_adds_up() RETURNS trigger
     AS $$
 DECLARE
     checked uuid;
+    head record;
 BEGIN
     IF TG_TABLE_NAME = 'invoices' THEN checked := NEW.id; ELSE checked := NEW.invoice_id; END IF;
     IF (SELECT COALESCE(sum(amount_micros), 0) FROM ledger_entries WHERE invoice_id = checked) <> 0 THEN
         RAISE EXCEPTION 'the ledger entries of invoice % do not add up to zero', checked;
     END IF;
-    IF (SELECT COALESCE(sum(amount_micros), 0) FROM invoice_lines WHERE invoice_id = checked)
-        <> (SELECT total_micros FROM invoices WHERE id = checked) THEN
-        RAISE EXCEPTION 'the lines of invoice % do not add up to its total', checked;
+    SELECT total_micros, tax_micros INTO head FROM invoices WHERE id = checked;
+    IF (SELECT COALESCE(sum(amount_micros), 0) FROM invoice_taxes WHERE invoice_id = checked) <> head.tax_micros THEN
+        RAISE EXCEPTION 'the tax lines of invoice % do not add up to its tax', checked;
+    END IF;
+    IF (SELECT COALESCE(sum(amount_micros), 0) FROM invoice_lines WHERE invoice_id = checked) + head.tax_micros
+        <> head.total_micros THEN
+        RAISE EXCEPTION 'the lines and the tax of invoice % do not add up to its total', checked;
     END IF;
     RETURN NULL;
 END $$;
@@ -22,6 +27,34 @@ END $$;
 CREATE FUNCTION public.current_organization_id() RETURNS uuid
     LANGUAGE sql STABLE PARALLEL SAFE
     AS $$ SELECT NULLIF(current_setting('app.organization_id', true), '')::uuid $$;
+
+CREATE FUNCTION public.drop_usage_day(day_s bigint) RETURNS void
+    LANGUAGE plpgsql STRICT SECURITY DEFINER
+    SET search_path TO 'public', 'pg_temp'
+    SET lock_timeout TO '2s'
+    AS $$
+BEGIN
+  IF day_s > extract(epoch FROM now()) - 3 * 86400 THEN RAISE 'the day at % is young', day_s; END IF;
+  IF EXISTS (SELECT FROM usage_dirty WHERE hour_s >= day_s AND hour_s < day_s + 86400)
+    THEN RAISE 'the day at % has hours that are not summed up', day_s; END IF;
+  EXECUTE format('DROP TABLE IF EXISTS %I', usage_day_name(day_s));
+END $$;
+
+CREATE FUNCTION public.ensure_usage_day(day_s bigint) RETURNS void
+    LANGUAGE plpgsql STRICT SECURITY DEFINER
+    SET search_path TO 'public', 'pg_temp'
+    AS $$
+DECLARE name text := usage_day_name(day_s);
+BEGIN
+  IF day_s % 86400 <> 0 THEN RAISE 'no day begins at %', day_s; END IF;
+  IF to_regclass(name) IS NOT NULL THEN RETURN; END IF;
+  -- Its acquisition also makes tables visible that others have made meanwhile.
+  LOCK TABLE usage_windows IN SHARE UPDATE EXCLUSIVE MODE;
+  IF to_regclass(name) IS NOT NULL THEN RETURN; END IF;
+  -- Attached, and not created in place: readers and writers of other days go on.
+  EXECUTE format('CREATE TABLE %I (LIKE usage_windows INCLUDING CONSTRAINTS)', name);
+  EXECUTE format('ALTER TABLE usage_windows ATTACH PARTITION %I FOR VALUES FROM (%s) TO (%s)', name, day_s, day_s + 86400);
+END $$;
 
 CREATE FUNCTION public.find_api_key(wanted bytea) RETURNS TABLE(id uuid, organization_id uuid, project_id uuid, scopes text[], revoked_at timestamp with time zone, last_used_at timestamp with time zone)
     LANGUAGE sql STABLE SECURITY DEFINER
@@ -50,6 +83,19 @@ BEGIN
     RAISE EXCEPTION '% is immutable: correct it with a credit note', TG_TABLE_NAME;
 END $$;
 
+CREATE FUNCTION public.refuse_rewriting() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$ BEGIN RAISE EXCEPTION '% is append-only', TG_TABLE_NAME; END $$;
+
+CREATE FUNCTION public.usage_day_name(day_s bigint) RETURNS text
+    LANGUAGE sql IMMUTABLE STRICT
+    AS $$ SELECT 'usage_windows_' || to_char(to_timestamp(day_s) AT TIME ZONE 'UTC', 'YYYYMMDD') $$;
+
+CREATE FUNCTION public.usage_days() RETURNS SETOF bigint
+    LANGUAGE sql STABLE SECURITY DEFINER
+    SET search_path TO 'public', 'pg_temp'
+    AS $$ SELECT extract(epoch FROM to_date(right(relid::text, 8), 'YYYYMMDD'))::bigint FROM pg_partition_tree('usage_windows') WHERE isleaf ORDER BY 1 $$;
+
 CREATE TABLE public.alembic_version (
     version_num character varying(32) NOT NULL
 );
@@ -67,6 +113,40 @@ CREATE TABLE public.api_keys (
     last_used_at timestamp with time zone,
     revoked_at timestamp with time zone,
     CONSTRAINT api_keys_name_check CHECK (((length(name) >= 1) AND (length(name) <= 100)))
+);
+
+CREATE TABLE public.budget_alerts (
+    id uuid NOT NULL,
+    organization_id uuid NOT NULL,
+    budget_id uuid NOT NULL,
+    month text NOT NULL,
+    kind text NOT NULL,
+    threshold_percent bigint NOT NULL,
+    amount_micros bigint NOT NULL,
+    monthly_micros bigint NOT NULL,
+    at timestamp with time zone NOT NULL,
+    CONSTRAINT budget_alerts_amount_micros_check CHECK ((amount_micros >= 0)),
+    CONSTRAINT budget_alerts_kind_check CHECK ((kind = ANY (ARRAY['actual'::text, 'forecast'::text]))),
+    CONSTRAINT budget_alerts_month_check CHECK ((month ~ '^20[0-9]{2}-(0[1-9]|1[0-2])$'::text)),
+    CONSTRAINT budget_alerts_monthly_micros_check CHECK ((monthly_micros > 0)),
+    CONSTRAINT budget_alerts_threshold_percent_check CHECK ((threshold_percent > 0))
+);
+
+CREATE TABLE public.budgets (
+    id uuid NOT NULL,
+    organization_id uuid NOT NULL,
+    project_id uuid,
+    monthly_micros bigint NOT NULL,
+    thresholds_percent bigint[] NOT NULL,
+    forecast_thresholds_percent bigint[] NOT NULL,
+    action text NOT NULL,
+    row_version bigint DEFAULT 1 NOT NULL,
+    created_at timestamp with time zone NOT NULL,
+    updated_at timestamp with time zone NOT NULL,
+    deleted_at timestamp with time zone,
+    CONSTRAINT budgets_action_check CHECK ((action = 'alert'::text)),
+    CONSTRAINT budgets_monthly_micros_check CHECK ((monthly_micros > 0)),
+    CONSTRAINT budgets_row_version_check CHECK ((row_version >= 1))
 );
 
 CREATE TABLE public.coordinator_cursor (
@@ -168,6 +248,18 @@ CREATE TABLE public.invoice_lines (
     CONSTRAINT invoice_lines_quantity_check CHECK ((quantity >= 0))
 );
 
+CREATE TABLE public.invoice_taxes (
+    organization_id uuid NOT NULL,
+    invoice_id uuid NOT NULL,
+    "position" integer NOT NULL,
+    label text NOT NULL,
+    rate_ppm bigint NOT NULL,
+    base_micros bigint NOT NULL,
+    amount_micros bigint NOT NULL,
+    CONSTRAINT invoice_taxes_label_check CHECK ((label <> ''::text)),
+    CONSTRAINT invoice_taxes_rate_ppm_check CHECK (((rate_ppm >= 0) AND (rate_ppm <= 1000000)))
+);
+
 CREATE TABLE public.invoices (
     id uuid NOT NULL,
     organization_id uuid NOT NULL,
@@ -181,12 +273,20 @@ CREATE TABLE public.invoices (
     corrects_invoice_id uuid,
     issued_at timestamp with time zone NOT NULL,
     series text NOT NULL,
+    tax_micros bigint DEFAULT 0 NOT NULL,
+    seller jsonb,
+    customer jsonb,
     CONSTRAINT invoices_check CHECK ((period_end > period_start)),
     CONSTRAINT invoices_check1 CHECK (((kind = 'invoice'::text) = (total_micros >= 0))),
     CONSTRAINT invoices_check2 CHECK (((kind = 'credit_note'::text) = (corrects_invoice_id IS NOT NULL))),
     CONSTRAINT invoices_currency_check CHECK ((currency = 'USD'::text)),
     CONSTRAINT invoices_kind_check CHECK ((kind = ANY (ARRAY['invoice'::text, 'credit_note'::text]))),
-    CONSTRAINT invoices_sequence_check CHECK ((sequence > 0))
+    CONSTRAINT invoices_sequence_check CHECK ((sequence > 0)),
+    CONSTRAINT invoices_tax_is_a_part CHECK (
+CASE kind
+    WHEN 'invoice'::text THEN ((tax_micros >= 0) AND (tax_micros <= total_micros))
+    ELSE ((tax_micros >= total_micros) AND (tax_micros <= 0))
+END)
 );
 
 CREATE TABLE public.ledger_entries (
@@ -209,6 +309,7 @@ CREATE TABLE public.organizations (
     organization_id uuid NOT NULL,
     name text NOT NULL,
     created_at timestamp with time zone NOT NULL,
+    closed_until timestamp with time zone,
     CONSTRAINT organizations_name_check CHECK (((length(name) >= 1) AND (length(name) <= 100)))
 );
 
@@ -244,6 +345,62 @@ CREATE TABLE public.sessions (
     token_hmac bytea NOT NULL,
     created_at timestamp with time zone NOT NULL,
     expires_at timestamp with time zone NOT NULL
+);
+
+CREATE TABLE public.sla_bad_minutes (
+    organization_id uuid NOT NULL,
+    group_id uuid NOT NULL,
+    start_s bigint NOT NULL,
+    elapsed_ms bigint NOT NULL,
+    active_ms bigint NOT NULL,
+    measured boolean NOT NULL,
+    throttled_within_sla_entries bigint NOT NULL,
+    p99_us bigint,
+    CONSTRAINT sla_bad_minutes_check CHECK (((active_ms >= 0) AND (active_ms <= elapsed_ms))),
+    CONSTRAINT sla_bad_minutes_elapsed_ms_check CHECK (((elapsed_ms >= 0) AND (elapsed_ms <= 60000))),
+    CONSTRAINT sla_bad_minutes_p99_us_check CHECK ((p99_us >= 0)),
+    CONSTRAINT sla_bad_minutes_start_s_check CHECK (((start_s % (60)::bigint) = 0)),
+    CONSTRAINT sla_bad_minutes_throttled_within_sla_entries_check CHECK ((throttled_within_sla_entries >= 0))
+);
+
+CREATE TABLE public.sla_days (
+    organization_id uuid NOT NULL,
+    group_id uuid NOT NULL,
+    day_s bigint NOT NULL,
+    minutes bigint NOT NULL,
+    elapsed_ms bigint NOT NULL,
+    active_ms bigint NOT NULL,
+    available_minutes bigint NOT NULL,
+    unthrottled_minutes bigint NOT NULL,
+    timely_minutes bigint NOT NULL,
+    latency_us jsonb NOT NULL,
+    CONSTRAINT sla_days_check CHECK (((active_ms >= 0) AND (active_ms <= elapsed_ms))),
+    CONSTRAINT sla_days_check1 CHECK (((available_minutes >= 0) AND (available_minutes <= minutes))),
+    CONSTRAINT sla_days_check2 CHECK (((unthrottled_minutes >= 0) AND (unthrottled_minutes <= minutes))),
+    CONSTRAINT sla_days_check3 CHECK (((timely_minutes >= 0) AND (timely_minutes <= minutes))),
+    CONSTRAINT sla_days_day_s_check CHECK (((day_s % (86400)::bigint) = 0)),
+    CONSTRAINT sla_days_elapsed_ms_check CHECK (((elapsed_ms >= 0) AND (elapsed_ms <= 86400000))),
+    CONSTRAINT sla_days_minutes_check CHECK (((minutes >= 0) AND (minutes <= 1440)))
+);
+
+CREATE TABLE public.sla_hours (
+    organization_id uuid NOT NULL,
+    group_id uuid NOT NULL,
+    hour_s bigint NOT NULL,
+    minutes bigint NOT NULL,
+    elapsed_ms bigint NOT NULL,
+    active_ms bigint NOT NULL,
+    available_minutes bigint NOT NULL,
+    unthrottled_minutes bigint NOT NULL,
+    timely_minutes bigint NOT NULL,
+    latency_us jsonb NOT NULL,
+    CONSTRAINT sla_hours_check CHECK (((active_ms >= 0) AND (active_ms <= elapsed_ms))),
+    CONSTRAINT sla_hours_check1 CHECK (((available_minutes >= 0) AND (available_minutes <= minutes))),
+    CONSTRAINT sla_hours_check2 CHECK (((unthrottled_minutes >= 0) AND (unthrottled_minutes <= minutes))),
+    CONSTRAINT sla_hours_check3 CHECK (((timely_minutes >= 0) AND (timely_minutes <= minutes))),
+    CONSTRAINT sla_hours_elapsed_ms_check CHECK (((elapsed_ms >= 0) AND (elapsed_ms <= 3600000))),
+    CONSTRAINT sla_hours_hour_s_check CHECK (((hour_s % (3600)::bigint) = 0)),
+    CONSTRAINT sla_hours_minutes_check CHECK (((minutes >= 0) AND (minutes <= 60)))
 );
 
 CREATE TABLE public.usage_days (
@@ -329,7 +486,8 @@ CREATE TABLE public.usage_windows (
     CONSTRAINT usage_windows_throttled_entries_check CHECK ((throttled_entries >= 0)),
     CONSTRAINT usage_windows_throttled_within_sla_entries_check CHECK ((throttled_within_sla_entries >= 0)),
     CONSTRAINT usage_windows_window_start_s_check CHECK (((window_start_s % (60)::bigint) = 0))
-);
+)
+PARTITION BY RANGE (window_start_s);
 
 CREATE TABLE public.users (
     id uuid NOT NULL,
@@ -347,6 +505,18 @@ ALTER TABLE ONLY public.api_keys
 
 ALTER TABLE ONLY public.api_keys
     ADD CONSTRAINT api_keys_secret_hmac_key UNIQUE (secret_hmac);
+
+ALTER TABLE ONLY public.budget_alerts
+    ADD CONSTRAINT budget_alerts_id_key UNIQUE (id);
+
+ALTER TABLE ONLY public.budget_alerts
+    ADD CONSTRAINT budget_alerts_pkey PRIMARY KEY (budget_id, month, kind, threshold_percent);
+
+ALTER TABLE ONLY public.budgets
+    ADD CONSTRAINT budgets_organization_id_id_key UNIQUE (organization_id, id);
+
+ALTER TABLE ONLY public.budgets
+    ADD CONSTRAINT budgets_pkey PRIMARY KEY (id);
 
 ALTER TABLE ONLY public.coordinator_cursor
     ADD CONSTRAINT coordinator_cursor_pkey PRIMARY KEY (only_row);
@@ -374,6 +544,9 @@ ALTER TABLE ONLY public.idempotency_keys
 
 ALTER TABLE ONLY public.invoice_lines
     ADD CONSTRAINT invoice_lines_pkey PRIMARY KEY (invoice_id, "position");
+
+ALTER TABLE ONLY public.invoice_taxes
+    ADD CONSTRAINT invoice_taxes_pkey PRIMARY KEY (invoice_id, "position");
 
 ALTER TABLE ONLY public.invoices
     ADD CONSTRAINT invoices_organization_id_id_key UNIQUE (organization_id, id);
@@ -411,6 +584,15 @@ ALTER TABLE ONLY public.sessions
 ALTER TABLE ONLY public.sessions
     ADD CONSTRAINT sessions_token_hmac_key UNIQUE (token_hmac);
 
+ALTER TABLE ONLY public.sla_bad_minutes
+    ADD CONSTRAINT sla_bad_minutes_pkey PRIMARY KEY (group_id, start_s);
+
+ALTER TABLE ONLY public.sla_days
+    ADD CONSTRAINT sla_days_pkey PRIMARY KEY (group_id, day_s);
+
+ALTER TABLE ONLY public.sla_hours
+    ADD CONSTRAINT sla_hours_pkey PRIMARY KEY (group_id, hour_s);
+
 ALTER TABLE ONLY public.usage_days
     ADD CONSTRAINT usage_days_pkey PRIMARY KEY (group_id, day_s);
 
@@ -433,6 +615,10 @@ ALTER TABLE ONLY public.users
     ADD CONSTRAINT users_pkey PRIMARY KEY (id);
 
 CREATE INDEX api_keys_project ON public.api_keys USING btree (project_id, id);
+
+CREATE INDEX budget_alerts_organization ON public.budget_alerts USING btree (organization_id, month);
+
+CREATE UNIQUE INDEX budgets_one_each ON public.budgets USING btree (organization_id, project_id) NULLS NOT DISTINCT WHERE (deleted_at IS NULL);
 
 CREATE INDEX group_events_recent ON public.group_events USING btree (group_id, at DESC, seq DESC);
 
@@ -460,6 +646,14 @@ CREATE INDEX rejected_usage_recent ON public.rejected_usage USING btree (rejecte
 
 CREATE INDEX sessions_expiry ON public.sessions USING btree (expires_at);
 
+CREATE INDEX sla_bad_minutes_organization ON public.sla_bad_minutes USING btree (organization_id);
+
+CREATE INDEX sla_days_organization ON public.sla_days USING btree (organization_id);
+
+CREATE INDEX sla_hours_organization ON public.sla_hours USING btree (organization_id);
+
+CREATE INDEX sla_hours_time ON public.sla_hours USING btree (hour_s);
+
 CREATE INDEX usage_days_organization ON public.usage_days USING btree (organization_id);
 
 CREATE INDEX usage_dirty_oldest ON public.usage_dirty USING btree (hour_s);
@@ -468,19 +662,27 @@ CREATE INDEX usage_dirty_organization ON public.usage_dirty USING btree (organiz
 
 CREATE INDEX usage_hours_organization ON public.usage_hours USING btree (organization_id);
 
+CREATE INDEX usage_hours_time ON public.usage_hours USING btree (hour_s);
+
 CREATE INDEX usage_log_days_organization ON public.usage_log_days USING btree (organization_id);
 
-CREATE INDEX usage_windows_organization ON public.usage_windows USING btree (organization_id, window_start_s);
+CREATE INDEX usage_windows_organization ON ONLY public.usage_windows USING btree (organization_id, window_start_s);
 
-CREATE INDEX usage_windows_time ON public.usage_windows USING btree (group_id, window_start_s);
+CREATE INDEX usage_windows_time ON ONLY public.usage_windows USING btree (group_id, window_start_s);
 
 CREATE CONSTRAINT TRIGGER adds_up AFTER INSERT ON public.invoice_lines DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION public.check_invoice_adds_up();
+
+CREATE CONSTRAINT TRIGGER adds_up AFTER INSERT ON public.invoice_taxes DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION public.check_invoice_adds_up();
 
 CREATE CONSTRAINT TRIGGER adds_up AFTER INSERT ON public.invoices DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION public.check_invoice_adds_up();
 
 CREATE CONSTRAINT TRIGGER adds_up AFTER INSERT ON public.ledger_entries DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION public.check_invoice_adds_up();
 
+CREATE TRIGGER append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON public.budget_alerts FOR EACH STATEMENT EXECUTE FUNCTION public.refuse_rewriting();
+
 CREATE TRIGGER immutable BEFORE DELETE OR UPDATE OR TRUNCATE ON public.invoice_lines FOR EACH STATEMENT EXECUTE FUNCTION public.refuse_change();
+
+CREATE TRIGGER immutable BEFORE DELETE OR UPDATE OR TRUNCATE ON public.invoice_taxes FOR EACH STATEMENT EXECUTE FUNCTION public.refuse_change();
 
 CREATE TRIGGER immutable BEFORE DELETE OR UPDATE OR TRUNCATE ON public.invoices FOR EACH STATEMENT EXECUTE FUNCTION public.refuse_change();
 
@@ -491,6 +693,15 @@ ALTER TABLE ONLY public.api_keys
 
 ALTER TABLE ONLY public.api_keys
     ADD CONSTRAINT api_keys_organization_id_project_id_fkey FOREIGN KEY (organization_id, project_id) REFERENCES public.projects(organization_id, id);
+
+ALTER TABLE ONLY public.budget_alerts
+    ADD CONSTRAINT budget_alerts_organization_id_budget_id_fkey FOREIGN KEY (organization_id, budget_id) REFERENCES public.budgets(organization_id, id);
+
+ALTER TABLE ONLY public.budgets
+    ADD CONSTRAINT budgets_organization_id_fkey FOREIGN KEY (organization_id) REFERENCES public.organizations(organization_id);
+
+ALTER TABLE ONLY public.budgets
+    ADD CONSTRAINT budgets_organization_id_project_id_fkey FOREIGN KEY (organization_id, project_id) REFERENCES public.projects(organization_id, id);
 
 ALTER TABLE ONLY public.former_slas
     ADD CONSTRAINT former_slas_organization_id_group_id_fkey FOREIGN KEY (organization_id, group_id) REFERENCES public.groups(organization_id, id);
@@ -506,6 +717,9 @@ ALTER TABLE ONLY public.invoice_lines
 
 ALTER TABLE ONLY public.invoice_lines
     ADD CONSTRAINT invoice_lines_organization_id_invoice_id_fkey FOREIGN KEY (organization_id, invoice_id) REFERENCES public.invoices(organization_id, id);
+
+ALTER TABLE ONLY public.invoice_taxes
+    ADD CONSTRAINT invoice_taxes_organization_id_invoice_id_fkey FOREIGN KEY (organization_id, invoice_id) REFERENCES public.invoices(organization_id, id);
 
 ALTER TABLE ONLY public.invoices
     ADD CONSTRAINT invoices_corrects_invoice_id_fkey FOREIGN KEY (corrects_invoice_id) REFERENCES public.invoices(id);
@@ -534,6 +748,15 @@ ALTER TABLE ONLY public.sessions
 ALTER TABLE ONLY public.sessions
     ADD CONSTRAINT sessions_user_id_fkey FOREIGN KEY (user_id) REFERENCES public.users(id);
 
+ALTER TABLE ONLY public.sla_bad_minutes
+    ADD CONSTRAINT sla_bad_minutes_organization_id_group_id_fkey FOREIGN KEY (organization_id, group_id) REFERENCES public.groups(organization_id, id);
+
+ALTER TABLE ONLY public.sla_days
+    ADD CONSTRAINT sla_days_organization_id_group_id_fkey FOREIGN KEY (organization_id, group_id) REFERENCES public.groups(organization_id, id);
+
+ALTER TABLE ONLY public.sla_hours
+    ADD CONSTRAINT sla_hours_organization_id_group_id_fkey FOREIGN KEY (organization_id, group_id) REFERENCES public.groups(organization_id, id);
+
 ALTER TABLE ONLY public.usage_days
     ADD CONSTRAINT usage_days_organization_id_group_id_fkey FOREIGN KEY (organization_id, group_id) REFERENCES public.groups(organization_id, id);
 
@@ -546,12 +769,17 @@ ALTER TABLE ONLY public.usage_hours
 ALTER TABLE ONLY public.usage_log_days
     ADD CONSTRAINT usage_log_days_organization_id_group_id_fkey FOREIGN KEY (organization_id, group_id) REFERENCES public.groups(organization_id, id);
 
-ALTER TABLE ONLY public.usage_windows
-    ADD CONSTRAINT usage_windows_organization_id_group_id_fkey FOREIGN KEY (organization_id, group_id) REFERENCES public.groups(organization_id, id);
-
 ALTER TABLE public.api_keys ENABLE ROW LEVEL SECURITY;
 
+ALTER TABLE public.budget_alerts ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE public.budgets ENABLE ROW LEVEL SECURITY;
+
 CREATE POLICY every_organization ON public.api_keys TO quorate_worker USING (true);
+
+CREATE POLICY every_organization ON public.budget_alerts TO quorate_worker USING (true);
+
+CREATE POLICY every_organization ON public.budgets TO quorate_worker USING (true);
 
 CREATE POLICY every_organization ON public.former_slas TO quorate_worker USING (true);
 
@@ -560,6 +788,8 @@ CREATE POLICY every_organization ON public.group_events TO quorate_worker USING 
 CREATE POLICY every_organization ON public.groups TO quorate_worker USING (true);
 
 CREATE POLICY every_organization ON public.invoice_lines TO quorate_worker USING (true);
+
+CREATE POLICY every_organization ON public.invoice_taxes TO quorate_worker USING (true);
 
 CREATE POLICY every_organization ON public.invoices TO quorate_worker USING (true);
 
@@ -574,6 +804,12 @@ CREATE POLICY every_organization ON public.projects TO quorate_worker USING (tru
 CREATE POLICY every_organization ON public.quota_overrides TO quorate_worker USING (true);
 
 CREATE POLICY every_organization ON public.sessions TO quorate_worker USING (true);
+
+CREATE POLICY every_organization ON public.sla_bad_minutes TO quorate_worker USING (true);
+
+CREATE POLICY every_organization ON public.sla_days TO quorate_worker USING (true);
+
+CREATE POLICY every_organization ON public.sla_hours TO quorate_worker USING (true);
 
 CREATE POLICY every_organization ON public.usage_days TO quorate_worker USING (true);
 
@@ -593,6 +829,8 @@ ALTER TABLE public.groups ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE public.invoice_lines ENABLE ROW LEVEL SECURITY;
 
+ALTER TABLE public.invoice_taxes ENABLE ROW LEVEL SECURITY;
+
 ALTER TABLE public.invoices ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE public.ledger_entries ENABLE ROW LEVEL SECURITY;
@@ -603,6 +841,10 @@ ALTER TABLE public.organizations ENABLE ROW LEVEL SECURITY;
 
 CREATE POLICY own_organization ON public.api_keys TO quorate_api USING ((organization_id = public.current_organization_id()));
 
+CREATE POLICY own_organization ON public.budget_alerts TO quorate_api USING ((organization_id = public.current_organization_id()));
+
+CREATE POLICY own_organization ON public.budgets TO quorate_api USING ((organization_id = public.current_organization_id()));
+
 CREATE POLICY own_organization ON public.former_slas TO quorate_api USING ((organization_id = public.current_organization_id()));
 
 CREATE POLICY own_organization ON public.group_events TO quorate_api USING ((organization_id = public.current_organization_id()));
@@ -610,6 +852,8 @@ CREATE POLICY own_organization ON public.group_events TO quorate_api USING ((org
 CREATE POLICY own_organization ON public.groups TO quorate_api USING ((organization_id = public.current_organization_id()));
 
 CREATE POLICY own_organization ON public.invoice_lines TO quorate_api USING ((organization_id = public.current_organization_id()));
+
+CREATE POLICY own_organization ON public.invoice_taxes TO quorate_api USING ((organization_id = public.current_organization_id()));
 
 CREATE POLICY own_organization ON public.invoices TO quorate_api USING ((organization_id = public.current_organization_id()));
 
@@ -624,6 +868,12 @@ CREATE POLICY own_organization ON public.projects TO quorate_api USING ((organiz
 CREATE POLICY own_organization ON public.quota_overrides TO quorate_api USING ((organization_id = public.current_organization_id()));
 
 CREATE POLICY own_organization ON public.sessions TO quorate_api USING ((organization_id = public.current_organization_id()));
+
+CREATE POLICY own_organization ON public.sla_bad_minutes TO quorate_api USING ((organization_id = public.current_organization_id()));
+
+CREATE POLICY own_organization ON public.sla_days TO quorate_api USING ((organization_id = public.current_organization_id()));
+
+CREATE POLICY own_organization ON public.sla_hours TO quorate_api USING ((organization_id = public.current_organization_id()));
 
 CREATE POLICY own_organization ON public.usage_days TO quorate_api USING ((organization_id = public.current_organization_id()));
 
@@ -641,6 +891,12 @@ ALTER TABLE public.quota_overrides ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE public.sessions ENABLE ROW LEVEL SECURITY;
 
+ALTER TABLE public.sla_bad_minutes ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE public.sla_days ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE public.sla_hours ENABLE ROW LEVEL SECURITY;
+
 ALTER TABLE public.usage_days ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE public.usage_dirty ENABLE ROW LEVEL SECURITY;
@@ -651,6 +907,12 @@ ALTER TABLE public.usage_log_days ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE public.usage_windows ENABLE ROW LEVEL SECURITY;
 
+REVOKE ALL ON FUNCTION public.drop_usage_day(day_s bigint) FROM PUBLIC;
+GRANT ALL ON FUNCTION public.drop_usage_day(day_s bigint) TO quorate_worker;
+
+REVOKE ALL ON FUNCTION public.ensure_usage_day(day_s bigint) FROM PUBLIC;
+GRANT ALL ON FUNCTION public.ensure_usage_day(day_s bigint) TO quorate_worker;
+
 REVOKE ALL ON FUNCTION public.find_api_key(wanted bytea) FROM PUBLIC;
 GRANT ALL ON FUNCTION public.find_api_key(wanted bytea) TO quorate_api;
 
@@ -660,10 +922,19 @@ GRANT ALL ON FUNCTION public.find_memberships(wanted uuid) TO quorate_api;
 REVOKE ALL ON FUNCTION public.find_session(wanted bytea) FROM PUBLIC;
 GRANT ALL ON FUNCTION public.find_session(wanted bytea) TO quorate_api;
 
+REVOKE ALL ON FUNCTION public.usage_days() FROM PUBLIC;
+GRANT ALL ON FUNCTION public.usage_days() TO quorate_worker;
+
 GRANT SELECT ON TABLE public.alembic_version TO quorate_api;
 GRANT SELECT ON TABLE public.alembic_version TO quorate_worker;
 
 GRANT SELECT,INSERT,UPDATE ON TABLE public.api_keys TO quorate_api;
+
+GRANT SELECT ON TABLE public.budget_alerts TO quorate_api;
+GRANT SELECT,INSERT ON TABLE public.budget_alerts TO quorate_worker;
+
+GRANT SELECT,INSERT,UPDATE ON TABLE public.budgets TO quorate_api;
+GRANT SELECT ON TABLE public.budgets TO quorate_worker;
 
 GRANT SELECT ON TABLE public.coordinator_cursor TO quorate_api;
 GRANT SELECT,UPDATE ON TABLE public.coordinator_cursor TO quorate_worker;
@@ -685,6 +956,9 @@ GRANT SELECT,DELETE ON TABLE public.idempotency_keys TO quorate_worker;
 GRANT SELECT ON TABLE public.invoice_lines TO quorate_api;
 GRANT SELECT,INSERT ON TABLE public.invoice_lines TO quorate_worker;
 
+GRANT SELECT ON TABLE public.invoice_taxes TO quorate_api;
+GRANT SELECT,INSERT ON TABLE public.invoice_taxes TO quorate_worker;
+
 GRANT SELECT ON TABLE public.invoices TO quorate_api;
 GRANT SELECT,INSERT ON TABLE public.invoices TO quorate_worker;
 
@@ -694,6 +968,8 @@ GRANT SELECT,INSERT ON TABLE public.memberships TO quorate_api;
 
 GRANT SELECT,INSERT,UPDATE ON TABLE public.organizations TO quorate_api;
 GRANT SELECT ON TABLE public.organizations TO quorate_worker;
+
+GRANT UPDATE(closed_until) ON TABLE public.organizations TO quorate_worker;
 
 GRANT SELECT,INSERT ON TABLE public.projects TO quorate_api;
 GRANT SELECT ON TABLE public.projects TO quorate_worker;
@@ -707,6 +983,15 @@ GRANT SELECT,INSERT,DELETE ON TABLE public.rejected_usage TO quorate_worker;
 
 GRANT SELECT,INSERT,DELETE ON TABLE public.sessions TO quorate_api;
 GRANT SELECT,DELETE ON TABLE public.sessions TO quorate_worker;
+
+GRANT SELECT ON TABLE public.sla_bad_minutes TO quorate_api;
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.sla_bad_minutes TO quorate_worker;
+
+GRANT SELECT ON TABLE public.sla_days TO quorate_api;
+GRANT SELECT,INSERT,UPDATE ON TABLE public.sla_days TO quorate_worker;
+
+GRANT SELECT ON TABLE public.sla_hours TO quorate_api;
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.sla_hours TO quorate_worker;
 
 GRANT SELECT ON TABLE public.usage_days TO quorate_api;
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.usage_days TO quorate_worker;

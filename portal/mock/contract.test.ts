@@ -10,6 +10,8 @@ const NOT_USED = new Set([
   'GET /v1/projects/:id',
   'GET /v1/groups/:id/handle',
   'GET /v1/groups/:id/usage',
+  'GET /v1/budgets/:id',
+  'GET /v1/budgets/:id/alerts',
   // Operations for infrastructure as code and for operators.
   'DELETE /v1/projects/:id',
   'GET /v1/organization/keys',
@@ -24,6 +26,8 @@ const NOT_USED = new Set([
   'GET /v1/operator/join-tokens',
   'POST /v1/operator/join-tokens',
   'DELETE /v1/operator/join-tokens/:id',
+  // Scrapers read it.
+  'GET /v1/spend/metrics',
   // Groups are resized through SDKs and Terraform.
   'PATCH /v1/groups/:id',
 ])

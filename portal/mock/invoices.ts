@@ -23,7 +23,8 @@ export function invoiceOf(
   status: 'open' | 'issued',
 ): Invoice {
   const lines = groups.flatMap((mock) => linesOf(mock, startMs, untilMs, status))
-  const total_micros = lines.reduce((sum, line) => sum + line.amount_micros, 0)
+  const subtotal_micros = lines.reduce((sum, line) => sum + line.amount_micros, 0)
+  const tax_micros = Math.floor(subtotal_micros * 0.19 + 0.5)
   const issued_at = status === 'issued' ? iso(endMs + 6 * 3_600_000) : null
   return {
     id,
@@ -34,9 +35,12 @@ export function invoiceOf(
     period_end: iso(endMs),
     issued_at,
     currency: 'USD',
-    total_micros,
+    subtotal_micros,
+    tax_micros,
+    total_micros: subtotal_micros + tax_micros,
     corrects_invoice_id: null,
     lines,
+    taxes: [{ label: 'VAT 19 %', rate_ppm: 190_000, base_micros: subtotal_micros, amount_micros: tax_micros }],
   }
 }
 

@@ -2,6 +2,7 @@ import type { ApiKey, Group, GroupEvent, Sla } from '@/api'
 import { priceOf } from './admission'
 import { seedInvoices } from './invoices'
 import { uuid, withDefaults, type MockDb, type MockGroup } from './records'
+import { seedBudgets } from './spend'
 
 /** The mock service's account at the start. */
 export const ACCOUNT = { email: 'you@example.com', password: 'correct horse battery' }
@@ -15,7 +16,7 @@ export function seed(nowMs: number): MockDb {
     { id: uuid(3), name: 'unreachable', created_at: iso(nowMs - 12 * DAY_MS) },
   ]
   const groups = seedGroups(nowMs)
-  return {
+  const db: MockDb = {
     session: null,
     users: [{ id: uuid(9), ...ACCOUNT, created_at: iso(nowMs - 61 * DAY_MS) }],
     organization: { id: uuid(8), name: 'Example Ltd', created_at: iso(nowMs - 61 * DAY_MS) },
@@ -27,8 +28,10 @@ export function seed(nowMs: number): MockDb {
       key(22, 'laptop', nowMs - 3 * DAY_MS, null),
     ],
     invoices: seedInvoices(nowMs, groups),
+    budgets: [],
     next: 1_000,
   }
+  return { ...db, budgets: seedBudgets(db, nowMs) }
 }
 
 function key(n: number, name: string, createdMs: number, usedMs: number | null): ApiKey {

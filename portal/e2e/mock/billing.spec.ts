@@ -1,4 +1,4 @@
-import { expect, openSignedIn, test } from '../support/portal'
+import { expect, expectAccessible, expectNoSidewaysScroll, INVOICE, openSignedIn, test } from '../support/portal'
 
 /** "$1,234.567890" → micro-units. */
 function micros(text: string): number {
@@ -9,15 +9,70 @@ function micros(text: string): number {
 test('the open invoice adds up', async ({ page }) => {
   await openSignedIn(page, '/invoices')
   await expect(page.getByRole('table', { name: 'orders' })).toContainText('Reservation')
-  const [amounts, total] = await page.evaluate(() => {
-    const cells = [...document.querySelectorAll('section[aria-labelledby=current-invoice] td:last-child')]
+  const [amounts, parts, total] = await page.evaluate(() => {
+    const texts = (selector: string) => [...document.querySelectorAll(selector)].map((each) => each.textContent ?? '')
     return [
-      cells.map((cell) => cell.textContent ?? ''),
-      document.querySelector('[data-testid=invoice-total]')?.textContent ?? '',
+      texts('section[aria-labelledby=current-invoice] td:last-child'),
+      texts('[data-testid=invoice-part]'),
+      texts('[data-testid=invoice-total]'),
     ]
   })
-  expect(amounts.length).toBeGreaterThan(3)
-  expect(amounts.reduce((sum, amount) => sum + micros(amount), 0)).toBe(micros(total))
+  const sum = (texts: string[] = []) => texts.reduce((added, text) => added + micros(text), 0)
+  expect(amounts?.length).toBeGreaterThan(3)
+  expect(parts?.length).toBe(2)
+  expect(sum(amounts)).toBe(micros(parts?.[0] ?? ''))
+  expect(sum(parts)).toBe(sum(total))
+})
+
+test('spend, its forecast, and alerts of budgets', async ({ page }) => {
+  await openSignedIn(page, '/invoices')
+  const subtotal = await page.getByTestId('invoice-part').first().textContent()
+  const spent = await page.getByTestId('spent').getAttribute('title')
+  // The two are read within seconds of each other.
+  expect(micros(`${spent}000000`.replace(/(\.\d{6}).*/, '$1'))).toBeCloseTo(micros(subtotal ?? ''), -6)
+  await expect(page.getByRole('meter', { name: 'Budget of Example Ltd' })).toHaveAttribute(
+    'aria-valuetext',
+    /of \$[\d,.]+ spent, \$[\d,.]+ expected/,
+  )
+  await expect(page.getByText(/forecast for Example Ltd reached 100 % of the budget/i).first()).toBeVisible()
+  await expect(page.getByRole('img', { name: /Cost of each day/ })).toBeVisible()
+})
+
+test('a budget is set, changed and removed, by keyboard', async ({ page }) => {
+  await openSignedIn(page, '/invoices')
+  await page.getByRole('button', { name: 'Set the budget of staging' }).focus()
+  await page.keyboard.press('Enter')
+  const dialog = page.getByRole('dialog', { name: 'Budget of staging' })
+  await expect(dialog).toBeVisible()
+  await expectAccessible(page)
+  await dialog.getByLabel('Amount each month').fill('12,50')
+  await page.keyboard.press('Enter')
+  await expect(dialog.getByText('Enter an amount above zero')).toBeVisible()
+  await dialog.getByLabel('Amount each month').fill('12.50')
+  await dialog.getByLabel('Alert when spent').fill('')
+  await dialog.getByLabel('Alert when forecast').fill('')
+  await page.keyboard.press('Enter')
+  await expect(dialog.getByText('Enter a threshold in one of the two.')).toBeVisible()
+  await dialog.getByLabel('Alert when forecast').fill('90, 100')
+  await page.keyboard.press('Enter')
+  await expect(dialog).toBeHidden()
+  await expect(page.getByRole('meter', { name: 'Budget of staging' })).toHaveAttribute('aria-valuemax', '12500000')
+  await page.getByRole('button', { name: 'Change the budget of staging' }).click()
+  await dialog.getByRole('button', { name: 'Remove budget' }).click()
+  await expect(page.getByRole('meter', { name: 'Budget of staging' })).toHaveCount(0)
+})
+
+test('a new organization has spent nothing', async ({ page }) => {
+  await page.goto('/signup')
+  await page.getByLabel('E-mail').fill('new@example.com')
+  await page.getByLabel('Password').fill('correct horse battery')
+  await page.getByLabel(/Organi[sz]ation/).fill('New Ltd')
+  await page.getByRole('button', { name: /account|sign up/i }).click()
+  await page.getByRole('link', { name: 'Invoices' }).click()
+  await expect(page.getByTestId('spent')).toHaveText('$0.00')
+  await expect(page.getByRole('button', { name: 'Set budget', exact: true })).toBeVisible()
+  await page.setViewportSize({ width: 390, height: 844 })
+  await expectNoSidewaysScroll(page)
 })
 
 test('an issued invoice with its credit', async ({ page }) => {
@@ -25,6 +80,19 @@ test('an issued invoice with its credit', async ({ page }) => {
   await page.getByRole('link', { name: /INV-\d{4}-000002/ }).click()
   await expect(page.getByRole('heading', { name: /Invoice INV-\d{4}-000002/ })).toBeVisible()
   await expect(page.getByRole('row', { name: /SLA credit: throughput.*−\$/ })).toBeVisible()
+})
+
+test('an invoice as files', async ({ page }) => {
+  await openSignedIn(page, INVOICE)
+  await expect(page.getByText('VAT 19 %')).toBeVisible()
+  for (const [button, name] of [
+    ['Download PDF', /^INV-\d{4}-00000\d\.pdf$/],
+    ['Download the lines as CSV', /^INV-\d{4}-00000\d\.csv$/],
+  ] as const) {
+    const arriving = page.waitForEvent('download')
+    await page.getByRole('button', { name: button }).click()
+    expect((await arriving).suggestedFilename()).toMatch(name)
+  }
 })
 
 test('an invoice that does not exist', async ({ page }) => {

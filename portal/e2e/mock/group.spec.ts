@@ -48,6 +48,14 @@ test('SLA: a missed clause, its incidents and its credit', async ({ page }) => {
   await expect(page.getByText('Throughput missed: 10 % credit')).toBeVisible()
   await expect(page.getByRole('heading', { name: 'Availability' })).toBeVisible()
   await expect(page.getByText('Requests within the reservation were throttled')).toBeVisible()
+  await page.getByRole('button', { name: 'Show what was measured in each minute' }).click()
+  const minutes = page.getByRole('table', { name: 'Minutes that missed a clause' })
+  await expect(minutes.getByRole('row').nth(1)).toContainText(/UTC/)
+  await expect(minutes.getByText('412').first()).toBeVisible()
+  const shown = await minutes.getByRole('row').count()
+  await page.getByRole('button', { name: 'Show later' }).click()
+  await expect.poll(() => minutes.getByRole('row').count()).toBeGreaterThan(shown)
+  await expectAccessible(page)
 })
 
 test('deleting needs the name, typed', async ({ page }) => {

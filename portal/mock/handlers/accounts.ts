@@ -34,7 +34,14 @@ const signUp = http.post('/v1/signup', async ({ request }) => {
   const db = database()
   const project = { id: newId(), name: 'default', created_at: new Date().toISOString() }
   const user = { id: newId(), email: body.email, password: body.password, created_at: project.created_at }
-  Object.assign(db, { users: [...db.users, user], projects: [project], groups: [], keys: [], invoices: [] })
+  Object.assign(db, {
+    users: [...db.users, user],
+    projects: [project],
+    groups: [],
+    keys: [],
+    invoices: [],
+    budgets: [],
+  })
   db.organization = { id: newId(), name: body.organization, created_at: project.created_at }
   return HttpResponse.json({ ...startSession(user.id), project }, { status: 201 })
 })

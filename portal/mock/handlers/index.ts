@@ -1,6 +1,7 @@
 import { accounts } from './accounts'
 import { groups } from './groups'
+import { spending } from './spend'
 import { telemetry } from './telemetry'
 
 /** The whole contract, answered from memory. */
-export const handlers = [...accounts, ...groups, ...telemetry]
+export const handlers = [...accounts, ...groups, ...spending, ...telemetry]

@@ -1,5 +1,5 @@
 import { http, HttpResponse } from 'msw'
-import type { Incident, SlaReport } from '@/api'
+import type { BadMinute, Incident, SlaReport } from '@/api'
 import { database } from '../db'
 import { invoiceOf } from '../invoices'
 import type { MockGroup } from '../records'
@@ -56,6 +56,36 @@ const sla = http.get('/v1/groups/:id/sla', ({ request, params }) => {
   const month = new URL(request.url).searchParams.get('month') ?? new Date().toISOString().slice(0, 7)
   return HttpResponse.json(reportOf(mock, month, Date.now()))
 })
+
+const badMinutes = http.get('/v1/groups/:id/sla/bad-minutes', ({ request, params }) => {
+  const refusal = refuseStranger(request)
+  if (refusal) return refusal
+  const mock = groupById(params.id)
+  if (!mock) return notFound('group')
+  const month = new URL(request.url).searchParams.get('month') ?? new Date().toISOString().slice(0, 7)
+  return page(minutesMissed(reportOf(mock, month, Date.now()).incidents), request)
+})
+
+function minutesMissed(incidents: Incident[]): BadMinute[] {
+  const missed = new Map<number, BadMinute['missed']>()
+  for (const { clause, start, minutes } of incidents) {
+    for (let minute = 0; minute < minutes; minute += 1) {
+      const at = Math.floor(Date.parse(start) / 60_000 + minute) * 60_000
+      missed.set(at, [...(missed.get(at) ?? []), clause])
+    }
+  }
+  return [...missed]
+    .toSorted(([left], [right]) => left - right)
+    .map(([at, clauses]) => ({
+      at: new Date(at).toISOString(),
+      missed: clauses,
+      elapsed_ms: 60_000,
+      active_ms: clauses.includes('availability') ? 59_300 : 60_000,
+      measured: true,
+      throttled_within_sla_entries: clauses.includes('throughput') ? 412 : 0,
+      p99_us: clauses.includes('latency') ? 14_200 : 3_900,
+    }))
+}
 
 function reportOf(mock: MockGroup, month: string, nowMs: number): SlaReport {
   const [year = 1970, number = 1] = month.split('-').map(Number)
@@ -116,7 +146,7 @@ const listInvoices = http.get(
   ({ request }) =>
     refuseStranger(request) ??
     page(
-      database().invoices.map(({ lines: _lines, ...head }) => head),
+      database().invoices.map(({ lines: _lines, taxes: _taxes, ...head }) => head),
       request,
     ),
 )
@@ -136,6 +166,23 @@ const getInvoice = http.get('/v1/invoices/:id', ({ request, params }) => {
   const invoice = database().invoices.find((each) => each.id === params.id)
   return invoice ? HttpResponse.json(invoice) : notFound('invoice')
 })
+
+/** A PDF without pages, and the amounts alone: what matters here is that files arrive. */
+const documents = ['/v1/invoices/current', '/v1/invoices/:id'].flatMap((invoice) => [
+  http.get(
+    `${invoice}/document.pdf`,
+    ({ request }) =>
+      refuseStranger(request) ??
+      new HttpResponse('%PDF-1.7\n%%EOF\n', { headers: { 'content-type': 'application/pdf' } }),
+  ),
+  http.get(`${invoice}/lines.csv`, ({ request, params }) => {
+    const refusal = refuseStranger(request)
+    if (refusal) return refusal
+    const lines = database().invoices.find((each) => each.id === params.id)?.lines ?? []
+    const rows = ['group,amount_micros', ...lines.map((line) => `${line.group_name},${line.amount_micros}`)]
+    return new HttpResponse(rows.join('\r\n'), { headers: { 'content-type': 'text/csv; charset=utf-8' } })
+  }),
+])
 
 const quotas = http.get('/v1/quotas', ({ request }) => {
   const refusal = refuseStranger(request)
@@ -170,4 +217,14 @@ const quotas = http.get('/v1/quotas', ({ request }) => {
   })
 })
 
-export const telemetry = [live, metrics, sla, listInvoices, currentInvoice, getInvoice, quotas]
+export const telemetry = [
+  live,
+  metrics,
+  sla,
+  badMinutes,
+  listInvoices,
+  currentInvoice,
+  getInvoice,
+  ...documents,
+  quotas,
+]

@@ -1,6 +1,6 @@
 import * as sdk from './generated'
 import { setCsrfToken } from './transport'
-import type { NewGroup, Sla } from './types'
+import type { NewBudget, NewGroup, Sla } from './types'
 
 /**
  * The calls of the contract as the portal uses them: each resolves with the answer's body or throws a
@@ -78,10 +78,39 @@ export const getMetrics = (group_id: string, minutes: number, signal: AbortSigna
   sdk.getMetrics({ path: { group_id }, query: { minutes }, signal, throwOnError })
 export const getSla = (group_id: string, month: string, signal: AbortSignal) =>
   sdk.getSlaReport({ path: { group_id }, query: { month }, signal, throwOnError })
+export const listBadMinutes = (group_id: string, month: string, cursor: string | null, signal: AbortSignal) =>
+  sdk.listBadMinutes({
+    path: { group_id },
+    query: { month, limit: EVENTS_LIMIT, ...(cursor === null ? {} : { cursor }) },
+    signal,
+    throwOnError,
+  })
 
 export const listInvoices = (signal: AbortSignal) =>
   everyPage((query) => sdk.listInvoices({ query, signal, throwOnError }))
 export const currentInvoice = (signal: AbortSignal) => sdk.getCurrentInvoice({ signal, throwOnError })
 export const getInvoice = (invoice_id: string, signal: AbortSignal) =>
   sdk.getInvoice({ path: { invoice_id }, signal, throwOnError })
+
+export type InvoiceFile = 'pdf' | 'csv'
+
+/** A file of an issued invoice, or of the open one (null). */
+export async function invoiceFile(invoice_id: string | null, kind: InvoiceFile): Promise<Blob> {
+  const options = { throwOnError, parseAs: 'blob' } as const
+  const file = await (invoice_id === null
+    ? kind === 'pdf'
+      ? sdk.getCurrentInvoiceDocument(options)
+      : sdk.getCurrentInvoiceLines(options)
+    : kind === 'pdf'
+      ? sdk.getInvoiceDocument({ ...options, path: { invoice_id } })
+      : sdk.getInvoiceLines({ ...options, path: { invoice_id } }))
+  return file as Blob
+}
+
+export const getSpend = (signal: AbortSignal) => sdk.getSpend({ signal, throwOnError })
+export const getSpendDays = (signal: AbortSignal) => sdk.getSpendDays({ signal, throwOnError })
+export const listBudgets = (signal: AbortSignal) =>
+  everyPage((query) => sdk.listBudgets({ query, signal, throwOnError }))
+export const putBudget = (body: NewBudget) => sdk.putBudget({ body, throwOnError })
+export const deleteBudget = (budget_id: string) => sdk.deleteBudget({ path: { budget_id }, throwOnError })
 export const listQuotas = async (signal: AbortSignal) => (await sdk.getQuotas({ signal, throwOnError })).items

@@ -13,6 +13,8 @@ export const keys = {
   apiKeys: (projectId: string) => ['keys', projectId] as const,
   quotas: ['quotas'] as const,
   invoices: ['invoices'] as const,
+  spend: ['spend'] as const,
+  budgets: ['budgets'] as const,
 }
 
 const SETTLED_MS = 15_000
@@ -72,6 +74,14 @@ export const slaQuery = (groupId: string, month: string) =>
     refetchInterval: 60_000,
   })
 
+export const badMinutesQuery = (groupId: string, month: string) =>
+  infiniteQueryOptions({
+    queryKey: [...keys.group(groupId), 'bad-minutes', month],
+    queryFn: ({ pageParam, signal }) => calls.listBadMinutes(groupId, month, pageParam, signal),
+    initialPageParam: null as string | null,
+    getNextPageParam: (last) => last.next_cursor,
+  })
+
 export const apiKeysQuery = (projectId: string) =>
   queryOptions({ queryKey: keys.apiKeys(projectId), queryFn: ({ signal }) => calls.listKeys(projectId, signal) })
 
@@ -91,6 +101,24 @@ export const invoiceQuery = (invoiceId: string) =>
     queryKey: [...keys.invoices, invoiceId],
     queryFn: ({ signal }) => calls.getInvoice(invoiceId, signal),
   })
+
+/** Spend changes with each second; the service evaluates budgets each minute. */
+const SPEND_MS = 60_000
+export const spendQuery = queryOptions({
+  queryKey: [...keys.spend, 'month'],
+  queryFn: ({ signal }) => calls.getSpend(signal),
+  refetchInterval: SPEND_MS,
+})
+export const spendDaysQuery = queryOptions({
+  queryKey: [...keys.spend, 'days'],
+  queryFn: ({ signal }) => calls.getSpendDays(signal),
+  refetchInterval: SPEND_MS,
+})
+export const budgetsQuery = queryOptions({
+  queryKey: keys.budgets,
+  queryFn: ({ signal }) => calls.listBudgets(signal),
+  refetchInterval: SPEND_MS,
+})
 
 /** The price of an SLA, and whether it would be admitted. The last answer stays until the next one arrives. */
 export const quoteQuery = (sla: Sla | null) =>

@@ -1,7 +1,7 @@
 import { useEffect, useLayoutEffect, useRef, useState } from 'react'
 import UPlot from 'uplot'
 import { useShownTheme } from '@/theme'
-import { chartOptions, clockSeconds, paintOrder, type Line } from './chartOptions'
+import { chartOptions, clockSeconds, dayLabel, paintOrder, type Line } from './chartOptions'
 
 interface Props {
   /** A sentence with the chart's current values, for screen readers. */
@@ -15,6 +15,8 @@ interface Props {
   formatValue?: (value: number) => string
   ceiling?: number
   height?: number
+  /** Whether times are days in UTC, and not moments. */
+  days?: boolean
   /** Begin and end of the horizontal axis, in seconds since 1970; default: those of the data. */
   range_s?: { from: number; to: number }
   /** Longest span of a moving chart's horizontal axis, in seconds. It ends at the last time. */
@@ -33,6 +35,7 @@ export function TimeChart({
   formatValue,
   ceiling = 1,
   height = 220,
+  days = false,
   range_s,
   span_s,
 }: Props) {
@@ -45,11 +48,12 @@ export function TimeChart({
     theme,
     height,
     ceiling,
-    lines.map(({ label, token, dashed, filled }) => [label, token, dashed, filled]),
+    days,
+    lines.map(({ label, token, dashed, filled, bars }) => [label, token, dashed, filled, bars]),
   ])
-  const latest = useRef({ lines, format, ceiling })
+  const latest = useRef({ lines, format, ceiling, days })
   useLayoutEffect(() => {
-    latest.current = { lines, format, ceiling }
+    latest.current = { lines, format, ceiling, days }
   })
 
   useEffect(() => {
@@ -100,7 +104,7 @@ export function TimeChart({
           </span>
         ))}
         <span className="nums ml-auto text-ink-3">
-          {cursor !== null && times[shown] !== undefined ? clockSeconds(times[shown]) : ''}
+          {cursor !== null && times[shown] !== undefined ? (days ? dayLabel : clockSeconds)(times[shown]) : ''}
         </span>
       </figcaption>
     </figure>

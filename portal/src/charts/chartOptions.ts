@@ -1,4 +1,4 @@
-import type uPlot from 'uplot'
+import uPlot from 'uplot'
 
 export interface Line {
   label: string
@@ -8,6 +8,8 @@ export interface Line {
   values: (number | null)[]
   dashed?: boolean
   filled?: boolean
+  /** A bar for each time. The first line's bars are in front of the others'. */
+  bars?: boolean
 }
 
 interface Options {
@@ -15,6 +17,8 @@ interface Options {
   width: number
   height: number
   format: (value: number) => string
+  /** Whether times are days in UTC. */
+  days?: boolean
   /** Least upper end of the vertical axis, so that a quiet log does not look busy. */
   ceiling: number
   element: HTMLElement
@@ -39,7 +43,8 @@ export function tokenColour(element: HTMLElement, token: string): string {
 const FONT = '12px "Geist Variable", system-ui, sans-serif'
 const LINE_PX = 1.75
 
-export function chartOptions({ lines, width, height, format, ceiling, element, onCursor }: Options): uPlot.Options {
+export function chartOptions(options: Options): uPlot.Options {
+  const { lines, width, height, format, days, ceiling, element, onCursor } = options
   const grid = { stroke: tokenColour(element, 'chart-grid'), width: 1 }
   const axis = { stroke: tokenColour(element, 'ink-3'), font: FONT, ticks: { show: false } }
   return {
@@ -50,7 +55,7 @@ export function chartOptions({ lines, width, height, format, ceiling, element, o
     cursor: { y: false, drag: { x: false, y: false }, points: { size: 7, width: 2 } },
     scales: { x: { time: true }, y: { range: (_chart, _low, high) => [0, Math.max(ceiling, (high ?? 0) * 1.12)] } },
     axes: [
-      { ...axis, grid: { show: false }, size: 30, space: 76, gap: 8, values: timeLabels },
+      { ...axis, grid: { show: false }, size: 30, space: 76, gap: 8, ...(days ? DAY_AXIS : { values: timeLabels }) },
       { ...axis, grid, size: 54, gap: 8, space: 44, values: (_chart, splits) => splits.map(format) },
     ],
     series: [{}, ...paintOrder(lines).map((line) => seriesOf(line, element))],
@@ -60,6 +65,10 @@ export function chartOptions({ lines, width, height, format, ceiling, element, o
 
 function seriesOf(line: Line, element: HTMLElement): uPlot.Series {
   const colour = tokenColour(element, line.token)
+  if (line.bars) {
+    const paths = uPlot.paths.bars?.({ size: [0.64, 26], radius: 0.12 })
+    return { label: line.label, fill: colour, width: 0, points: { show: false }, ...(paths ? { paths } : {}) }
+  }
   return {
     label: line.label,
     stroke: colour,
@@ -91,6 +100,25 @@ function timeLabels(_chart: uPlot, splits: number[]): string[] {
   const step = (splits[1] ?? 0) - (splits[0] ?? 0)
   const clock = step > 0 && step < 60 ? CLOCK_SECONDS : CLOCK
   return splits.map((seconds) => clock.format(new Date(seconds * 1_000)))
+}
+
+const DAY_LABEL = new Intl.DateTimeFormat('en', { month: 'short', day: 'numeric', timeZone: 'UTC' })
+const DAY_LABEL_PX = 64
+
+/** Labels of days that have a value, as many as there is room for. */
+const DAY_AXIS: uPlot.Axis = {
+  splits: (chart) => {
+    const times = [...(chart.data[0] ?? [])]
+    const scale_s = (chart.scales.x?.max ?? 0) - (chart.scales.x?.min ?? 0)
+    const each_px = (chart.bbox.width / devicePixelRatio / Math.max(1, scale_s)) * 86_400
+    const step = Math.max(1, Math.ceil(DAY_LABEL_PX / Math.max(1, each_px)))
+    return times.filter((_time, index) => index % step === 0)
+  },
+  values: (_chart, splits) => splits.map(dayLabel),
+}
+
+export function dayLabel(seconds: number): string {
+  return DAY_LABEL.format(new Date(seconds * 1_000))
 }
 
 export function clockSeconds(seconds: number): string {

@@ -18,7 +18,7 @@ OPERATIONS = [
     for path, methods in document(application.bare())["paths"].items()
     for method, operation in methods.items()
 ]
-IDS = {name: str(uuid.uuid4()) for name in ("project_id", "group_id", "key_id", "invoice_id")} | {
+IDS = {name: str(uuid.uuid4()) for name in ("project_id", "group_id", "key_id", "invoice_id", "budget_id")} | {
     "server_id": "1",
     "token_id": "0" * 16,
 }

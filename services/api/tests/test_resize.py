@@ -13,6 +13,7 @@ from quorate_api.worker.month_close import close_months
 from quorate_api.worker.reconcile import Reconciler
 from support.coordinator import CAPACITY_PER_S, FakeCoordinator
 from support.customer import Customer, problem
+from support.issuer import UNTAXED
 
 
 async def resize(customer: Customer, group: dict[str, Any], **changes: Any) -> Any:
@@ -138,7 +139,9 @@ async def test_each_time_is_billed_at_its_price_and_shown_with_its_sla(
     owner.execute("UPDATE groups SET created_at = %s, active_at = %s", (begun, begun))
     for revision, until in ((1, first), (2, second)):
         owner.execute("UPDATE former_slas SET until = %s WHERE revision = %s", (until, revision))
-    assert await close_months(worker_engine, end + timedelta(hours=7)) == 2, "no telemetry: a credit note as well"
+    assert await close_months(worker_engine, UNTAXED, end + timedelta(hours=7)) == 2, (
+        "no telemetry: a credit note as well"
+    )
     issued = next(each for each in (await alice.get("/v1/invoices"))["items"] if each["kind"] == "invoice")
     lines = (await alice.get(f"/v1/invoices/{issued['id']}"))["lines"]
     assert [(line["quantity"], line["unit_price_micros"]) for line in lines] == [(140, cheap), (100, dear)]

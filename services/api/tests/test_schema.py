@@ -73,13 +73,15 @@ def test_the_processes_roles_own_nothing(owner: psycopg.Connection) -> None:
         assert owned == (0,)
 
 
-def insert_invoice(connection: psycopg.Connection, organization_id: str, amount: int, ledger: list[int]) -> uuid.UUID:
+def insert_invoice(
+    connection: psycopg.Connection, organization_id: str, amount: int, ledger: list[int], tax: int = 0
+) -> uuid.UUID:
     invoice_id = uuid.uuid4()
     with connection.transaction():
         connection.execute(
             "INSERT INTO invoices VALUES (%s, %s, 'invoice', 1, 'INV-000001', '2026-01-01Z', '2026-02-01Z', 'USD', %s,"
-            " NULL, now(), '2026')",
-            (invoice_id, organization_id, amount),
+            " NULL, now(), '2026', %s)",
+            (invoice_id, organization_id, amount, tax),
         )
         for number, part in enumerate(ledger):
             connection.execute(
@@ -94,6 +96,8 @@ async def test_the_database_refuses_books_that_do_not_add_up(alice: Customer, ow
         insert_invoice(owner, alice.organization_id, 0, [100, -99])
     with pytest.raises(psycopg.errors.RaiseException, match="do not add up to its total"):
         insert_invoice(owner, alice.organization_id, 5, [5, -5])
+    with pytest.raises(psycopg.errors.RaiseException, match="do not add up to its tax"):
+        insert_invoice(owner, alice.organization_id, 5, [5, -5], tax=5)
     insert_invoice(owner, alice.organization_id, 0, [100, -60, -40])
     with pytest.raises(psycopg.errors.UniqueViolation):
         insert_invoice(owner, alice.organization_id, 0, [])
@@ -101,7 +105,7 @@ async def test_the_database_refuses_books_that_do_not_add_up(alice: Customer, ow
 
 async def test_issued_documents_are_immutable(alice: Customer, owner: psycopg.Connection) -> None:
     insert_invoice(owner, alice.organization_id, 0, [1, -1])
-    for table in ("invoices", "invoice_lines", "ledger_entries"):
+    for table in ("invoices", "invoice_lines", "invoice_taxes", "ledger_entries"):
         for statement in (f"UPDATE {table} SET organization_id = organization_id", f"DELETE FROM {table}"):
             with pytest.raises(psycopg.errors.RaiseException, match="immutable"):
                 owner.execute(statement)

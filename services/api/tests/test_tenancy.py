@@ -42,10 +42,12 @@ async def things_of(customer: Customer, owner: psycopg.Connection) -> dict[str, 
         " NULL, now(), '2026')",
         (invoice_id, customer.organization_id),
     )
+    budget = await customer.request("PUT", "/v1/budgets", json={"monthly_micros": 1})
     return {
         "project_id": customer.project_id,
         "group_id": group["id"],
         "key_id": key["id"],
+        "budget_id": budget.json()["id"],
         "invoice_id": str(invoice_id),
     }
 
@@ -53,7 +55,7 @@ async def things_of(customer: Customer, owner: psycopg.Connection) -> dict[str, 
 def test_the_matrix_is_whole() -> None:
     """Every address names only resources that the matrix creates, so that no new endpoint escapes it."""
     names = {part[1:-1] for _, path, _ in ADDRESSED for part in path.split("/") if part.startswith("{")}
-    assert names == {"project_id", "group_id", "key_id", "invoice_id"}
+    assert names == {"project_id", "group_id", "key_id", "invoice_id", "budget_id"}
     assert len(ADDRESSED) >= 15
 
 
@@ -69,12 +71,13 @@ async def test_other_organizations_resources_are_not_found(
         assert answer.status_code == 404, (operation, answer.text)
         problem(answer, 404, "not_found")
         answer = await bob.api.request(method, address, json=BODIES.get(operation), headers=bearer(administrator))
-        # It may not read invoices, and is refused before the lookup.
-        problem(answer, *((403, "permission_denied") if operation == "get_invoice" else (404, "not_found")))
+        # It may read neither invoices nor budgets, and is refused before the lookup.
+        money = operation.startswith("get_invoice") or "budget" in operation
+        problem(answer, *((403, "permission_denied") if money else (404, "not_found")))
         answer = await bob.api.request(method, address, json=BODIES.get(operation), headers=bearer(key))
         # Keys are refused calls for people before the lookup, which leaks nothing.
         assert answer.status_code in ((404, 403) if operation == "revoke_key" else (404,)), (operation, answer.text)
-    for path in ("/v1/projects", "/v1/invoices", f"/v1/projects/{bob.project_id}/groups"):
+    for path in ("/v1/projects", "/v1/invoices", "/v1/spend", "/v1/budgets", f"/v1/projects/{bob.project_id}/groups"):
         text = (await bob.request("GET", path)).text
         assert not any(identifier in text for identifier in theirs.values())
     assert (await alice.get(f"/v1/groups/{theirs['group_id']}"))["status"] == "active", "nothing was done to it"
@@ -143,6 +146,17 @@ MATRIX: list[tuple[str, str, Any, set[str]]] = [
     ("GET", "/v1/groups/{group_id}/sla", None, set(ROLES)),
     ("GET", "/v1/invoices", None, {"owner", "admin", "billing"}),
     ("GET", "/v1/invoices/current", None, {"owner", "admin", "billing"}),
+    ("GET", "/v1/invoices/current/document.pdf", None, {"owner", "admin", "billing"}),
+    ("GET", "/v1/invoices/{invoice_id}/document.pdf", None, {"owner", "admin", "billing"}),
+    ("GET", "/v1/invoices/{invoice_id}/lines.csv", None, {"owner", "admin", "billing"}),
+    ("GET", "/v1/spend", None, {"owner", "admin", "billing"}),
+    ("GET", "/v1/spend/days", None, {"owner", "admin", "billing"}),
+    ("GET", "/v1/spend/metrics", None, {"owner", "admin", "billing"}),
+    ("GET", "/v1/budgets", None, {"owner", "admin", "billing"}),
+    ("PUT", "/v1/budgets", {"monthly_micros": 2}, {"owner", "admin", "billing"}),
+    ("GET", "/v1/budgets/{budget_id}", None, {"owner", "admin", "billing"}),
+    ("GET", "/v1/budgets/{budget_id}/alerts", None, {"owner", "admin", "billing"}),
+    ("DELETE", "/v1/budgets/{budget_id}", None, {"owner", "admin", "billing"}),
     ("GET", "/v1/quotas", None, set(ROLES)),
     ("DELETE", "/v1/keys/{key_id}", None, {"owner", "admin"}),
     ("DELETE", "/v1/groups/{group_id}", None, {"owner", "admin", "developer"}),
@@ -198,7 +212,10 @@ async def test_row_level_security_is_the_second_belt(
             f"INSERT INTO projects VALUES (gen_random_uuid(), '{alice.organization_id}', 'x', now())",
             "UPDATE invoices SET total_micros = 0",
             "SELECT * FROM ledger_entries",
+            "DELETE FROM invoice_taxes",
             "DELETE FROM usage_windows",
+            "DELETE FROM budgets",
+            "INSERT INTO budget_alerts SELECT * FROM budget_alerts",
             "INSERT INTO quota_overrides VALUES (gen_random_uuid(), 'projects', 9)",
         ):
             with pytest.raises(psycopg.errors.InsufficientPrivilege):

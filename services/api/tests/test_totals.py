@@ -4,8 +4,6 @@ import asyncio
 import random
 import time
 import uuid
-from collections import defaultdict
-from collections.abc import Iterable
 from dataclasses import replace
 
 import psycopg
@@ -13,61 +11,12 @@ import pytest
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from quorate_api import limits
-from quorate_api.database.scope import EveryOrganization, Scope
-from quorate_api.telemetry.windows import WINDOW_S, Window, merged
+from quorate_api.database.scope import Scope
+from quorate_api.telemetry.windows import WINDOW_S, Window
 from quorate_api.totals.repository import DAY_S, HOUR_S, TotalsRepository
-from quorate_api.usage.repository import UsageRepository
 from quorate_api.worker.rollup import roll_up
 from support.customer import Customer
-
-Metered = dict[uuid.UUID, tuple[int, int, int]]
-
-
-class Usage:
-    """What was ingested, and what it sums up to by the plainest means."""
-
-    def __init__(self, engine: AsyncEngine, customers: dict[str, Customer]) -> None:
-        self.engine = engine
-        self.organizations = {group: uuid.UUID(customer.organization_id) for group, customer in customers.items()}
-        self.windows: list[Window] = []
-
-    async def ingest(self, windows: Iterable[Window]) -> None:
-        found = list(windows)
-        self.windows += found
-        async with self.engine.begin() as connection:
-            scope = EveryOrganization(connection, "a test")
-            usage = UsageRepository(scope)
-            owners = await usage.owners_of({uuid.UUID(window.group_id) for window in found})
-            await usage.upsert(merged(found), owners)
-            organizations = {group_id: owner.organization_id for group_id, owner in owners.items()}
-            await TotalsRepository(scope).note(found, organizations)
-
-    async def metered(self, customer: Customer, day_s: int | None) -> Metered:
-        async with self.engine.begin() as connection:
-            return await TotalsRepository(Scope(connection, uuid.UUID(customer.organization_id))).metered(day_s)
-
-    def expected(self, customer: Customer, at_s: int | None) -> Metered:
-        logs: dict[str, dict[int, int]] = defaultdict(dict)
-        reads: dict[tuple[str, int], int] = defaultdict(int)
-        stored: dict[tuple[str, int], int] = defaultdict(int)
-        for window in merged(self.windows):
-            if str(self.organizations[window.group_id]) != customer.organization_id:
-                continue
-            if at_s is not None and window.window_start_s >= at_s:
-                continue
-            of_group = logs[window.group_id]
-            of_group[window.log_epoch] = max(of_group.get(window.log_epoch, 0), window.committed_entries)
-            minute = (window.group_id, window.window_start_s)
-            reads[minute] += window.read_entries
-            stored[minute] = max(stored[minute], window.stored_bytes)
-        return {
-            uuid.UUID(group): (
-                sum(of_group.values()),
-                sum(count for (one, _), count in reads.items() if one == group),
-                sum(size for (one, _), size in stored.items() if one == group) * WINDOW_S // 1_000_000,
-            )
-            for group, of_group in logs.items()
-        }
+from support.usage import Usage
 
 
 def generated(groups: list[str], rng: random.Random, end_s: int, count: int) -> list[Window]:
@@ -117,6 +66,11 @@ async def test_totals_are_what_the_windows_sum_up_to(
         for day_s in (None, today_s + DAY_S, today_s, today_s - DAY_S):
             for customer in (alice, bob):
                 assert await usage.metered(customer, day_s) == usage.expected(customer, day_s), (seed, day_s)
+        for customer in (alice, bob):
+            from_s = today_s - rng.randrange(5) * DAY_S
+            by_day = await usage.by_day(customer, from_s)
+            for day_s in (None, *range(from_s, today_s + 2 * DAY_S, DAY_S)):
+                assert by_day.before(day_s) == usage.expected(customer, day_s), (seed, from_s, day_s)
     assert await roll_up(usage.engine, end_s + 2 * HOUR_S) > 0
     assert await roll_up(usage.engine, end_s + 2 * HOUR_S) == 0
     assert owner.execute("SELECT count(*) FROM usage_dirty").fetchone() == (0,)

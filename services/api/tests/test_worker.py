@@ -12,6 +12,7 @@ import pytest
 from redis.asyncio import Redis
 from sqlalchemy.ext.asyncio import AsyncEngine
 
+from quorate_api import limits
 from quorate_api.coordinator.schemas import Event, GroupView
 from quorate_api.http.services import Services
 from quorate_api.pricing import prices
@@ -24,6 +25,7 @@ from quorate_api.worker.reconcile import Reconciler
 from quorate_api.worker.steady import keep_running
 from support.coordinator import FakeCoordinator
 from support.customer import SLA, Customer, new_key, problem
+from support.issuer import UNTAXED
 from support.replica import ReplicaLog, encoded
 
 
@@ -305,6 +307,12 @@ async def used_last_month(
     return log
 
 
+@pytest.fixture(autouse=True)
+def keep_last_month(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Windows of last month count, as they do for servers that send them in time."""
+    monkeypatch.setattr(limits, "USAGE_DAYS_KEPT", 70)
+
+
 async def ingested(log: ReplicaLog, bus: Redis, worker_engine: AsyncEngine) -> None:
     ingest = Ingest(bus, worker_engine, "w1")
     await ingest.prepare()
@@ -323,7 +331,7 @@ async def test_closing_a_month(
     alice: Customer, bob: Customer, bus: Redis, worker_engine: AsyncEngine, owner: psycopg.Connection
 ) -> None:
     log = await used_last_month(alice, bus, worker_engine, owner)
-    assert await close_months(worker_engine, datetime.now(UTC), delay_s=0) == 1
+    assert await close_months(worker_engine, UNTAXED, datetime.now(UTC), delay_s=0) == 1
     (invoice,) = await documents(alice)
     start, end = last_month()
     number = f"INV-{datetime.now(UTC):%Y}-000001"
@@ -348,9 +356,9 @@ async def test_closing_again_changes_nothing(
 ) -> None:
     await used_last_month(alice, bus, worker_engine, owner)
     now = datetime.now(UTC)
-    made = await asyncio.gather(*(close_months(worker_engine, now, delay_s=0) for _ in range(3)))
+    made = await asyncio.gather(*(close_months(worker_engine, UNTAXED, now, delay_s=0) for _ in range(3)))
     assert sorted(made) == [0, 0, 1]
-    assert await close_months(worker_engine, now, delay_s=0) == 0
+    assert await close_months(worker_engine, UNTAXED, now, delay_s=0) == 0
     assert len(await documents(alice)) == 1
 
 
@@ -359,8 +367,8 @@ async def test_telemetry_on_its_way_is_waited_for(
 ) -> None:
     await used_last_month(alice, bus, worker_engine, owner)
     _, end = last_month()
-    assert await close_months(worker_engine, end + timedelta(hours=5, minutes=59)) == 0
-    assert await close_months(worker_engine, end + timedelta(hours=6, minutes=1)) == 1
+    assert await close_months(worker_engine, UNTAXED, end + timedelta(hours=5, minutes=59)) == 0
+    assert await close_months(worker_engine, UNTAXED, end + timedelta(hours=6, minutes=1)) == 1
 
 
 async def test_late_telemetry_is_billed_once_in_the_next_month(
@@ -368,7 +376,7 @@ async def test_late_telemetry_is_billed_once_in_the_next_month(
 ) -> None:
     log = await used_last_month(alice, bus, worker_engine, owner)
     early = log.committed
-    await close_months(worker_engine, datetime.now(UTC), delay_s=0)
+    await close_months(worker_engine, UNTAXED, datetime.now(UTC), delay_s=0)
     log.now_s -= 60  # the last minute of the old month again, with more entries
     log.second(1_000)
     await ingested(log, bus, worker_engine)
@@ -376,7 +384,7 @@ async def test_late_telemetry_is_billed_once_in_the_next_month(
     assert {line["kind"]: line["quantity"] for line in current["lines"]}["appends"] == 1_000
     _, end = last_month()
     next_end = (end + timedelta(days=31)).replace(day=1)
-    await close_months(worker_engine, next_end, delay_s=0)
+    await close_months(worker_engine, UNTAXED, next_end, delay_s=0)
     invoices = [document for document in await documents(alice) if document["kind"] == "invoice"]
     appends = [line["quantity"] for invoice in invoices for line in invoice["lines"] if line["kind"] == "appends"]
     assert appends == [early, 1_000]
@@ -397,7 +405,7 @@ async def test_credits_come_by_themselves(
     log = ReplicaLog(group["id"], int(begun.timestamp())).run(240, seed=1)
     log.reports = [report for report in log.reports if report["records"][0]["window_start_s"] >= end.timestamp() - 120]
     await ingested(log, bus, worker_engine)
-    assert await close_months(worker_engine, datetime.now(UTC), delay_s=0) == 2
+    assert await close_months(worker_engine, UNTAXED, datetime.now(UTC), delay_s=0) == 2
     invoice, note = await documents(alice)
     number = f"CN-{datetime.now(UTC):%Y}-000001"
     assert (note["kind"], note["number"], note["corrects_invoice_id"]) == ("credit_note", number, invoice["id"])
@@ -426,7 +434,7 @@ async def test_numbers_have_no_gaps_and_are_unique_for_the_seller(
     earlier = "{0} = {0} - interval '100 days'"
     owner.execute(f"UPDATE groups SET {earlier.format('active_at')}, {earlier.format('created_at')}")
     now = datetime.now(UTC)
-    await asyncio.gather(*(close_months(worker_engine, now, delay_s=0) for _ in range(3)))
+    await asyncio.gather(*(close_months(worker_engine, UNTAXED, now, delay_s=0) for _ in range(3)))
     for kind, prefix in (("invoice", "INV"), ("credit_note", "CN")):
         found = numbers(owner, kind)
         assert found == [f"{prefix}-{now:%Y}-{number:06d}" for number in range(1, len(found) + 1)]
@@ -442,10 +450,30 @@ async def test_a_close_that_fails_takes_its_numbers_back(
         await used_last_month(customer, bus, worker_engine, owner)
     first = min(alice.organization_id, bob.organization_id)
     owner.execute(f"ALTER TABLE invoices ADD CONSTRAINT no CHECK (organization_id <> '{first}')")
-    assert await close_months(worker_engine, datetime.now(UTC), delay_s=0) == 1, "the other one's"
+    assert await close_months(worker_engine, UNTAXED, datetime.now(UTC), delay_s=0) == 1, "the other one's"
     owner.execute("ALTER TABLE invoices DROP CONSTRAINT no")
-    assert await close_months(worker_engine, datetime.now(UTC), delay_s=0) == 1
+    assert await close_months(worker_engine, UNTAXED, datetime.now(UTC), delay_s=0) == 1
     assert numbers(owner, "invoice") == [f"INV-{datetime.now(UTC):%Y}-00000{number}" for number in (1, 2)]
+
+
+async def test_a_close_that_takes_too_long_does_not_delay_the_others(
+    alice: Customer,
+    bob: Customer,
+    bus: Redis,
+    worker_engine: AsyncEngine,
+    owner: psycopg.Connection,
+) -> None:
+    for customer in (alice, bob):
+        await used_last_month(customer, bus, worker_engine, owner)
+    first = min(alice.organization_id, bob.organization_id)
+    owner.execute(
+        "CREATE FUNCTION dawdle() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN"
+        f" IF NEW.organization_id = '{first}' THEN RAISE query_canceled; END IF; RETURN NEW; END $$"
+    )
+    owner.execute("CREATE TRIGGER slow BEFORE INSERT ON invoices FOR EACH ROW EXECUTE FUNCTION dawdle()")
+    assert await close_months(worker_engine, UNTAXED, datetime.now(UTC), delay_s=0) == 1, "the other one's"
+    owner.execute("DROP TRIGGER slow ON invoices")
+    assert await close_months(worker_engine, UNTAXED, datetime.now(UTC), delay_s=0) == 1
 
 
 async def test_the_open_invoice_is_of_this_month_also_before_the_last_one_is_closed(
@@ -463,7 +491,7 @@ async def test_the_open_invoice_is_of_this_month_also_before_the_last_one_is_clo
     unclosed, asked_at = await quantities(), datetime.now(UTC)
     assert unclosed["appends"] == log.committed - before
     assert abs(unclosed["reservation"] - (asked_at - end).total_seconds()) <= 2
-    await close_months(worker_engine, datetime.now(UTC), delay_s=0)
+    await close_months(worker_engine, UNTAXED, datetime.now(UTC), delay_s=0)
     (invoice,) = await documents(alice)
     assert {line["kind"]: line["quantity"] for line in invoice["lines"]}["appends"] == before
     closed = await quantities()
@@ -479,7 +507,7 @@ async def test_a_month_is_billed_by_the_prices_of_its_begin(
     old = prices.LISTS[-1]
     dearer = tuple(replace(price, unit_price_micros=7 * price.unit_price_micros) for price in old.usage)
     monkeypatch.setattr(prices, "LISTS", (old, PriceList(end, old.resources, dearer)))
-    await close_months(worker_engine, datetime.now(UTC), delay_s=0)
+    await close_months(worker_engine, UNTAXED, datetime.now(UTC), delay_s=0)
     (invoice,) = await documents(alice)
     billed = {line["kind"]: line["unit_price_micros"] for line in invoice["lines"]}
     assert billed["appends"] == old.usage[0].unit_price_micros
@@ -494,7 +522,7 @@ async def test_a_deleted_group_is_owed_for_until_then(
     await alice.request("DELETE", f"/v1/groups/{log.group_id}")
     _, end = last_month()
     owner.execute("UPDATE groups SET delete_requested_at = %s, deleted_at = %s", (end - timedelta(seconds=30), end))
-    await close_months(worker_engine, datetime.now(UTC), delay_s=0)
+    await close_months(worker_engine, UNTAXED, datetime.now(UTC), delay_s=0)
     invoice = (await documents(alice))[0]
     assert next(line for line in invoice["lines"] if line["kind"] == "reservation")["quantity"] == 90
     current = await alice.get("/v1/invoices/current")
@@ -516,6 +544,10 @@ async def test_a_months_report_does_not_hold_up_other_requests(alice: Customer, 
     group = await alice.create_group()
     start, end = last_month()
     owner.execute("UPDATE groups SET created_at = %s, active_at = %s", (start, start))
+    owner.execute(
+        "SELECT ensure_usage_day(day) FROM generate_series(%s::bigint, %s::bigint, 86400) AS day",
+        (start.timestamp(), end.timestamp() - 60),
+    )
     owner.execute(
         "INSERT INTO usage_windows SELECT organization_id, id, server, 'i', 1, minute, 'head', 0, 0, 0, 0, 1, 0, 0, 0,"
         " 0, 0, 60000, 0, 0, 1, '{\"200\": 1}', 0 FROM groups, generate_series(1, 3) AS server,"

@@ -2,7 +2,7 @@
 
 import type { Client, Options as Options2, TDataShape } from './client';
 import { client } from './client.gen';
-import type { CallOffDrainData, CallOffDrainErrors, CallOffDrainResponses, CreateGroupData, CreateGroupErrors, CreateGroupResponses, CreateJoinTokenData, CreateJoinTokenErrors, CreateJoinTokenResponses, CreateKeyData, CreateKeyErrors, CreateKeyResponses, CreateOrganizationKeyData, CreateOrganizationKeyErrors, CreateOrganizationKeyResponses, CreateProjectData, CreateProjectErrors, CreateProjectResponses, CreateQuoteData, CreateQuoteErrors, CreateQuoteResponses, DeleteGroupData, DeleteGroupErrors, DeleteGroupResponses, DeleteProjectData, DeleteProjectErrors, DeleteProjectResponses, DrainServerData, DrainServerErrors, DrainServerResponses, GetCapacityData, GetCapacityErrors, GetCapacityResponses, GetCurrentInvoiceData, GetCurrentInvoiceErrors, GetCurrentInvoiceResponses, GetGroupData, GetGroupErrors, GetGroupResponses, GetHandleData, GetHandleErrors, GetHandleResponses, GetHealthData, GetHealthErrors, GetHealthResponses, GetInvoiceData, GetInvoiceErrors, GetInvoiceResponses, GetMeData, GetMeErrors, GetMeResponses, GetMetricsData, GetMetricsErrors, GetMetricsResponses, GetPlacementData, GetPlacementErrors, GetPlacementResponses, GetProjectData, GetProjectErrors, GetProjectResponses, GetQuotasData, GetQuotasErrors, GetQuotasResponses, GetReadinessData, GetReadinessErrors, GetReadinessResponses, GetServerData, GetServerErrors, GetServerResponses, GetSlaReportData, GetSlaReportErrors, GetSlaReportResponses, GetUsageData, GetUsageErrors, GetUsageResponses, GiveUpServerData, GiveUpServerErrors, GiveUpServerResponses, ListGroupEventsData, ListGroupEventsErrors, ListGroupEventsResponses, ListGroupsData, ListGroupsErrors, ListGroupsResponses, ListInvoicesData, ListInvoicesErrors, ListInvoicesResponses, ListJoinTokensData, ListJoinTokensErrors, ListJoinTokensResponses, ListKeysData, ListKeysErrors, ListKeysResponses, ListLendingData, ListLendingErrors, ListLendingResponses, ListOrganizationKeysData, ListOrganizationKeysErrors, ListOrganizationKeysResponses, ListProjectsData, ListProjectsErrors, ListProjectsResponses, ListServersData, ListServersErrors, ListServersResponses, LogInData, LogInErrors, LogInResponses, LogOutData, LogOutErrors, LogOutResponses, ResetGroupData, ResetGroupErrors, ResetGroupResponses, ResizeGroupData, ResizeGroupErrors, ResizeGroupResponses, RevokeJoinTokenData, RevokeJoinTokenErrors, RevokeJoinTokenResponses, RevokeKeyData, RevokeKeyErrors, RevokeKeyResponses, SignUpData, SignUpErrors, SignUpResponses, StreamGroupData, StreamGroupErrors, StreamGroupResponse, StreamGroupResponses } from './types.gen';
+import type { CallOffDrainData, CallOffDrainErrors, CallOffDrainResponses, CreateGroupData, CreateGroupErrors, CreateGroupResponses, CreateJoinTokenData, CreateJoinTokenErrors, CreateJoinTokenResponses, CreateKeyData, CreateKeyErrors, CreateKeyResponses, CreateOrganizationKeyData, CreateOrganizationKeyErrors, CreateOrganizationKeyResponses, CreateProjectData, CreateProjectErrors, CreateProjectResponses, CreateQuoteData, CreateQuoteErrors, CreateQuoteResponses, DeleteBudgetData, DeleteBudgetErrors, DeleteBudgetResponses, DeleteGroupData, DeleteGroupErrors, DeleteGroupResponses, DeleteProjectData, DeleteProjectErrors, DeleteProjectResponses, DrainServerData, DrainServerErrors, DrainServerResponses, GetBudgetData, GetBudgetErrors, GetBudgetResponses, GetCapacityData, GetCapacityErrors, GetCapacityResponses, GetCurrentInvoiceData, GetCurrentInvoiceDocumentData, GetCurrentInvoiceDocumentErrors, GetCurrentInvoiceDocumentResponses, GetCurrentInvoiceErrors, GetCurrentInvoiceLinesData, GetCurrentInvoiceLinesErrors, GetCurrentInvoiceLinesResponses, GetCurrentInvoiceResponses, GetGroupData, GetGroupErrors, GetGroupResponses, GetHandleData, GetHandleErrors, GetHandleResponses, GetHealthData, GetHealthErrors, GetHealthResponses, GetInvoiceData, GetInvoiceDocumentData, GetInvoiceDocumentErrors, GetInvoiceDocumentResponses, GetInvoiceErrors, GetInvoiceLinesData, GetInvoiceLinesErrors, GetInvoiceLinesResponses, GetInvoiceResponses, GetMeData, GetMeErrors, GetMeResponses, GetMetricsData, GetMetricsErrors, GetMetricsResponses, GetPlacementData, GetPlacementErrors, GetPlacementResponses, GetProjectData, GetProjectErrors, GetProjectResponses, GetQuotasData, GetQuotasErrors, GetQuotasResponses, GetReadinessData, GetReadinessErrors, GetReadinessResponses, GetServerData, GetServerErrors, GetServerResponses, GetSlaReportData, GetSlaReportErrors, GetSlaReportResponses, GetSpendData, GetSpendDaysData, GetSpendDaysErrors, GetSpendDaysResponses, GetSpendErrors, GetSpendMetricsData, GetSpendMetricsErrors, GetSpendMetricsResponses, GetSpendResponses, GetUsageData, GetUsageErrors, GetUsageResponses, GiveUpServerData, GiveUpServerErrors, GiveUpServerResponses, ListBadMinutesData, ListBadMinutesErrors, ListBadMinutesResponses, ListBudgetAlertsData, ListBudgetAlertsErrors, ListBudgetAlertsResponses, ListBudgetsData, ListBudgetsErrors, ListBudgetsResponses, ListGroupEventsData, ListGroupEventsErrors, ListGroupEventsResponses, ListGroupsData, ListGroupsErrors, ListGroupsResponses, ListInvoicesData, ListInvoicesErrors, ListInvoicesResponses, ListJoinTokensData, ListJoinTokensErrors, ListJoinTokensResponses, ListKeysData, ListKeysErrors, ListKeysResponses, ListLendingData, ListLendingErrors, ListLendingResponses, ListOrganizationKeysData, ListOrganizationKeysErrors, ListOrganizationKeysResponses, ListProjectsData, ListProjectsErrors, ListProjectsResponses, ListServersData, ListServersErrors, ListServersResponses, LogInData, LogInErrors, LogInResponses, LogOutData, LogOutErrors, LogOutResponses, PutBudgetData, PutBudgetErrors, PutBudgetResponses, ResetGroupData, ResetGroupErrors, ResetGroupResponses, ResizeGroupData, ResizeGroupErrors, ResizeGroupResponses, RevokeJoinTokenData, RevokeJoinTokenErrors, RevokeJoinTokenResponses, RevokeKeyData, RevokeKeyErrors, RevokeKeyResponses, SignUpData, SignUpErrors, SignUpResponses, StreamGroupData, StreamGroupErrors, StreamGroupResponse, StreamGroupResponses } from './types.gen';
 
 export type Options<TData extends TDataShape = TDataShape, ThrowOnError extends boolean = boolean, TResponse = unknown> = Options2<TData, ThrowOnError, TResponse> & {
     /**
@@ -314,7 +314,7 @@ export const listGroupEvents = <ThrowOnError extends boolean = false>(options: O
 /**
  * Get Usage
  *
- * The group's usage in whole minutes.
+ * The group's usage in whole minutes, of the last eight days and the present one.
  */
 export const getUsage = <ThrowOnError extends boolean = false>(options: Options<GetUsageData, ThrowOnError>) => (options.client ?? client).get<GetUsageResponses, GetUsageErrors, ThrowOnError, 'data'>({
     responseStyle: 'data',
@@ -341,6 +341,17 @@ export const getMetrics = <ThrowOnError extends boolean = false>(options: Option
 export const getSlaReport = <ThrowOnError extends boolean = false>(options: Options<GetSlaReportData, ThrowOnError>) => (options.client ?? client).get<GetSlaReportResponses, GetSlaReportErrors, ThrowOnError, 'data'>({
     responseStyle: 'data',
     url: '/v1/groups/{group_id}/sla',
+    ...options
+});
+
+/**
+ * List Bad Minutes
+ *
+ * The minutes of a month that missed a clause, oldest first, with what was measured in each.
+ */
+export const listBadMinutes = <ThrowOnError extends boolean = false>(options: Options<ListBadMinutesData, ThrowOnError>) => (options.client ?? client).get<ListBadMinutesResponses, ListBadMinutesErrors, ThrowOnError, 'data'>({
+    responseStyle: 'data',
+    url: '/v1/groups/{group_id}/sla/bad-minutes',
     ...options
 });
 
@@ -378,6 +389,28 @@ export const getCurrentInvoice = <ThrowOnError extends boolean = false>(options?
 });
 
 /**
+ * Get Current Invoice Document
+ *
+ * The open invoice as a PDF. It is a draft, and no invoice.
+ */
+export const getCurrentInvoiceDocument = <ThrowOnError extends boolean = false>(options?: Options<GetCurrentInvoiceDocumentData, ThrowOnError>) => (options?.client ?? client).get<GetCurrentInvoiceDocumentResponses, GetCurrentInvoiceDocumentErrors, ThrowOnError, 'data'>({
+    responseStyle: 'data',
+    url: '/v1/invoices/current/document.pdf',
+    ...options
+});
+
+/**
+ * Get Current Invoice Lines
+ *
+ * The lines of the open invoice as CSV.
+ */
+export const getCurrentInvoiceLines = <ThrowOnError extends boolean = false>(options?: Options<GetCurrentInvoiceLinesData, ThrowOnError>) => (options?.client ?? client).get<GetCurrentInvoiceLinesResponses, GetCurrentInvoiceLinesErrors, ThrowOnError, 'data'>({
+    responseStyle: 'data',
+    url: '/v1/invoices/current/lines.csv',
+    ...options
+});
+
+/**
  * Get Invoice
  *
  * An issued invoice or credit note with its lines.
@@ -385,6 +418,123 @@ export const getCurrentInvoice = <ThrowOnError extends boolean = false>(options?
 export const getInvoice = <ThrowOnError extends boolean = false>(options: Options<GetInvoiceData, ThrowOnError>) => (options.client ?? client).get<GetInvoiceResponses, GetInvoiceErrors, ThrowOnError, 'data'>({
     responseStyle: 'data',
     url: '/v1/invoices/{invoice_id}',
+    ...options
+});
+
+/**
+ * Get Invoice Document
+ *
+ * An issued invoice or credit note as a PDF.
+ */
+export const getInvoiceDocument = <ThrowOnError extends boolean = false>(options: Options<GetInvoiceDocumentData, ThrowOnError>) => (options.client ?? client).get<GetInvoiceDocumentResponses, GetInvoiceDocumentErrors, ThrowOnError, 'data'>({
+    responseStyle: 'data',
+    url: '/v1/invoices/{invoice_id}/document.pdf',
+    ...options
+});
+
+/**
+ * Get Invoice Lines
+ *
+ * The lines of an issued invoice or credit note as CSV.
+ */
+export const getInvoiceLines = <ThrowOnError extends boolean = false>(options: Options<GetInvoiceLinesData, ThrowOnError>) => (options.client ?? client).get<GetInvoiceLinesResponses, GetInvoiceLinesErrors, ThrowOnError, 'data'>({
+    responseStyle: 'data',
+    url: '/v1/invoices/{invoice_id}/lines.csv',
+    ...options
+});
+
+/**
+ * Get Spend
+ *
+ * Get this month's cost so far and by its end, by project and group, and the month before.
+ */
+export const getSpend = <ThrowOnError extends boolean = false>(options?: Options<GetSpendData, ThrowOnError>) => (options?.client ?? client).get<GetSpendResponses, GetSpendErrors, ThrowOnError, 'data'>({
+    responseStyle: 'data',
+    url: '/v1/spend',
+    ...options
+});
+
+/**
+ * Get Spend Days
+ *
+ * The cost of each day of a month, by kind.
+ */
+export const getSpendDays = <ThrowOnError extends boolean = false>(options?: Options<GetSpendDaysData, ThrowOnError>) => (options?.client ?? client).get<GetSpendDaysResponses, GetSpendDaysErrors, ThrowOnError, 'data'>({
+    responseStyle: 'data',
+    url: '/v1/spend/days',
+    ...options
+});
+
+/**
+ * Get Spend Metrics
+ *
+ * This month's spend, its forecast and the budgets as OpenMetrics, for a scraper with an API key.
+ */
+export const getSpendMetrics = <ThrowOnError extends boolean = false>(options?: Options<GetSpendMetricsData, ThrowOnError>) => (options?.client ?? client).get<GetSpendMetricsResponses, GetSpendMetricsErrors, ThrowOnError, 'data'>({
+    responseStyle: 'data',
+    url: '/v1/spend/metrics',
+    ...options
+});
+
+/**
+ * List Budgets
+ *
+ * The organization's budgets with this month's alerts, newest first.
+ */
+export const listBudgets = <ThrowOnError extends boolean = false>(options?: Options<ListBudgetsData, ThrowOnError>) => (options?.client ?? client).get<ListBudgetsResponses, ListBudgetsErrors, ThrowOnError, 'data'>({
+    responseStyle: 'data',
+    url: '/v1/budgets',
+    ...options
+});
+
+/**
+ * Put Budget
+ *
+ * Set the budget of a project, or of the organization. Repeating it is harmless.
+ *
+ * Each threshold gives an alert once a month, within a minute. Changing the amount does not repeat alerts of the
+ * month; deleting the budget and setting it again does.
+ */
+export const putBudget = <ThrowOnError extends boolean = false>(options: Options<PutBudgetData, ThrowOnError>) => (options.client ?? client).put<PutBudgetResponses, PutBudgetErrors, ThrowOnError, 'data'>({
+    responseStyle: 'data',
+    url: '/v1/budgets',
+    ...options,
+    headers: {
+        'Content-Type': 'application/json',
+        ...options.headers
+    }
+});
+
+/**
+ * Delete Budget
+ *
+ * Delete a budget. Its alerts stay on record.
+ */
+export const deleteBudget = <ThrowOnError extends boolean = false>(options: Options<DeleteBudgetData, ThrowOnError>) => (options.client ?? client).delete<DeleteBudgetResponses, DeleteBudgetErrors, ThrowOnError, 'data'>({
+    responseStyle: 'data',
+    url: '/v1/budgets/{budget_id}',
+    ...options
+});
+
+/**
+ * Get Budget
+ *
+ * One budget with this month's alerts.
+ */
+export const getBudget = <ThrowOnError extends boolean = false>(options: Options<GetBudgetData, ThrowOnError>) => (options.client ?? client).get<GetBudgetResponses, GetBudgetErrors, ThrowOnError, 'data'>({
+    responseStyle: 'data',
+    url: '/v1/budgets/{budget_id}',
+    ...options
+});
+
+/**
+ * List Budget Alerts
+ *
+ * The budget's alerts of all months, newest first.
+ */
+export const listBudgetAlerts = <ThrowOnError extends boolean = false>(options: Options<ListBudgetAlertsData, ThrowOnError>) => (options.client ?? client).get<ListBudgetAlertsResponses, ListBudgetAlertsErrors, ThrowOnError, 'data'>({
+    responseStyle: 'data',
+    url: '/v1/budgets/{budget_id}/alerts',
     ...options
 });
 

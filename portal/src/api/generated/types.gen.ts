@@ -43,6 +43,102 @@ export type Amounts = {
 };
 
 /**
+ * Budget
+ */
+export type Budget = {
+    /**
+     * Id
+     */
+    id: string;
+    /**
+     * Project Id
+     *
+     * null: the whole organization.
+     */
+    project_id: string | null;
+    /**
+     * Project Name
+     */
+    project_name: string | null;
+    /**
+     * Monthly Micros
+     */
+    monthly_micros: number;
+    /**
+     * Currency
+     */
+    currency: string;
+    /**
+     * Thresholds Percent
+     */
+    thresholds_percent: Array<number>;
+    /**
+     * Forecast Thresholds Percent
+     */
+    forecast_thresholds_percent: Array<number>;
+    /**
+     * Action
+     */
+    action: 'alert';
+    /**
+     * Created At
+     */
+    created_at: string;
+    /**
+     * Updated At
+     */
+    updated_at: string;
+    /**
+     * Alerts
+     *
+     * This month's, newest first.
+     */
+    alerts: Array<BudgetAlert>;
+};
+
+/**
+ * BudgetAlert
+ *
+ * A threshold that was reached, once in its month.
+ */
+export type BudgetAlert = {
+    /**
+     * Id
+     */
+    id: string;
+    /**
+     * Month
+     *
+     * YYYY-MM, in UTC.
+     */
+    month: string;
+    /**
+     * Kind
+     */
+    kind: 'actual' | 'forecast';
+    /**
+     * Threshold Percent
+     */
+    threshold_percent: number;
+    /**
+     * Amount Micros
+     *
+     * What the month cost so far, or its forecast, when it was reached.
+     */
+    amount_micros: number;
+    /**
+     * Monthly Micros
+     *
+     * The budget then.
+     */
+    monthly_micros: number;
+    /**
+     * At
+     */
+    at: string;
+};
+
+/**
  * Capacity
  *
  * Sums over the servers that are alive and neither auxiliary nor draining.
@@ -366,6 +462,38 @@ export type Endpoint = {
 };
 
 /**
+ * ForecastBasis
+ *
+ * The basis of the forecast. Reservations are known; usage goes on at the rate of the recent days.
+ */
+export type ForecastBasis = {
+    /**
+     * Observed From
+     *
+     * Begin of the recent days: seven days ago, or the month's begin.
+     */
+    observed_from: string;
+    /**
+     * Observed S
+     *
+     * Seconds from there until now, at least a day's.
+     */
+    observed_s: number;
+    /**
+     * Whole Days
+     *
+     * Recent days that are over. From two on, low and high tell how they differ.
+     */
+    whole_days: number;
+    /**
+     * Left S
+     *
+     * Seconds until the month's end.
+     */
+    left_s: number;
+};
+
+/**
  * Group
  */
 export type Group = {
@@ -438,6 +566,39 @@ export type GroupEvent = {
      * Server Id
      */
     server_id: number | null;
+};
+
+/**
+ * GroupSpend
+ */
+export type GroupSpend = {
+    /**
+     * Group Id
+     */
+    group_id: string;
+    /**
+     * Group Name
+     */
+    group_name: string;
+    /**
+     * Project Id
+     */
+    project_id: string;
+    /**
+     * Spent Micros
+     */
+    spent_micros: number;
+    by_kind: KindMicros;
+    /**
+     * Forecast Micros
+     */
+    forecast_micros: number;
+    /**
+     * Previous Micros
+     *
+     * In the month before.
+     */
+    previous_micros: number;
 };
 
 /**
@@ -596,9 +757,21 @@ export type Invoice = {
      */
     currency: string;
     /**
+     * Subtotal Micros
+     *
+     * Sum of the lines. Negative for credit notes.
+     */
+    subtotal_micros: number;
+    /**
+     * Tax Micros
+     *
+     * Sum of the tax lines. At most 0 for credit notes.
+     */
+    tax_micros: number;
+    /**
      * Total Micros
      *
-     * Negative for credit notes.
+     * Subtotal and tax. Negative for credit notes.
      */
     total_micros: number;
     /**
@@ -611,6 +784,10 @@ export type Invoice = {
      * Lines
      */
     lines: Array<InvoiceLine>;
+    /**
+     * Taxes
+     */
+    taxes: Array<InvoiceTax>;
 };
 
 /**
@@ -654,9 +831,21 @@ export type InvoiceHead = {
      */
     currency: string;
     /**
+     * Subtotal Micros
+     *
+     * Sum of the lines. Negative for credit notes.
+     */
+    subtotal_micros: number;
+    /**
+     * Tax Micros
+     *
+     * Sum of the tax lines. At most 0 for credit notes.
+     */
+    tax_micros: number;
+    /**
      * Total Micros
      *
-     * Negative for credit notes.
+     * Subtotal and tax. Negative for credit notes.
      */
     total_micros: number;
     /**
@@ -711,6 +900,36 @@ export type InvoiceLine = {
      * Amount Micros
      *
      * quantity · unit_price_micros / price_quantity, rounded half up; negative for credits.
+     */
+    amount_micros: number;
+};
+
+/**
+ * InvoiceTax
+ */
+export type InvoiceTax = {
+    /**
+     * Label
+     *
+     * As in `VAT 19 %`.
+     */
+    label: string;
+    /**
+     * Rate Ppm
+     *
+     * Millionths of the base.
+     */
+    rate_ppm: number;
+    /**
+     * Base Micros
+     *
+     * The taxed amount; negative on credit notes.
+     */
+    base_micros: number;
+    /**
+     * Amount Micros
+     *
+     * Rounded half up, once; on a credit note its share of the invoice's tax.
      */
     amount_micros: number;
 };
@@ -791,6 +1010,30 @@ export type Key = {
      * Exact to the minute; null if never used.
      */
     last_used_at: string | null;
+};
+
+/**
+ * KindMicros
+ *
+ * An amount by kind. Credits are not in it: they are known at the month's close.
+ */
+export type KindMicros = {
+    /**
+     * Reservation
+     */
+    reservation: number;
+    /**
+     * Appends
+     */
+    appends: number;
+    /**
+     * Reads
+     */
+    reads: number;
+    /**
+     * Storage
+     */
+    storage: number;
 };
 
 /**
@@ -1013,6 +1256,42 @@ export type MetricsMinute = {
 };
 
 /**
+ * NewBudget
+ *
+ * The budget of a project, or without one of the organization. It takes the place of an earlier one.
+ */
+export type NewBudget = {
+    /**
+     * Project Id
+     *
+     * null: the whole organization.
+     */
+    project_id?: string | null;
+    /**
+     * Monthly Micros
+     */
+    monthly_micros: number;
+    /**
+     * Thresholds Percent
+     *
+     * Of what the month costs so far.
+     */
+    thresholds_percent?: Array<number>;
+    /**
+     * Forecast Thresholds Percent
+     *
+     * Of what the month will have cost at its end.
+     */
+    forecast_thresholds_percent?: Array<number>;
+    /**
+     * Action
+     *
+     * alert: it is shown. Nothing is throttled or stopped.
+     */
+    action?: 'alert';
+};
+
+/**
  * NewGroup
  */
 export type NewGroup = {
@@ -1218,6 +1497,62 @@ export type OrganizationKey = {
 };
 
 /**
+ * OtherGroups
+ *
+ * The sum of groups that are left out of the list.
+ */
+export type OtherGroups = {
+    /**
+     * Groups
+     */
+    groups: number;
+    /**
+     * Spent Micros
+     */
+    spent_micros: number;
+    /**
+     * Forecast Micros
+     */
+    forecast_micros: number;
+    /**
+     * Previous Micros
+     */
+    previous_micros: number;
+};
+
+/**
+ * Page[BudgetAlert]
+ */
+export type PageBudgetAlert = {
+    /**
+     * Items
+     */
+    items: Array<BudgetAlert>;
+    /**
+     * Next Cursor
+     *
+     * The next page's `cursor`; null on the last page.
+     */
+    next_cursor: string | null;
+};
+
+/**
+ * Page[Budget]
+ */
+export type PageBudget = {
+    /**
+     * Items
+     */
+    items: Array<Budget>;
+    /**
+     * Next Cursor
+     *
+     * The next page's `cursor`; null on the last page.
+     */
+    next_cursor: string | null;
+};
+
+/**
  * Page[GroupEvent]
  */
 export type PageGroupEvent = {
@@ -1314,6 +1649,22 @@ export type PageProject = {
 };
 
 /**
+ * Page[SlaMinute]
+ */
+export type PageSlaMinute = {
+    /**
+     * Items
+     */
+    items: Array<SlaMinute>;
+    /**
+     * Next Cursor
+     *
+     * The next page's `cursor`; null on the last page.
+     */
+    next_cursor: string | null;
+};
+
+/**
  * PlacedReplica
  */
 export type PlacedReplica = {
@@ -1367,6 +1718,33 @@ export type Placement = {
      * Observed At
      */
     observed_at: string | null;
+};
+
+/**
+ * PreviousMonth
+ */
+export type PreviousMonth = {
+    /**
+     * Month
+     *
+     * YYYY-MM, in UTC.
+     */
+    month: string;
+    /**
+     * Total Micros
+     */
+    total_micros: number;
+    by_kind: KindMicros;
+    /**
+     * Status
+     *
+     * open: its invoice is not issued yet, and may have more.
+     */
+    status: 'open' | 'issued';
+    /**
+     * Invoice Id
+     */
+    invoice_id: string | null;
 };
 
 /**
@@ -1447,6 +1825,34 @@ export type Project = {
      * Created At
      */
     created_at: string;
+};
+
+/**
+ * ProjectSpend
+ */
+export type ProjectSpend = {
+    /**
+     * Project Id
+     */
+    project_id: string;
+    /**
+     * Project Name
+     */
+    project_name: string;
+    /**
+     * Spent Micros
+     */
+    spent_micros: number;
+    /**
+     * Forecast Micros
+     */
+    forecast_micros: number;
+    /**
+     * Previous Micros
+     *
+     * In the month before.
+     */
+    previous_micros: number;
 };
 
 /**
@@ -1911,6 +2317,52 @@ export type SlaIncident = {
 };
 
 /**
+ * SlaMinute
+ *
+ * The evidence for a minute that missed a clause.
+ */
+export type SlaMinute = {
+    /**
+     * At
+     *
+     * Start of the minute.
+     */
+    at: string;
+    /**
+     * Missed
+     */
+    missed: Array<'availability' | 'throughput' | 'latency'>;
+    /**
+     * Elapsed Ms
+     *
+     * Less than 60,000 where the group began or ended in it.
+     */
+    elapsed_ms: number;
+    /**
+     * Active Ms
+     *
+     * Time in which the head accepted appends.
+     */
+    active_ms: number;
+    /**
+     * Measured
+     *
+     * false: no telemetry, and the group cannot show that it had no traffic.
+     */
+    measured: boolean;
+    /**
+     * Throttled Within Sla Entries
+     */
+    throttled_within_sla_entries: number;
+    /**
+     * P99 Us
+     *
+     * Commit latency; null when nothing was committed.
+     */
+    p99_us: number | null;
+};
+
+/**
  * SlaPeriod
  */
 export type SlaPeriod = {
@@ -1963,6 +2415,124 @@ export type SlaReport = {
      * Oldest first, at most 500.
      */
     incidents: Array<SlaIncident>;
+};
+
+/**
+ * Spend
+ *
+ * Amounts are without tax. `spent_micros` is the subtotal of the open invoice.
+ */
+export type Spend = {
+    /**
+     * Month
+     *
+     * YYYY-MM, in UTC.
+     */
+    month: string;
+    /**
+     * Period Start
+     */
+    period_start: string;
+    /**
+     * Period End
+     */
+    period_end: string;
+    /**
+     * As Of
+     */
+    as_of: string;
+    /**
+     * Currency
+     */
+    currency: string;
+    /**
+     * Spent Micros
+     */
+    spent_micros: number;
+    by_kind: KindMicros;
+    forecast: SpendForecast;
+    /**
+     * null if the organization owed nothing in the month before.
+     */
+    previous: PreviousMonth | null;
+    /**
+     * Projects
+     *
+     * The dearest forecast first.
+     */
+    projects: Array<ProjectSpend>;
+    /**
+     * Groups
+     *
+     * The dearest forecast first, at most 1000.
+     */
+    groups: Array<GroupSpend>;
+    other_groups: OtherGroups;
+};
+
+/**
+ * SpendDay
+ */
+export type SpendDay = {
+    /**
+     * Day
+     */
+    day: string;
+    /**
+     * Total Micros
+     */
+    total_micros: number;
+    by_kind: KindMicros;
+};
+
+/**
+ * SpendDays
+ *
+ * The days of a month until now, oldest first. This month's add up to its `spent_micros`.
+ */
+export type SpendDays = {
+    /**
+     * Month
+     *
+     * YYYY-MM, in UTC.
+     */
+    month: string;
+    /**
+     * Currency
+     */
+    currency: string;
+    /**
+     * Days
+     *
+     * At most 31.
+     */
+    days: Array<SpendDay>;
+};
+
+/**
+ * SpendForecast
+ *
+ * The invoice at the month's end, if groups stay as they are and usage goes on as in the recent days.
+ */
+export type SpendForecast = {
+    /**
+     * Total Micros
+     */
+    total_micros: number;
+    /**
+     * Low Micros
+     *
+     * If each day to come uses what the cheapest of the whole days did.
+     */
+    low_micros: number;
+    /**
+     * High Micros
+     *
+     * If each day to come uses what the dearest of the whole days did.
+     */
+    high_micros: number;
+    by_kind: KindMicros;
+    basis: ForecastBasis;
 };
 
 /**
@@ -2082,7 +2652,7 @@ export type User = {
 /**
  * Code
  */
-export type Code = 'malformed_json' | 'validation_failed' | 'body_too_large' | 'unsupported_media_type' | 'cursor_invalid' | 'not_authenticated' | 'credentials_invalid' | 'session_expired' | 'csrf_token_invalid' | 'permission_denied' | 'quota_exceeded' | 'not_found' | 'method_not_allowed' | 'email_taken' | 'name_taken' | 'project_not_empty' | 'server_alive' | 'too_many_join_tokens' | 'admission_refused' | 'group_not_ready' | 'group_lost' | 'group_not_lost' | 'idempotency_in_progress' | 'idempotency_key_reused' | 'precondition_failed' | 'rate_limited' | 'coordinator_unavailable' | 'database_unavailable' | 'overloaded' | 'internal';
+export type Code = 'malformed_json' | 'validation_failed' | 'body_too_large' | 'unsupported_media_type' | 'cursor_invalid' | 'not_authenticated' | 'credentials_invalid' | 'session_expired' | 'csrf_token_invalid' | 'permission_denied' | 'quota_exceeded' | 'not_found' | 'method_not_allowed' | 'email_taken' | 'name_taken' | 'project_not_empty' | 'server_alive' | 'too_many_join_tokens' | 'admission_refused' | 'group_not_ready' | 'group_lost' | 'group_not_lost' | 'document_too_large' | 'idempotency_in_progress' | 'idempotency_key_reused' | 'precondition_failed' | 'rate_limited' | 'coordinator_unavailable' | 'database_unavailable' | 'overloaded' | 'internal';
 
 /**
  * FieldError
@@ -3156,6 +3726,59 @@ export type GetSlaReportResponses = {
 
 export type GetSlaReportResponse = GetSlaReportResponses[keyof GetSlaReportResponses];
 
+export type ListBadMinutesData = {
+    body?: never;
+    path: {
+        /**
+         * Group Id
+         */
+        group_id: string;
+    };
+    query?: {
+        /**
+         * Month
+         *
+         * YYYY-MM (UTC); default: this month.
+         */
+        month?: string | null;
+        /**
+         * Limit
+         *
+         * Items per page.
+         */
+        limit?: number;
+        /**
+         * Cursor
+         *
+         * `next_cursor` of the previous page.
+         */
+        cursor?: string | null;
+    };
+    url: '/v1/groups/{group_id}/sla/bad-minutes';
+};
+
+export type ListBadMinutesErrors = {
+    /**
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
+     */
+    '4XX': Problem;
+    /**
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
+     */
+    '5XX': Problem;
+};
+
+export type ListBadMinutesError = ListBadMinutesErrors[keyof ListBadMinutesErrors];
+
+export type ListBadMinutesResponses = {
+    /**
+     * Successful Response
+     */
+    200: PageSlaMinute;
+};
+
+export type ListBadMinutesResponse = ListBadMinutesResponses[keyof ListBadMinutesResponses];
+
 export type StreamGroupData = {
     body?: never;
     path: {
@@ -3261,6 +3884,64 @@ export type GetCurrentInvoiceResponses = {
 
 export type GetCurrentInvoiceResponse = GetCurrentInvoiceResponses[keyof GetCurrentInvoiceResponses];
 
+export type GetCurrentInvoiceDocumentData = {
+    body?: never;
+    path?: never;
+    query?: never;
+    url: '/v1/invoices/current/document.pdf';
+};
+
+export type GetCurrentInvoiceDocumentErrors = {
+    /**
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
+     */
+    '4XX': Problem;
+    /**
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
+     */
+    '5XX': Problem;
+};
+
+export type GetCurrentInvoiceDocumentError = GetCurrentInvoiceDocumentErrors[keyof GetCurrentInvoiceDocumentErrors];
+
+export type GetCurrentInvoiceDocumentResponses = {
+    /**
+     * The open invoice, marked as a draft.
+     */
+    200: Blob | File;
+};
+
+export type GetCurrentInvoiceDocumentResponse = GetCurrentInvoiceDocumentResponses[keyof GetCurrentInvoiceDocumentResponses];
+
+export type GetCurrentInvoiceLinesData = {
+    body?: never;
+    path?: never;
+    query?: never;
+    url: '/v1/invoices/current/lines.csv';
+};
+
+export type GetCurrentInvoiceLinesErrors = {
+    /**
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
+     */
+    '4XX': Problem;
+    /**
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
+     */
+    '5XX': Problem;
+};
+
+export type GetCurrentInvoiceLinesError = GetCurrentInvoiceLinesErrors[keyof GetCurrentInvoiceLinesErrors];
+
+export type GetCurrentInvoiceLinesResponses = {
+    /**
+     * A row for each line, then one for each tax line.
+     */
+    200: Blob | File;
+};
+
+export type GetCurrentInvoiceLinesResponse = GetCurrentInvoiceLinesResponses[keyof GetCurrentInvoiceLinesResponses];
+
 export type GetInvoiceData = {
     body?: never;
     path: {
@@ -3294,6 +3975,370 @@ export type GetInvoiceResponses = {
 };
 
 export type GetInvoiceResponse = GetInvoiceResponses[keyof GetInvoiceResponses];
+
+export type GetInvoiceDocumentData = {
+    body?: never;
+    path: {
+        /**
+         * Invoice Id
+         */
+        invoice_id: string;
+    };
+    query?: never;
+    url: '/v1/invoices/{invoice_id}/document.pdf';
+};
+
+export type GetInvoiceDocumentErrors = {
+    /**
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
+     */
+    '4XX': Problem;
+    /**
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
+     */
+    '5XX': Problem;
+};
+
+export type GetInvoiceDocumentError = GetInvoiceDocumentErrors[keyof GetInvoiceDocumentErrors];
+
+export type GetInvoiceDocumentResponses = {
+    /**
+     * The document, the same bytes each time.
+     */
+    200: Blob | File;
+};
+
+export type GetInvoiceDocumentResponse = GetInvoiceDocumentResponses[keyof GetInvoiceDocumentResponses];
+
+export type GetInvoiceLinesData = {
+    body?: never;
+    path: {
+        /**
+         * Invoice Id
+         */
+        invoice_id: string;
+    };
+    query?: never;
+    url: '/v1/invoices/{invoice_id}/lines.csv';
+};
+
+export type GetInvoiceLinesErrors = {
+    /**
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
+     */
+    '4XX': Problem;
+    /**
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
+     */
+    '5XX': Problem;
+};
+
+export type GetInvoiceLinesError = GetInvoiceLinesErrors[keyof GetInvoiceLinesErrors];
+
+export type GetInvoiceLinesResponses = {
+    /**
+     * A row for each line, then one for each tax line.
+     */
+    200: Blob | File;
+};
+
+export type GetInvoiceLinesResponse = GetInvoiceLinesResponses[keyof GetInvoiceLinesResponses];
+
+export type GetSpendData = {
+    body?: never;
+    path?: never;
+    query?: never;
+    url: '/v1/spend';
+};
+
+export type GetSpendErrors = {
+    /**
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
+     */
+    '4XX': Problem;
+    /**
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
+     */
+    '5XX': Problem;
+};
+
+export type GetSpendError = GetSpendErrors[keyof GetSpendErrors];
+
+export type GetSpendResponses = {
+    /**
+     * Successful Response
+     */
+    200: Spend;
+};
+
+export type GetSpendResponse = GetSpendResponses[keyof GetSpendResponses];
+
+export type GetSpendDaysData = {
+    body?: never;
+    path?: never;
+    query?: {
+        /**
+         * Month
+         *
+         * YYYY-MM (UTC); default: this month.
+         */
+        month?: string | null;
+    };
+    url: '/v1/spend/days';
+};
+
+export type GetSpendDaysErrors = {
+    /**
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
+     */
+    '4XX': Problem;
+    /**
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
+     */
+    '5XX': Problem;
+};
+
+export type GetSpendDaysError = GetSpendDaysErrors[keyof GetSpendDaysErrors];
+
+export type GetSpendDaysResponses = {
+    /**
+     * Successful Response
+     */
+    200: SpendDays;
+};
+
+export type GetSpendDaysResponse = GetSpendDaysResponses[keyof GetSpendDaysResponses];
+
+export type GetSpendMetricsData = {
+    body?: never;
+    path?: never;
+    query?: never;
+    url: '/v1/spend/metrics';
+};
+
+export type GetSpendMetricsErrors = {
+    /**
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
+     */
+    '4XX': Problem;
+    /**
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
+     */
+    '5XX': Problem;
+};
+
+export type GetSpendMetricsError = GetSpendMetricsErrors[keyof GetSpendMetricsErrors];
+
+export type GetSpendMetricsResponses = {
+    /**
+     * `quorate_spend_micros` by project, group and kind; `quorate_spend_forecast_micros`; `quorate_budget_micros` by project, `""` for the organization's.
+     */
+    200: string;
+};
+
+export type GetSpendMetricsResponse = GetSpendMetricsResponses[keyof GetSpendMetricsResponses];
+
+export type ListBudgetsData = {
+    body?: never;
+    path?: never;
+    query?: {
+        /**
+         * Limit
+         *
+         * Items per page.
+         */
+        limit?: number;
+        /**
+         * Cursor
+         *
+         * `next_cursor` of the previous page.
+         */
+        cursor?: string | null;
+    };
+    url: '/v1/budgets';
+};
+
+export type ListBudgetsErrors = {
+    /**
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
+     */
+    '4XX': Problem;
+    /**
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
+     */
+    '5XX': Problem;
+};
+
+export type ListBudgetsError = ListBudgetsErrors[keyof ListBudgetsErrors];
+
+export type ListBudgetsResponses = {
+    /**
+     * Successful Response
+     */
+    200: PageBudget;
+};
+
+export type ListBudgetsResponse = ListBudgetsResponses[keyof ListBudgetsResponses];
+
+export type PutBudgetData = {
+    body: NewBudget;
+    headers?: {
+        /**
+         * If-Match
+         *
+         * An ETag: 412 if the budget has changed since.
+         */
+        'if-match'?: string | null;
+    };
+    path?: never;
+    query?: never;
+    url: '/v1/budgets';
+};
+
+export type PutBudgetErrors = {
+    /**
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
+     */
+    '4XX': Problem;
+    /**
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
+     */
+    '5XX': Problem;
+};
+
+export type PutBudgetError = PutBudgetErrors[keyof PutBudgetErrors];
+
+export type PutBudgetResponses = {
+    /**
+     * Successful Response
+     */
+    200: Budget;
+};
+
+export type PutBudgetResponse = PutBudgetResponses[keyof PutBudgetResponses];
+
+export type DeleteBudgetData = {
+    body?: never;
+    headers?: {
+        /**
+         * If-Match
+         *
+         * An ETag: 412 if the budget has changed since.
+         */
+        'if-match'?: string | null;
+    };
+    path: {
+        /**
+         * Budget Id
+         */
+        budget_id: string;
+    };
+    query?: never;
+    url: '/v1/budgets/{budget_id}';
+};
+
+export type DeleteBudgetErrors = {
+    /**
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
+     */
+    '4XX': Problem;
+    /**
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
+     */
+    '5XX': Problem;
+};
+
+export type DeleteBudgetError = DeleteBudgetErrors[keyof DeleteBudgetErrors];
+
+export type DeleteBudgetResponses = {
+    /**
+     * Successful Response
+     */
+    204: void;
+};
+
+export type DeleteBudgetResponse = DeleteBudgetResponses[keyof DeleteBudgetResponses];
+
+export type GetBudgetData = {
+    body?: never;
+    path: {
+        /**
+         * Budget Id
+         */
+        budget_id: string;
+    };
+    query?: never;
+    url: '/v1/budgets/{budget_id}';
+};
+
+export type GetBudgetErrors = {
+    /**
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
+     */
+    '4XX': Problem;
+    /**
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
+     */
+    '5XX': Problem;
+};
+
+export type GetBudgetError = GetBudgetErrors[keyof GetBudgetErrors];
+
+export type GetBudgetResponses = {
+    /**
+     * Successful Response
+     */
+    200: Budget;
+};
+
+export type GetBudgetResponse = GetBudgetResponses[keyof GetBudgetResponses];
+
+export type ListBudgetAlertsData = {
+    body?: never;
+    path: {
+        /**
+         * Budget Id
+         */
+        budget_id: string;
+    };
+    query?: {
+        /**
+         * Limit
+         *
+         * Items per page.
+         */
+        limit?: number;
+        /**
+         * Cursor
+         *
+         * `next_cursor` of the previous page.
+         */
+        cursor?: string | null;
+    };
+    url: '/v1/budgets/{budget_id}/alerts';
+};
+
+export type ListBudgetAlertsErrors = {
+    /**
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
+     */
+    '4XX': Problem;
+    /**
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
+     */
+    '5XX': Problem;
+};
+
+export type ListBudgetAlertsError = ListBudgetAlertsErrors[keyof ListBudgetAlertsErrors];
+
+export type ListBudgetAlertsResponses = {
+    /**
+     * Successful Response
+     */
+    200: PageBudgetAlert;
+};
+
+export type ListBudgetAlertsResponse = ListBudgetAlertsResponses[keyof ListBudgetAlertsResponses];
 
 export type GetQuotasData = {
     body?: never;

@@ -11,12 +11,39 @@ export function InvoiceLines({ invoice }: { invoice: Invoice }) {
           <Block group={group} currency={invoice.currency} />
         </div>
       ))}
-      <div className="nums flex items-baseline justify-between gap-6 px-5 py-5 sm:px-6">
-        <span className="font-medium">Total</span>
-        <span data-testid="invoice-total" className="text-xl font-semibold">
-          <Amount micros={invoice.total_micros} currency={invoice.currency} />
-        </span>
+      <Sums invoice={invoice} />
+    </div>
+  )
+}
+
+/** The total, and where there is tax, how it comes about. */
+function Sums({ invoice }: { invoice: Invoice }) {
+  const { currency, taxes } = invoice
+  return (
+    <dl className="nums space-y-2.5 px-5 py-5 sm:px-6">
+      {taxes.length > 0 && <Sum term="Subtotal" micros={invoice.subtotal_micros} currency={currency} />}
+      {taxes.map((tax) => (
+        <Sum key={`${tax.label} ${tax.rate_ppm}`} term={tax.label} micros={tax.amount_micros} currency={currency} />
+      ))}
+      <div
+        className={`flex items-baseline justify-between gap-6 ${taxes.length > 0 ? 'border-t border-line pt-3.5' : ''}`}
+      >
+        <dt className="font-medium">Total</dt>
+        <dd data-testid="invoice-total" className="text-xl font-semibold">
+          <Amount micros={invoice.total_micros} currency={currency} />
+        </dd>
       </div>
+    </dl>
+  )
+}
+
+function Sum({ term, micros, currency }: { term: string; micros: number; currency: string }) {
+  return (
+    <div className="flex items-baseline justify-between gap-6 text-sm text-ink-2">
+      <dt>{term}</dt>
+      <dd data-testid="invoice-part">
+        <Amount micros={micros} currency={currency} />
+      </dd>
     </div>
   )
 }

@@ -1,14 +1,14 @@
 import { useQuery } from '@tanstack/react-query'
 import { getRouteApi, Link } from '@tanstack/react-router'
-import { ChevronLeft, Printer } from 'lucide-react'
+import { ChevronLeft } from 'lucide-react'
 import { invoiceQuery, type Invoice } from '@/api'
 import { day, monthName } from '@/format/time'
 import { useMe } from '@/session'
-import { Button } from '@/ui/Button'
 import { Logo } from '@/ui/Logo'
 import { LoadFailed } from '@/ui/Notice'
 import { Card, Loading, Skeleton } from '@/ui/Surface'
 import { usePageTitle } from '@/ui/title'
+import { Downloads } from './Downloads'
 import { InvoiceLines } from './InvoiceLines'
 
 const route = getRouteApi('/app/invoices/$invoiceId')
@@ -19,7 +19,7 @@ export function InvoicePage() {
   usePageTitle(invoice.data?.number ?? 'Invoice')
   return (
     <div className="max-w-3xl">
-      <div className="mb-5 flex items-center justify-between print:hidden">
+      <div className="mb-5 flex flex-wrap items-center justify-between gap-3 print:hidden">
         <Link
           to="/invoices"
           className="-ml-1 inline-flex items-center gap-1 rounded text-[13px] text-ink-2 hover:text-ink"
@@ -27,16 +27,7 @@ export function InvoicePage() {
           <ChevronLeft aria-hidden className="size-4" />
           Invoices
         </Link>
-        {invoice.data && (
-          <Button
-            variant="secondary"
-            size="small"
-            icon={<Printer aria-hidden className="size-4" />}
-            onClick={() => window.print()}
-          >
-            Print or save as PDF
-          </Button>
-        )}
+        {invoice.data && <Downloads invoice={invoice.data} />}
       </div>
       {invoice.isPending && (
         <Loading label="Loading invoice">

@@ -9,15 +9,21 @@ import { LoadFailed } from '@/ui/Notice'
 import { Badge } from '@/ui/StatusBadge'
 import { Card, Loading, PageHeader, Skeleton } from '@/ui/Surface'
 import { usePageTitle } from '@/ui/title'
+import { Downloads } from './Downloads'
 import { InvoiceLines } from './InvoiceLines'
+import { SpendSection } from './spend/SpendSection'
 
 export function InvoicesPage() {
   usePageTitle('Invoices')
   const current = useQuery(currentInvoiceQuery)
   return (
     <>
-      <PageHeader title="Invoices" description="What this month has cost until now, and every invoice before." />
+      <PageHeader
+        title="Invoices"
+        description="What this month costs until now and by its end, and every invoice before."
+      />
       <div className="max-w-4xl space-y-9">
+        <SpendSection />
         {current.isPending && (
           <Loading label="Loading the current invoice">
             <Skeleton className="h-72 w-full rounded-2xl" />
@@ -51,7 +57,12 @@ function Current({ invoice }: { invoice: Invoice }) {
             Nothing to pay yet. The lines appear with your first group.
           </p>
         ) : (
-          <InvoiceLines invoice={invoice} />
+          <>
+            <InvoiceLines invoice={invoice} />
+            <div className="border-t border-line px-5 py-4 sm:px-6">
+              <Downloads invoice={invoice} />
+            </div>
+          </>
         )}
       </Card>
     </section>

@@ -11,6 +11,7 @@ from redis.asyncio import Redis
 from quorate_api import limits, openapi
 from quorate_api.accounts import endpoints as accounts
 from quorate_api.billing import endpoints as billing
+from quorate_api.budgets import endpoints as budgets
 from quorate_api.coordinator.client import Coordinator
 from quorate_api.database import engine
 from quorate_api.errors import Code, handlers
@@ -28,6 +29,7 @@ from quorate_api.live import placements
 from quorate_api.observability import counters, telemetry
 from quorate_api.observability.readings import Readings
 from quorate_api.operator import endpoints as operator
+from quorate_api.press import Press
 from quorate_api.projects import endpoints as projects
 from quorate_api.quotas import endpoints as quotas
 from quorate_api.quotes import endpoints as quotes
@@ -37,6 +39,7 @@ from quorate_api.security.passwords import Passwords
 from quorate_api.security.tokens import TokenSigner
 from quorate_api.settings import ConfigurationError, Settings
 from quorate_api.sla import endpoints as sla
+from quorate_api.spend import endpoints as spend
 from quorate_api.tasks import end_task, repeat
 from quorate_api.telemetry.hub import Hub
 from quorate_api.telemetry.viewers import Viewers
@@ -44,7 +47,8 @@ from quorate_api.usage import endpoints as usage
 
 ROUTERS = (
     accounts.public, accounts.router, projects.router, keys.router, quotes.router, groups.router, usage.router,
-    sla.router, live.router, billing.router, quotas.router, operator.router, health.router,
+    sla.router, live.router, billing.router, spend.router, budgets.router, quotas.router, operator.router,
+    health.router,
 )  # fmt: skip
 
 Lifespan = Callable[[FastAPI], AbstractAsyncContextManager[None]]
@@ -118,6 +122,7 @@ def make_services(settings: Settings) -> Services:
         rates=Rates(settings.signups_per_address),
         hub=Hub(redis),
         viewers=Viewers(partial(placements.read, database)),
+        press=Press(),
     )
 
 

@@ -47,6 +47,17 @@ KEYS_PER_PROJECT_MAX = 100
 GROUPS_PER_PROJECT_MAX = 50
 TOTAL_RATE_PER_S_MAX = 10_000_000
 
+# Spend. Usage goes on in forecasts as it did in these days: a week has its weekend in it.
+SPEND_RECENT_DAYS = 7
+SPEND_OBSERVED_S_MIN = 24 * 3_600  # an hour's burst is no rate of a month
+SPEND_GROUPS_MAX = 1_000  # as many as all projects may have; the rest is one sum
+SPEND_SERIES_MAX = 4_000  # in an export: those groups with four kinds each, under 1 MiB of text
+BUDGET_MICROS_MAX = 10**15  # exact in JSON; a billion
+BUDGET_THRESHOLDS_MAX = 10  # actual, and as many of the forecast: people read their alerts
+BUDGET_THRESHOLD_PERCENT_MAX = 1_000
+BUDGET_THRESHOLDS_PERCENT = (50, 80, 100)
+BUDGET_FORECAST_THRESHOLDS_PERCENT = (100,)
+
 # PostgreSQL: two api processes and a worker stay under the embedded server's 100 connections.
 DATABASE_POOL_SIZE = 10
 DATABASE_POOL_OVERFLOW = 20
@@ -103,9 +114,15 @@ EVENTS_UNSEEN_MAX = 1_000  # groups without a usable answer, asked again with ea
 ROLL_INTERVAL_S = 10.0
 ROLL_HOURS_MAX = 200  # in one transaction: 36,000 windows at degree 3
 ROLL_SETTLE_S = 300  # from an hour's end until it is summed up: by then most of its records are there
+USAGE_DAYS_KEPT = 8  # windows of whole days, besides the present one: minutes of a week can be asked for
+RETENTION_INTERVAL_S = 600.0
+JUDGED_HOURS_MAX = 100  # read, judged and stored together: 6,000 minutes
+RETENTION_GROUPS_MAX = 200  # folded in one transaction: 4,800 judged hours
 RECONCILE_INTERVAL_S = 5.0
 RECONCILE_AGE_S = 15.0  # longer than a create's call to the coordinator
 RECONCILE_GROUPS_MAX = 100
+BUDGET_INTERVAL_S = 60.0
+BUDGET_ORGANIZATIONS_MAX = 200  # in one read: a thousand groups, so a tenth of a second's work without a pause
 MONTH_CLOSE_INTERVAL_S = 300.0
 MONTH_CLOSE_DELAY_S = 6 * 3_600  # servers keep telemetry for four hours while Redis is away
 WATCH_INTERVAL_S = 5.0  # twice for each export of metrics
@@ -114,6 +131,13 @@ WATCH_SLA_MINUTES = 5  # long enough that an alert with a short `for` sees a sin
 RETRY_DELAY_S_MIN = 0.5
 RETRY_DELAY_S_MAX = 10.0
 
+# Invoices and credit notes as documents.
+DOCUMENT_LINES_MAX = 10_000  # a PDF of 400 pages, three seconds of a core; lines.csv has no bound
+DOCUMENTS_AT_ONCE = 1  # they share the typefaces and the interpreter, so a second one would make both late
+DOCUMENTS_WAITING_MAX = 32  # two minutes of the largest
+DOCUMENTS_PER_ORGANIZATION_MAX = 4  # a person opens a few; a loop does not fill the queue for others
+SELLER_ADDRESS_LENGTH_MAX = 500  # a postal address, with room
+
 # Reports.
 METRICS_MINUTES_MAX = 24 * 60
 USAGE_MINUTES_MAX = 7 * 24 * 60
@@ -121,5 +145,7 @@ TELEMETRY_SETTLE_S = 5  # time from a minute's end until its last record has arr
 
 assert ENTRY_BYTES_MAX + 4 <= BATCH_BYTES_MAX, "the largest entry fits a batch"
 assert COORDINATOR_TIMEOUT_S * 2 < IDEMPOTENCY_LOCK_S, "a running request never loses its idempotency lock"
+assert USAGE_MINUTES_MAX < USAGE_DAYS_KEPT * 24 * 60, "a week of minutes lies within what is kept"
+assert USAGE_DAYS_KEPT > 3, "the database keeps three days in any case"
 assert COORDINATOR_TIMEOUT_S < RECONCILE_AGE_S, "the reconciler leaves running requests alone"
 assert EVENTS_WAIT_MS / 1000 < COORDINATOR_TIMEOUT_S, "a long poll ends before its call's deadline"

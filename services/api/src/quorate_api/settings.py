@@ -1,7 +1,8 @@
 """Configuration from the environment (docs/internals/processes.md), checked before anything starts."""
 
+import os
 from pathlib import Path
-from typing import Annotated, Self
+from typing import Annotated, Literal, Self
 
 from pydantic import AliasChoices, Field, HttpUrl, ValidationError, field_validator, model_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
@@ -28,6 +29,8 @@ class Settings(BaseSettings):
     operator_token_file: Path | None = None
     portal_dir: Path | None = None
     migrations_dir: Path | None = None
+    # Folder for usage windows of days that are removed from the database. None: they are not kept.
+    usage_archive_dir: Path | None = None
     log_format: str = "json"
     otlp_endpoint: str | None = Field(
         None, validation_alias=AliasChoices("otlp_endpoint", "OTEL_EXPORTER_OTLP_ENDPOINT")
@@ -41,6 +44,13 @@ class Settings(BaseSettings):
     signups_per_address: str = limits.SIGNUPS_PER_ADDRESS
     # Number of proxies before the API, each of which appends to X-Forwarded-For. 0: the header is ignored.
     trusted_proxies: int = Field(0, ge=0, le=limits.TRUSTED_PROXIES_MAX)
+    # The seller as documents name it. Lines of the address are separated by semicolons.
+    seller_name: str = Field("", max_length=limits.NAME_LENGTH_MAX)
+    seller_address: str = Field("", max_length=limits.SELLER_ADDRESS_LENGTH_MAX)
+    seller_tax_id: str = Field("", max_length=limits.NAME_LENGTH_MAX)
+    tax: Literal["none", "flat"] = "none"
+    tax_rate_ppm: int | None = Field(None, ge=0, le=1_000_000)
+    tax_label: str | None = Field(None, min_length=1, max_length=limits.NAME_LENGTH_MAX)
 
     @field_validator("database_url", "owner_database_url")
     @classmethod
@@ -80,6 +90,16 @@ class Settings(BaseSettings):
                 )
         return self
 
+    @model_validator(mode="after")
+    def _taxes(self) -> Self:
+        given = {"QUORATE_TAX_RATE_PPM": self.tax_rate_ppm, "QUORATE_TAX_LABEL": self.tax_label}
+        for name, value in given.items():
+            if self.tax == "flat" and value is None:
+                raise ValueError(f"QUORATE_TAX is flat, which needs {name}, as in 190000 with the label VAT 19 %")
+            if self.tax == "none" and value is not None:
+                raise ValueError(f"{name} is set, and QUORATE_TAX is none: set QUORATE_TAX=flat, or unset {name}")
+        return self
+
     @property
     def host(self) -> str:
         return self.listen.rpartition(":")[0].strip("[]")
@@ -97,6 +117,14 @@ class Settings(BaseSettings):
     def secure(self) -> bool:
         """Whether the public address is https, so that cookies can require it."""
         return self.origin.startswith("https://")
+
+    def check_archive(self) -> None:
+        """For the worker, which alone writes to the archive."""
+        folder = self.usage_archive_dir
+        if folder is not None and not (folder.is_dir() and os.access(folder, os.W_OK)):
+            raise ConfigurationError(
+                f"QUORATE_USAGE_ARCHIVE_DIR names {folder}, which is no folder that the worker may write to."
+            )
 
     def coordinator_token(self) -> str:
         return _read("QUORATE_COORDINATOR_TOKEN_FILE", self.coordinator_token_file)

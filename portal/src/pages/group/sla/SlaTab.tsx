@@ -9,6 +9,7 @@ import { useNow } from '@/ui/Time'
 import { usePageTitle } from '@/ui/title'
 import { INPUT } from '@/ui/Field'
 import { useGroup } from '../GroupPage'
+import { BadMinutes } from './BadMinutes'
 import { ClauseCard } from './ClauseCard'
 import { Incidents } from './Incidents'
 import { MonthStrip } from './MonthStrip'
@@ -117,6 +118,9 @@ function Report({ report, open }: { report: SlaReport; open: boolean }) {
       >
         <MonthStrip month={report.month} incidents={report.incidents} />
         <Incidents incidents={report.incidents} />
+        {report.incidents.length > 0 && (
+          <BadMinutes key={report.month} groupId={report.group_id} month={report.month} />
+        )}
       </Section>
     </>
   )

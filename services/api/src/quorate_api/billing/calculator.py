@@ -11,10 +11,12 @@ from uuid import UUID
 
 from quorate_api.pricing import prices
 from quorate_api.pricing.prices import PriceList
+from quorate_api.tax.port import TaxLine
 
 RESERVATION = "reservation"
 SLA_CREDIT = "sla_credit"
 RECEIVABLE = "accounts_receivable"
+TAX_PAYABLE = "tax_payable"
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,11 +110,14 @@ def credit_lines(lines: Iterable[Line], missed: Iterable[tuple[str, int, str]]) 
     return credits
 
 
-def ledger(lines: Iterable[Line]) -> dict[str, int]:
-    """Amounts by account, debits positive. Their sum is zero."""
+def ledger(lines: Iterable[Line], taxes: Iterable[TaxLine] = ()) -> dict[str, int]:
+    """Amounts by account, debits positive. Their sum is zero. The tax is owed to the state, and is no revenue."""
     accounts: Counter[str] = Counter()
     for line in lines:
         accounts[RECEIVABLE] += line.amount_micros
         accounts["sla_credits" if line.kind == SLA_CREDIT else f"revenue:{line.kind}"] -= line.amount_micros
+    for tax in taxes:
+        accounts[RECEIVABLE] += tax.amount_micros
+        accounts[TAX_PAYABLE] -= tax.amount_micros
     assert sum(accounts.values()) == 0, accounts
     return dict(accounts)

@@ -9,20 +9,31 @@ from sqlalchemy import Row, func, or_, select
 from sqlalchemy.dialects.postgresql import insert as upsert
 
 from quorate_api.billing.calculator import Line
-from quorate_api.database.scope import Scope
+from quorate_api.database.scope import Scope, SomeOrganizations
 from quorate_api.database.tables import (
     document_counters,
     former_slas,
     groups,
     invoice_lines,
+    invoice_taxes,
     invoices,
     ledger_entries,
+    organizations,
 )
+from quorate_api.tax.parties import Customer
+from quorate_api.tax.port import TaxLine
 
 
 class BillingRepository:
-    def __init__(self, scope: Scope) -> None:
+    """The close of a month writes, for one organization. A batch of organizations is read only."""
+
+    def __init__(self, scope: Scope | SomeOrganizations) -> None:
         self._scope = scope
+
+    @property
+    def _one(self) -> Scope:
+        assert isinstance(self._scope, Scope), "one organization"
+        return self._scope
 
     async def billable_groups(self, before: datetime) -> list[Row[Any]]:
         """Groups admitted until `before`. Deleted ones count too: their last days are owed."""
@@ -54,10 +65,15 @@ class BillingRepository:
             found[row.group_id].append(row)
         return found
 
-    async def last_period_end(self) -> datetime | None:
-        statement = self._scope.select(invoices, func.max(invoices.c.period_end))
-        found: datetime | None = (await self._scope.connection.execute(statement)).scalar_one()
-        return found
+    async def closed_until(self) -> dict[UUID, datetime]:
+        """The end of the last month that was closed, by organization; none for those without one."""
+        columns = organizations.c
+        statement = self._scope.select(organizations, columns.organization_id, columns.closed_until)
+        statement = statement.where(columns.closed_until.is_not(None))
+        return {row[0]: row[1] for row in (await self._scope.connection.execute(statement)).all()}
+
+    async def set_closed_until(self, at: datetime) -> None:
+        await self._scope.connection.execute(self._one.update(organizations).values(closed_until=at))
 
     async def first_group_at(self) -> datetime | None:
         statement = self._scope.select(groups, func.min(groups.c.active_at))
@@ -86,9 +102,22 @@ class BillingRepository:
         )
         return list((await self._scope.connection.execute(statement)).all())
 
+    async def taxes(self, invoice_id: UUID) -> list[Row[Any]]:
+        statement = (
+            self._scope.select(invoice_taxes)
+            .where(invoice_taxes.c.invoice_id == invoice_id)
+            .order_by(invoice_taxes.c.position)
+        )
+        return list((await self._scope.connection.execute(statement)).all())
+
+    async def customer(self) -> Customer:
+        """The organization as it is named now."""
+        statement = self._scope.select(organizations, organizations.c.name)
+        return Customer(str((await self._scope.connection.execute(statement)).scalar_one()))
+
     async def lock(self) -> None:
         """One close of the organization runs at a time, until the end of the transaction."""
-        key = func.hashtextextended(f"close {self._scope.organization_id}", 0)
+        key = func.hashtextextended(f"close {self._one.organization_id}", 0)
         await self._scope.connection.execute(select(func.pg_advisory_xact_lock(key)))
 
     async def next_number(self, series: str, kind: str) -> int:
@@ -101,12 +130,17 @@ class BillingRepository:
         )
         return int((await self._scope.connection.execute(statement.returning(counters.c.last_sequence))).scalar_one())
 
-    async def insert(self, invoice: dict[str, object], lines: list[Line], ledger: dict[str, int]) -> None:
-        connection, scope = self._scope.connection, self._scope
+    async def insert(
+        self, invoice: dict[str, object], lines: list[Line], taxes: list[TaxLine], ledger: dict[str, int]
+    ) -> None:
+        connection, scope = self._scope.connection, self._one
         await connection.execute(scope.insert(invoices, **invoice))
         for position, line in enumerate(lines):
             values = {name: getattr(line, name) for name in Line.__slots__}
             await connection.execute(scope.insert(invoice_lines, invoice_id=invoice["id"], position=position, **values))
+        for position, tax in enumerate(taxes):
+            values = {name: getattr(tax, name) for name in TaxLine.__slots__}
+            await connection.execute(scope.insert(invoice_taxes, invoice_id=invoice["id"], position=position, **values))
         for account, amount_micros in ledger.items():
             await connection.execute(
                 scope.insert(

@@ -23,6 +23,13 @@ class InvoiceLine(Output):
     )
 
 
+class InvoiceTax(Output):
+    label: str = Field(description="As in `VAT 19 %`.")
+    rate_ppm: int = Field(description="Millionths of the base.")
+    base_micros: int = Field(description="The taxed amount; negative on credit notes.")
+    amount_micros: int = Field(description="Rounded half up, once; on a credit note its share of the invoice's tax.")
+
+
 class InvoiceHead(Output):
     id: UUID | None = Field(description="null for the open invoice.")
     kind: Literal["invoice", "credit_note"]
@@ -34,9 +41,12 @@ class InvoiceHead(Output):
     period_end: datetime
     issued_at: datetime | None
     currency: str
-    total_micros: int = Field(description="Negative for credit notes.")
+    subtotal_micros: int = Field(description="Sum of the lines. Negative for credit notes.")
+    tax_micros: int = Field(description="Sum of the tax lines. At most 0 for credit notes.")
+    total_micros: int = Field(description="Subtotal and tax. Negative for credit notes.")
     corrects_invoice_id: UUID | None = Field(description="The invoice that a credit note corrects.")
 
 
 class Invoice(InvoiceHead):
     lines: list[InvoiceLine]
+    taxes: list[InvoiceTax]

@@ -1,39 +1,40 @@
-"""The open invoice, issued invoices, and the close of a month."""
+"""The open invoice, issued invoices and credit notes, and each as a document."""
 
-from collections.abc import Mapping
-from datetime import UTC, datetime, timedelta
+from collections.abc import Sequence
+from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID
 
 from sqlalchemy import Row
 
-from quorate_api.billing import calculator
-from quorate_api.billing.calculator import RESERVATION, BilledGroup, Line, Reservation
+from quorate_api.billing import account
+from quorate_api.billing.calculator import Line
+from quorate_api.billing.issuer import Issuer, customer_of
 from quorate_api.billing.repository import BillingRepository
-from quorate_api.billing.schemas import Invoice, InvoiceHead, InvoiceLine
-from quorate_api.database.ids import new_id
-from quorate_api.database.scope import Scope
+from quorate_api.billing.schemas import Invoice, InvoiceHead, InvoiceLine, InvoiceTax
 from quorate_api.database.work import Work
+from quorate_api.documents.document import Document, DocumentLine
 from quorate_api.errors import not_found
-from quorate_api.groups.periods import periods
 from quorate_api.http.pagination import Paging
 from quorate_api.http.principal import Permission, Principal
 from quorate_api.http.schemas import Page
 from quorate_api.pricing import prices
 from quorate_api.sla import service as sla
-from quorate_api.sla.calculator import Attainment
+from quorate_api.tax.port import TaxLine
 from quorate_api.totals.repository import TotalsRepository
-from quorate_api.usage.repository import UsageRepository
 
 
-async def current(work: Work, principal: Principal) -> Invoice:
+async def current(work: Work, principal: Principal, issuer: Issuer) -> Invoice:
     """The invoice of the current month, as of now. A month that has ended and is not closed yet is not in it."""
     principal.require(Permission.BILLING)
     now = datetime.now(UTC)
+    billing = BillingRepository(work.scope)
     start, end = sla.month_bounds(None, now)
-    closed_until = await BillingRepository(work.scope).last_period_end()
-    is_closed = closed_until is not None and closed_until >= start
-    lines = await _lines(work.scope, start, now, None, without_closing=not is_closed)
+    owed = await account.read(work.scope, now)
+    used = await TotalsRepository(work.scope).by_day(int(start.timestamp()))
+    lines = account.open_lines(owed, used, start, now)
+    taxes = issuer.tax(issuer.seller, await billing.customer(), lines)
+    subtotal, tax = (sum(each.amount_micros for each in some) for some in (lines, taxes))
     return Invoice(
         id=None,
         kind="invoice",
@@ -43,9 +44,12 @@ async def current(work: Work, principal: Principal) -> Invoice:
         period_end=end,
         issued_at=None,
         currency=prices.CURRENCY,
-        total_micros=sum(line.amount_micros for line in lines),
+        subtotal_micros=subtotal,
+        tax_micros=tax,
+        total_micros=subtotal + tax,
         corrects_invoice_id=None,
-        lines=[_line(line) for line in lines],
+        lines=_lines(lines),
+        taxes=_taxes(taxes),
     )
 
 
@@ -60,154 +64,60 @@ async def page(work: Work, principal: Principal, paging: Paging) -> Page[Invoice
 
 async def get(work: Work, principal: Principal, invoice_id: UUID) -> Invoice:
     principal.require(Permission.BILLING)
+    return await _issued(BillingRepository(work.scope), await _found(work, invoice_id))
+
+
+async def document(work: Work, principal: Principal, issuer: Issuer, invoice_id: UUID) -> Document:
+    """An issued invoice or credit note, with the parties as they were then."""
+    principal.require(Permission.BILLING)
+    row = await _found(work, invoice_id)
     billing = BillingRepository(work.scope)
-    row = await billing.get(invoice_id)
+    corrected = None if row.corrects_invoice_id is None else await billing.get(row.corrects_invoice_id)
+    return Document(
+        kind=row.kind,
+        number=row.number,
+        corrects_number=None if corrected is None else corrected.number,
+        period_start=row.period_start,
+        period_end=row.period_end,
+        issued_at=row.issued_at,
+        made_at=row.issued_at,
+        currency=row.currency,
+        seller=issuer.seller_of(row.seller),
+        customer=customer_of(row.customer, await billing.customer()),
+        lines=_document_lines(await billing.lines(row.id)),
+        taxes=_tax_lines(await billing.taxes(row.id)),
+    )
+
+
+async def current_document(work: Work, principal: Principal, issuer: Issuer) -> Document:
+    """The open invoice as of now: a draft."""
+    open_invoice = await current(work, principal, issuer)
+    return Document(
+        kind=open_invoice.kind,
+        number=None,
+        corrects_number=None,
+        period_start=open_invoice.period_start,
+        period_end=open_invoice.period_end,
+        issued_at=None,
+        made_at=datetime.now(UTC),
+        currency=open_invoice.currency,
+        seller=issuer.seller,
+        customer=await BillingRepository(work.scope).customer(),
+        lines=_document_lines(open_invoice.lines),
+        taxes=_tax_lines(open_invoice.taxes),
+    )
+
+
+async def _found(work: Work, invoice_id: UUID) -> Row[Any]:
+    row = await BillingRepository(work.scope).get(invoice_id)
     if row is None:
         raise not_found("invoice")
-    return Invoice(**_head(row), lines=[_line(line) for line in await billing.lines(invoice_id)])
+    return row
 
 
-async def close_months(scope: Scope, until: datetime) -> int:
-    """Issue the missing documents of the months that ended by `until`. Returns their number.
-
-    Idempotent: one close of an organization runs at a time, and a month with an invoice is skipped.
-    """
-    billing = BillingRepository(scope)
-    await billing.lock()
-    began = await billing.last_period_end() or await billing.first_group_at()
-    if began is None:
-        return 0
-    issued = 0
-    start = began.astimezone(UTC).replace(day=1, hour=0, minute=0, second=0, microsecond=0)
-    while (end := (start + timedelta(days=31)).replace(day=1)) <= until:
-        issued += await _close(scope, start, end)
-        start = end
-    return issued
-
-
-async def _close(scope: Scope, start: datetime, end: datetime) -> int:
-    billing = BillingRepository(scope)
-    if await billing.of_period("invoice", start) is not None:
-        return 0
-    lines = await _lines(scope, start, end, usage_until_s=int(end.timestamp()))
-    if not lines:
-        return 0
-    now = datetime.now(UTC)
-    credits = await _credits(scope, lines, start, end, now)
-    invoice_id = new_id()
-    head: dict[str, object] = {
-        **await _numbered("invoice", billing, now),
-        "id": invoice_id,
-        "period_start": start,
-        "period_end": end,
-        "currency": prices.CURRENCY,
-        "total_micros": sum(line.amount_micros for line in lines),
-        "corrects_invoice_id": None,
-        "issued_at": now,
-    }
-    await billing.insert(head, lines, calculator.ledger(lines))
-    if not credits:
-        return 1
-    note = head | {
-        **await _numbered("credit_note", billing, now),
-        "id": new_id(),
-        "total_micros": sum(line.amount_micros for line in credits),
-        "corrects_invoice_id": invoice_id,
-    }
-    await billing.insert(note, credits, calculator.ledger(credits))
-    return 2
-
-
-_PREFIXES = {"invoice": "INV", "credit_note": "CN"}
-
-
-async def _numbered(kind: str, billing: BillingRepository, now: datetime) -> dict[str, object]:
-    """The document's number, in the seller's series of the year."""
-    series = f"{now:%Y}"
-    sequence = await billing.next_number(series, kind)
-    number = f"{_PREFIXES[kind]}-{series}-{sequence:06d}"
-    return {"kind": kind, "series": series, "sequence": sequence, "number": number}
-
-
-async def _lines(
-    scope: Scope, start: datetime, at: datetime, usage_until_s: int | None, *, without_closing: bool = False
-) -> list[Line]:
-    """Lines for everything that is owed by `at` and is on no invoice yet, by the price list of the month's `start`.
-
-    `usage_until_s`: a day's begin; windows before it count. None: all. `without_closing`: but for months that ended
-    before `start` and are not closed yet.
-    """
-    billing = BillingRepository(scope)
-    totals = TotalsRepository(scope)
-    metered = await totals.metered(usage_until_s)
-    before = await totals.metered(int(start.timestamp())) if without_closing else {}
-    billed = await billing.billed()
-    former = await billing.former_slas()
-    price_list = prices.at(start)
-    lines: list[Line] = []
-    for row in await billing.billable_groups(at):
-        done = billed.get(row.id, {})
-        if without_closing:
-            closing = _quantities(row, start, before)
-            done = {kind: max(quantity, done.get(kind, 0)) for kind, quantity in closing.items()}
-        had = periods(row, former.get(row.id, []))
-        reservations = tuple(
-            Reservation(
-                None if each.end is None else reserved_seconds(row, each.end), each.hourly_micros, _in_words(each.sla)
-            )
-            for each in had
-        )
-        group = BilledGroup(row.id, row.name, reservations)
-        lines += calculator.invoice_lines(group, _quantities(row, at, metered), done, price_list)
-    return lines
-
-
-def _quantities(row: Row[Any], at: datetime, metered: Mapping[UUID, tuple[int, int, int]]) -> dict[str, int]:
-    """All that the group has used by `at`, by kind."""
-    entries, reads, stored = metered.get(row.id, (0, 0, 0))
-    return {
-        RESERVATION: reserved_seconds(row, at),
-        prices.APPENDS: entries,
-        prices.READS: reads,
-        prices.STORAGE: stored,
-    }
-
-
-def reserved_seconds(group: Row[Any], at: datetime) -> int:
-    """Whole seconds from the group's admission until its deletion was requested."""
-    if group.active_at is None:
-        return 0
-    stop = min(at, group.delete_requested_at) if group.delete_requested_at else at
-    return max(0, int(stop.timestamp()) - int(group.active_at.timestamp()))
-
-
-async def _credits(scope: Scope, lines: list[Line], start: datetime, end: datetime, now: datetime) -> list[Line]:
-    """A credit for each missed clause. No customer has to ask for it."""
-    credits: list[Line] = []
-    usage = UsageRepository(scope)
-    for row in await BillingRepository(scope).billable_groups(end):
-        own = [line for line in lines if line.group_id == row.id]
-        if not own:
-            continue
-        measured = await sla.measure(usage, row, start, end, now)
-        missed = [
-            (each.clause.name, each.credit_percent, _attained(each)) for each in measured.attainments if not each.met
-        ]
-        credits += calculator.credit_lines(own, missed)
-    return credits
-
-
-def _attained(attainment: Attainment) -> str:
-    assert attainment.attained_ppm is not None, "a clause without minutes is met"
-    return f"{attainment.attained_ppm / 10_000:.4f} % instead of {attainment.clause.target_ppm / 10_000:.2f} %"
-
-
-def _in_words(agreed: dict[str, Any]) -> str:
-    durability = str(agreed["durability"]).replace("_", "-")
-    return (
-        f"{agreed['rate_per_s']:,} appends/s of {agreed['request_size_bytes']:,} B, {durability}, "
-        f"{agreed['replication_degree']} replicas"
-    )
+async def _issued(billing: BillingRepository, row: Row[Any]) -> Invoice:
+    lines, taxes = await billing.lines(row.id), await billing.taxes(row.id)
+    return Invoice(**_head(row), lines=_lines(lines), taxes=_taxes(taxes))
 
 
 def _head(row: Row[Any]) -> dict[str, Any]:
@@ -220,10 +130,24 @@ def _head(row: Row[Any]) -> dict[str, Any]:
         "period_end": row.period_end,
         "issued_at": row.issued_at,
         "currency": row.currency,
+        "subtotal_micros": row.total_micros - row.tax_micros,
+        "tax_micros": row.tax_micros,
         "total_micros": row.total_micros,
         "corrects_invoice_id": row.corrects_invoice_id,
     }
 
 
-def _line(line: Line | Row[Any]) -> InvoiceLine:
-    return InvoiceLine(**{name: getattr(line, name) for name in InvoiceLine.model_fields})
+def _lines(lines: Sequence[Line | Row[Any]]) -> list[InvoiceLine]:
+    return [InvoiceLine(**{name: getattr(line, name) for name in InvoiceLine.model_fields}) for line in lines]
+
+
+def _taxes(taxes: Sequence[TaxLine | Row[Any]]) -> list[InvoiceTax]:
+    return [InvoiceTax(**{name: getattr(tax, name) for name in InvoiceTax.model_fields}) for tax in taxes]
+
+
+def _document_lines(lines: Sequence[InvoiceLine | Row[Any]]) -> list[DocumentLine]:
+    return [DocumentLine(**{name: getattr(line, name) for name in DocumentLine.__slots__}) for line in lines]
+
+
+def _tax_lines(taxes: Sequence[InvoiceTax | Row[Any]]) -> list[TaxLine]:
+    return [TaxLine(**{name: getattr(tax, name) for name in TaxLine.__slots__}) for tax in taxes]

@@ -1,7 +1,7 @@
 """The one way to query what belongs to an organization.
 
 `Scope` adds `organization_id = …` to every statement, and sets the organization for PostgreSQL's row-level security.
-`EveryOrganization` is the worker's. Its reason is part of the call, so that a review finds it.
+`EveryOrganization` and `SomeOrganizations` are the worker's. Their reason is part of the call, for reviews to find it.
 `tests/test_scope_lint.py` fails where a repository builds a statement on an owned table in another way.
 """
 
@@ -9,7 +9,23 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import Delete, Insert, Select, Table, Update, bindparam, column, delete, func, insert, select, update
+from sqlalchemy import (
+    ARRAY,
+    Delete,
+    Insert,
+    Select,
+    Table,
+    Update,
+    any_,
+    bindparam,
+    column,
+    delete,
+    func,
+    insert,
+    literal,
+    select,
+    update,
+)
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.dialects.postgresql import Insert as Upsert
 from sqlalchemy.dialects.postgresql import insert as upsert
@@ -84,3 +100,18 @@ class EveryOrganization:
 
     def delete(self, table: Table) -> Delete:
         return delete(table)
+
+
+@dataclass(frozen=True, slots=True)
+class SomeOrganizations:
+    """The worker's view of a batch of organizations, to read. `reason`: why one organization is not enough."""
+
+    connection: AsyncConnection
+    organization_ids: tuple[UUID, ...]
+    reason: str
+
+    def select(self, table: Table, *columns: Any) -> Rows:
+        assert table.name in OWNED, f"{table.name} belongs to no organization"
+        owner = table.c.organization_id
+        ids = literal(list(self.organization_ids), ARRAY(owner.type))
+        return select(*(columns or (table,))).select_from(table).where(owner == any_(ids))

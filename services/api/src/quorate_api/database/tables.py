@@ -31,8 +31,17 @@ def _json(name: str, *, nullable: bool = False) -> Column[Any]:
     return Column(name, JSONB(none_as_null=True), nullable=nullable)
 
 
+def _percents(name: str) -> Column[list[int]]:
+    return Column(name, ARRAY(BigInteger), nullable=False)
+
+
 organizations = Table(
-    "organizations", metadata, _id("organization_id", primary_key=True), _text("name"), _time("created_at")
+    "organizations",
+    metadata,
+    _id("organization_id", primary_key=True),
+    _text("name"),
+    _time("created_at"),
+    _time("closed_until", nullable=True),
 )
 users = Table("users", metadata, _id(primary_key=True), _text("email"), _text("password_hash"), _time("created_at"))
 memberships = Table(
@@ -194,6 +203,46 @@ usage_dirty = Table(
     _id("group_id", primary_key=True),
     _count("hour_s", primary_key=True),
 )
+sla_hours = Table(
+    "sla_hours",
+    metadata,
+    _id("organization_id"),
+    _id("group_id", primary_key=True),
+    _count("hour_s", primary_key=True),
+    _count("minutes"),
+    _count("elapsed_ms"),
+    _count("active_ms"),
+    _count("available_minutes"),
+    _count("unthrottled_minutes"),
+    _count("timely_minutes"),
+    _json("latency_us"),
+)
+sla_days = Table(
+    "sla_days",
+    metadata,
+    _id("organization_id"),
+    _id("group_id", primary_key=True),
+    _count("day_s", primary_key=True),
+    _count("minutes"),
+    _count("elapsed_ms"),
+    _count("active_ms"),
+    _count("available_minutes"),
+    _count("unthrottled_minutes"),
+    _count("timely_minutes"),
+    _json("latency_us"),
+)
+sla_bad_minutes = Table(
+    "sla_bad_minutes",
+    metadata,
+    _id("organization_id"),
+    _id("group_id", primary_key=True),
+    _count("start_s", primary_key=True),
+    _count("elapsed_ms"),
+    _count("active_ms"),
+    Column("measured", Boolean, nullable=False),
+    _count("throttled_within_sla_entries"),
+    _count("p99_us", nullable=True),
+)
 rejected_usage = Table(
     "rejected_usage",
     metadata,
@@ -243,6 +292,9 @@ invoices = Table(
     Column("corrects_invoice_id", UUID(as_uuid=True), nullable=True),
     _time("issued_at"),
     _text("series"),
+    _count("tax_micros"),
+    _json("seller", nullable=True),
+    _json("customer", nullable=True),
 )
 invoice_lines = Table(
     "invoice_lines",
@@ -260,6 +312,17 @@ invoice_lines = Table(
     _count("unit_price_micros"),
     _count("amount_micros"),
 )
+invoice_taxes = Table(
+    "invoice_taxes",
+    metadata,
+    _id("organization_id"),
+    _id("invoice_id", primary_key=True),
+    Column("position", Integer, nullable=False, primary_key=True),
+    _text("label"),
+    _count("rate_ppm"),
+    _count("base_micros"),
+    _count("amount_micros"),
+)
 ledger_entries = Table(
     "ledger_entries",
     metadata,
@@ -268,6 +331,34 @@ ledger_entries = Table(
     _text("account", primary_key=True),
     _count("amount_micros"),
     _time("created_at"),
+)
+budgets = Table(
+    "budgets",
+    metadata,
+    _id(primary_key=True),
+    _id("organization_id"),
+    _id("project_id", nullable=True),
+    _count("monthly_micros"),
+    _percents("thresholds_percent"),
+    _percents("forecast_thresholds_percent"),
+    _text("action"),
+    _count("row_version"),
+    _time("created_at"),
+    _time("updated_at"),
+    _time("deleted_at", nullable=True),
+)
+budget_alerts = Table(
+    "budget_alerts",
+    metadata,
+    _id(),
+    _id("organization_id"),
+    _id("budget_id", primary_key=True),
+    _text("month", primary_key=True),
+    _text("kind", primary_key=True),
+    _count("threshold_percent", primary_key=True),
+    _count("amount_micros"),
+    _count("monthly_micros"),
+    _time("at"),
 )
 
 OWNED = frozenset(table.name for table in metadata.tables.values() if "organization_id" in table.c)

@@ -30,6 +30,7 @@ class Code(StrEnum):
     GROUP_NOT_READY = "group_not_ready"
     GROUP_LOST = "group_lost"
     GROUP_NOT_LOST = "group_not_lost"
+    DOCUMENT_TOO_LARGE = "document_too_large"
     IDEMPOTENCY_IN_PROGRESS = "idempotency_in_progress"
     IDEMPOTENCY_KEY_REUSED = "idempotency_key_reused"
     PRECONDITION_FAILED = "precondition_failed"
@@ -129,6 +130,11 @@ CATALOGUE: dict[Code, Entry] = {
         409,
         "The group is not lost",
         "The group keeps its log, so there is nothing to reset. To empty a group, delete it and create another.",
+    ),
+    Code.DOCUMENT_TOO_LARGE: Entry(
+        409,
+        "The document has too many lines for a PDF",
+        "Read all of its lines as CSV: `GET /v1/invoices/{id}/lines.csv`.",
     ),
     Code.IDEMPOTENCY_IN_PROGRESS: Entry(
         409,

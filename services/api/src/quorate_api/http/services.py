@@ -8,6 +8,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from quorate_api.coordinator.client import Coordinator
 from quorate_api.http.rates import Rates
+from quorate_api.press import Press
 from quorate_api.security.keys import Keys
 from quorate_api.security.operator_tokens import OperatorTokens
 from quorate_api.security.passwords import Passwords
@@ -30,6 +31,7 @@ class Services:
     rates: Rates
     hub: Hub
     viewers: Viewers
+    press: Press
 
 
 def services_of(request: Request) -> Services:

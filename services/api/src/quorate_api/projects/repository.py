@@ -7,7 +7,7 @@ from uuid import UUID
 from sqlalchemy import Row, func
 
 from quorate_api.database.scope import Scope
-from quorate_api.database.tables import api_keys, groups, projects
+from quorate_api.database.tables import api_keys, budgets, groups, projects
 
 
 class ProjectRepository:
@@ -48,10 +48,12 @@ class ProjectRepository:
         return int((await self._scope.connection.execute(statement)).scalar_one())
 
     async def delete(self, project_id: UUID, now: datetime) -> None:
-        """Delete the project and revoke its API keys. The caller has checked that it has no groups."""
+        """Delete the project with its budget, and revoke its API keys. The caller has checked that it has no groups."""
         revocation = self._scope.update(api_keys).where(
             api_keys.c.project_id == project_id, api_keys.c.revoked_at.is_(None)
         )
         await self._scope.connection.execute(revocation.values(revoked_at=now))
+        end = self._scope.update(budgets).where(budgets.c.project_id == project_id, budgets.c.deleted_at.is_(None))
+        await self._scope.connection.execute(end.values(deleted_at=now))
         deletion = self._scope.update(projects).where(projects.c.id == project_id)
         await self._scope.connection.execute(deletion.values(deleted_at=now))

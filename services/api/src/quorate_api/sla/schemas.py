@@ -36,6 +36,18 @@ class SlaIncident(Output):
     reason: str
 
 
+class SlaMinute(Output):
+    """The evidence for a minute that missed a clause."""
+
+    at: datetime = Field(description="Start of the minute.")
+    missed: list[ClauseName]
+    elapsed_ms: int = Field(description="Less than 60,000 where the group began or ended in it.")
+    active_ms: int = Field(description="Time in which the head accepted appends.")
+    measured: bool = Field(description="false: no telemetry, and the group cannot show that it had no traffic.")
+    throttled_within_sla_entries: int
+    p99_us: int | None = Field(description="Commit latency; null when nothing was committed.")
+
+
 class SlaPeriod(Output):
     start: datetime
     end: datetime

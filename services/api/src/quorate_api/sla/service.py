@@ -2,7 +2,7 @@
 
 import asyncio
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID
@@ -11,19 +11,25 @@ from sqlalchemy import Row
 
 from quorate_api import limits
 from quorate_api.coordinator.schemas import ObservedSla
+from quorate_api.database.scope import Scope
 from quorate_api.database.work import Work
 from quorate_api.errors import Code, FieldError, Problem
 from quorate_api.groups import service as groups
 from quorate_api.groups.periods import periods
 from quorate_api.groups.repository import GroupRepository
+from quorate_api.http.pagination import Paging
 from quorate_api.http.principal import Permission, Principal
+from quorate_api.http.schemas import Page
 from quorate_api.sla import calculator
-from quorate_api.sla.schemas import ClauseReport, SlaIncident, SlaPeriod, SlaReport
-from quorate_api.sla.targets import AVAILABILITY, LATENCY, PPM
+from quorate_api.sla.lifetime import judged_span
+from quorate_api.sla.minutes import Minute, judge
+from quorate_api.sla.repository import HOUR_S, SlaRepository
+from quorate_api.sla.schemas import ClauseReport, SlaIncident, SlaMinute, SlaPeriod, SlaReport
+from quorate_api.sla.tally import Tally, summed, tally
+from quorate_api.sla.targets import AVAILABILITY, CLAUSES, LATENCY, LATENCY_P99_US, PPM, QUIET_S_MAX
 from quorate_api.telemetry.windows import WINDOW_S, Window
-from quorate_api.usage.repository import UsageRepository
+from quorate_api.usage.repository import Span, UsageRepository
 
-EDGE_S = 24 * 3_600  # windows are read beyond the period, to judge gaps at its edges
 INCIDENTS_MAX = 500
 
 
@@ -39,13 +45,47 @@ def month_bounds(month: str | None, now: datetime) -> tuple[datetime, datetime]:
     return start, (start + timedelta(days=31)).replace(day=1)
 
 
-async def measure(
-    repository: UsageRepository, group: Row[Any], start: datetime, end: datetime, now: datetime
-) -> calculator.Report:
-    """Measure the part of [start, end) in which the group was active and whose minutes are over."""
-    windows = await repository.windows(group.id, int(start.timestamp()) - EDGE_S, int(end.timestamp()) + EDGE_S)
+async def measure(scope: Scope, group: Row[Any], start: datetime, end: datetime, now: datetime) -> calculator.Report:
+    """Measure the part of [start, end) in which the group was active and whose minutes are over.
+
+    `start` and `end` begin days. Judged hours count as they were judged, and the others by their windows.
+    """
+    from_s, to_s = int(start.timestamp()), int(end.timestamp())
+    sla = SlaRepository(scope)
+    known, tallies = await sla.judged(group.id, from_s, to_s)
+    bad = [
+        minute for minute in await sla.bad_minutes(group.id, from_s, to_s) if minute.start_s // HOUR_S * HOUR_S in known
+    ]
+    spans = [Span(group.id, *hours) for hours in _unjudged(known, from_s, min(to_s, settled_s(now)))]
+    windows = await UsageRepository(scope).heads_around(spans, QUIET_S_MAX)
     # Other requests go on meanwhile.
-    return await asyncio.to_thread(judged, windows, group, start, end, now)
+    return await asyncio.to_thread(_concluded, group, tallies, bad, windows, now)
+
+
+def _unjudged(known: Collection[int], from_s: int, to_s: int) -> list[tuple[int, int]]:
+    """Runs of hours in [from_s, to_s) that were not judged yet, each with its begin and end."""
+    runs: list[tuple[int, int]] = []
+    for hour_s in range(from_s, to_s, HOUR_S):
+        if hour_s in known:
+            continue
+        if runs and runs[-1][1] == hour_s:
+            runs[-1] = (runs[-1][0], hour_s + HOUR_S)
+        else:
+            runs.append((hour_s, hour_s + HOUR_S))
+    return runs
+
+
+def _concluded(
+    group: Row[Any], known: list[Tally], bad: list[Minute], windows: dict[Span, list[Window]], now: datetime
+) -> calculator.Report:
+    target_us = LATENCY_P99_US[group.sla["durability"]]
+    tallies = list(known)
+    for span, found in windows.items():
+        until_s = min(span.to_s, settled_s(now))
+        judged = judge(found, *judged_span(group, span.from_s * 1_000, until_s * 1_000))
+        tallies.append(tally(judged, target_us))
+        bad += [minute for minute in judged.minutes if not minute.is_good(target_us)]
+    return calculator.concluded(summed(tallies), sorted(bad, key=lambda minute: minute.start_s), target_us)
 
 
 def settled_s(now: datetime) -> int:
@@ -56,14 +96,10 @@ def settled_s(now: datetime) -> int:
 def judged(
     windows: Iterable[Window], group: Row[Any], start: datetime, end: datetime, now: datetime
 ) -> calculator.Report:
-    """As `measure`, from windows that the caller has read."""
-    begun = max(start, group.active_at) if group.active_at else end
-    # A deleted group's last minute ends with the group.
-    stop_ms = min(_ms(end), settled_s(now) * 1_000)
-    if group.delete_requested_at is not None:
-        stop_ms = min(stop_ms, _ms(group.delete_requested_at))
-    begun_ms = _ms(begun)
-    return calculator.report(windows, group.sla["durability"], begun_ms, max(begun_ms, stop_ms))
+    """Measure as `measure` does, from windows that the caller has read."""
+    to_ms = min(int(end.timestamp()), settled_s(now)) * 1_000
+    span = judged_span(group, int(start.timestamp()) * 1_000, to_ms)
+    return calculator.report(windows, group.sla["durability"], *span)
 
 
 async def report(work: Work, principal: Principal, group_id: UUID, month: str | None) -> SlaReport:
@@ -71,7 +107,7 @@ async def report(work: Work, principal: Principal, group_id: UUID, month: str | 
     principal.require(Permission.VIEW)
     now = datetime.now(UTC)
     start, end = month_bounds(month, now)
-    measured = await measure(UsageRepository(work.scope), group, start, end, now)
+    measured = await measure(work.scope, group, start, end, now)
     clauses = [_clause(measured, attainment) for attainment in measured.attainments]
     return SlaReport(
         group_id=group_id,
@@ -90,6 +126,32 @@ async def report(work: Work, principal: Principal, group_id: UUID, month: str | 
             )
             for incident in measured.incidents[:INCIDENTS_MAX]
         ],
+    )
+
+
+async def bad_minutes(
+    work: Work, principal: Principal, group_id: UUID, month: str | None, paging: Paging
+) -> Page[SlaMinute]:
+    group = await groups.visible(work, principal, group_id, deleted=True)
+    principal.require(Permission.VIEW)
+    now = datetime.now(UTC)
+    measured = await measure(work.scope, group, *month_bounds(month, now), now)
+    after_s = -1 if paging.after is None else int.from_bytes(paging.after)
+    left = [minute for minute in measured.bad_minutes if minute.start_s > after_s]
+    found = left[: paging.limit]
+    cursor = paging.next_cursor(found[-1].start_s.to_bytes(16)) if len(left) > len(found) else None
+    return Page(items=[_minute(minute, measured.latency_target_us) for minute in found], next_cursor=cursor)
+
+
+def _minute(minute: Minute, target_us: int) -> SlaMinute:
+    return SlaMinute(
+        at=datetime.fromtimestamp(minute.start_s, UTC),
+        missed=[clause.name for clause in CLAUSES if calculator.misses(minute, clause, target_us)],
+        elapsed_ms=minute.elapsed_ms,
+        active_ms=minute.active_ms,
+        measured=minute.measured,
+        throttled_within_sla_entries=minute.throttled_within_sla_entries,
+        p99_us=minute.p99_us,
     )
 
 
@@ -121,7 +183,3 @@ def _clause(measured: calculator.Report, attainment: calculator.Attainment) -> C
         active_ms=measured.active_ms if clause is AVAILABILITY else None,
         elapsed_ms=measured.elapsed_ms if clause is AVAILABILITY else None,
     )
-
-
-def _ms(at: datetime) -> int:
-    return int(at.timestamp() * 1_000)

@@ -6,6 +6,7 @@ PPM = 1_000_000
 
 # Telemetry is published each second, so a minute's `active_ms` is known to a second.
 RESOLUTION_MS = 1_000
+QUIET_S_MAX = 24 * 3_600  # a longer gap in the telemetry cannot show that there was no traffic
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,11 @@ from quorate_api.telemetry.windows import WINDOW_S, Window
 DAY_S = 86_400
 
 
+def kept_from_s(now_s: float) -> int:
+    """The begin of the oldest day whose windows are kept."""
+    return int(now_s // DAY_S - limits.USAGE_DAYS_KEPT) * DAY_S
+
+
 def objection(window: Window, group_since_s: float, now_s: float) -> str | None:
     """The reason for which the window cannot be true; None: it may be.
 
@@ -18,6 +23,10 @@ def objection(window: Window, group_since_s: float, now_s: float) -> str | None:
         (
             ahead_s > limits.INGEST_CLOCK_AHEAD_S_MAX,
             f"it begins {ahead_s:.0f} s from now: the server's clock is wrong",
+        ),
+        (
+            window.window_start_s < kept_from_s(now_s),
+            f"its day has been settled: windows are kept for {limits.USAGE_DAYS_KEPT} days",
         ),
         (window.stored_bytes > limits.USAGE_STORED_BYTES_MAX, "more stored than any group may retain"),
         (

@@ -10,12 +10,13 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import BigInteger, CompoundSelect, Uuid, and_, column, func, select, tuple_, union_all, values
+from sqlalchemy import BigInteger, CompoundSelect, Uuid, and_, column, func, literal, select, tuple_, union_all, values
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from quorate_api.database.scope import ROWS, EveryOrganization, Rows, Scope, rows_sent
+from quorate_api.database.scope import ROWS, EveryOrganization, Rows, Scope, SomeOrganizations, rows_sent
 from quorate_api.database.tables import usage_days, usage_dirty, usage_hours, usage_log_days, usage_windows
 from quorate_api.telemetry.windows import WINDOW_S, Window
+from quorate_api.totals.days import DailyUse
 
 HOUR_S = 3_600
 DAY_S = 24 * HOUR_S
@@ -41,7 +42,7 @@ def _greatest(counters: Rows | CompoundSelect[Any]) -> Rows:
 
 
 class TotalsRepository:
-    def __init__(self, scope: Scope | EveryOrganization) -> None:
+    def __init__(self, scope: Scope | EveryOrganization | SomeOrganizations) -> None:
         self._scope = scope
 
     @property
@@ -121,33 +122,90 @@ class TotalsRepository:
         rows = (await self._connection.execute(statement)).all()
         return {row[0]: (int(row[1]), int(row[2]), int(row[3])) for row in rows}
 
+    async def by_day(self, from_s: int) -> DailyUse:
+        """The use of each day from the one that begins at `from_s`. All days before it are one.
+
+        The sum before a day is what `metered` says of it. A log's share of a day is the rise of its greatest counter.
+        """
+        assert from_s % DAY_S == 0, from_s
+        earlier_s = from_s - DAY_S
+        days = self._scope.select(
+            usage_log_days,
+            *_counters(_LOGS),
+            func.greatest(_LOGS.day_s, earlier_s).label("day"),
+        ).subquery()
+        key = (days.c.group_id, days.c.log_epoch, days.c.day)
+        reached = select(*key, func.max(days.c.committed_entries).label("entries")).group_by(*key).subquery()
+        of_log = (reached.c.group_id, reached.c.log_epoch)
+        greatest = select(
+            *of_log,
+            reached.c.day,
+            func.max(reached.c.entries).over(partition_by=of_log, order_by=reached.c.day).label("entries"),
+        ).subquery()
+        of_log = (greatest.c.group_id, greatest.c.log_epoch)
+        before = func.lag(greatest.c.entries).over(partition_by=of_log, order_by=greatest.c.day)
+        rise = greatest.c.entries - func.coalesce(before, 0)
+        nothing = literal(0, BigInteger)
+        none = (nothing.label(name) for name in _SUMS)
+        committed = select(greatest.c.group_id, greatest.c.day, rise.label("entries"), *none)
+        parts = self._sum_parts(None).subquery()
+        sums = select(
+            parts.c.group_id, func.greatest(parts.c.day, earlier_s), nothing, *(parts.c[name] for name in _SUMS)
+        )
+        # One statement, and so one state of all tables.
+        found = union_all(committed, sums).subquery()
+        added = (func.sum(found.c[name]) for name in ("entries", *_SUMS))
+        statement = select(found.c.group_id, found.c.day, *added)
+        statement = statement.group_by(found.c.group_id, found.c.day).order_by(found.c.day)
+        rows = (await self._connection.execute(statement)).all()
+        return DailyUse.of((row[0], int(row[1]), int(row[2]), int(row[3]), int(row[4])) for row in rows)
+
     def _sums_before(self, day_s: int | None) -> Rows:
+        found = self._sum_parts(day_s).subquery()
+        sums = (func.sum(found.c[name]).label(label) for name, label in zip(_SUMS, ("reads", "stored"), strict=True))
+        return select(found.c.group_id, *sums).group_by(found.c.group_id)
+
+    def _sum_parts(self, day_s: int | None) -> CompoundSelect[Any]:
         """Days as they were summed up; of dirty hours the windows in the place of the older sum."""
-        days = self._scope.select(usage_days, _DAYS.group_id, *(_DAYS[name] for name in _SUMS))
-        older = self._scope.select(usage_hours, _HOURS.group_id, *(-_HOURS[name] for name in _SUMS)).join(
+        days = self._scope.select(
+            usage_days, _DAYS.group_id, _DAYS.day_s.label("day"), *(_DAYS[name] for name in _SUMS)
+        )
+        day_of_hour = _DIRTY.hour_s // DAY_S * DAY_S
+        older = self._scope.select(usage_hours, _HOURS.group_id, day_of_hour, *(-_HOURS[name] for name in _SUMS)).join(
             usage_dirty, and_(_DIRTY.group_id == _HOURS.group_id, _DIRTY.hour_s == _HOURS.hour_s)
         )
-        columns = (_WINDOWS.group_id, func.sum(_WINDOWS.read_entries), func.max(_WINDOWS.stored_bytes))
+        columns = (_WINDOWS.group_id, day_of_hour, func.sum(_WINDOWS.read_entries), func.max(_WINDOWS.stored_bytes))
         in_hour = and_(_WINDOWS.window_start_s >= _DIRTY.hour_s, _WINDOWS.window_start_s < _DIRTY.hour_s + HOUR_S)
         anew = (
             self._scope.select(usage_windows, *columns)
             .join(usage_dirty, and_(_DIRTY.group_id == _WINDOWS.group_id, in_hour))
-            .group_by(_WINDOWS.group_id, _WINDOWS.window_start_s)
+            .group_by(_WINDOWS.group_id, _WINDOWS.window_start_s, _DIRTY.hour_s)
         )
         if day_s is not None:
             days, older = days.where(_DAYS.day_s < day_s), older.where(_DIRTY.hour_s < day_s)
             anew = anew.where(_DIRTY.hour_s < day_s)
         # The columns are the first part's.
-        found = union_all(days, older, anew).subquery()
-        sums = (func.sum(found.c[name]).label(label) for name, label in zip(_SUMS, ("reads", "stored"), strict=True))
-        return select(found.c.group_id, *sums).group_by(found.c.group_id)
+        return union_all(days, older, anew)
 
-    async def roll(self, before_s: int, hours_max: int) -> int:
-        """Sum up dirty hours that begin before `before_s`, the oldest first. Returns their number."""
+    async def is_dirty(self, day_s: int) -> bool:
+        """Whether hours of the day that begins at `day_s` are still to be summed up."""
+        found = self._scope.select(usage_dirty).where(_DIRTY.hour_s >= day_s, _DIRTY.hour_s < day_s + DAY_S)
+        return (await self._connection.execute(found.limit(1))).first() is not None
+
+    async def forget_hours(self, day_s: int) -> None:
+        """Remove the sums of a day's hours: no window of it comes any more, and the day has their sum."""
+        assert isinstance(self._scope, EveryOrganization)
+        await self._connection.execute(
+            self._scope.delete(usage_hours).where(_HOURS.hour_s >= day_s, _HOURS.hour_s < day_s + DAY_S)
+        )
+
+    async def roll(self, before_s: int, hours_max: int) -> list[tuple[UUID, int]]:
+        """Sum up dirty hours that begin before `before_s`, the oldest first. Returns them: group and begin."""
+        assert isinstance(self._scope, EveryOrganization)
         due = self._scope.select(usage_dirty).where(_DIRTY.hour_s < before_s).order_by(_DIRTY.hour_s).limit(hours_max)
         found = (await self._connection.execute(due.with_for_update(skip_locked=True))).all()
         if not found:
-            return 0
+            return []
         owners = {(row.group_id, row.hour_s): row.organization_id for row in found}
         keys = sorted(owners)
         await self._connection.execute(
@@ -168,7 +226,7 @@ class TotalsRepository:
         stored = self._scope.upsert(usage_hours).values(hours)
         summed = {name: stored.excluded[name] for name in _SUMS}
         await self._connection.execute(stored.on_conflict_do_update(index_elements=["group_id", "hour_s"], set_=summed))
-        return len(keys)
+        return keys
 
     async def _fresh(self, keys: list[tuple[UUID, int]]) -> dict[tuple[UUID, int], tuple[int, int]]:
         due = values(column("group_id", Uuid), column("hour_s", BigInteger), name="due").data(keys)
@@ -201,6 +259,7 @@ class TotalsRepository:
         return {(row.group_id, row.hour_s): (row.read_entries, row.stored_byte_minutes) for row in rows}
 
     async def _add_days(self, days: Mapping[tuple[UUID, int], list[int]], owners: Mapping[UUID, UUID]) -> None:
+        assert isinstance(self._scope, EveryOrganization)
         for (group_id, day_s), (reads, stored) in sorted(days.items()):
             added = self._scope.upsert(usage_days).values(
                 organization_id=owners[group_id], group_id=group_id, day_s=day_s, **_named((reads, stored))

@@ -23,7 +23,7 @@ async def get_usage(
     from_: Annotated[datetime | None, Query(alias="from", description="RFC 3339; default: a day before `to`.")] = None,
     to: Annotated[datetime | None, Query(description="RFC 3339; default: now. At most 7 days after `from`.")] = None,
 ) -> Usage:
-    """The group's usage in whole minutes."""
+    """The group's usage in whole minutes, of the last eight days and the present one."""
     return await service.usage(work, caller, group_id, from_, to)
 
 

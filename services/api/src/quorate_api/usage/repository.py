@@ -1,11 +1,12 @@
 """Usage windows. Each organization reads its own; the worker writes them for all."""
 
 from collections import defaultdict
+from collections.abc import AsyncIterator, Collection, Iterable
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import ARRAY, Integer, any_, case, cast, func, literal
+from sqlalchemy import ARRAY, BigInteger, Integer, Uuid, and_, any_, case, cast, column, func, literal, select, values
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from quorate_api.database.scope import ROWS, EveryOrganization, Scope, rows_sent
@@ -15,6 +16,7 @@ from quorate_api.telemetry.windows import COUNTERS, HEAD_ROLES, Window
 _COLUMNS = usage_windows.c
 UPSERT_ROWS = 500  # a few hundred kilobytes of JSON
 READ_ROWS = 500  # some milliseconds
+DAY_S = 24 * 3_600
 _SENT = rows_sent(usage_windows)
 
 
@@ -24,6 +26,15 @@ class Owner:
 
     organization_id: UUID
     since_s: float
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Span:
+    """Minutes of a group in [from_s, to_s)."""
+
+    group_id: UUID
+    from_s: int
+    to_s: int
 
 
 class UsageRepository:
@@ -48,6 +59,51 @@ class UsageRepository:
                 found += [_window(row) for row in part]
         return found
 
+    async def heads_around(self, spans: Collection[Span], near_s: int) -> dict[Span, list[Window]]:
+        """Heads' windows of each span, and those of the nearest minutes around it that have one, within `near_s`."""
+        found: dict[Span, list[Window]] = {span: [] for span in spans}
+        if not spans:
+            return found
+        keys = [(number, span.group_id, span.from_s, span.to_s) for number, span in enumerate(found)]
+        due = values(
+            column("number", Integer), column("group_id", Uuid), column("from_s", BigInteger),
+            column("to_s", BigInteger), name="due",
+        ).data(keys)  # fmt: skip
+        times = self._scope.select(usage_windows, _COLUMNS.window_start_s).where(
+            _COLUMNS.group_id == due.c.group_id, _COLUMNS.role.in_(HEAD_ROLES)
+        )
+        before = times.where(
+            _COLUMNS.window_start_s < due.c.from_s, _COLUMNS.window_start_s >= due.c.from_s - near_s
+        ).order_by(_COLUMNS.window_start_s.desc())
+        after = times.where(
+            _COLUMNS.window_start_s >= due.c.to_s, _COLUMNS.window_start_s < due.c.to_s + near_s
+        ).order_by(_COLUMNS.window_start_s)
+        near = (
+            select(
+                func.coalesce(before.limit(1).correlate(due).scalar_subquery(), due.c.from_s).label("first_s"),
+                func.coalesce(after.limit(1).correlate(due).scalar_subquery(), due.c.to_s - 1).label("last_s"),
+            )
+            .correlate(due)
+            .lateral("near")
+        )
+        in_span = and_(
+            _COLUMNS.role.in_(HEAD_ROLES),
+            _COLUMNS.window_start_s >= near.c.first_s,
+            _COLUMNS.window_start_s <= near.c.last_s,
+        )
+        statement = self._scope.select(usage_windows, due.c.number, *_COLUMNS)
+        statement = (
+            statement.join(due, _COLUMNS.group_id == due.c.group_id)
+            .join(near, in_span)
+            .order_by(_COLUMNS.window_start_s)
+        )
+        order = list(found)
+        async with self._connection.stream(statement) as rows:
+            async for part in rows.mappings().partitions(READ_ROWS):
+                for row in part:
+                    found[order[row["number"]]].append(_window(row))
+        return found
+
     async def heads_windows(self, from_s: int, to_s: int) -> dict[str, list[Window]]:
         """Heads' windows of all groups that begin in [from_s, to_s), by group."""
         assert isinstance(self._scope, EveryOrganization)
@@ -66,6 +122,38 @@ class UsageRepository:
         statement = self._scope.select(groups, groups.c.id, groups.c.organization_id, groups.c.created_at)
         rows = (await self._connection.execute(statement.where(groups.c.id == any_(ids)))).all()
         return {row[0]: Owner(row[1], row[2].timestamp()) for row in rows}
+
+    async def of_day(self, day_s: int) -> AsyncIterator[Window]:
+        """All windows of the day that begins at `day_s`."""
+        assert isinstance(self._scope, EveryOrganization)
+        statement = self._scope.select(usage_windows).where(
+            _COLUMNS.window_start_s >= day_s, _COLUMNS.window_start_s < day_s + DAY_S
+        )
+        # In one order, so that the same windows make the same file.
+        key = ("window_start_s", "group_id", "server_id", "incarnation", "epoch")
+        statement = statement.order_by(*(_COLUMNS[name] for name in key))
+        async with self._connection.stream(statement) as rows:
+            async for row in rows.mappings():
+                yield _window(row)
+
+    async def lock_days(self) -> bool:
+        """Until the end of the transaction, nobody else settles days. False: somebody else does."""
+        key = func.hashtextextended("settle usage days", 0)
+        return bool((await self._connection.execute(select(func.pg_try_advisory_xact_lock(key)))).scalar_one())
+
+    async def days(self) -> list[int]:
+        """Begins of the days that have room for windows, oldest first."""
+        found = await self._connection.execute(select(func.usage_days().column_valued("day_s")))
+        return [int(row[0]) for row in found.all()]
+
+    async def ensure_days(self, windows: Iterable[Window]) -> None:
+        """Make room for these windows. Outside of the transaction that stores them: others wait for its end."""
+        for day_s in sorted({window.window_start_s // DAY_S * DAY_S for window in windows}):
+            await self._connection.execute(select(func.ensure_usage_day(cast(day_s, BigInteger))))
+
+    async def drop_day(self, day_s: int) -> None:
+        """Remove all windows of a day whose hours are summed up. Raises if it is not, or is one of the last three."""
+        await self._connection.execute(select(func.drop_usage_day(cast(day_s, BigInteger))))
 
     async def upsert(self, windows: list[Window], owners: dict[UUID, Owner]) -> None:
         """Store the greatest of every counter. `windows` must be merged and sorted by key."""

@@ -10,6 +10,7 @@ from quorate_api.groups import service as groups
 from quorate_api.groups.periods import periods, rate_at
 from quorate_api.groups.repository import GroupRepository
 from quorate_api.http.principal import Permission, Principal
+from quorate_api.telemetry.plausible import kept_from_s
 from quorate_api.telemetry.windows import WINDOW_S
 from quorate_api.totals.repository import TotalsRepository
 from quorate_api.usage import calculator
@@ -30,6 +31,10 @@ async def usage(
     if not from_s <= to_s <= from_s + limits.USAGE_MINUTES_MAX * WINDOW_S:
         message = f"Must be after `from`, by at most {limits.USAGE_MINUTES_MAX // 1440} days."
         raise Problem(Code.VALIDATION_FAILED, errors=[FieldError(field="to", message=message)])
+    kept_s = kept_from_s(now.timestamp())
+    if from_s < kept_s:
+        message = f"Minutes are kept for {limits.USAGE_DAYS_KEPT} days: must not be before {_at(kept_s).isoformat()}."
+        raise Problem(Code.VALIDATION_FAILED, errors=[FieldError(field="from", message=message)])
     repository = UsageRepository(work.scope)
     before = await TotalsRepository(work.scope).committed_before(group_id, from_s)
     minutes = calculator.minutes(await repository.windows(group_id, from_s, to_s), before)

@@ -104,8 +104,11 @@ class Ingest:
             await self._count(found[half:], owners)
 
     async def _write(self, windows: list[Window], owners: dict[UUID, Owner]) -> None:
+        reason = "servers report all their groups in one entry"
         async with self.engine.begin() as connection:
-            scope = EveryOrganization(connection, "servers report all their groups in one entry")
+            await UsageRepository(EveryOrganization(connection, reason)).ensure_days(windows)
+        async with self.engine.begin() as connection:
+            scope = EveryOrganization(connection, reason)
             await UsageRepository(scope).upsert(merged(windows), owners)
             organizations = {group_id: owner.organization_id for group_id, owner in owners.items()}
             await TotalsRepository(scope).note(windows, organizations)

@@ -1,4 +1,4 @@
-"""The `worker` process: five independent tasks that survive missing dependencies, and two for metrics."""
+"""The `worker` process: seven independent tasks that survive missing dependencies, and two for metrics."""
 
 import asyncio
 import signal
@@ -11,6 +11,7 @@ from redis.asyncio import Redis
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from quorate_api import app, exit_codes, lifecycle, limits
+from quorate_api.billing.issuer import Issuer
 from quorate_api.coordinator.client import Coordinator
 from quorate_api.database import engine as database
 from quorate_api.health import service as health
@@ -19,10 +20,12 @@ from quorate_api.observability import counters, logs, telemetry
 from quorate_api.observability.readings import Readings
 from quorate_api.settings import ConfigurationError, Settings, load
 from quorate_api.tasks import end_task
+from quorate_api.worker.budgets import evaluate_budgets
 from quorate_api.worker.events import Follower
 from quorate_api.worker.ingest import Ingest
 from quorate_api.worker.month_close import close_months
 from quorate_api.worker.reconcile import Reconciler
+from quorate_api.worker.retention import settle_days
 from quorate_api.worker.rollup import roll_up
 from quorate_api.worker.steady import keep_running
 from quorate_api.worker.watch import Watch
@@ -35,6 +38,7 @@ def run() -> int:
     if settings.redis_url is None:
         raise ConfigurationError("REDIS_URL is not set; the worker reads usage from it.")
     settings.coordinator_token()
+    settings.check_archive()
     logs.configure(settings.log_format)
     telemetry.configure(settings, "quorate-worker")
     try:
@@ -51,7 +55,7 @@ def close_months_once(at: datetime) -> int:
     async def close() -> int:
         engine = database.create(settings.database_url, database.WORKER_ROLE)
         try:
-            return await close_months(engine, at, delay_s=0)
+            return await close_months(engine, Issuer.configured(settings), at, delay_s=0)
         finally:
             await engine.dispose()
 
@@ -77,18 +81,28 @@ async def _work(settings: Settings) -> int:
         ingest = Ingest(redis, engine, settings.worker_name or socket.gethostname())
         follower, reconciler = Follower(engine, coordinator), Reconciler(engine, coordinator)
 
+        issuer = Issuer.configured(settings)
+
         async def close() -> None:
-            await close_months(engine, datetime.now(UTC))
+            await close_months(engine, issuer, datetime.now(UTC))
 
         async def roll() -> None:
             await roll_up(engine)
+
+        async def settle() -> None:
+            await settle_days(engine, settings.usage_archive_dir)
+
+        async def evaluate() -> None:
+            await evaluate_budgets(engine)
 
         tasks = [
             asyncio.create_task(keep_running("ingest", ingest.run)),
             asyncio.create_task(keep_running("events", follower.run)),
             asyncio.create_task(keep_running("reconcile", reconciler.run, every_s=limits.RECONCILE_INTERVAL_S)),
             asyncio.create_task(keep_running("roll-up", roll, every_s=limits.ROLL_INTERVAL_S)),
+            asyncio.create_task(keep_running("retention", settle, every_s=limits.RETENTION_INTERVAL_S)),
             asyncio.create_task(keep_running("month close", close, every_s=limits.MONTH_CLOSE_INTERVAL_S)),
+            asyncio.create_task(keep_running("budgets", evaluate, every_s=limits.BUDGET_INTERVAL_S)),
         ]
         if settings.otlp_endpoint:
             tasks += _watching(engine, redis, coordinator, ingest)

@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import ARRAY, Row, all_, any_, delete, func, literal, select, tuple_, update
+from sqlalchemy import ARRAY, Row, all_, any_, delete, func, literal, or_, select, tuple_, update
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.ext.asyncio import AsyncConnection
 
@@ -145,9 +145,16 @@ class WorkerRepository:
         )
         return {str(row[0]): int(row[1]) for row in (await self._connection.execute(statement)).all()}
 
-    async def organization_ids(self) -> list[UUID]:
-        statement = self._scope.select(organizations, organizations.c.organization_id).order_by(
-            organizations.c.organization_id
+    async def to_close(self, until: datetime) -> list[UUID]:
+        """Organizations that had a group before `until`, the begin of a month, and are not closed so far."""
+        columns = organizations.c
+        had_groups = self._scope.select(groups, groups.c.id).where(
+            groups.c.organization_id == columns.organization_id, groups.c.active_at < until
+        )
+        statement = (
+            self._scope.select(organizations, columns.organization_id)
+            .where(or_(columns.closed_until.is_(None), columns.closed_until < until), had_groups.exists())
+            .order_by(columns.organization_id)
         )
         return [row.organization_id for row in (await self._connection.execute(statement)).all()]
 

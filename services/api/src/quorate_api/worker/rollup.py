@@ -1,4 +1,4 @@
-"""(e) Hours of usage that are over are summed up, so that no query reads a group's whole life."""
+"""(e) Hours that are over are summed up and judged, so that no query reads a group's whole life."""
 
 import time
 
@@ -6,6 +6,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from quorate_api import limits
 from quorate_api.database.scope import EveryOrganization
+from quorate_api.sla.hours import judge_hours
 from quorate_api.totals.repository import HOUR_S, TotalsRepository
 
 
@@ -15,8 +16,9 @@ async def roll_up(engine: AsyncEngine, now_s: float | None = None) -> int:
     total = 0
     while True:
         async with engine.begin() as connection:
-            scope = EveryOrganization(connection, "hours of all organizations are summed up alike")
-            rolled = await TotalsRepository(scope).roll(before_s, limits.ROLL_HOURS_MAX)
-        total += rolled
-        if rolled == 0:
+            scope = EveryOrganization(connection, "hours of all organizations are summed up and judged alike")
+            hours = await TotalsRepository(scope).roll(before_s, limits.ROLL_HOURS_MAX)
+            await judge_hours(scope, hours, before_s)
+        total += len(hours)
+        if not hours:
             return total

@@ -5,6 +5,7 @@ import random
 from collections.abc import Awaitable, Callable
 
 import structlog
+from psycopg.errors import QueryCanceled
 from redis.exceptions import RedisError
 from sqlalchemy.exc import SQLAlchemyError
 
@@ -38,6 +39,11 @@ async def keep_running(name: str, task: Callable[[], Awaitable[None]], *, every_
             log.info("works again", task=name)
             failing, delay_s = False, limits.RETRY_DELAY_S_MIN
         await asyncio.sleep(every_s or 0)
+
+
+def took_too_long(error: BaseException) -> bool:
+    """Whether PostgreSQL ended a statement at its time limit: the fault of what was asked, and not an outage."""
+    return isinstance(getattr(error, "orig", None), QueryCanceled)
 
 
 def _line(error: BaseException) -> str:

@@ -1,4 +1,4 @@
-"""(f) Metrics for operators: the fleet, groups, SLAs, the usage stream and money, read periodically.
+"""(h) Metrics for operators: the fleet, groups, SLAs, the usage stream and money, read periodically.
 
 It runs only where metrics are exported, and changes nothing. A part that cannot be read does not affect the others.
 """

@@ -18,6 +18,24 @@ import (
 	openapi_types "github.com/oapi-codegen/runtime/types"
 )
 
+// Defines values for BudgetAlertKind.
+const (
+	Actual   BudgetAlertKind = "actual"
+	Forecast BudgetAlertKind = "forecast"
+)
+
+// Valid indicates whether the value is a known member of the BudgetAlertKind enum.
+func (e BudgetAlertKind) Valid() bool {
+	switch e {
+	case Actual:
+		return true
+	case Forecast:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for ClauseReportClause.
 const (
 	ClauseReportClauseAvailability ClauseReportClause = "availability"
@@ -48,6 +66,7 @@ const (
 	CsrfTokenInvalid       Code = "csrf_token_invalid"
 	CursorInvalid          Code = "cursor_invalid"
 	DatabaseUnavailable    Code = "database_unavailable"
+	DocumentTooLarge       Code = "document_too_large"
 	EmailTaken             Code = "email_taken"
 	GroupLost              Code = "group_lost"
 	GroupNotLost           Code = "group_not_lost"
@@ -89,6 +108,8 @@ func (e Code) Valid() bool {
 	case CursorInvalid:
 		return true
 	case DatabaseUnavailable:
+		return true
+	case DocumentTooLarge:
 		return true
 	case EmailTaken:
 		return true
@@ -570,6 +591,24 @@ func (e PlacementStatus) Valid() bool {
 	}
 }
 
+// Defines values for PreviousMonthStatus.
+const (
+	PreviousMonthStatusIssued PreviousMonthStatus = "issued"
+	PreviousMonthStatusOpen   PreviousMonthStatus = "open"
+)
+
+// Valid indicates whether the value is a known member of the PreviousMonthStatus enum.
+func (e PreviousMonthStatus) Valid() bool {
+	switch e {
+	case PreviousMonthStatusIssued:
+		return true
+	case PreviousMonthStatusOpen:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for QuoteRequestDurability.
 const (
 	QuoteRequestDurabilityInMemory   QuoteRequestDurability = "in_memory"
@@ -630,6 +669,27 @@ func (e SlaIncidentClause) Valid() bool {
 	}
 }
 
+// Defines values for SlaMinuteMissed.
+const (
+	SlaMinuteMissedAvailability SlaMinuteMissed = "availability"
+	SlaMinuteMissedLatency      SlaMinuteMissed = "latency"
+	SlaMinuteMissedThroughput   SlaMinuteMissed = "throughput"
+)
+
+// Valid indicates whether the value is a known member of the SlaMinuteMissed enum.
+func (e SlaMinuteMissed) Valid() bool {
+	switch e {
+	case SlaMinuteMissedAvailability:
+		return true
+	case SlaMinuteMissedLatency:
+		return true
+	case SlaMinuteMissedThroughput:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for UsagePriceLineKind.
 const (
 	UsagePriceLineKindAppends UsagePriceLineKind = "appends"
@@ -668,6 +728,44 @@ type Amounts struct {
 	// StorageIoPerS operations
 	StorageIoPerS float64 `json:"storage_io_per_s"`
 }
+
+// Budget defines model for Budget.
+type Budget struct {
+	Action string `json:"action"`
+
+	// Alerts This month's, newest first.
+	Alerts                    []BudgetAlert      `json:"alerts"`
+	CreatedAt                 time.Time          `json:"created_at"`
+	Currency                  string             `json:"currency"`
+	ForecastThresholdsPercent []int              `json:"forecast_thresholds_percent"`
+	Id                        openapi_types.UUID `json:"id"`
+	MonthlyMicros             int                `json:"monthly_micros"`
+
+	// ProjectId null: the whole organization.
+	ProjectId         *openapi_types.UUID `json:"project_id"`
+	ProjectName       *string             `json:"project_name"`
+	ThresholdsPercent []int               `json:"thresholds_percent"`
+	UpdatedAt         time.Time           `json:"updated_at"`
+}
+
+// BudgetAlert A threshold that was reached, once in its month.
+type BudgetAlert struct {
+	// AmountMicros What the month cost so far, or its forecast, when it was reached.
+	AmountMicros int                `json:"amount_micros"`
+	At           time.Time          `json:"at"`
+	Id           openapi_types.UUID `json:"id"`
+	Kind         BudgetAlertKind    `json:"kind"`
+
+	// Month YYYY-MM, in UTC.
+	Month string `json:"month"`
+
+	// MonthlyMicros The budget then.
+	MonthlyMicros    int `json:"monthly_micros"`
+	ThresholdPercent int `json:"threshold_percent"`
+}
+
+// BudgetAlertKind defines model for BudgetAlert.Kind.
+type BudgetAlertKind string
 
 // Capacity Sums over the servers that are alive and neither auxiliary nor draining.
 type Capacity struct {
@@ -850,6 +948,21 @@ type FieldError struct {
 	Message string `json:"message"`
 }
 
+// ForecastBasis The basis of the forecast. Reservations are known; usage goes on at the rate of the recent days.
+type ForecastBasis struct {
+	// LeftS Seconds until the month's end.
+	LeftS int `json:"left_s"`
+
+	// ObservedFrom Begin of the recent days: seven days ago, or the month's begin.
+	ObservedFrom time.Time `json:"observed_from"`
+
+	// ObservedS Seconds from there until now, at least a day's.
+	ObservedS int `json:"observed_s"`
+
+	// WholeDays Recent days that are over. From two on, low and high tell how they differ.
+	WholeDays int `json:"whole_days"`
+}
+
 // Group defines model for Group.
 type Group struct {
 	CreatedAt time.Time          `json:"created_at"`
@@ -881,6 +994,20 @@ type GroupEvent struct {
 	Message  string    `json:"message"`
 	ServerId *int      `json:"server_id"`
 	Status   *string   `json:"status"`
+}
+
+// GroupSpend defines model for GroupSpend.
+type GroupSpend struct {
+	// ByKind An amount by kind. Credits are not in it: they are known at the month's close.
+	ByKind         KindMicros         `json:"by_kind"`
+	ForecastMicros int                `json:"forecast_micros"`
+	GroupId        openapi_types.UUID `json:"group_id"`
+	GroupName      string             `json:"group_name"`
+
+	// PreviousMicros In the month before.
+	PreviousMicros int                `json:"previous_micros"`
+	ProjectId      openapi_types.UUID `json:"project_id"`
+	SpentMicros    int                `json:"spent_micros"`
 }
 
 // Handle Addresses, token and limits with which a client reaches the data plane (sdk/contract/handle.md).
@@ -949,7 +1076,14 @@ type Invoice struct {
 	PeriodStart time.Time     `json:"period_start"`
 	Status      InvoiceStatus `json:"status"`
 
-	// TotalMicros Negative for credit notes.
+	// SubtotalMicros Sum of the lines. Negative for credit notes.
+	SubtotalMicros int `json:"subtotal_micros"`
+
+	// TaxMicros Sum of the tax lines. At most 0 for credit notes.
+	TaxMicros int          `json:"tax_micros"`
+	Taxes     []InvoiceTax `json:"taxes"`
+
+	// TotalMicros Subtotal and tax. Negative for credit notes.
 	TotalMicros int `json:"total_micros"`
 }
 
@@ -976,7 +1110,13 @@ type InvoiceHead struct {
 	PeriodStart time.Time         `json:"period_start"`
 	Status      InvoiceHeadStatus `json:"status"`
 
-	// TotalMicros Negative for credit notes.
+	// SubtotalMicros Sum of the lines. Negative for credit notes.
+	SubtotalMicros int `json:"subtotal_micros"`
+
+	// TaxMicros Sum of the tax lines. At most 0 for credit notes.
+	TaxMicros int `json:"tax_micros"`
+
+	// TotalMicros Subtotal and tax. Negative for credit notes.
 	TotalMicros int `json:"total_micros"`
 }
 
@@ -1006,6 +1146,21 @@ type InvoiceLine struct {
 
 // InvoiceLineKind defines model for InvoiceLine.Kind.
 type InvoiceLineKind string
+
+// InvoiceTax defines model for InvoiceTax.
+type InvoiceTax struct {
+	// AmountMicros Rounded half up, once; on a credit note its share of the invoice's tax.
+	AmountMicros int `json:"amount_micros"`
+
+	// BaseMicros The taxed amount; negative on credit notes.
+	BaseMicros int `json:"base_micros"`
+
+	// Label As in `VAT 19 %`.
+	Label string `json:"label"`
+
+	// RatePpm Millionths of the base.
+	RatePpm int `json:"rate_ppm"`
+}
 
 // JoinToken defines model for JoinToken.
 type JoinToken struct {
@@ -1042,6 +1197,14 @@ type Key struct {
 
 // KeyScopes defines model for Key.Scopes.
 type KeyScopes string
+
+// KindMicros An amount by kind. Credits are not in it: they are known at the month's close.
+type KindMicros struct {
+	Appends     int `json:"appends"`
+	Reads       int `json:"reads"`
+	Reservation int `json:"reservation"`
+	Storage     int `json:"storage"`
+}
 
 // KnownJoinToken A join token after its creation, without the token itself.
 type KnownJoinToken struct {
@@ -1147,6 +1310,22 @@ type MetricsMinute struct {
 	ThrottledPerS float64 `json:"throttled_per_s"`
 }
 
+// NewBudget The budget of a project, or without one of the organization. It takes the place of an earlier one.
+type NewBudget struct {
+	// Action alert: it is shown. Nothing is throttled or stopped.
+	Action *string `json:"action,omitempty"`
+
+	// ForecastThresholdsPercent Of what the month will have cost at its end.
+	ForecastThresholdsPercent *[]int `json:"forecast_thresholds_percent,omitempty"`
+	MonthlyMicros             int    `json:"monthly_micros"`
+
+	// ProjectId null: the whole organization.
+	ProjectId *openapi_types.UUID `json:"project_id,omitempty"`
+
+	// ThresholdsPercent Of what the month costs so far.
+	ThresholdsPercent *[]int `json:"thresholds_percent,omitempty"`
+}
+
 // NewGroup defines model for NewGroup.
 type NewGroup struct {
 	// Durability Place of an entry on every replica before its acknowledgement: stable storage, or memory.
@@ -1243,6 +1422,30 @@ type OrganizationKey struct {
 	Prefix string `json:"prefix"`
 }
 
+// OtherGroups The sum of groups that are left out of the list.
+type OtherGroups struct {
+	ForecastMicros int `json:"forecast_micros"`
+	Groups         int `json:"groups"`
+	PreviousMicros int `json:"previous_micros"`
+	SpentMicros    int `json:"spent_micros"`
+}
+
+// PageBudgetAlert defines model for Page_BudgetAlert_.
+type PageBudgetAlert struct {
+	Items []BudgetAlert `json:"items"`
+
+	// NextCursor The next page's `cursor`; null on the last page.
+	NextCursor *string `json:"next_cursor"`
+}
+
+// PageBudget defines model for Page_Budget_.
+type PageBudget struct {
+	Items []Budget `json:"items"`
+
+	// NextCursor The next page's `cursor`; null on the last page.
+	NextCursor *string `json:"next_cursor"`
+}
+
 // PageGroupEvent defines model for Page_GroupEvent_.
 type PageGroupEvent struct {
 	Items []GroupEvent `json:"items"`
@@ -1291,6 +1494,14 @@ type PageProject struct {
 	NextCursor *string `json:"next_cursor"`
 }
 
+// PageSlaMinute defines model for Page_SlaMinute_.
+type PageSlaMinute struct {
+	Items []SlaMinute `json:"items"`
+
+	// NextCursor The next page's `cursor`; null on the last page.
+	NextCursor *string `json:"next_cursor"`
+}
+
 // PlacedReplica defines model for PlacedReplica.
 type PlacedReplica struct {
 	Address    string `json:"address"`
@@ -1313,6 +1524,23 @@ type Placement struct {
 
 // PlacementStatus defines model for Placement.Status.
 type PlacementStatus string
+
+// PreviousMonth defines model for PreviousMonth.
+type PreviousMonth struct {
+	// ByKind An amount by kind. Credits are not in it: they are known at the month's close.
+	ByKind    KindMicros          `json:"by_kind"`
+	InvoiceId *openapi_types.UUID `json:"invoice_id"`
+
+	// Month YYYY-MM, in UTC.
+	Month string `json:"month"`
+
+	// Status open: its invoice is not issued yet, and may have more.
+	Status      PreviousMonthStatus `json:"status"`
+	TotalMicros int                 `json:"total_micros"`
+}
+
+// PreviousMonthStatus open: its invoice is not issued yet, and may have more.
+type PreviousMonthStatus string
 
 // Price The price of the reservation. Usage is billed in addition.
 type Price struct {
@@ -1367,6 +1595,17 @@ type Project struct {
 	CreatedAt time.Time          `json:"created_at"`
 	Id        openapi_types.UUID `json:"id"`
 	Name      string             `json:"name"`
+}
+
+// ProjectSpend defines model for ProjectSpend.
+type ProjectSpend struct {
+	ForecastMicros int `json:"forecast_micros"`
+
+	// PreviousMicros In the month before.
+	PreviousMicros int                `json:"previous_micros"`
+	ProjectId      openapi_types.UUID `json:"project_id"`
+	ProjectName    string             `json:"project_name"`
+	SpentMicros    int                `json:"spent_micros"`
 }
 
 // Quota defines model for Quota.
@@ -1602,6 +1841,29 @@ type SlaIncident struct {
 // SlaIncidentClause defines model for SlaIncident.Clause.
 type SlaIncidentClause string
 
+// SlaMinute The evidence for a minute that missed a clause.
+type SlaMinute struct {
+	// ActiveMs Time in which the head accepted appends.
+	ActiveMs int `json:"active_ms"`
+
+	// At Start of the minute.
+	At time.Time `json:"at"`
+
+	// ElapsedMs Less than 60,000 where the group began or ended in it.
+	ElapsedMs int `json:"elapsed_ms"`
+
+	// Measured false: no telemetry, and the group cannot show that it had no traffic.
+	Measured bool              `json:"measured"`
+	Missed   []SlaMinuteMissed `json:"missed"`
+
+	// P99Us Commit latency; null when nothing was committed.
+	P99Us                     *int `json:"p99_us"`
+	ThrottledWithinSlaEntries int  `json:"throttled_within_sla_entries"`
+}
+
+// SlaMinuteMissed defines model for SlaMinute.Missed.
+type SlaMinuteMissed string
+
 // SlaPeriod defines model for SlaPeriod.
 type SlaPeriod struct {
 	End time.Time `json:"end"`
@@ -1626,6 +1888,71 @@ type SlaReport struct {
 
 	// Periods The SLAs in force, oldest first. Each append is judged by the SLA at its time.
 	Periods []SlaPeriod `json:"periods"`
+}
+
+// Spend Amounts are without tax. `spent_micros` is the subtotal of the open invoice.
+type Spend struct {
+	AsOf time.Time `json:"as_of"`
+
+	// ByKind An amount by kind. Credits are not in it: they are known at the month's close.
+	ByKind   KindMicros `json:"by_kind"`
+	Currency string     `json:"currency"`
+
+	// Forecast The invoice at the month's end, if groups stay as they are and usage goes on as in the recent days.
+	Forecast SpendForecast `json:"forecast"`
+
+	// Groups The dearest forecast first, at most 1000.
+	Groups []GroupSpend `json:"groups"`
+
+	// Month YYYY-MM, in UTC.
+	Month string `json:"month"`
+
+	// OtherGroups The sum of groups that are left out of the list.
+	OtherGroups OtherGroups `json:"other_groups"`
+	PeriodEnd   time.Time   `json:"period_end"`
+	PeriodStart time.Time   `json:"period_start"`
+
+	// Previous null if the organization owed nothing in the month before.
+	Previous *PreviousMonth `json:"previous"`
+
+	// Projects The dearest forecast first.
+	Projects    []ProjectSpend `json:"projects"`
+	SpentMicros int            `json:"spent_micros"`
+}
+
+// SpendDay defines model for SpendDay.
+type SpendDay struct {
+	// ByKind An amount by kind. Credits are not in it: they are known at the month's close.
+	ByKind      KindMicros         `json:"by_kind"`
+	Day         openapi_types.Date `json:"day"`
+	TotalMicros int                `json:"total_micros"`
+}
+
+// SpendDays The days of a month until now, oldest first. This month's add up to its `spent_micros`.
+type SpendDays struct {
+	Currency string `json:"currency"`
+
+	// Days At most 31.
+	Days []SpendDay `json:"days"`
+
+	// Month YYYY-MM, in UTC.
+	Month string `json:"month"`
+}
+
+// SpendForecast The invoice at the month's end, if groups stay as they are and usage goes on as in the recent days.
+type SpendForecast struct {
+	// Basis The basis of the forecast. Reservations are known; usage goes on at the rate of the recent days.
+	Basis ForecastBasis `json:"basis"`
+
+	// ByKind An amount by kind. Credits are not in it: they are known at the month's close.
+	ByKind KindMicros `json:"by_kind"`
+
+	// HighMicros If each day to come uses what the dearest of the whole days did.
+	HighMicros int `json:"high_micros"`
+
+	// LowMicros If each day to come uses what the cheapest of the whole days did.
+	LowMicros   int `json:"low_micros"`
+	TotalMicros int `json:"total_micros"`
 }
 
 // Usage Committed entries are counted from the log itself: they equal the growth of its commit offset.
@@ -1674,6 +2001,36 @@ type User struct {
 	Id        openapi_types.UUID `json:"id"`
 }
 
+// ListBudgetsParams defines parameters for ListBudgets.
+type ListBudgetsParams struct {
+	// Limit Items per page.
+	Limit *int `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// Cursor `next_cursor` of the previous page.
+	Cursor *string `form:"cursor,omitempty" json:"cursor,omitempty"`
+}
+
+// PutBudgetParams defines parameters for PutBudget.
+type PutBudgetParams struct {
+	// IfMatch An ETag: 412 if the budget has changed since.
+	IfMatch *string `json:"if-match,omitempty"`
+}
+
+// DeleteBudgetParams defines parameters for DeleteBudget.
+type DeleteBudgetParams struct {
+	// IfMatch An ETag: 412 if the budget has changed since.
+	IfMatch *string `json:"if-match,omitempty"`
+}
+
+// ListBudgetAlertsParams defines parameters for ListBudgetAlerts.
+type ListBudgetAlertsParams struct {
+	// Limit Items per page.
+	Limit *int `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// Cursor `next_cursor` of the previous page.
+	Cursor *string `form:"cursor,omitempty" json:"cursor,omitempty"`
+}
+
 // DeleteGroupParams defines parameters for DeleteGroup.
 type DeleteGroupParams struct {
 	// IfMatch An ETag: 412 if the group has changed since.
@@ -1716,6 +2073,18 @@ type ResetGroupParams struct {
 type GetSlaReportParams struct {
 	// Month YYYY-MM (UTC); default: this month.
 	Month *string `form:"month,omitempty" json:"month,omitempty"`
+}
+
+// ListBadMinutesParams defines parameters for ListBadMinutes.
+type ListBadMinutesParams struct {
+	// Month YYYY-MM (UTC); default: this month.
+	Month *string `form:"month,omitempty" json:"month,omitempty"`
+
+	// Limit Items per page.
+	Limit *int `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// Cursor `next_cursor` of the previous page.
+	Cursor *string `form:"cursor,omitempty" json:"cursor,omitempty"`
 }
 
 // GetUsageParams defines parameters for GetUsage.
@@ -1850,6 +2219,15 @@ type SignUpParams struct {
 	IdempotencyKey *string `json:"Idempotency-Key,omitempty"`
 }
 
+// GetSpendDaysParams defines parameters for GetSpendDays.
+type GetSpendDaysParams struct {
+	// Month YYYY-MM (UTC); default: this month.
+	Month *string `form:"month,omitempty" json:"month,omitempty"`
+}
+
+// PutBudgetJSONRequestBody defines body for PutBudget for application/json ContentType.
+type PutBudgetJSONRequestBody = NewBudget
+
 // ResizeGroupJSONRequestBody defines body for ResizeGroup for application/json ContentType.
 type ResizeGroupJSONRequestBody = Resize
 
@@ -1954,6 +2332,58 @@ func WithRequestEditorFn(fn RequestEditorFn) ClientOption {
 // The interface specification for the client above.
 type ClientInterface interface {
 
+	// ListBudgets List Budgets
+	//
+	// The organization's budgets with this month's alerts, newest first.
+	//
+	// Corresponds with GET /v1/budgets (the `ListBudgets` operationId).
+	ListBudgets(ctx context.Context, params *ListBudgetsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// PutBudgetWithBody Put Budget
+	//
+	// Set the budget of a project, or of the organization. Repeating it is harmless.
+	//
+	// Each threshold gives an alert once a month, within a minute. Changing the amount does not repeat alerts of the
+	// month; deleting the budget and setting it again does.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with PUT /v1/budgets (the `PutBudget` operationId).
+	PutBudgetWithBody(ctx context.Context, params *PutBudgetParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// PutBudget Put Budget
+	//
+	// Set the budget of a project, or of the organization. Repeating it is harmless.
+	//
+	// Each threshold gives an alert once a month, within a minute. Changing the amount does not repeat alerts of the
+	// month; deleting the budget and setting it again does.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with PUT /v1/budgets (the `PutBudget` operationId).
+	PutBudget(ctx context.Context, params *PutBudgetParams, body PutBudgetJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// DeleteBudget Delete Budget
+	//
+	// Delete a budget. Its alerts stay on record.
+	//
+	// Corresponds with DELETE /v1/budgets/{budget_id} (the `DeleteBudget` operationId).
+	DeleteBudget(ctx context.Context, budgetId openapi_types.UUID, params *DeleteBudgetParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// GetBudget Get Budget
+	//
+	// One budget with this month's alerts.
+	//
+	// Corresponds with GET /v1/budgets/{budget_id} (the `GetBudget` operationId).
+	GetBudget(ctx context.Context, budgetId openapi_types.UUID, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ListBudgetAlerts List Budget Alerts
+	//
+	// The budget's alerts of all months, newest first.
+	//
+	// Corresponds with GET /v1/budgets/{budget_id}/alerts (the `ListBudgetAlerts` operationId).
+	ListBudgetAlerts(ctx context.Context, budgetId openapi_types.UUID, params *ListBudgetAlertsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// DeleteGroup Delete Group
 	//
 	// Delete a group with its log. The reservation ends now. The servers delete the log a little later.
@@ -2054,9 +2484,16 @@ type ClientInterface interface {
 	// Corresponds with GET /v1/groups/{group_id}/sla (the `GetSlaReport` operationId).
 	GetSlaReport(ctx context.Context, groupId openapi_types.UUID, params *GetSlaReportParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// ListBadMinutes List Bad Minutes
+	//
+	// The minutes of a month that missed a clause, oldest first, with what was measured in each.
+	//
+	// Corresponds with GET /v1/groups/{group_id}/sla/bad-minutes (the `ListBadMinutes` operationId).
+	ListBadMinutes(ctx context.Context, groupId openapi_types.UUID, params *ListBadMinutesParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// GetUsage Get Usage
 	//
-	// The group's usage in whole minutes.
+	// The group's usage in whole minutes, of the last eight days and the present one.
 	//
 	// Corresponds with GET /v1/groups/{group_id}/usage (the `GetUsage` operationId).
 	GetUsage(ctx context.Context, groupId openapi_types.UUID, params *GetUsageParams, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -2082,12 +2519,40 @@ type ClientInterface interface {
 	// Corresponds with GET /v1/invoices/current (the `GetCurrentInvoice` operationId).
 	GetCurrentInvoice(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// GetCurrentInvoiceDocument Get Current Invoice Document
+	//
+	// The open invoice as a PDF. It is a draft, and no invoice.
+	//
+	// Corresponds with GET /v1/invoices/current/document.pdf (the `GetCurrentInvoiceDocument` operationId).
+	GetCurrentInvoiceDocument(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// GetCurrentInvoiceLines Get Current Invoice Lines
+	//
+	// The lines of the open invoice as CSV.
+	//
+	// Corresponds with GET /v1/invoices/current/lines.csv (the `GetCurrentInvoiceLines` operationId).
+	GetCurrentInvoiceLines(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// GetInvoice Get Invoice
 	//
 	// An issued invoice or credit note with its lines.
 	//
 	// Corresponds with GET /v1/invoices/{invoice_id} (the `GetInvoice` operationId).
 	GetInvoice(ctx context.Context, invoiceId openapi_types.UUID, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// GetInvoiceDocument Get Invoice Document
+	//
+	// An issued invoice or credit note as a PDF.
+	//
+	// Corresponds with GET /v1/invoices/{invoice_id}/document.pdf (the `GetInvoiceDocument` operationId).
+	GetInvoiceDocument(ctx context.Context, invoiceId openapi_types.UUID, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// GetInvoiceLines Get Invoice Lines
+	//
+	// The lines of an issued invoice or credit note as CSV.
+	//
+	// Corresponds with GET /v1/invoices/{invoice_id}/lines.csv (the `GetInvoiceLines` operationId).
+	GetInvoiceLines(ctx context.Context, invoiceId openapi_types.UUID, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// RevokeKey Revoke Key
 	//
@@ -2372,6 +2837,139 @@ type ClientInterface interface {
 	//
 	// Corresponds with POST /v1/signup (the `SignUp` operationId).
 	SignUp(ctx context.Context, params *SignUpParams, body SignUpJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// GetSpend Get Spend
+	//
+	// Get this month's cost so far and by its end, by project and group, and the month before.
+	//
+	// Corresponds with GET /v1/spend (the `GetSpend` operationId).
+	GetSpend(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// GetSpendDays Get Spend Days
+	//
+	// The cost of each day of a month, by kind.
+	//
+	// Corresponds with GET /v1/spend/days (the `GetSpendDays` operationId).
+	GetSpendDays(ctx context.Context, params *GetSpendDaysParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// GetSpendMetrics Get Spend Metrics
+	//
+	// This month's spend, its forecast and the budgets as OpenMetrics, for a scraper with an API key.
+	//
+	// Corresponds with GET /v1/spend/metrics (the `GetSpendMetrics` operationId).
+	GetSpendMetrics(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
+}
+
+// ListBudgets List Budgets
+//
+// The organization's budgets with this month's alerts, newest first.
+//
+// Corresponds with GET /v1/budgets (the `ListBudgets` operationId).
+func (c *Client) ListBudgets(ctx context.Context, params *ListBudgetsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListBudgetsRequest(c.Server, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// PutBudgetWithBody Put Budget
+//
+// Set the budget of a project, or of the organization. Repeating it is harmless.
+//
+// Each threshold gives an alert once a month, within a minute. Changing the amount does not repeat alerts of the
+// month; deleting the budget and setting it again does.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with PUT /v1/budgets (the `PutBudget` operationId).
+func (c *Client) PutBudgetWithBody(ctx context.Context, params *PutBudgetParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewPutBudgetRequestWithBody(c.Server, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// PutBudget Put Budget
+//
+// Set the budget of a project, or of the organization. Repeating it is harmless.
+//
+// Each threshold gives an alert once a month, within a minute. Changing the amount does not repeat alerts of the
+// month; deleting the budget and setting it again does.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with PUT /v1/budgets (the `PutBudget` operationId).
+func (c *Client) PutBudget(ctx context.Context, params *PutBudgetParams, body PutBudgetJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewPutBudgetRequest(c.Server, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// DeleteBudget Delete Budget
+//
+// Delete a budget. Its alerts stay on record.
+//
+// Corresponds with DELETE /v1/budgets/{budget_id} (the `DeleteBudget` operationId).
+func (c *Client) DeleteBudget(ctx context.Context, budgetId openapi_types.UUID, params *DeleteBudgetParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewDeleteBudgetRequest(c.Server, budgetId, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// GetBudget Get Budget
+//
+// One budget with this month's alerts.
+//
+// Corresponds with GET /v1/budgets/{budget_id} (the `GetBudget` operationId).
+func (c *Client) GetBudget(ctx context.Context, budgetId openapi_types.UUID, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewGetBudgetRequest(c.Server, budgetId)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ListBudgetAlerts List Budget Alerts
+//
+// The budget's alerts of all months, newest first.
+//
+// Corresponds with GET /v1/budgets/{budget_id}/alerts (the `ListBudgetAlerts` operationId).
+func (c *Client) ListBudgetAlerts(ctx context.Context, budgetId openapi_types.UUID, params *ListBudgetAlertsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListBudgetAlertsRequest(c.Server, budgetId, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
 }
 
 // DeleteGroup Delete Group
@@ -2594,9 +3192,26 @@ func (c *Client) GetSlaReport(ctx context.Context, groupId openapi_types.UUID, p
 	return c.Client.Do(req)
 }
 
+// ListBadMinutes List Bad Minutes
+//
+// The minutes of a month that missed a clause, oldest first, with what was measured in each.
+//
+// Corresponds with GET /v1/groups/{group_id}/sla/bad-minutes (the `ListBadMinutes` operationId).
+func (c *Client) ListBadMinutes(ctx context.Context, groupId openapi_types.UUID, params *ListBadMinutesParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListBadMinutesRequest(c.Server, groupId, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
 // GetUsage Get Usage
 //
-// The group's usage in whole minutes.
+// The group's usage in whole minutes, of the last eight days and the present one.
 //
 // Corresponds with GET /v1/groups/{group_id}/usage (the `GetUsage` operationId).
 func (c *Client) GetUsage(ctx context.Context, groupId openapi_types.UUID, params *GetUsageParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -2662,6 +3277,40 @@ func (c *Client) GetCurrentInvoice(ctx context.Context, reqEditors ...RequestEdi
 	return c.Client.Do(req)
 }
 
+// GetCurrentInvoiceDocument Get Current Invoice Document
+//
+// The open invoice as a PDF. It is a draft, and no invoice.
+//
+// Corresponds with GET /v1/invoices/current/document.pdf (the `GetCurrentInvoiceDocument` operationId).
+func (c *Client) GetCurrentInvoiceDocument(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewGetCurrentInvoiceDocumentRequest(c.Server)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// GetCurrentInvoiceLines Get Current Invoice Lines
+//
+// The lines of the open invoice as CSV.
+//
+// Corresponds with GET /v1/invoices/current/lines.csv (the `GetCurrentInvoiceLines` operationId).
+func (c *Client) GetCurrentInvoiceLines(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewGetCurrentInvoiceLinesRequest(c.Server)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
 // GetInvoice Get Invoice
 //
 // An issued invoice or credit note with its lines.
@@ -2669,6 +3318,40 @@ func (c *Client) GetCurrentInvoice(ctx context.Context, reqEditors ...RequestEdi
 // Corresponds with GET /v1/invoices/{invoice_id} (the `GetInvoice` operationId).
 func (c *Client) GetInvoice(ctx context.Context, invoiceId openapi_types.UUID, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewGetInvoiceRequest(c.Server, invoiceId)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// GetInvoiceDocument Get Invoice Document
+//
+// An issued invoice or credit note as a PDF.
+//
+// Corresponds with GET /v1/invoices/{invoice_id}/document.pdf (the `GetInvoiceDocument` operationId).
+func (c *Client) GetInvoiceDocument(ctx context.Context, invoiceId openapi_types.UUID, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewGetInvoiceDocumentRequest(c.Server, invoiceId)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// GetInvoiceLines Get Invoice Lines
+//
+// The lines of an issued invoice or credit note as CSV.
+//
+// Corresponds with GET /v1/invoices/{invoice_id}/lines.csv (the `GetInvoiceLines` operationId).
+func (c *Client) GetInvoiceLines(ctx context.Context, invoiceId openapi_types.UUID, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewGetInvoiceLinesRequest(c.Server, invoiceId)
 	if err != nil {
 		return nil, err
 	}
@@ -3323,6 +4006,334 @@ func (c *Client) SignUp(ctx context.Context, params *SignUpParams, body SignUpJS
 	return c.Client.Do(req)
 }
 
+// GetSpend Get Spend
+//
+// Get this month's cost so far and by its end, by project and group, and the month before.
+//
+// Corresponds with GET /v1/spend (the `GetSpend` operationId).
+func (c *Client) GetSpend(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewGetSpendRequest(c.Server)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// GetSpendDays Get Spend Days
+//
+// The cost of each day of a month, by kind.
+//
+// Corresponds with GET /v1/spend/days (the `GetSpendDays` operationId).
+func (c *Client) GetSpendDays(ctx context.Context, params *GetSpendDaysParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewGetSpendDaysRequest(c.Server, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// GetSpendMetrics Get Spend Metrics
+//
+// This month's spend, its forecast and the budgets as OpenMetrics, for a scraper with an API key.
+//
+// Corresponds with GET /v1/spend/metrics (the `GetSpendMetrics` operationId).
+func (c *Client) GetSpendMetrics(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewGetSpendMetricsRequest(c.Server)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// NewListBudgetsRequest constructs an http.Request for the ListBudgets method
+func NewListBudgetsRequest(server string, params *ListBudgetsParams) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/budgets")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.Limit != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "limit", *params.Limit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Cursor != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "cursor", *params.Cursor, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewPutBudgetRequest calls the generic PutBudget builder with application/json body
+func NewPutBudgetRequest(server string, params *PutBudgetParams, body PutBudgetJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewPutBudgetRequestWithBody(server, params, "application/json", bodyReader)
+}
+
+// NewPutBudgetRequestWithBody constructs an http.Request for the PutBudget method, with any body, and a specified content type
+func NewPutBudgetRequestWithBody(server string, params *PutBudgetParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/budgets")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPut, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.IfMatch != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "if-match", *params.IfMatch, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("if-match", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewDeleteBudgetRequest constructs an http.Request for the DeleteBudget method
+func NewDeleteBudgetRequest(server string, budgetId openapi_types.UUID, params *DeleteBudgetParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "budget_id", budgetId, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/budgets/%s", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodDelete, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+
+		if params.IfMatch != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "if-match", *params.IfMatch, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("if-match", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewGetBudgetRequest constructs an http.Request for the GetBudget method
+func NewGetBudgetRequest(server string, budgetId openapi_types.UUID) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "budget_id", budgetId, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/budgets/%s", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewListBudgetAlertsRequest constructs an http.Request for the ListBudgetAlerts method
+func NewListBudgetAlertsRequest(server string, budgetId openapi_types.UUID, params *ListBudgetAlertsParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "budget_id", budgetId, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/budgets/%s/alerts", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.Limit != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "limit", *params.Limit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Cursor != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "cursor", *params.Cursor, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
 // NewDeleteGroupRequest constructs an http.Request for the DeleteGroup method
 func NewDeleteGroupRequest(server string, groupId openapi_types.UUID, params *DeleteGroupParams) (*http.Request, error) {
 	var err error
@@ -3842,6 +4853,91 @@ func NewGetSlaReportRequest(server string, groupId openapi_types.UUID, params *G
 	return req, nil
 }
 
+// NewListBadMinutesRequest constructs an http.Request for the ListBadMinutes method
+func NewListBadMinutesRequest(server string, groupId openapi_types.UUID, params *ListBadMinutesParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "group_id", groupId, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/groups/%s/sla/bad-minutes", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.Month != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "month", *params.Month, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Limit != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "limit", *params.Limit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Cursor != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "cursor", *params.Cursor, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
 // NewGetUsageRequest constructs an http.Request for the GetUsage method
 func NewGetUsageRequest(server string, groupId openapi_types.UUID, params *GetUsageParams) (*http.Request, error) {
 	var err error
@@ -4035,6 +5131,60 @@ func NewGetCurrentInvoiceRequest(server string) (*http.Request, error) {
 	return req, nil
 }
 
+// NewGetCurrentInvoiceDocumentRequest constructs an http.Request for the GetCurrentInvoiceDocument method
+func NewGetCurrentInvoiceDocumentRequest(server string) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/invoices/current/document.pdf")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewGetCurrentInvoiceLinesRequest constructs an http.Request for the GetCurrentInvoiceLines method
+func NewGetCurrentInvoiceLinesRequest(server string) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/invoices/current/lines.csv")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
 // NewGetInvoiceRequest constructs an http.Request for the GetInvoice method
 func NewGetInvoiceRequest(server string, invoiceId openapi_types.UUID) (*http.Request, error) {
 	var err error
@@ -4052,6 +5202,74 @@ func NewGetInvoiceRequest(server string, invoiceId openapi_types.UUID) (*http.Re
 	}
 
 	operationPath := fmt.Sprintf("/v1/invoices/%s", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewGetInvoiceDocumentRequest constructs an http.Request for the GetInvoiceDocument method
+func NewGetInvoiceDocumentRequest(server string, invoiceId openapi_types.UUID) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "invoice_id", invoiceId, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/invoices/%s/document.pdf", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewGetInvoiceLinesRequest constructs an http.Request for the GetInvoiceLines method
+func NewGetInvoiceLinesRequest(server string, invoiceId openapi_types.UUID) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "invoice_id", invoiceId, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/invoices/%s/lines.csv", pathParam0)
 	if operationPath[0] == '/' {
 		operationPath = "." + operationPath
 	}
@@ -5397,6 +6615,114 @@ func NewSignUpRequestWithBody(server string, params *SignUpParams, contentType s
 	return req, nil
 }
 
+// NewGetSpendRequest constructs an http.Request for the GetSpend method
+func NewGetSpendRequest(server string) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/spend")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewGetSpendDaysRequest constructs an http.Request for the GetSpendDays method
+func NewGetSpendDaysRequest(server string, params *GetSpendDaysParams) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/spend/days")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.Month != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "month", *params.Month, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewGetSpendMetricsRequest constructs an http.Request for the GetSpendMetrics method
+func NewGetSpendMetricsRequest(server string) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/spend/metrics")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
 func (c *Client) applyEditors(ctx context.Context, req *http.Request, additionalEditors []RequestEditorFn) error {
 	for _, r := range c.RequestEditors {
 		if err := r(ctx, req); err != nil {
@@ -5440,6 +6766,66 @@ func WithBaseURL(baseURL string) ClientOption {
 
 // ClientWithResponsesInterface is the interface specification for the client with responses above.
 type ClientWithResponsesInterface interface {
+
+	// ListBudgetsWithResponse List Budgets
+	//
+	// The organization's budgets with this month's alerts, newest first.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /v1/budgets (the `ListBudgets` operationId).
+	ListBudgetsWithResponse(ctx context.Context, params *ListBudgetsParams, reqEditors ...RequestEditorFn) (*ListBudgetsResponse, error)
+
+	// PutBudgetWithBodyWithResponse Put Budget
+	//
+	// Set the budget of a project, or of the organization. Repeating it is harmless.
+	//
+	// Each threshold gives an alert once a month, within a minute. Changing the amount does not repeat alerts of the
+	// month; deleting the budget and setting it again does.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with PUT /v1/budgets (the `PutBudget` operationId).
+	PutBudgetWithBodyWithResponse(ctx context.Context, params *PutBudgetParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*PutBudgetResponse, error)
+
+	// PutBudgetWithResponse Put Budget
+	//
+	// Set the budget of a project, or of the organization. Repeating it is harmless.
+	//
+	// Each threshold gives an alert once a month, within a minute. Changing the amount does not repeat alerts of the
+	// month; deleting the budget and setting it again does.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with PUT /v1/budgets (the `PutBudget` operationId).
+	PutBudgetWithResponse(ctx context.Context, params *PutBudgetParams, body PutBudgetJSONRequestBody, reqEditors ...RequestEditorFn) (*PutBudgetResponse, error)
+
+	// DeleteBudgetWithResponse Delete Budget
+	//
+	// Delete a budget. Its alerts stay on record.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with DELETE /v1/budgets/{budget_id} (the `DeleteBudget` operationId).
+	DeleteBudgetWithResponse(ctx context.Context, budgetId openapi_types.UUID, params *DeleteBudgetParams, reqEditors ...RequestEditorFn) (*DeleteBudgetResponse, error)
+
+	// GetBudgetWithResponse Get Budget
+	//
+	// One budget with this month's alerts.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /v1/budgets/{budget_id} (the `GetBudget` operationId).
+	GetBudgetWithResponse(ctx context.Context, budgetId openapi_types.UUID, reqEditors ...RequestEditorFn) (*GetBudgetResponse, error)
+
+	// ListBudgetAlertsWithResponse List Budget Alerts
+	//
+	// The budget's alerts of all months, newest first.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /v1/budgets/{budget_id}/alerts (the `ListBudgetAlerts` operationId).
+	ListBudgetAlertsWithResponse(ctx context.Context, budgetId openapi_types.UUID, params *ListBudgetAlertsParams, reqEditors ...RequestEditorFn) (*ListBudgetAlertsResponse, error)
 
 	// DeleteGroupWithResponse Delete Group
 	//
@@ -5557,9 +6943,18 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with GET /v1/groups/{group_id}/sla (the `GetSlaReport` operationId).
 	GetSlaReportWithResponse(ctx context.Context, groupId openapi_types.UUID, params *GetSlaReportParams, reqEditors ...RequestEditorFn) (*GetSlaReportResponse, error)
 
+	// ListBadMinutesWithResponse List Bad Minutes
+	//
+	// The minutes of a month that missed a clause, oldest first, with what was measured in each.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /v1/groups/{group_id}/sla/bad-minutes (the `ListBadMinutes` operationId).
+	ListBadMinutesWithResponse(ctx context.Context, groupId openapi_types.UUID, params *ListBadMinutesParams, reqEditors ...RequestEditorFn) (*ListBadMinutesResponse, error)
+
 	// GetUsageWithResponse Get Usage
 	//
-	// The group's usage in whole minutes.
+	// The group's usage in whole minutes, of the last eight days and the present one.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -5593,6 +6988,24 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with GET /v1/invoices/current (the `GetCurrentInvoice` operationId).
 	GetCurrentInvoiceWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*GetCurrentInvoiceResponse, error)
 
+	// GetCurrentInvoiceDocumentWithResponse Get Current Invoice Document
+	//
+	// The open invoice as a PDF. It is a draft, and no invoice.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /v1/invoices/current/document.pdf (the `GetCurrentInvoiceDocument` operationId).
+	GetCurrentInvoiceDocumentWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*GetCurrentInvoiceDocumentResponse, error)
+
+	// GetCurrentInvoiceLinesWithResponse Get Current Invoice Lines
+	//
+	// The lines of the open invoice as CSV.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /v1/invoices/current/lines.csv (the `GetCurrentInvoiceLines` operationId).
+	GetCurrentInvoiceLinesWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*GetCurrentInvoiceLinesResponse, error)
+
 	// GetInvoiceWithResponse Get Invoice
 	//
 	// An issued invoice or credit note with its lines.
@@ -5601,6 +7014,24 @@ type ClientWithResponsesInterface interface {
 	//
 	// Corresponds with GET /v1/invoices/{invoice_id} (the `GetInvoice` operationId).
 	GetInvoiceWithResponse(ctx context.Context, invoiceId openapi_types.UUID, reqEditors ...RequestEditorFn) (*GetInvoiceResponse, error)
+
+	// GetInvoiceDocumentWithResponse Get Invoice Document
+	//
+	// An issued invoice or credit note as a PDF.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /v1/invoices/{invoice_id}/document.pdf (the `GetInvoiceDocument` operationId).
+	GetInvoiceDocumentWithResponse(ctx context.Context, invoiceId openapi_types.UUID, reqEditors ...RequestEditorFn) (*GetInvoiceDocumentResponse, error)
+
+	// GetInvoiceLinesWithResponse Get Invoice Lines
+	//
+	// The lines of an issued invoice or credit note as CSV.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /v1/invoices/{invoice_id}/lines.csv (the `GetInvoiceLines` operationId).
+	GetInvoiceLinesWithResponse(ctx context.Context, invoiceId openapi_types.UUID, reqEditors ...RequestEditorFn) (*GetInvoiceLinesResponse, error)
 
 	// RevokeKeyWithResponse Revoke Key
 	//
@@ -5925,6 +7356,301 @@ type ClientWithResponsesInterface interface {
 	//
 	// Corresponds with POST /v1/signup (the `SignUp` operationId).
 	SignUpWithResponse(ctx context.Context, params *SignUpParams, body SignUpJSONRequestBody, reqEditors ...RequestEditorFn) (*SignUpResponse, error)
+
+	// GetSpendWithResponse Get Spend
+	//
+	// Get this month's cost so far and by its end, by project and group, and the month before.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /v1/spend (the `GetSpend` operationId).
+	GetSpendWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*GetSpendResponse, error)
+
+	// GetSpendDaysWithResponse Get Spend Days
+	//
+	// The cost of each day of a month, by kind.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /v1/spend/days (the `GetSpendDays` operationId).
+	GetSpendDaysWithResponse(ctx context.Context, params *GetSpendDaysParams, reqEditors ...RequestEditorFn) (*GetSpendDaysResponse, error)
+
+	// GetSpendMetricsWithResponse Get Spend Metrics
+	//
+	// This month's spend, its forecast and the budgets as OpenMetrics, for a scraper with an API key.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /v1/spend/metrics (the `GetSpendMetrics` operationId).
+	GetSpendMetricsWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*GetSpendMetricsResponse, error)
+}
+
+type ListBudgetsResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *PageBudget
+	// ApplicationproblemJSON4XX the response for an HTTP 4XX `application/problem+json` response
+	ApplicationproblemJSON4XX *Problem
+	// ApplicationproblemJSON5XX the response for an HTTP 5XX `application/problem+json` response
+	ApplicationproblemJSON5XX *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ListBudgetsResponse) GetJSON200() *PageBudget {
+	return r.JSON200
+}
+
+// GetApplicationproblemJSON4XX returns the response for an HTTP 4XX `application/problem+json` response
+func (r ListBudgetsResponse) GetApplicationproblemJSON4XX() *Problem {
+	return r.ApplicationproblemJSON4XX
+}
+
+// GetApplicationproblemJSON5XX returns the response for an HTTP 5XX `application/problem+json` response
+func (r ListBudgetsResponse) GetApplicationproblemJSON5XX() *Problem {
+	return r.ApplicationproblemJSON5XX
+}
+
+// GetBody returns the raw response body bytes
+func (r ListBudgetsResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ListBudgetsResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ListBudgetsResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ListBudgetsResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type PutBudgetResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *Budget
+	// ApplicationproblemJSON4XX the response for an HTTP 4XX `application/problem+json` response
+	ApplicationproblemJSON4XX *Problem
+	// ApplicationproblemJSON5XX the response for an HTTP 5XX `application/problem+json` response
+	ApplicationproblemJSON5XX *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r PutBudgetResponse) GetJSON200() *Budget {
+	return r.JSON200
+}
+
+// GetApplicationproblemJSON4XX returns the response for an HTTP 4XX `application/problem+json` response
+func (r PutBudgetResponse) GetApplicationproblemJSON4XX() *Problem {
+	return r.ApplicationproblemJSON4XX
+}
+
+// GetApplicationproblemJSON5XX returns the response for an HTTP 5XX `application/problem+json` response
+func (r PutBudgetResponse) GetApplicationproblemJSON5XX() *Problem {
+	return r.ApplicationproblemJSON5XX
+}
+
+// GetBody returns the raw response body bytes
+func (r PutBudgetResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r PutBudgetResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r PutBudgetResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r PutBudgetResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type DeleteBudgetResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// ApplicationproblemJSON4XX the response for an HTTP 4XX `application/problem+json` response
+	ApplicationproblemJSON4XX *Problem
+	// ApplicationproblemJSON5XX the response for an HTTP 5XX `application/problem+json` response
+	ApplicationproblemJSON5XX *Problem
+}
+
+// GetApplicationproblemJSON4XX returns the response for an HTTP 4XX `application/problem+json` response
+func (r DeleteBudgetResponse) GetApplicationproblemJSON4XX() *Problem {
+	return r.ApplicationproblemJSON4XX
+}
+
+// GetApplicationproblemJSON5XX returns the response for an HTTP 5XX `application/problem+json` response
+func (r DeleteBudgetResponse) GetApplicationproblemJSON5XX() *Problem {
+	return r.ApplicationproblemJSON5XX
+}
+
+// GetBody returns the raw response body bytes
+func (r DeleteBudgetResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r DeleteBudgetResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r DeleteBudgetResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r DeleteBudgetResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type GetBudgetResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *Budget
+	// ApplicationproblemJSON4XX the response for an HTTP 4XX `application/problem+json` response
+	ApplicationproblemJSON4XX *Problem
+	// ApplicationproblemJSON5XX the response for an HTTP 5XX `application/problem+json` response
+	ApplicationproblemJSON5XX *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r GetBudgetResponse) GetJSON200() *Budget {
+	return r.JSON200
+}
+
+// GetApplicationproblemJSON4XX returns the response for an HTTP 4XX `application/problem+json` response
+func (r GetBudgetResponse) GetApplicationproblemJSON4XX() *Problem {
+	return r.ApplicationproblemJSON4XX
+}
+
+// GetApplicationproblemJSON5XX returns the response for an HTTP 5XX `application/problem+json` response
+func (r GetBudgetResponse) GetApplicationproblemJSON5XX() *Problem {
+	return r.ApplicationproblemJSON5XX
+}
+
+// GetBody returns the raw response body bytes
+func (r GetBudgetResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r GetBudgetResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r GetBudgetResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r GetBudgetResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type ListBudgetAlertsResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *PageBudgetAlert
+	// ApplicationproblemJSON4XX the response for an HTTP 4XX `application/problem+json` response
+	ApplicationproblemJSON4XX *Problem
+	// ApplicationproblemJSON5XX the response for an HTTP 5XX `application/problem+json` response
+	ApplicationproblemJSON5XX *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ListBudgetAlertsResponse) GetJSON200() *PageBudgetAlert {
+	return r.JSON200
+}
+
+// GetApplicationproblemJSON4XX returns the response for an HTTP 4XX `application/problem+json` response
+func (r ListBudgetAlertsResponse) GetApplicationproblemJSON4XX() *Problem {
+	return r.ApplicationproblemJSON4XX
+}
+
+// GetApplicationproblemJSON5XX returns the response for an HTTP 5XX `application/problem+json` response
+func (r ListBudgetAlertsResponse) GetApplicationproblemJSON5XX() *Problem {
+	return r.ApplicationproblemJSON5XX
+}
+
+// GetBody returns the raw response body bytes
+func (r ListBudgetAlertsResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ListBudgetAlertsResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ListBudgetAlertsResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ListBudgetAlertsResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
 }
 
 type DeleteGroupResponse struct {
@@ -6463,6 +8189,61 @@ func (r GetSlaReportResponse) ContentType() string {
 	return ""
 }
 
+type ListBadMinutesResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *PageSlaMinute
+	// ApplicationproblemJSON4XX the response for an HTTP 4XX `application/problem+json` response
+	ApplicationproblemJSON4XX *Problem
+	// ApplicationproblemJSON5XX the response for an HTTP 5XX `application/problem+json` response
+	ApplicationproblemJSON5XX *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ListBadMinutesResponse) GetJSON200() *PageSlaMinute {
+	return r.JSON200
+}
+
+// GetApplicationproblemJSON4XX returns the response for an HTTP 4XX `application/problem+json` response
+func (r ListBadMinutesResponse) GetApplicationproblemJSON4XX() *Problem {
+	return r.ApplicationproblemJSON4XX
+}
+
+// GetApplicationproblemJSON5XX returns the response for an HTTP 5XX `application/problem+json` response
+func (r ListBadMinutesResponse) GetApplicationproblemJSON5XX() *Problem {
+	return r.ApplicationproblemJSON5XX
+}
+
+// GetBody returns the raw response body bytes
+func (r ListBadMinutesResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ListBadMinutesResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ListBadMinutesResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ListBadMinutesResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
 type GetUsageResponse struct {
 	Body         []byte
 	HTTPResponse *http.Response
@@ -6683,6 +8464,102 @@ func (r GetCurrentInvoiceResponse) ContentType() string {
 	return ""
 }
 
+type GetCurrentInvoiceDocumentResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// ApplicationproblemJSON4XX the response for an HTTP 4XX `application/problem+json` response
+	ApplicationproblemJSON4XX *Problem
+	// ApplicationproblemJSON5XX the response for an HTTP 5XX `application/problem+json` response
+	ApplicationproblemJSON5XX *Problem
+}
+
+// GetApplicationproblemJSON4XX returns the response for an HTTP 4XX `application/problem+json` response
+func (r GetCurrentInvoiceDocumentResponse) GetApplicationproblemJSON4XX() *Problem {
+	return r.ApplicationproblemJSON4XX
+}
+
+// GetApplicationproblemJSON5XX returns the response for an HTTP 5XX `application/problem+json` response
+func (r GetCurrentInvoiceDocumentResponse) GetApplicationproblemJSON5XX() *Problem {
+	return r.ApplicationproblemJSON5XX
+}
+
+// GetBody returns the raw response body bytes
+func (r GetCurrentInvoiceDocumentResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r GetCurrentInvoiceDocumentResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r GetCurrentInvoiceDocumentResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r GetCurrentInvoiceDocumentResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type GetCurrentInvoiceLinesResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// ApplicationproblemJSON4XX the response for an HTTP 4XX `application/problem+json` response
+	ApplicationproblemJSON4XX *Problem
+	// ApplicationproblemJSON5XX the response for an HTTP 5XX `application/problem+json` response
+	ApplicationproblemJSON5XX *Problem
+}
+
+// GetApplicationproblemJSON4XX returns the response for an HTTP 4XX `application/problem+json` response
+func (r GetCurrentInvoiceLinesResponse) GetApplicationproblemJSON4XX() *Problem {
+	return r.ApplicationproblemJSON4XX
+}
+
+// GetApplicationproblemJSON5XX returns the response for an HTTP 5XX `application/problem+json` response
+func (r GetCurrentInvoiceLinesResponse) GetApplicationproblemJSON5XX() *Problem {
+	return r.ApplicationproblemJSON5XX
+}
+
+// GetBody returns the raw response body bytes
+func (r GetCurrentInvoiceLinesResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r GetCurrentInvoiceLinesResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r GetCurrentInvoiceLinesResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r GetCurrentInvoiceLinesResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
 type GetInvoiceResponse struct {
 	Body         []byte
 	HTTPResponse *http.Response
@@ -6732,6 +8609,102 @@ func (r GetInvoiceResponse) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r GetInvoiceResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type GetInvoiceDocumentResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// ApplicationproblemJSON4XX the response for an HTTP 4XX `application/problem+json` response
+	ApplicationproblemJSON4XX *Problem
+	// ApplicationproblemJSON5XX the response for an HTTP 5XX `application/problem+json` response
+	ApplicationproblemJSON5XX *Problem
+}
+
+// GetApplicationproblemJSON4XX returns the response for an HTTP 4XX `application/problem+json` response
+func (r GetInvoiceDocumentResponse) GetApplicationproblemJSON4XX() *Problem {
+	return r.ApplicationproblemJSON4XX
+}
+
+// GetApplicationproblemJSON5XX returns the response for an HTTP 5XX `application/problem+json` response
+func (r GetInvoiceDocumentResponse) GetApplicationproblemJSON5XX() *Problem {
+	return r.ApplicationproblemJSON5XX
+}
+
+// GetBody returns the raw response body bytes
+func (r GetInvoiceDocumentResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r GetInvoiceDocumentResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r GetInvoiceDocumentResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r GetInvoiceDocumentResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type GetInvoiceLinesResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// ApplicationproblemJSON4XX the response for an HTTP 4XX `application/problem+json` response
+	ApplicationproblemJSON4XX *Problem
+	// ApplicationproblemJSON5XX the response for an HTTP 5XX `application/problem+json` response
+	ApplicationproblemJSON5XX *Problem
+}
+
+// GetApplicationproblemJSON4XX returns the response for an HTTP 4XX `application/problem+json` response
+func (r GetInvoiceLinesResponse) GetApplicationproblemJSON4XX() *Problem {
+	return r.ApplicationproblemJSON4XX
+}
+
+// GetApplicationproblemJSON5XX returns the response for an HTTP 5XX `application/problem+json` response
+func (r GetInvoiceLinesResponse) GetApplicationproblemJSON5XX() *Problem {
+	return r.ApplicationproblemJSON5XX
+}
+
+// GetBody returns the raw response body bytes
+func (r GetInvoiceLinesResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r GetInvoiceLinesResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r GetInvoiceLinesResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r GetInvoiceLinesResponse) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -8250,6 +10223,260 @@ func (r SignUpResponse) ContentType() string {
 	return ""
 }
 
+type GetSpendResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *Spend
+	// ApplicationproblemJSON4XX the response for an HTTP 4XX `application/problem+json` response
+	ApplicationproblemJSON4XX *Problem
+	// ApplicationproblemJSON5XX the response for an HTTP 5XX `application/problem+json` response
+	ApplicationproblemJSON5XX *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r GetSpendResponse) GetJSON200() *Spend {
+	return r.JSON200
+}
+
+// GetApplicationproblemJSON4XX returns the response for an HTTP 4XX `application/problem+json` response
+func (r GetSpendResponse) GetApplicationproblemJSON4XX() *Problem {
+	return r.ApplicationproblemJSON4XX
+}
+
+// GetApplicationproblemJSON5XX returns the response for an HTTP 5XX `application/problem+json` response
+func (r GetSpendResponse) GetApplicationproblemJSON5XX() *Problem {
+	return r.ApplicationproblemJSON5XX
+}
+
+// GetBody returns the raw response body bytes
+func (r GetSpendResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r GetSpendResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r GetSpendResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r GetSpendResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type GetSpendDaysResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *SpendDays
+	// ApplicationproblemJSON4XX the response for an HTTP 4XX `application/problem+json` response
+	ApplicationproblemJSON4XX *Problem
+	// ApplicationproblemJSON5XX the response for an HTTP 5XX `application/problem+json` response
+	ApplicationproblemJSON5XX *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r GetSpendDaysResponse) GetJSON200() *SpendDays {
+	return r.JSON200
+}
+
+// GetApplicationproblemJSON4XX returns the response for an HTTP 4XX `application/problem+json` response
+func (r GetSpendDaysResponse) GetApplicationproblemJSON4XX() *Problem {
+	return r.ApplicationproblemJSON4XX
+}
+
+// GetApplicationproblemJSON5XX returns the response for an HTTP 5XX `application/problem+json` response
+func (r GetSpendDaysResponse) GetApplicationproblemJSON5XX() *Problem {
+	return r.ApplicationproblemJSON5XX
+}
+
+// GetBody returns the raw response body bytes
+func (r GetSpendDaysResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r GetSpendDaysResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r GetSpendDaysResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r GetSpendDaysResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type GetSpendMetricsResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// ApplicationproblemJSON4XX the response for an HTTP 4XX `application/problem+json` response
+	ApplicationproblemJSON4XX *Problem
+	// ApplicationproblemJSON5XX the response for an HTTP 5XX `application/problem+json` response
+	ApplicationproblemJSON5XX *Problem
+}
+
+// GetApplicationproblemJSON4XX returns the response for an HTTP 4XX `application/problem+json` response
+func (r GetSpendMetricsResponse) GetApplicationproblemJSON4XX() *Problem {
+	return r.ApplicationproblemJSON4XX
+}
+
+// GetApplicationproblemJSON5XX returns the response for an HTTP 5XX `application/problem+json` response
+func (r GetSpendMetricsResponse) GetApplicationproblemJSON5XX() *Problem {
+	return r.ApplicationproblemJSON5XX
+}
+
+// GetBody returns the raw response body bytes
+func (r GetSpendMetricsResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r GetSpendMetricsResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r GetSpendMetricsResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r GetSpendMetricsResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// ListBudgetsWithResponse List Budgets
+//
+// The organization's budgets with this month's alerts, newest first.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /v1/budgets (the `ListBudgets` operationId).
+func (c *ClientWithResponses) ListBudgetsWithResponse(ctx context.Context, params *ListBudgetsParams, reqEditors ...RequestEditorFn) (*ListBudgetsResponse, error) {
+	rsp, err := c.ListBudgets(ctx, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseListBudgetsResponse(rsp)
+}
+
+// PutBudgetWithBodyWithResponse Put Budget
+//
+// Set the budget of a project, or of the organization. Repeating it is harmless.
+//
+// Each threshold gives an alert once a month, within a minute. Changing the amount does not repeat alerts of the
+// month; deleting the budget and setting it again does.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with PUT /v1/budgets (the `PutBudget` operationId).
+func (c *ClientWithResponses) PutBudgetWithBodyWithResponse(ctx context.Context, params *PutBudgetParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*PutBudgetResponse, error) {
+	rsp, err := c.PutBudgetWithBody(ctx, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParsePutBudgetResponse(rsp)
+}
+
+// PutBudgetWithResponse Put Budget
+//
+// Set the budget of a project, or of the organization. Repeating it is harmless.
+//
+// Each threshold gives an alert once a month, within a minute. Changing the amount does not repeat alerts of the
+// month; deleting the budget and setting it again does.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with PUT /v1/budgets (the `PutBudget` operationId).
+func (c *ClientWithResponses) PutBudgetWithResponse(ctx context.Context, params *PutBudgetParams, body PutBudgetJSONRequestBody, reqEditors ...RequestEditorFn) (*PutBudgetResponse, error) {
+	rsp, err := c.PutBudget(ctx, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParsePutBudgetResponse(rsp)
+}
+
+// DeleteBudgetWithResponse Delete Budget
+//
+// Delete a budget. Its alerts stay on record.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with DELETE /v1/budgets/{budget_id} (the `DeleteBudget` operationId).
+func (c *ClientWithResponses) DeleteBudgetWithResponse(ctx context.Context, budgetId openapi_types.UUID, params *DeleteBudgetParams, reqEditors ...RequestEditorFn) (*DeleteBudgetResponse, error) {
+	rsp, err := c.DeleteBudget(ctx, budgetId, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseDeleteBudgetResponse(rsp)
+}
+
+// GetBudgetWithResponse Get Budget
+//
+// One budget with this month's alerts.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /v1/budgets/{budget_id} (the `GetBudget` operationId).
+func (c *ClientWithResponses) GetBudgetWithResponse(ctx context.Context, budgetId openapi_types.UUID, reqEditors ...RequestEditorFn) (*GetBudgetResponse, error) {
+	rsp, err := c.GetBudget(ctx, budgetId, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseGetBudgetResponse(rsp)
+}
+
+// ListBudgetAlertsWithResponse List Budget Alerts
+//
+// The budget's alerts of all months, newest first.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /v1/budgets/{budget_id}/alerts (the `ListBudgetAlerts` operationId).
+func (c *ClientWithResponses) ListBudgetAlertsWithResponse(ctx context.Context, budgetId openapi_types.UUID, params *ListBudgetAlertsParams, reqEditors ...RequestEditorFn) (*ListBudgetAlertsResponse, error) {
+	rsp, err := c.ListBudgetAlerts(ctx, budgetId, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseListBudgetAlertsResponse(rsp)
+}
+
 // DeleteGroupWithResponse Delete Group
 //
 // Delete a group with its log. The reservation ends now. The servers delete the log a little later.
@@ -8438,9 +10665,24 @@ func (c *ClientWithResponses) GetSlaReportWithResponse(ctx context.Context, grou
 	return ParseGetSlaReportResponse(rsp)
 }
 
+// ListBadMinutesWithResponse List Bad Minutes
+//
+// The minutes of a month that missed a clause, oldest first, with what was measured in each.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /v1/groups/{group_id}/sla/bad-minutes (the `ListBadMinutes` operationId).
+func (c *ClientWithResponses) ListBadMinutesWithResponse(ctx context.Context, groupId openapi_types.UUID, params *ListBadMinutesParams, reqEditors ...RequestEditorFn) (*ListBadMinutesResponse, error) {
+	rsp, err := c.ListBadMinutes(ctx, groupId, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseListBadMinutesResponse(rsp)
+}
+
 // GetUsageWithResponse Get Usage
 //
-// The group's usage in whole minutes.
+// The group's usage in whole minutes, of the last eight days and the present one.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -8498,6 +10740,36 @@ func (c *ClientWithResponses) GetCurrentInvoiceWithResponse(ctx context.Context,
 	return ParseGetCurrentInvoiceResponse(rsp)
 }
 
+// GetCurrentInvoiceDocumentWithResponse Get Current Invoice Document
+//
+// The open invoice as a PDF. It is a draft, and no invoice.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /v1/invoices/current/document.pdf (the `GetCurrentInvoiceDocument` operationId).
+func (c *ClientWithResponses) GetCurrentInvoiceDocumentWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*GetCurrentInvoiceDocumentResponse, error) {
+	rsp, err := c.GetCurrentInvoiceDocument(ctx, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseGetCurrentInvoiceDocumentResponse(rsp)
+}
+
+// GetCurrentInvoiceLinesWithResponse Get Current Invoice Lines
+//
+// The lines of the open invoice as CSV.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /v1/invoices/current/lines.csv (the `GetCurrentInvoiceLines` operationId).
+func (c *ClientWithResponses) GetCurrentInvoiceLinesWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*GetCurrentInvoiceLinesResponse, error) {
+	rsp, err := c.GetCurrentInvoiceLines(ctx, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseGetCurrentInvoiceLinesResponse(rsp)
+}
+
 // GetInvoiceWithResponse Get Invoice
 //
 // An issued invoice or credit note with its lines.
@@ -8511,6 +10783,36 @@ func (c *ClientWithResponses) GetInvoiceWithResponse(ctx context.Context, invoic
 		return nil, err
 	}
 	return ParseGetInvoiceResponse(rsp)
+}
+
+// GetInvoiceDocumentWithResponse Get Invoice Document
+//
+// An issued invoice or credit note as a PDF.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /v1/invoices/{invoice_id}/document.pdf (the `GetInvoiceDocument` operationId).
+func (c *ClientWithResponses) GetInvoiceDocumentWithResponse(ctx context.Context, invoiceId openapi_types.UUID, reqEditors ...RequestEditorFn) (*GetInvoiceDocumentResponse, error) {
+	rsp, err := c.GetInvoiceDocument(ctx, invoiceId, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseGetInvoiceDocumentResponse(rsp)
+}
+
+// GetInvoiceLinesWithResponse Get Invoice Lines
+//
+// The lines of an issued invoice or credit note as CSV.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /v1/invoices/{invoice_id}/lines.csv (the `GetInvoiceLines` operationId).
+func (c *ClientWithResponses) GetInvoiceLinesWithResponse(ctx context.Context, invoiceId openapi_types.UUID, reqEditors ...RequestEditorFn) (*GetInvoiceLinesResponse, error) {
+	rsp, err := c.GetInvoiceLines(ctx, invoiceId, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseGetInvoiceLinesResponse(rsp)
 }
 
 // RevokeKeyWithResponse Revoke Key
@@ -9053,6 +11355,247 @@ func (c *ClientWithResponses) SignUpWithResponse(ctx context.Context, params *Si
 	return ParseSignUpResponse(rsp)
 }
 
+// GetSpendWithResponse Get Spend
+//
+// Get this month's cost so far and by its end, by project and group, and the month before.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /v1/spend (the `GetSpend` operationId).
+func (c *ClientWithResponses) GetSpendWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*GetSpendResponse, error) {
+	rsp, err := c.GetSpend(ctx, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseGetSpendResponse(rsp)
+}
+
+// GetSpendDaysWithResponse Get Spend Days
+//
+// The cost of each day of a month, by kind.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /v1/spend/days (the `GetSpendDays` operationId).
+func (c *ClientWithResponses) GetSpendDaysWithResponse(ctx context.Context, params *GetSpendDaysParams, reqEditors ...RequestEditorFn) (*GetSpendDaysResponse, error) {
+	rsp, err := c.GetSpendDays(ctx, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseGetSpendDaysResponse(rsp)
+}
+
+// GetSpendMetricsWithResponse Get Spend Metrics
+//
+// This month's spend, its forecast and the budgets as OpenMetrics, for a scraper with an API key.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /v1/spend/metrics (the `GetSpendMetrics` operationId).
+func (c *ClientWithResponses) GetSpendMetricsWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*GetSpendMetricsResponse, error) {
+	rsp, err := c.GetSpendMetrics(ctx, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseGetSpendMetricsResponse(rsp)
+}
+
+// ParseListBudgetsResponse parses an HTTP response from a ListBudgetsWithResponse call
+func ParseListBudgetsResponse(rsp *http.Response) (*ListBudgetsResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ListBudgetsResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest PageBudget
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 4:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON4XX = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 5:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON5XX = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParsePutBudgetResponse parses an HTTP response from a PutBudgetWithResponse call
+func ParsePutBudgetResponse(rsp *http.Response) (*PutBudgetResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &PutBudgetResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest Budget
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 4:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON4XX = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 5:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON5XX = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseDeleteBudgetResponse parses an HTTP response from a DeleteBudgetWithResponse call
+func ParseDeleteBudgetResponse(rsp *http.Response) (*DeleteBudgetResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &DeleteBudgetResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case rsp.StatusCode == 204:
+		break // No content-type
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 4:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON4XX = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 5:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON5XX = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseGetBudgetResponse parses an HTTP response from a GetBudgetWithResponse call
+func ParseGetBudgetResponse(rsp *http.Response) (*GetBudgetResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &GetBudgetResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest Budget
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 4:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON4XX = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 5:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON5XX = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseListBudgetAlertsResponse parses an HTTP response from a ListBudgetAlertsWithResponse call
+func ParseListBudgetAlertsResponse(rsp *http.Response) (*ListBudgetAlertsResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ListBudgetAlertsResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest PageBudgetAlert
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 4:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON4XX = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 5:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON5XX = &dest
+
+	}
+
+	return response, nil
+}
+
 // ParseDeleteGroupResponse parses an HTTP response from a DeleteGroupWithResponse call
 func ParseDeleteGroupResponse(rsp *http.Response) (*DeleteGroupResponse, error) {
 	bodyBytes, err := io.ReadAll(rsp.Body)
@@ -9442,6 +11985,46 @@ func ParseGetSlaReportResponse(rsp *http.Response) (*GetSlaReportResponse, error
 	return response, nil
 }
 
+// ParseListBadMinutesResponse parses an HTTP response from a ListBadMinutesWithResponse call
+func ParseListBadMinutesResponse(rsp *http.Response) (*ListBadMinutesResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ListBadMinutesResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest PageSlaMinute
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 4:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON4XX = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 5:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON5XX = &dest
+
+	}
+
+	return response, nil
+}
+
 // ParseGetUsageResponse parses an HTTP response from a GetUsageWithResponse call
 func ParseGetUsageResponse(rsp *http.Response) (*GetUsageResponse, error) {
 	bodyBytes, err := io.ReadAll(rsp.Body)
@@ -9602,6 +12185,72 @@ func ParseGetCurrentInvoiceResponse(rsp *http.Response) (*GetCurrentInvoiceRespo
 	return response, nil
 }
 
+// ParseGetCurrentInvoiceDocumentResponse parses an HTTP response from a GetCurrentInvoiceDocumentWithResponse call
+func ParseGetCurrentInvoiceDocumentResponse(rsp *http.Response) (*GetCurrentInvoiceDocumentResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &GetCurrentInvoiceDocumentResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 4:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON4XX = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 5:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON5XX = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseGetCurrentInvoiceLinesResponse parses an HTTP response from a GetCurrentInvoiceLinesWithResponse call
+func ParseGetCurrentInvoiceLinesResponse(rsp *http.Response) (*GetCurrentInvoiceLinesResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &GetCurrentInvoiceLinesResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 4:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON4XX = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 5:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON5XX = &dest
+
+	}
+
+	return response, nil
+}
+
 // ParseGetInvoiceResponse parses an HTTP response from a GetInvoiceWithResponse call
 func ParseGetInvoiceResponse(rsp *http.Response) (*GetInvoiceResponse, error) {
 	bodyBytes, err := io.ReadAll(rsp.Body)
@@ -9623,6 +12272,72 @@ func ParseGetInvoiceResponse(rsp *http.Response) (*GetInvoiceResponse, error) {
 		}
 		response.JSON200 = &dest
 
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 4:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON4XX = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 5:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON5XX = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseGetInvoiceDocumentResponse parses an HTTP response from a GetInvoiceDocumentWithResponse call
+func ParseGetInvoiceDocumentResponse(rsp *http.Response) (*GetInvoiceDocumentResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &GetInvoiceDocumentResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 4:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON4XX = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 5:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON5XX = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseGetInvoiceLinesResponse parses an HTTP response from a GetInvoiceLinesWithResponse call
+func ParseGetInvoiceLinesResponse(rsp *http.Response) (*GetInvoiceLinesResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &GetInvoiceLinesResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 4:
 		var dest Problem
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
@@ -10730,6 +13445,119 @@ func ParseSignUpResponse(rsp *http.Response) (*SignUpResponse, error) {
 		}
 		response.JSON201 = &dest
 
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 4:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON4XX = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 5:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON5XX = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseGetSpendResponse parses an HTTP response from a GetSpendWithResponse call
+func ParseGetSpendResponse(rsp *http.Response) (*GetSpendResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &GetSpendResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest Spend
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 4:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON4XX = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 5:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON5XX = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseGetSpendDaysResponse parses an HTTP response from a GetSpendDaysWithResponse call
+func ParseGetSpendDaysResponse(rsp *http.Response) (*GetSpendDaysResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &GetSpendDaysResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest SpendDays
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 4:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON4XX = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 5:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON5XX = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseGetSpendMetricsResponse parses an HTTP response from a GetSpendMetricsWithResponse call
+func ParseGetSpendMetricsResponse(rsp *http.Response) (*GetSpendMetricsResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &GetSpendMetricsResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 4:
 		var dest Problem
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {

@@ -1,0 +1,126 @@
+"""Lines of what organizations owe by a time: the one source of invoices, the open invoice, spend and budgets.
+
+`read` reads, once, what lines are computed from, of one organization or of a batch. The rest is pure.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import Row
+
+from quorate_api.billing import calculator
+from quorate_api.billing.calculator import RESERVATION, BilledGroup, Line, Reservation
+from quorate_api.billing.repository import BillingRepository
+from quorate_api.database.scope import Scope, SomeOrganizations
+from quorate_api.groups.periods import periods
+from quorate_api.pricing import prices
+from quorate_api.totals.days import DailyUse, Metered
+
+Quantities = Mapping[str, int]  # by kind, since the group began
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """`billed`: quantities on invoices, by group. `closed_until`: the end of each organization's last invoice."""
+
+    groups: list[Row[Any]]
+    former: Mapping[UUID, list[Row[Any]]]
+    billed: Mapping[UUID, Quantities]
+    closed_until: Mapping[UUID, datetime]
+
+    def is_closed(self, organization_id: UUID, start: datetime) -> bool:
+        """Whether the months before `start` are on invoices."""
+        closed_until = self.closed_until.get(organization_id)
+        return closed_until is not None and closed_until >= start
+
+    def by_organization(self) -> dict[UUID, "Account"]:
+        """The account of each organization that has groups."""
+        groups: dict[UUID, list[Row[Any]]] = {}
+        for row in self.groups:
+            groups.setdefault(row.organization_id, []).append(row)
+        return {owner: replace(self, groups=own) for owner, own in groups.items()}
+
+
+async def read(scope: Scope | SomeOrganizations, before: datetime) -> Account:
+    """The account, with the groups that were created before."""
+    billing = BillingRepository(scope)
+    # First: a close that commits meanwhile is then taken for open, which counts its lines as billed all the same.
+    closed_until = await billing.closed_until()
+    return Account(
+        groups=await billing.billable_groups(before),
+        former=await billing.former_slas(),
+        billed=await billing.billed(),
+        closed_until=closed_until,
+    )
+
+
+def lines_of(
+    account: Account, start: datetime, at: datetime, metered: Metered, done: Mapping[UUID, Quantities]
+) -> list[Line]:
+    """Lines for everything that is used by `at` and is not in `done`, by the price list of the month's `start`."""
+    price_list = prices.at(start)
+    lines: list[Line] = []
+    for row in account.groups:
+        reservations = tuple(
+            Reservation(
+                None if each.end is None else reserved_seconds(row, each.end), each.hourly_micros, _in_words(each.sla)
+            )
+            for each in periods(row, account.former.get(row.id, []))
+        )
+        group = BilledGroup(row.id, row.name, reservations)
+        lines += calculator.invoice_lines(group, quantities(row, at, metered), done.get(row.id, {}), price_list)
+    return lines
+
+
+def open_lines(account: Account, used: DailyUse, start: datetime, now: datetime) -> list[Line]:
+    """Lines of the month that began at `start`, as of now. Months before it are not in it, closed or not."""
+    return lines_of(account, start, now, used.before(None), done_before(account, used, start))
+
+
+def done_before(account: Account, used: DailyUse, start: datetime) -> dict[UUID, Quantities]:
+    """Quantities that a month from `start` on does not bill, by group: those on invoices. Where the months before it
+    are not closed yet, those that their invoices will have count too."""
+    found: dict[UUID, Quantities] = {}
+    earlier = closing(account, used, start)
+    for row in account.groups:
+        done = account.billed.get(row.id, {})
+        if not account.is_closed(row.organization_id, start):
+            done = {kind: max(quantity, done.get(kind, 0)) for kind, quantity in earlier[row.id].items()}
+        found[row.id] = done
+    return found
+
+
+def closing(account: Account, used: DailyUse, at: datetime) -> dict[UUID, Quantities]:
+    """Use of each group until `at`, the begin of a day."""
+    metered = used.before(int(at.timestamp()))
+    return {row.id: quantities(row, at, metered) for row in account.groups}
+
+
+def quantities(row: Row[Any], at: datetime, metered: Metered) -> dict[str, int]:
+    """Use of the group until `at`, by kind."""
+    entries, reads, stored = metered.get(row.id, (0, 0, 0))
+    return {
+        RESERVATION: reserved_seconds(row, at),
+        prices.APPENDS: entries,
+        prices.READS: reads,
+        prices.STORAGE: stored,
+    }
+
+
+def reserved_seconds(group: Row[Any], at: datetime) -> int:
+    """Whole seconds from the group's admission until its deletion was requested."""
+    if group.active_at is None:
+        return 0
+    stop = min(at, group.delete_requested_at) if group.delete_requested_at else at
+    return max(0, int(stop.timestamp()) - int(group.active_at.timestamp()))
+
+
+def _in_words(agreed: dict[str, Any]) -> str:
+    durability = str(agreed["durability"]).replace("_", "-")
+    return (
+        f"{agreed['rate_per_s']:,} appends/s of {agreed['request_size_bytes']:,} B, {durability}, "
+        f"{agreed['replication_degree']} replicas"
+    )

@@ -1,0 +1,68 @@
+"""Budgets and the alerts that they gave."""
+
+from datetime import datetime
+from typing import Annotated, Literal
+from uuid import UUID
+
+from pydantic import AfterValidator, Field, model_validator
+
+from quorate_api import limits
+from quorate_api.http.schemas import Input, Output
+
+
+def _sorted_once(values: list[int]) -> list[int]:
+    if len(set(values)) != len(values):
+        raise ValueError("must name each threshold once")
+    return sorted(values)
+
+
+Percent = Annotated[int, Field(ge=1, le=limits.BUDGET_THRESHOLD_PERCENT_MAX)]
+Thresholds = Annotated[list[Percent], Field(max_length=limits.BUDGET_THRESHOLDS_MAX), AfterValidator(_sorted_once)]
+Action = Literal["alert"]
+
+
+class NewBudget(Input):
+    """The budget of a project, or without one of the organization. It takes the place of an earlier one."""
+
+    project_id: Annotated[UUID, Field(strict=False)] | None = Field(None, description="null: the whole organization.")
+    monthly_micros: int = Field(ge=1, le=limits.BUDGET_MICROS_MAX)
+    thresholds_percent: Thresholds = Field(
+        default=list(limits.BUDGET_THRESHOLDS_PERCENT), description="Of what the month costs so far."
+    )
+    forecast_thresholds_percent: Thresholds = Field(
+        default=list(limits.BUDGET_FORECAST_THRESHOLDS_PERCENT),
+        description="Of what the month will have cost at its end.",
+    )
+    action: Action = Field("alert", description="alert: it is shown. Nothing is throttled or stopped.")
+
+    @model_validator(mode="after")
+    def _alerts_at_all(self) -> "NewBudget":
+        if not self.thresholds_percent and not self.forecast_thresholds_percent:
+            raise ValueError("needs a threshold in thresholds_percent or forecast_thresholds_percent")
+        return self
+
+
+class BudgetAlert(Output):
+    """A threshold that was reached, once in its month."""
+
+    id: UUID
+    month: str = Field(description="YYYY-MM, in UTC.")
+    kind: Literal["actual", "forecast"]
+    threshold_percent: int
+    amount_micros: int = Field(description="What the month cost so far, or its forecast, when it was reached.")
+    monthly_micros: int = Field(description="The budget then.")
+    at: datetime
+
+
+class Budget(Output):
+    id: UUID
+    project_id: UUID | None = Field(description="null: the whole organization.")
+    project_name: str | None
+    monthly_micros: int
+    currency: str
+    thresholds_percent: list[int]
+    forecast_thresholds_percent: list[int]
+    action: Action
+    created_at: datetime
+    updated_at: datetime
+    alerts: list[BudgetAlert] = Field(description="This month's, newest first.")

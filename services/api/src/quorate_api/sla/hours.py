@@ -1,0 +1,77 @@
+"""Hours of groups are judged once they are over, so that a report does not judge a month of windows."""
+
+import asyncio
+from collections.abc import Iterable, Mapping
+from itertools import pairwise
+from uuid import UUID
+
+from quorate_api import limits
+from quorate_api.database.scope import EveryOrganization
+from quorate_api.sla.lifetime import judged_span
+from quorate_api.sla.minutes import Minute, judge
+from quorate_api.sla.repository import HOUR_S, Hour, Life, SlaRepository
+from quorate_api.sla.tally import Tally, tally
+from quorate_api.sla.targets import LATENCY_P99_US, QUIET_S_MAX
+from quorate_api.telemetry.windows import WINDOW_S, Window
+from quorate_api.usage.repository import Span, UsageRepository
+
+
+async def judge_hours(scope: EveryOrganization, hours: Iterable[Hour], before_s: int) -> None:
+    """Judge these hours anew, and those before `before_s` that a gap in the telemetry shares with them.
+
+    A head that reports after a gap shows whether the group had traffic in it, also in the hours before.
+    """
+    due = set(hours)
+    group_ids = {group_id for group_id, _ in due}
+    sla = SlaRepository(scope)
+    await sla.lock(group_ids)
+    lives = await sla.lives(group_ids)
+    gaps = await _judge(scope, due, lives)
+    await _judge(scope, {hour for hour in gaps - due if hour[1] < before_s}, lives)
+
+
+async def _judge(scope: EveryOrganization, hours: set[Hour], lives: Mapping[UUID, Life]) -> set[Hour]:
+    """Judge and store hours, some at a time. Returns those that gaps in the telemetry reach into."""
+    sla, usage = SlaRepository(scope), UsageRepository(scope)
+    gaps: set[Hour] = set()
+    left = sorted(hours - await sla.folded(hours))
+    for start in range(0, len(left), limits.JUDGED_HOURS_MAX):
+        some = left[start : start + limits.JUDGED_HOURS_MAX]
+        found = await usage.heads_around(_spans(some), QUIET_S_MAX)
+        gaps |= _with_gaps(found)
+        # Other tasks of the worker go on meanwhile.
+        await sla.store(await asyncio.to_thread(_all_judged, some, found, lives))
+    return gaps
+
+
+def _all_judged(
+    hours: list[Hour], found: Mapping[Span, list[Window]], lives: Mapping[UUID, Life]
+) -> dict[Hour, tuple[UUID, Tally, list[Minute]]]:
+    judged = {}
+    for group_id, hour_s in hours:
+        life = lives.get(group_id)
+        if life is not None and life.active_at is not None:
+            windows = found[Span(group_id, hour_s, hour_s + HOUR_S)]
+            judged[group_id, hour_s] = (life.organization_id, *_judged(windows, life, hour_s))
+    return judged
+
+
+def _judged(windows: list[Window], life: Life, hour_s: int) -> tuple[Tally, list[Minute]]:
+    target_us = LATENCY_P99_US[life.durability]
+    found = judge(windows, *judged_span(life, hour_s * 1_000, (hour_s + HOUR_S) * 1_000))
+    return tally(found, target_us), [minute for minute in found.minutes if not minute.is_good(target_us)]
+
+
+def _spans(hours: Iterable[Hour]) -> list[Span]:
+    return [Span(group_id, hour_s, hour_s + HOUR_S) for group_id, hour_s in sorted(hours)]
+
+
+def _with_gaps(found: Mapping[Span, list[Window]]) -> set[Hour]:
+    """Hours with minutes without a head's window, between two that have one."""
+    hours = set()
+    for span, windows in found.items():
+        here = sorted({window.window_start_s for window in windows})
+        for before_s, after_s in pairwise(here):
+            gap = range(before_s + WINDOW_S, after_s, WINDOW_S)
+            hours |= {(span.group_id, start_s // HOUR_S * HOUR_S) for start_s in gap}
+    return hours

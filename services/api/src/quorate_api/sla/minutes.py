@@ -1,0 +1,108 @@
+"""Judged minutes of a group from its heads' usage windows. Pure.
+
+A minute without a head's telemetry is bad, with one exception. The same head (server, incarnation, epoch) reported
+before and after it, a day apart at most, and the log had not grown in between. Then the head was there, and the group
+had no traffic.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import pairwise
+
+from quorate_api.sla.targets import QUIET_S_MAX, RESOLUTION_MS
+from quorate_api.telemetry import histogram
+from quorate_api.telemetry.windows import WINDOW_S, Window
+
+WINDOW_MS = WINDOW_S * 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class Minute:
+    """One judged minute. `elapsed_ms` is less than a minute if the group began or ended in it."""
+
+    start_s: int
+    elapsed_ms: int
+    active_ms: int
+    measured: bool  # telemetry exists, or shows that the group had no traffic
+    throttled_within_sla_entries: int
+    p99_us: int | None  # None: nothing was committed
+
+    @property
+    def is_available(self) -> bool:
+        return self.measured and self.active_ms == self.elapsed_ms
+
+    @property
+    def is_unthrottled(self) -> bool:
+        return self.measured and self.throttled_within_sla_entries == 0
+
+    def is_timely(self, target_us: int) -> bool:
+        return self.measured and (self.p99_us or 0) <= target_us
+
+    def is_good(self, target_us: int) -> bool:
+        return self.is_available and self.is_unthrottled and self.is_timely(target_us)
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """Minutes, oldest first, and the commit latencies in them: bucket → count."""
+
+    minutes: list[Minute]
+    latency_us: Mapping[int, int]
+
+
+def judge(windows: Iterable[Window], from_ms: int, to_ms: int) -> Judged:
+    """Every minute that overlaps [from_ms, to_ms) by at least telemetry's resolution.
+
+    `windows` may reach beyond it. A gap at its edges is judged by the nearest minutes outside that have a
+    head's window.
+    """
+    heads: dict[int, list[Window]] = defaultdict(list)
+    for window in windows:
+        if window.is_head:
+            heads[window.window_start_s].append(window)
+    quiet = _quiet_minutes(heads)
+    minutes, latencies = [], []
+    for start_ms in range(from_ms // WINDOW_MS * WINDOW_MS, to_ms, WINDOW_MS):
+        elapsed = min(start_ms + WINDOW_MS, to_ms) - max(start_ms, from_ms)
+        if elapsed < RESOLUTION_MS:
+            continue
+        start_s = start_ms // 1_000
+        found = heads.get(start_s, [])
+        idle = start_s in quiet
+        active = elapsed if idle else min(elapsed, sum(window.active_ms for window in found))
+        if found and active >= elapsed - RESOLUTION_MS:
+            active = elapsed
+        latency = histogram.merge(window.latency_us for window in found)
+        latencies.append(latency)
+        minutes.append(
+            Minute(
+                start_s,
+                elapsed,
+                active,
+                bool(found) or idle,
+                sum(window.throttled_within_sla_entries for window in found),
+                histogram.quantile_us(latency, 990),
+            )
+        )
+    return Judged(minutes, histogram.merge(latencies))
+
+
+def _quiet_minutes(heads: Mapping[int, list[Window]]) -> set[int]:
+    """Minutes without a window during which the same head was there and the log did not grow."""
+    return {minute_s for after, before in _quiet_gaps(heads) for minute_s in range(after + WINDOW_S, before, WINDOW_S)}
+
+
+def _quiet_gaps(heads: Mapping[int, list[Window]]) -> Iterator[tuple[int, int]]:
+    for before_s, after_s in pairwise(sorted(heads)):
+        if not WINDOW_S < after_s - before_s <= QUIET_S_MAX:
+            continue
+        for last in heads[before_s]:
+            for first in heads[after_s]:
+                same = (last.server_id, last.incarnation, last.epoch) == (
+                    first.server_id,
+                    first.incarnation,
+                    first.epoch,
+                )
+                if same and first.first_committed_entries == last.committed_entries:
+                    yield before_s, after_s

@@ -1,0 +1,59 @@
+"""The port of taxes: what a provider is asked and what it answers. Pure, in integers.
+
+A provider computes the tax of an invoice. A credit note takes its share of that tax back, by the same rounding.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from quorate_api.pricing import prices
+from quorate_api.tax.parties import Customer, Seller
+
+PPM = 1_000_000
+
+
+class Taxable(Protocol):
+    """A line that a provider may tax."""
+
+    @property
+    def kind(self) -> str: ...
+    @property
+    def amount_micros(self) -> int: ...
+
+
+@dataclass(frozen=True, slots=True)
+class TaxLine:
+    label: str
+    rate_ppm: int
+    base_micros: int
+    amount_micros: int
+
+
+class TaxProvider(Protocol):
+    def __call__(self, seller: Seller, customer: Customer, lines: Sequence[Taxable]) -> list[TaxLine]:
+        """The tax of an invoice of `lines`, none of which is negative."""
+        ...
+
+
+def part_of(amount_micros: int, part: int, whole: int) -> int:
+    """`amount_micros · part / whole`, rounded once, half up. A credit is rounded like the charge that it takes back."""
+    size = prices.amount_micros(abs(amount_micros), part, whole)
+    return size if amount_micros >= 0 else -size
+
+
+def credited(taxes: Iterable[TaxLine], base_micros: int, credit_micros: int) -> list[TaxLine]:
+    """The share of an invoice's `taxes` that a credit of `credit_micros` (negative) of `base_micros` takes back.
+
+    A credit of the whole invoice takes back its whole tax, and no credit takes back more.
+    """
+    assert -base_micros <= credit_micros <= 0 < base_micros, (base_micros, credit_micros)
+    return [
+        TaxLine(
+            each.label,
+            each.rate_ppm,
+            part_of(credit_micros, each.base_micros, base_micros),
+            part_of(credit_micros, each.amount_micros, base_micros),
+        )
+        for each in taxes
+    ]
