@@ -50,7 +50,7 @@ function Sheet({ invoice }: { invoice: Invoice }) {
       <div className="border-b border-line px-5 py-6 sm:px-6">
         <Logo />
         <h1 className="mt-6 text-[26px] leading-tight font-semibold">
-          {what} {invoice.number}
+          {what} <span className="whitespace-nowrap">{invoice.number}</span>
         </h1>
         <dl className="nums mt-5 grid gap-x-8 gap-y-4 text-sm sm:grid-cols-3">
           <Fact term="For">{organization.name}</Fact>
