@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from quorate_api.billing import account as accounts
 from quorate_api.billing.account import Account
 from quorate_api.spend.forecast import Month, days, forecast, spread, total_micros
+from quorate_api.telemetry.windows import DAY_S
 from quorate_api.totals.days import DailyUse
-from quorate_api.totals.repository import DAY_S
 
 START, END = datetime(2026, 11, 1, tzinfo=UTC), datetime(2026, 12, 1, tzinfo=UTC)
 START_S = int(START.timestamp())

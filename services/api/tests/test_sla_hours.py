@@ -22,8 +22,7 @@ from quorate_api.sla import calculator, service
 from quorate_api.sla.calculator import Report
 from quorate_api.sla.hours import judge_hours
 from quorate_api.telemetry.histogram import bucket_of
-from quorate_api.telemetry.windows import WINDOW_S, Window, merged
-from quorate_api.totals.repository import DAY_S, HOUR_S
+from quorate_api.telemetry.windows import DAY_S, HOUR_S, WINDOW_S, Window, merged
 from quorate_api.usage.repository import UsageRepository
 from quorate_api.worker.retention import settle_days
 from quorate_api.worker.rollup import roll_up

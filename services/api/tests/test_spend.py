@@ -15,8 +15,7 @@ from quorate_api import limits
 from quorate_api.billing import service as billing
 from quorate_api.spend import exposition
 from quorate_api.spend import service as spend
-from quorate_api.telemetry.windows import WINDOW_S, Window
-from quorate_api.totals.repository import DAY_S
+from quorate_api.telemetry.windows import DAY_S, WINDOW_S, Window
 from quorate_api.worker.month_close import close_months
 from quorate_api.worker.rollup import roll_up
 from support.customer import SLA, Customer, bearer, problem

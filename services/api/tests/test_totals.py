@@ -12,8 +12,8 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from quorate_api import limits
 from quorate_api.database.scope import Scope
-from quorate_api.telemetry.windows import WINDOW_S, Window
-from quorate_api.totals.repository import DAY_S, HOUR_S, TotalsRepository
+from quorate_api.telemetry.windows import DAY_S, HOUR_S, WINDOW_S, Window
+from quorate_api.totals.repository import TotalsRepository
 from quorate_api.worker.rollup import roll_up
 from support.customer import Customer
 from support.usage import Usage

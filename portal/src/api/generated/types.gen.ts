@@ -123,7 +123,7 @@ export type BudgetAlert = {
     /**
      * Amount Micros
      *
-     * What the month cost so far, or its forecast, when it was reached.
+     * Cost of the month so far, or its forecast, when the threshold was reached.
      */
     amount_micros: number;
     /**
@@ -1274,13 +1274,13 @@ export type NewBudget = {
     /**
      * Thresholds Percent
      *
-     * Of what the month costs so far.
+     * Shares of the amount that the month costs so far.
      */
     thresholds_percent?: Array<number>;
     /**
      * Forecast Thresholds Percent
      *
-     * Of what the month will have cost at its end.
+     * Shares of the amount that the month is expected to cost.
      */
     forecast_thresholds_percent?: Array<number>;
     /**

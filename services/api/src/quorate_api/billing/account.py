@@ -24,7 +24,7 @@ Quantities = Mapping[str, int]  # by kind, since the group began
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """`billed`: quantities on invoices, by group. `closed_until`: the end of each organization's last invoice."""
+    """`billed`: quantities on invoices, by group. `closed_until`: the end of each organization's last closed month."""
 
     groups: list[Row[Any]]
     former: Mapping[UUID, list[Row[Any]]]

@@ -27,11 +27,11 @@ class NewBudget(Input):
     project_id: Annotated[UUID, Field(strict=False)] | None = Field(None, description="null: the whole organization.")
     monthly_micros: int = Field(ge=1, le=limits.BUDGET_MICROS_MAX)
     thresholds_percent: Thresholds = Field(
-        default=list(limits.BUDGET_THRESHOLDS_PERCENT), description="Of what the month costs so far."
+        default=list(limits.BUDGET_THRESHOLDS_PERCENT), description="Shares of the amount that the month costs so far."
     )
     forecast_thresholds_percent: Thresholds = Field(
         default=list(limits.BUDGET_FORECAST_THRESHOLDS_PERCENT),
-        description="Of what the month will have cost at its end.",
+        description="Shares of the amount that the month is expected to cost.",
     )
     action: Action = Field("alert", description="alert: it is shown. Nothing is throttled or stopped.")
 
@@ -49,7 +49,7 @@ class BudgetAlert(Output):
     month: str = Field(description="YYYY-MM, in UTC.")
     kind: Literal["actual", "forecast"]
     threshold_percent: int
-    amount_micros: int = Field(description="What the month cost so far, or its forecast, when it was reached.")
+    amount_micros: int = Field(description="Cost of the month so far, or its forecast, when the threshold was reached.")
     monthly_micros: int = Field(description="The budget then.")
     at: datetime
 

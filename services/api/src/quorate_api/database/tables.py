@@ -35,6 +35,12 @@ def _percents(name: str) -> Column[list[int]]:
     return Column(name, ARRAY(BigInteger), nullable=False)
 
 
+def _tally() -> list[Column[Any]]:
+    """Sums of judged minutes."""
+    counts = ("minutes", "elapsed_ms", "active_ms", "available_minutes", "unthrottled_minutes", "timely_minutes")
+    return [*(_count(name) for name in counts), _json("latency_us")]
+
+
 organizations = Table(
     "organizations",
     metadata,
@@ -209,13 +215,7 @@ sla_hours = Table(
     _id("organization_id"),
     _id("group_id", primary_key=True),
     _count("hour_s", primary_key=True),
-    _count("minutes"),
-    _count("elapsed_ms"),
-    _count("active_ms"),
-    _count("available_minutes"),
-    _count("unthrottled_minutes"),
-    _count("timely_minutes"),
-    _json("latency_us"),
+    *_tally(),
 )
 sla_days = Table(
     "sla_days",
@@ -223,13 +223,7 @@ sla_days = Table(
     _id("organization_id"),
     _id("group_id", primary_key=True),
     _count("day_s", primary_key=True),
-    _count("minutes"),
-    _count("elapsed_ms"),
-    _count("active_ms"),
-    _count("available_minutes"),
-    _count("unthrottled_minutes"),
-    _count("timely_minutes"),
-    _json("latency_us"),
+    *_tally(),
 )
 sla_bad_minutes = Table(
     "sla_bad_minutes",

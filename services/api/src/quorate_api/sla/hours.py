@@ -9,10 +9,10 @@ from quorate_api import limits
 from quorate_api.database.scope import EveryOrganization
 from quorate_api.sla.lifetime import judged_span
 from quorate_api.sla.minutes import Minute, judge
-from quorate_api.sla.repository import HOUR_S, Hour, Life, SlaRepository
+from quorate_api.sla.repository import Hour, Life, SlaRepository
 from quorate_api.sla.tally import Tally, tally
 from quorate_api.sla.targets import LATENCY_P99_US, QUIET_S_MAX
-from quorate_api.telemetry.windows import WINDOW_S, Window
+from quorate_api.telemetry.windows import HOUR_S, WINDOW_S, Window
 from quorate_api.usage.repository import Span, UsageRepository
 
 

@@ -14,9 +14,8 @@ from quorate_api.database.scope import ROWS, EveryOrganization, Scope, rows_sent
 from quorate_api.database.tables import groups, sla_bad_minutes, sla_days, sla_hours, usage_dirty
 from quorate_api.sla.minutes import Minute
 from quorate_api.sla.tally import COUNTS, Tally, summed
+from quorate_api.telemetry.windows import DAY_S, HOUR_S
 
-HOUR_S = 3_600
-DAY_S = 24 * HOUR_S
 Hour = tuple[UUID, int]  # the group, and the time at which the hour begins
 
 _HOURS, _DAYS, _BAD, _DIRTY = sla_hours.c, sla_days.c, sla_bad_minutes.c, usage_dirty.c

@@ -23,11 +23,11 @@ from quorate_api.http.schemas import Page
 from quorate_api.sla import calculator
 from quorate_api.sla.lifetime import judged_span
 from quorate_api.sla.minutes import Minute, judge
-from quorate_api.sla.repository import HOUR_S, SlaRepository
+from quorate_api.sla.repository import SlaRepository
 from quorate_api.sla.schemas import ClauseReport, SlaIncident, SlaMinute, SlaPeriod, SlaReport
 from quorate_api.sla.tally import Tally, summed, tally
 from quorate_api.sla.targets import AVAILABILITY, CLAUSES, LATENCY, LATENCY_P99_US, PPM, QUIET_S_MAX
-from quorate_api.telemetry.windows import WINDOW_S, Window
+from quorate_api.telemetry.windows import HOUR_S, WINDOW_S, Window
 from quorate_api.usage.repository import Span, UsageRepository
 
 INCIDENTS_MAX = 500

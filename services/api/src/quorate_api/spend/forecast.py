@@ -25,8 +25,8 @@ from quorate_api.billing import account as accounts
 from quorate_api.billing.account import Account
 from quorate_api.billing.calculator import Line
 from quorate_api.pricing import prices
+from quorate_api.telemetry.windows import DAY_S
 from quorate_api.totals.days import DailyUse, Metered
-from quorate_api.totals.repository import DAY_S
 
 DAYS_COMPARED_MIN = 2  # one day differs from nothing
 

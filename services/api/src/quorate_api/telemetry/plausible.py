@@ -1,10 +1,9 @@
 """Is a usage window possible at all? Pure. A server that is wrong, or no server of ours, must not bill anybody."""
 
 from quorate_api import limits
-from quorate_api.telemetry.windows import WINDOW_S, Window
+from quorate_api.telemetry.windows import DAY_S, WINDOW_S, Window
 
 # A group's age is the database's word, and a window's time the server's.
-DAY_S = 86_400
 
 
 def kept_from_s(now_s: float) -> int:

@@ -4,6 +4,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, fields, replace
 
 WINDOW_S = 60
+HOUR_S = 3_600
+DAY_S = 24 * HOUR_S
 HEAD_ROLES = frozenset({"head", "sole"})
 
 Key = tuple[str, int, str, int, int]

@@ -15,11 +15,8 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from quorate_api.database.scope import ROWS, EveryOrganization, Rows, Scope, SomeOrganizations, rows_sent
 from quorate_api.database.tables import usage_days, usage_dirty, usage_hours, usage_log_days, usage_windows
-from quorate_api.telemetry.windows import WINDOW_S, Window
+from quorate_api.telemetry.windows import DAY_S, HOUR_S, WINDOW_S, Window
 from quorate_api.totals.days import DailyUse
-
-HOUR_S = 3_600
-DAY_S = 24 * HOUR_S
 
 _WINDOWS, _LOGS = usage_windows.c, usage_log_days.c
 _HOURS, _DAYS, _DIRTY = usage_hours.c, usage_days.c, usage_dirty.c

@@ -11,12 +11,11 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from quorate_api.database.scope import ROWS, EveryOrganization, Scope, rows_sent
 from quorate_api.database.tables import groups, usage_windows
-from quorate_api.telemetry.windows import COUNTERS, HEAD_ROLES, Window
+from quorate_api.telemetry.windows import COUNTERS, DAY_S, HEAD_ROLES, Window
 
 _COLUMNS = usage_windows.c
 UPSERT_ROWS = 500  # a few hundred kilobytes of JSON
 READ_ROWS = 500  # some milliseconds
-DAY_S = 24 * 3_600
 _SENT = rows_sent(usage_windows)
 
 

@@ -13,7 +13,8 @@ from quorate_api import limits
 from quorate_api.database.scope import EveryOrganization
 from quorate_api.sla.repository import SlaRepository
 from quorate_api.telemetry.plausible import kept_from_s
-from quorate_api.totals.repository import DAY_S, HOUR_S, TotalsRepository
+from quorate_api.telemetry.windows import DAY_S, HOUR_S
+from quorate_api.totals.repository import TotalsRepository
 from quorate_api.usage.repository import UsageRepository
 from quorate_api.worker import archive
 

@@ -7,7 +7,8 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 from quorate_api import limits
 from quorate_api.database.scope import EveryOrganization
 from quorate_api.sla.hours import judge_hours
-from quorate_api.totals.repository import HOUR_S, TotalsRepository
+from quorate_api.telemetry.windows import HOUR_S
+from quorate_api.totals.repository import TotalsRepository
 
 
 async def roll_up(engine: AsyncEngine, now_s: float | None = None) -> int:

@@ -750,7 +750,7 @@ type Budget struct {
 
 // BudgetAlert A threshold that was reached, once in its month.
 type BudgetAlert struct {
-	// AmountMicros What the month cost so far, or its forecast, when it was reached.
+	// AmountMicros Cost of the month so far, or its forecast, when the threshold was reached.
 	AmountMicros int                `json:"amount_micros"`
 	At           time.Time          `json:"at"`
 	Id           openapi_types.UUID `json:"id"`
@@ -1315,14 +1315,14 @@ type NewBudget struct {
 	// Action alert: it is shown. Nothing is throttled or stopped.
 	Action *string `json:"action,omitempty"`
 
-	// ForecastThresholdsPercent Of what the month will have cost at its end.
+	// ForecastThresholdsPercent Shares of the amount that the month is expected to cost.
 	ForecastThresholdsPercent *[]int `json:"forecast_thresholds_percent,omitempty"`
 	MonthlyMicros             int    `json:"monthly_micros"`
 
 	// ProjectId null: the whole organization.
 	ProjectId *openapi_types.UUID `json:"project_id,omitempty"`
 
-	// ThresholdsPercent Of what the month costs so far.
+	// ThresholdsPercent Shares of the amount that the month costs so far.
 	ThresholdsPercent *[]int `json:"thresholds_percent,omitempty"`
 }
 
