@@ -25,12 +25,19 @@ pub struct AppendRequest {
     pub entry_count: u32,
     pub payload: Bytes,
     pub payload_crc: u32,
-    /// Arrival of the request, for latency.
-    pub received_us: Micros,
+    pub arrival: Arrival,
     /// Wall clock for the batch's timestamp, and whether it is in doubt.
     pub wall_us: u64,
     pub is_clock_doubted: bool,
     pub trace: Option<TraceContext>,
+}
+
+/// The times from which an append's latency counts.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Arrival {
+    pub received_us: Micros,
+    /// The time at which the group's reservation let it pass; `None` for appends that nothing was reserved for.
+    pub start_us: Option<Micros>,
 }
 
 /// A client's question to a group, besides entries.
@@ -139,7 +146,7 @@ pub enum ReplicaCommand {
         seq: u64,
         base_offset: Offset,
         entry_count: u32,
-        received_us: Micros,
+        arrival: Arrival,
     },
     Refuse {
         client: ClientRef,

@@ -38,7 +38,7 @@ mod replica;
 mod trim;
 mod upstream;
 
-pub use command::{AppendRequest, Asked, ClientRef, Happened, ReplicaCommand, ReplicaEvent};
+pub use command::{AppendRequest, Arrival, Asked, ClientRef, Happened, ReplicaCommand, ReplicaEvent};
 pub use lag::Lags;
 pub use log::{Base, Log, Sessions, Verdict};
 pub use read::{ReadError, ReadPage, ReadPiece};

@@ -1,6 +1,6 @@
 //! Appends before they are ordered: their checks, the group's budget, and the queue in front of the head.
 
-use quorate_chain::{AppendRequest, ClientRef, Replica};
+use quorate_chain::{AppendRequest, Arrival, ClientRef, Replica};
 use quorate_qos::{Admission, Offer, QueueLimits, Ready};
 use quorate_types::cost::Budget;
 use quorate_types::limits::{
@@ -77,7 +77,7 @@ impl Appends {
                 false => UNCOMMITTED_BYTES_MAX,
             };
             let is_open = replica.uncommitted_bytes() < window_bytes && !is_disk_behind;
-            queue.admission.set_window_open(is_open);
+            queue.admission.set_window_open(turn.now_us, is_open);
         }
     }
 
@@ -98,7 +98,7 @@ impl Appends {
             true => self.own_window_bytes.min(QUEUE_BYTES_MAX),
             false => QUEUE_BYTES_MAX,
         });
-        let now_us = request.received_us;
+        let now_us = request.arrival.received_us;
         let cost = budget.batch_milli(u64::from(request.entry_count), entry_bytes(&request));
         let bytes = request.payload.len() as u64;
         Some(admission.offer(
@@ -225,7 +225,10 @@ pub(crate) fn request_of(
         entry_count: append.entry_count,
         payload: append.payload,
         payload_crc: append.payload_crc,
-        received_us: turn.now_us,
+        arrival: Arrival {
+            received_us: turn.now_us,
+            start_us: None,
+        },
         wall_us: turn.wall_us,
         is_clock_doubted: turn.is_clock_doubted(),
         trace,

@@ -1,6 +1,6 @@
 //! Usage of one group on one server, counted since it came here (`docs/internals/telemetry.md`).
 
-use quorate_chain::Replica;
+use quorate_chain::{Arrival, Replica};
 use quorate_types::limits::TELEMETRY_EPOCH_SAMPLES_MAX;
 use quorate_types::{GroupId, GroupState, Micros, Role};
 use quorate_usage::{Histogram, Sample, Totals};
@@ -8,14 +8,17 @@ use quorate_usage::{Histogram, Sample, Totals};
 use crate::turn::Turn;
 
 /// Time is accounted for at each tick, of a quiet group twice a second; away for longer than this, it accepted nothing.
-const STALL_US: Micros = 1_000_000;
+const AWAY_US: Micros = 1_000_000;
+/// A chain that acknowledges nothing for so long accepts nothing. The time counts from the last acknowledgement.
+const STALL_US: Micros = 500_000;
 
 #[derive(Debug)]
 pub(crate) struct Counters {
     since_us: Micros,
     totals: Totals,
-    /// Commit latency of entries, since it was last taken.
+    /// Commit latencies of entries, since they were last taken.
     latency: Histogram,
+    judged_latency: Histogram,
     accounted_at_us: Micros,
     /// As last added to the server's counts.
     metered: Totals,
@@ -29,6 +32,7 @@ impl Counters {
             since_us: now_us,
             totals: Totals::default(),
             latency: Histogram::default(),
+            judged_latency: Histogram::default(),
             accounted_at_us: now_us,
             metered: Totals::default(),
             epoch_samples: Vec::new(),
@@ -46,15 +50,27 @@ impl Counters {
         self.totals.refused_entries += u64::from(entries);
     }
 
+    /// `within_sla`: the reservation would have let them pass.
     pub fn throttled(&mut self, entries: u32, within_sla: bool) {
         self.totals.throttled_entries += u64::from(entries);
         if within_sla {
             self.totals.throttled_within_sla_entries += u64::from(entries);
+            self.passed_reservation(entries);
         }
     }
 
-    pub fn committed(&mut self, latency_us: Micros, entries: u32) {
-        self.latency.record(latency_us, u64::from(entries));
+    pub fn passed_reservation(&mut self, entries: u32) {
+        self.totals.within_sla_entries += u64::from(entries);
+    }
+
+    pub fn committed(&mut self, arrival: Arrival, now_us: Micros, entries: u32) {
+        let entries = u64::from(entries);
+        self.latency
+            .record(now_us.saturating_sub(arrival.received_us), entries);
+        if let Some(start_us) = arrival.start_us {
+            self.judged_latency
+                .record(now_us.saturating_sub(start_us), entries);
+        }
     }
 
     pub fn read(&mut self, entries: u32, bytes: usize) {
@@ -62,16 +78,33 @@ impl Counters {
         self.totals.read_bytes += bytes as u64;
     }
 
-    /// At the head, counts the time since the last call as able to accept appends, or not.
+    /// At the head, counts the time since the last call as able to accept appends, or not. The time since the chain's last
+    /// acknowledgement is left to a later call, which knows how long that took.
     pub fn account_time(&mut self, replica: &Replica, now_us: Micros) {
-        let elapsed = now_us.saturating_sub(std::mem::replace(&mut self.accounted_at_us, now_us));
         if !replica.is_head() {
+            self.accounted_at_us = now_us;
             return;
         }
-        let is_able = matches!(replica.state(), GroupState::Active | GroupState::Degraded);
-        let active = if is_able { elapsed.min(STALL_US) } else { 0 };
-        self.totals.active_us += active;
-        self.totals.paused_us += elapsed - active;
+        let is_up = matches!(replica.state(), GroupState::Active | GroupState::Degraded)
+            && replica.chain_agrees()
+            && !replica.is_isolated();
+        let Some(stalled_us) = replica.stalled_since() else {
+            return self.account_until(now_us, is_up);
+        };
+        self.account_until(stalled_us.min(now_us), is_up);
+        if now_us.saturating_sub(stalled_us) >= STALL_US {
+            self.account_until(now_us, false);
+        }
+    }
+
+    fn account_until(&mut self, until_us: Micros, is_up: bool) {
+        let elapsed = until_us.saturating_sub(self.accounted_at_us);
+        self.accounted_at_us += elapsed;
+        if is_up && elapsed <= AWAY_US {
+            self.totals.active_us += elapsed;
+        } else {
+            self.totals.paused_us += elapsed;
+        }
     }
 
     /// An epoch ends or begins.
@@ -104,6 +137,7 @@ impl Counters {
             stored_bytes: replica.log().payload_bytes(),
             totals: self.totals,
             latency: self.latency.take(),
+            judged_latency: self.judged_latency.take(),
         })
     }
 

@@ -381,11 +381,10 @@ impl Group {
                     seq,
                     base_offset,
                     entry_count,
-                    received_us,
+                    arrival,
                 } => {
                     if !turn.is_unmetered {
-                        self.counters
-                            .committed(turn.now_us.saturating_sub(received_us), entry_count);
+                        self.counters.committed(arrival, turn.now_us, entry_count);
                     }
                     out.acks.push((client, seq, base_offset));
                 }

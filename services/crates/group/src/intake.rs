@@ -2,7 +2,7 @@
 
 use quorate_burst::exchange::GroupLoad;
 use quorate_chain::{AppendRequest, ClientRef, Replica};
-use quorate_qos::{Offer, Ready};
+use quorate_qos::{Admitted, Offer, Ready};
 use quorate_types::planted::{self, Bug};
 use quorate_types::{Code, Index, Micros, Permission};
 use quorate_wire::TraceContext;
@@ -227,7 +227,7 @@ impl Intake {
         };
         self.note_return(view);
         match offer {
-            Offer::Admitted(request) => return Some(request),
+            Offer::Admitted(admitted) => return Some(passed(admitted, view)),
             Offer::Queued => view.out.push(Output::WakeInTime),
             Offer::Throttled {
                 item,
@@ -259,7 +259,7 @@ impl Intake {
             self.burst
                 .judge(self.appends.queue.as_mut(), view.replica, view.turn);
             match self.appends.pop(view.turn.now_us)? {
-                Ready::Admitted(request) => return Some(request),
+                Ready::Admitted(admitted) => return Some(passed(admitted, view)),
                 Ready::Expired {
                     item,
                     retry_after_us,
@@ -406,6 +406,16 @@ impl Intake {
     pub fn rate_per_s(&self, now_us: Micros) -> u64 {
         self.burst.rate_per_s(self.appends.queue.as_ref(), now_us)
     }
+}
+
+/// A request that the budget lets through, with the time from which the SLA counts its latency.
+fn passed(admitted: Admitted<AppendRequest>, view: &mut View<'_>) -> AppendRequest {
+    let Admitted { mut item, start_us } = admitted;
+    item.arrival.start_us = start_us;
+    if start_us.is_some() {
+        view.counters.passed_reservation(item.entry_count);
+    }
+    item
 }
 
 fn not_attached(client: ClientRef, number: u64, code: Code, out: &mut Outputs) {

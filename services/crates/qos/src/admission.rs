@@ -6,8 +6,9 @@ use std::collections::{BinaryHeap, VecDeque};
 use quorate_types::cost::Budget;
 use quorate_types::{Micros, limits};
 
-use crate::buckets::{Buckets, Conformance};
+use crate::buckets::Buckets;
 use crate::grant::{Assumed, Flow, GrantBuckets, add};
+use crate::reservation::Reservation;
 
 /// Bounds of one group's queue. Beyond any of them a request is throttled.
 #[derive(Debug, Clone, Copy)]
@@ -27,15 +28,22 @@ impl Default for QueueLimits {
     }
 }
 
+/// A request to be ordered now; its cost is taken.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Admitted<T> {
+    pub item: T,
+    /// The time at which the reservation would have let it pass; `None`: it passes on burst capacity.
+    pub start_us: Option<Micros>,
+}
+
 /// The answer to an offered request.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Offer<T> {
-    /// Order it now; its cost is taken.
-    Admitted(T),
+    Admitted(Admitted<T>),
     /// It comes back from [`Admission::pop`], admitted or expired.
     Queued,
-    /// Not taken. `within_sla`: the offered load was within the reserved rate, so this refusal counts against the SLA
-    /// (answer `overloaded`). Otherwise the client exceeds it (answer `throttled`).
+    /// Not taken. `within_sla`: the reservation alone would have let it pass in time, so this refusal counts against the
+    /// SLA (answer `overloaded`). Otherwise the client exceeds it (answer `throttled`).
     Throttled {
         item: T,
         retry_after_us: Micros,
@@ -46,7 +54,7 @@ pub enum Offer<T> {
 /// A request that left the queue.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Ready<T> {
-    Admitted(T),
+    Admitted(Admitted<T>),
     /// Its deadline, or the longest wait, passed, and it was not ordered. `within_sla` as in [`Offer`].
     Expired {
         item: T,
@@ -59,9 +67,18 @@ pub enum Ready<T> {
 #[derive(Debug)]
 pub struct Polled<T> {
     /// In the order in which they were offered.
-    pub admitted: Vec<T>,
+    pub admitted: Vec<Admitted<T>>,
     /// With `within_sla` as in [`Offer`].
     pub expired: Vec<(T, bool)>,
+}
+
+/// Expired requests left the queue late by at most this: the precision of timers, and a turn of the server.
+const SLACK_US_MAX: Micros = limits::QUEUE_SLACK_MS * 1_000;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Class {
+    Reserved,
+    Burst,
 }
 
 #[derive(Debug)]
@@ -69,6 +86,7 @@ struct Waiting<T> {
     item: T,
     cost: [u64; 3],
     bytes: u64,
+    offered_us: Micros,
     within_sla: bool,
 }
 
@@ -77,13 +95,16 @@ struct Waiting<T> {
 /// A request that the group's own budget does not let through may use the group's grant ([`GrantBuckets`]). Both
 /// classes keep one order.
 ///
-/// `set_window_open(false)` holds everything back for a reason other than the budget (too much uncommitted, too few
+/// A refusal counts against the SLA if the [`Reservation`] would have let the request pass in time, all that waits before
+/// it included. The queue and its bounds are part of that service, and so is the slack before deadlines.
+///
+/// A closed window ([`Admission::set_window_open`]) holds everything back for a reason other than the budget (too much uncommitted, too few
 /// replicas). Requests then wait in the same queue.
 #[derive(Debug)]
 pub struct Admission<T> {
     limits: QueueLimits,
     buckets: Buckets,
-    offered: Buckets,
+    reservation: Reservation,
     grant: Option<GrantBuckets>,
     /// An owner on this server needs burst capacity back.
     yields: bool,
@@ -94,6 +115,8 @@ pub struct Admission<T> {
     returned: bool,
     flow: Flow,
     window_open: bool,
+    /// The time since which the window is open.
+    opened: Micros,
     /// Expired places are `None` until they reach the front. Place `n` has the number `first + n`.
     queue: VecDeque<Option<Waiting<T>>>,
     first: u64,
@@ -108,7 +131,7 @@ impl<T> Admission<T> {
         Self {
             limits,
             buckets: Buckets::new(budget, now),
-            offered: Buckets::new(budget, now),
+            reservation: Reservation::new(budget, now),
             grant: None,
             yields: false,
             burst_open: true,
@@ -116,6 +139,7 @@ impl<T> Admission<T> {
             returned: false,
             flow: Flow::default(),
             window_open: true,
+            opened: now,
             queue: VecDeque::new(),
             first: 0,
             deadlines: BinaryHeap::new(),
@@ -128,48 +152,81 @@ impl<T> Admission<T> {
     /// Offers a request: `cost` in thousandths of tokens per resource (`Budget::batch_milli`), `bytes` of
     /// payload that it would hold in the queue, `deadline` on the caller's clock.
     pub fn offer(&mut self, now: Micros, item: T, cost: [u64; 3], bytes: u64, deadline: Micros) -> Offer<T> {
-        let within_sla = self.offered.observe(now, cost) == Conformance::WithinSla;
         add(&mut self.flow.offered, cost);
         self.flow.offers = self.flow.offers.wrapping_add(1);
-        if self.window_open && self.waiting == 0 {
-            let burst = self.flow.burst;
-            if self.take(now, cost) {
-                if self.flow.burst != burst {
-                    add(&mut self.flow.beyond, cost);
-                }
-                return Offer::Admitted(item);
+        if self.window_open
+            && self.waiting == 0
+            && let Some(class) = self.take(now, now, cost)
+        {
+            if class == Class::Burst {
+                add(&mut self.flow.beyond, cost);
             }
+            return Offer::Admitted(self.admitted(now, item, cost, class));
         }
         if self.buckets.wait_us(now, cost, self.waiting_cost) > 0 {
             add(&mut self.flow.beyond, cost);
         }
         self.flow.held_back = self.flow.held_back.wrapping_add(1);
         let deadline = deadline.min(now.saturating_add(self.limits.wait_us_max));
-        let wait_us = self.wait_us(now, cost, self.waiting_cost);
+        // Timers are late by a little. A request that is taken in must not expire for that alone.
+        let slack_us = SLACK_US_MAX.min(deadline.saturating_sub(now) / 4);
+        let start_max = deadline - slack_us;
         let full = self.waiting >= self.limits.batches_max
             || (self.waiting > 0 && self.waiting_bytes.saturating_add(bytes) > self.limits.bytes_max);
+        let within_sla =
+            self.reservation.start(now, cost, self.waiting_cost) <= start_max && (!full || self.is_late(now));
+        let wait_us = self.wait_us(now, cost, self.waiting_cost);
         // A request that cannot pass before its deadline is refused at once, and not at its deadline.
-        if full || now.saturating_add(wait_us) > deadline {
+        if full || now.saturating_add(wait_us) > start_max {
+            if within_sla {
+                self.reservation.pass(now, cost);
+            }
             return Offer::Throttled {
                 item,
                 retry_after_us: self.retry_after(wait_us),
                 within_sla,
             };
         }
+        self.push(
+            deadline,
+            Waiting {
+                item,
+                cost,
+                bytes,
+                offered_us: now,
+                within_sla,
+            },
+        );
+        Offer::Queued
+    }
+
+    fn push(&mut self, deadline: Micros, waiting: Waiting<T>) {
         self.deadlines
             .push(Reverse((deadline, self.first + self.queue.len() as u64)));
-        self.queue.push_back(Some(Waiting {
-            item,
-            cost,
-            bytes,
-            within_sla,
-        }));
         self.waiting += 1;
-        self.waiting_bytes += bytes;
-        for (sum, one) in self.waiting_cost.iter_mut().zip(cost) {
+        self.waiting_bytes += waiting.bytes;
+        for (sum, one) in self.waiting_cost.iter_mut().zip(waiting.cost) {
             *sum += u128::from(one);
         }
-        Offer::Queued
+        self.queue.push_back(Some(waiting));
+    }
+
+    fn admitted(&mut self, offered_us: Micros, item: T, cost: [u64; 3], class: Class) -> Admitted<T> {
+        let start_us = match class {
+            Class::Reserved => Some(self.reservation.pass(offered_us, cost)),
+            Class::Burst => None,
+        };
+        Admitted { item, start_us }
+    }
+
+    /// Whether the reservation would have let the first waiting request pass for some time.
+    fn is_late(&self, now: Micros) -> bool {
+        let front = self
+            .queue
+            .front()
+            .map(|place| place.as_ref().expect("not an expired place"));
+        let start = front.map(|waiting| self.reservation.start(waiting.offered_us, waiting.cost, [0; 3]));
+        start.is_some_and(|start| start.saturating_add(SLACK_US_MAX) < now)
     }
 
     /// The next request that leaves the queue at `now`: expired ones first, then admitted ones, in order.
@@ -177,17 +234,21 @@ impl<T> Admission<T> {
         if let Some(expired) = self.pop_expired(now) {
             return Some(expired);
         }
-        let cost = self
+        let front = self
             .queue
             .front()?
             .as_ref()
-            .expect("the front is never an expired place")
-            .cost;
-        if !self.window_open || !self.take(now, cost) {
-            return None;
-        }
+            .expect("the front is never an expired place");
+        // A timer that is late takes no tokens from the group.
+        let (from, cost) = (front.offered_us.max(self.opened), front.cost);
+        let class = self.window_open.then(|| self.take(from, now, cost))??;
         let waiting = self.remove(self.first);
-        Some(Ready::Admitted(waiting.item))
+        Some(Ready::Admitted(self.admitted(
+            waiting.offered_us,
+            waiting.item,
+            cost,
+            class,
+        )))
     }
 
     /// All requests that leave the queue at `now`.
@@ -198,7 +259,7 @@ impl<T> Admission<T> {
         };
         while let Some(ready) = self.pop(now) {
             match ready {
-                Ready::Admitted(item) => polled.admitted.push(item),
+                Ready::Admitted(admitted) => polled.admitted.push(admitted),
                 Ready::Expired { item, within_sla, .. } => polled.expired.push((item, within_sla)),
             }
         }
@@ -221,36 +282,41 @@ impl<T> Admission<T> {
             return Some(deadline);
         }
         let own_us = self.buckets.wait_us(now, front_cost, [0; 3]);
-        let grant_us = match &mut self.grant {
+        let grant_us = match &self.grant {
             Some(grant) if !self.yields && self.burst_open => grant.wait_us(now, front_cost),
             _ => Micros::MAX,
         };
         Some(deadline.min(now.saturating_add(own_us.min(grant_us))))
     }
 
-    /// Takes from the group's own budget; a request that it does not let through takes from the grant.
-    fn take(&mut self, now: Micros, cost: [u64; 3]) -> bool {
-        if self.buckets.take(now, cost).is_ok() {
+    /// Takes from the group's own budget, at the time from `from` on at which it lets the request through. By `now` it may
+    /// not have done so; then the request takes from the grant. `None`: from neither.
+    fn take(&mut self, from: Micros, now: Micros, cost: [u64; 3]) -> Option<Class> {
+        let start = self.buckets.start(from, cost, [0; 3]);
+        if start <= now.max(from) {
+            let passes = self.buckets.take(start, cost);
+            assert_eq!(passes, Ok(()), "it passes when its wait is over");
             add(&mut self.flow.reserved, cost);
             if let Some(assumed) = &mut self.assumed
                 && assumed.returns_with(now, cost)
             {
                 self.returned = true;
             }
-            return true;
+            return Some(Class::Reserved);
         }
         let passes =
             !self.yields && self.burst_open && self.grant.as_mut().is_some_and(|grant| grant.take(now, cost));
-        if passes {
-            add(&mut self.flow.burst, cost);
+        if !passes {
+            return None;
         }
-        passes
+        add(&mut self.flow.burst, cost);
+        Some(Class::Burst)
     }
 
-    fn wait_us(&mut self, now: Micros, cost: [u64; 3], ahead: [u128; 3]) -> Micros {
-        match &mut self.grant {
+    fn wait_us(&self, now: Micros, cost: [u64; 3], ahead: [u128; 3]) -> Micros {
+        match &self.grant {
             Some(grant) if !self.yields && !grant.is_over(now) => {
-                let mut both = self.buckets.joined(grant.buckets(), now);
+                let both = self.buckets.joined(grant.buckets(), now);
                 both.wait_us(now, cost, ahead)
             }
             _ => self.buckets.wait_us(now, cost, ahead),
@@ -309,10 +375,15 @@ impl<T> Admission<T> {
         self.flow
     }
 
-    /// A new budget. Waiting requests keep their cost.
+    /// A new budget. Waiting requests keep their cost. A smaller reservation promises them nothing.
     pub fn set_budget(&mut self, now: Micros, budget: &Budget) {
+        if self.buckets.is_more_than(budget) {
+            for waiting in self.queue.iter_mut().flatten() {
+                waiting.within_sla = false;
+            }
+        }
         self.buckets.set_budget(budget, now);
-        self.offered.set_budget(budget, now);
+        self.reservation.set_budget(budget);
     }
 
     /// Bytes that may wait. One request may, however large, if nothing else does.
@@ -325,7 +396,10 @@ impl<T> Admission<T> {
         self.waiting_bytes
     }
 
-    pub fn set_window_open(&mut self, open: bool) {
+    pub fn set_window_open(&mut self, now: Micros, open: bool) {
+        if open && !self.window_open {
+            self.opened = now;
+        }
         self.window_open = open;
     }
 
@@ -369,6 +443,9 @@ impl<T> Admission<T> {
         }
         let Reverse((_, number)) = self.deadlines.pop().expect("there is a next deadline");
         let waiting = self.remove(number);
+        if waiting.within_sla {
+            self.reservation.pass(waiting.offered_us, waiting.cost);
+        }
         let wait_us = self.wait_us(now, waiting.cost, self.waiting_cost);
         let retry_after_us = self.retry_after(wait_us);
         Some(Ready::Expired {

@@ -57,6 +57,11 @@ impl Buckets {
         self.set_rates(budget.tokens_per_s_milli, now);
     }
 
+    /// Whether the budget is less in any resource.
+    pub fn is_more_than(&self, budget: &Budget) -> bool {
+        (0..3).any(|i| self.rate_milli[i] > budget.tokens_per_s_milli[i])
+    }
+
     pub fn set_rates(&mut self, rate_milli: [u64; 3], now: Micros) {
         self.refill(now);
         self.rate_milli = rate_milli;
@@ -66,22 +71,20 @@ impl Buckets {
     }
 
     /// Two budgets as one, to compute when requests that wait for both will have passed.
-    pub fn joined(&mut self, other: &mut Self, now: Micros) -> Self {
-        self.refill(now);
-        other.refill(now);
+    pub fn joined(&self, other: &Self, now: Micros) -> Self {
         Self {
             rate_milli: std::array::from_fn(|i| self.rate_milli[i].saturating_add(other.rate_milli[i])),
             depth_us: self.depth_us,
-            level: std::array::from_fn(|i| self.level[i].saturating_add(other.level[i])),
-            updated: self.updated,
+            level: std::array::from_fn(|i| self.level_at(i, now).saturating_add(other.level_at(i, now))),
+            updated: now,
         }
     }
 
     /// Takes `cost` (thousandths of tokens, per resource), or returns when to come back.
     pub fn take(&mut self, now: Micros, cost: [u64; 3]) -> Result<(), RetryAfter> {
-        self.refill(now);
-        match self.wait(cost, [0; 3]) {
+        match self.wait_us(now, cost, [0; 3]) {
             0 => {
+                self.refill(now);
                 self.charge(cost);
                 Ok(())
             }
@@ -89,11 +92,20 @@ impl Buckets {
         }
     }
 
-    /// Microseconds from `now` until `cost` would pass after `ahead` (thousandths, per resource) has passed. It is a
-    /// lower bound, and exact if one resource limits all of them. `u64::MAX` means never.
-    pub fn wait_us(&mut self, now: Micros, cost: [u64; 3], ahead: [u128; 3]) -> Micros {
-        self.refill(now);
-        self.wait(cost, ahead)
+    /// The time from `from` on at which `cost` would pass after `ahead` (thousandths, per resource) has passed. It is a
+    /// lower bound, and exact if one resource limits all of them. `Micros::MAX` means never. It is not before the last
+    /// request that passed.
+    pub fn start(&self, from: Micros, cost: [u64; 3], ahead: [u128; 3]) -> Micros {
+        let from = from.max(self.updated);
+        from.saturating_add(self.wait_us(from, cost, ahead))
+    }
+
+    /// Microseconds from `now` until then.
+    pub fn wait_us(&self, now: Micros, cost: [u64; 3], ahead: [u128; 3]) -> Micros {
+        (0..3)
+            .map(|i| self.wait_for(i, now, cost[i], ahead[i]))
+            .max()
+            .unwrap_or(0)
     }
 
     /// Counts an offered request, served or not, and returns whether it was within the rate.
@@ -102,7 +114,7 @@ impl Buckets {
     /// the rate is offered, and all do as soon as the offered rate is within it again.
     pub fn observe(&mut self, now: Micros, cost: [u64; 3]) -> Conformance {
         self.refill(now);
-        if self.wait(cost, [0; 3]) == 0 {
+        if self.wait_us(now, cost, [0; 3]) == 0 {
             self.charge(cost);
             return Conformance::WithinSla;
         }
@@ -113,17 +125,19 @@ impl Buckets {
         Conformance::BeyondSla
     }
 
-    /// Adds nothing if the clock went back.
     fn refill(&mut self, now: Micros) {
-        let elapsed_us = i128::from(now.saturating_sub(self.updated));
+        self.level = std::array::from_fn(|i| self.level_at(i, now));
         self.updated = self.updated.max(now);
-        for i in 0..3 {
-            // Rate and time are below 2^64 each, and levels within ± 2^105: the sum fits 128 bits.
-            let added = i128::from(self.rate_milli[i]).saturating_mul(elapsed_us);
-            self.level[i] = self.level[i]
-                .saturating_add(added)
-                .min(depth(self.rate_milli[i], self.depth_us));
-        }
+    }
+
+    /// Nothing is added if the clock went back.
+    fn level_at(&self, i: usize, now: Micros) -> i128 {
+        let elapsed_us = i128::from(now.saturating_sub(self.updated));
+        // Rate and time are below 2^64 each, and levels within ± 2^105: the sum fits 128 bits.
+        let added = i128::from(self.rate_milli[i]).saturating_mul(elapsed_us);
+        self.level[i]
+            .saturating_add(added)
+            .min(depth(self.rate_milli[i], self.depth_us))
     }
 
     fn charge(&mut self, cost: [u64; 3]) {
@@ -132,21 +146,14 @@ impl Buckets {
         }
     }
 
-    fn wait(&self, cost: [u64; 3], ahead: [u128; 3]) -> Micros {
-        (0..3)
-            .map(|i| self.wait_for(i, cost[i], ahead[i]))
-            .max()
-            .unwrap_or(0)
-    }
-
-    fn wait_for(&self, i: usize, cost: u64, ahead: u128) -> Micros {
+    fn wait_for(&self, i: usize, now: Micros, cost: u64, ahead: u128) -> Micros {
         if cost == 0 {
             return 0;
         }
         // A request larger than the bucket passes when the bucket is full.
         let own = (i128::from(cost) * SCALE).min(depth(self.rate_milli[i], self.depth_us));
         let ahead = i128::try_from(ahead).unwrap_or(i128::MAX).saturating_mul(SCALE);
-        let missing = ahead.saturating_add(own).saturating_sub(self.level[i]);
+        let missing = ahead.saturating_add(own).saturating_sub(self.level_at(i, now));
         match self.rate_milli[i] {
             // Nothing refills such a bucket, and its depth is 0.
             0 => Micros::MAX,

@@ -44,7 +44,7 @@ impl GrantBuckets {
     }
 
     /// The time until a request could pass; `Micros::MAX` if it cannot before the grant ends.
-    pub fn wait_us(&mut self, now: Micros, cost: [u64; 3]) -> Micros {
+    pub fn wait_us(&self, now: Micros, cost: [u64; 3]) -> Micros {
         if self.is_over(now) {
             return Micros::MAX;
         }
@@ -56,8 +56,8 @@ impl GrantBuckets {
         }
     }
 
-    pub(crate) fn buckets(&mut self) -> &mut Buckets {
-        &mut self.buckets
+    pub(crate) fn buckets(&self) -> &Buckets {
+        &self.buckets
     }
 }
 

@@ -3,6 +3,7 @@
 //! - [`Buckets`]: one bucket per resource; a request passes if every bucket has its cost (Filo §3 "rate limiters",
 //!   Pulsar §4.4)
 //! - [`grant`]: the class of requests beyond the reservation, on capacity that others do not use now (Filo §4.2)
+//! - [`Reservation`]: the time at which the reservation alone lets a request pass, by which the SLA is judged
 //! - [`BurstWindow`]: whether they pass, by the time that batches take (LEDBAT, RFC 6817)
 //! - [`Pace`]: a bucket of bytes for work that may wait
 //! - [`FairQueue`]: the connection to read next, before anything is taken from sockets (Pisces §3.4)
@@ -18,10 +19,12 @@ mod burst_window;
 mod fair;
 pub mod grant;
 mod pace;
+mod reservation;
 
-pub use admission::{Admission, Offer, Polled, QueueLimits, Ready};
+pub use admission::{Admission, Admitted, Offer, Polled, QueueLimits, Ready};
 pub use buckets::{Buckets, Conformance, RetryAfter};
 pub use burst_window::BurstWindow;
 pub use fair::{FairQueue, Tenant, Turn};
 pub use grant::Flow;
 pub use pace::Pace;
+pub use reservation::Reservation;

@@ -4,7 +4,7 @@
 #![allow(clippy::needless_range_loop)]
 
 use proptest::prelude::*;
-use quorate_qos::{Admission, Offer, QueueLimits, Ready};
+use quorate_qos::{Admission, Admitted, Offer, Polled, QueueLimits, Ready};
 use quorate_types::Micros;
 use quorate_types::cost::{AppendCost, Budget};
 
@@ -30,21 +30,38 @@ fn offer(queue: &mut Admission<u64>, now: Micros, item: u64) -> Offer<u64> {
     queue.offer(now, item, one(), 64, now + 10 * S)
 }
 
+/// A request that the reservation lets pass at `start_us`.
+fn own(item: u64, start_us: Micros) -> Admitted<u64> {
+    let start_us = Some(start_us);
+    Admitted { item, start_us }
+}
+
+fn items<T>(polled: Polled<T>) -> Vec<T> {
+    polled
+        .admitted
+        .into_iter()
+        .map(|admitted| admitted.item)
+        .collect()
+}
+
 #[test]
 fn over_budget_waits_in_order_and_passes_when_tokens_are_there() {
     let mut queue = admission(10, QueueLimits::default());
     for i in 0..10 {
-        assert_eq!(offer(&mut queue, 0, i), Offer::Admitted(i));
+        assert_eq!(offer(&mut queue, 0, i), Offer::Admitted(own(i, 0)));
     }
     assert_eq!(offer(&mut queue, 0, 10), Offer::Queued);
     assert_eq!(offer(&mut queue, 0, 11), Offer::Queued);
     assert_eq!(queue.next_wake(0), Some(100_000));
     assert_eq!(queue.pop(99_999), None);
-    assert_eq!(queue.pop(100_000), Some(Ready::Admitted(10)));
+    assert_eq!(queue.pop(100_000), Some(Ready::Admitted(own(10, 100_000))));
     assert_eq!(queue.pop(100_000), None);
     // A later request does not overtake, though there is a token for one.
     assert_eq!(offer(&mut queue, 200_000, 12), Offer::Queued);
-    assert_eq!(queue.poll(300_000).admitted, vec![11, 12]);
+    assert_eq!(
+        queue.poll(300_000).admitted,
+        vec![own(11, 200_000), own(12, 300_000)]
+    );
     assert_eq!(queue.next_wake(300_000), None);
 }
 
@@ -73,7 +90,7 @@ fn a_full_queue_throttles_with_the_time_to_retry() {
         ..QueueLimits::default()
     };
     let mut queue = admission(1, limits);
-    assert!(matches!(offer(&mut queue, 0, 0), Offer::Admitted(0)));
+    assert!(matches!(offer(&mut queue, 0, 0), Offer::Admitted(_)));
     assert_eq!(offer(&mut queue, 0, 1), Offer::Queued);
     assert!(
         matches!(offer(&mut queue, 0, 2), Offer::Throttled { .. }),
@@ -84,8 +101,9 @@ fn a_full_queue_throttles_with_the_time_to_retry() {
 #[test]
 fn a_request_that_cannot_pass_before_its_deadline_is_refused_at_once() {
     let mut queue = admission(1, QueueLimits::default());
-    assert!(matches!(offer(&mut queue, 0, 0), Offer::Admitted(0)));
-    let answer = queue.offer(0, 1, one(), 64, 999_999);
+    assert!(matches!(offer(&mut queue, 0, 0), Offer::Admitted(_)));
+    // It would pass after a second. Timers are late by a little, so that is too late for a deadline soon after.
+    let answer = queue.offer(0, 1, one(), 64, 1_049_999);
     assert_eq!(
         answer,
         Offer::Throttled {
@@ -94,16 +112,16 @@ fn a_request_that_cannot_pass_before_its_deadline_is_refused_at_once() {
             within_sla: false
         }
     );
-    assert_eq!(queue.offer(0, 2, one(), 64, S), Offer::Queued);
+    assert_eq!(queue.offer(0, 2, one(), 64, 1_050_000), Offer::Queued);
     // No request waits longer than 2 s, whatever its own deadline.
-    assert_eq!(offer(&mut queue, 0, 3), Offer::Queued);
-    assert!(matches!(offer(&mut queue, 0, 4), Offer::Throttled { .. }));
+    assert!(matches!(offer(&mut queue, 0, 3), Offer::Throttled { .. }));
+    assert_eq!(offer(&mut queue, 50_000, 4), Offer::Queued);
 }
 
 #[test]
 fn a_closed_window_holds_back_requests_within_budget_and_their_expiry_counts_against_us() {
     let mut queue = admission(100, QueueLimits::default());
-    queue.set_window_open(false);
+    queue.set_window_open(0, false);
     assert_eq!(offer(&mut queue, 0, 0), Offer::Queued);
     assert_eq!(queue.offer(0, 1, one(), 64, 5), Offer::Queued);
     assert_eq!(queue.next_wake(0), Some(5));
@@ -116,28 +134,28 @@ fn a_closed_window_holds_back_requests_within_budget_and_their_expiry_counts_aga
         })
     );
     assert_eq!(queue.next_wake(5), Some(2 * S));
-    queue.set_window_open(true);
+    queue.set_window_open(5, true);
     assert_eq!(queue.next_wake(5), Some(5));
-    assert_eq!(queue.pop(5), Some(Ready::Admitted(0)));
+    assert_eq!(queue.pop(5), Some(Ready::Admitted(own(0, 0))));
     assert!(queue.is_empty() && queue.queued_bytes() == 0);
 }
 
 #[test]
 fn a_new_budget_lets_the_queue_go_on_and_drain_empties_it() {
-    let mut queue = admission(1, QueueLimits::default());
-    for i in 0..3 {
+    let mut queue = admission(2, QueueLimits::default());
+    for i in 0..4 {
         offer(&mut queue, 0, i);
     }
     queue.set_budget(0, &budget(1_000_000));
-    assert_eq!(queue.poll(2).admitted, vec![1, 2]);
-    queue.set_window_open(false);
-    for i in 3..6 {
+    assert_eq!(items(queue.poll(2)), vec![2, 3]);
+    queue.set_window_open(2, false);
+    for i in 4..7 {
         assert_eq!(offer(&mut queue, 2, i), Offer::Queued);
     }
-    assert_eq!(queue.drain(), vec![3, 4, 5]);
+    assert_eq!(queue.drain(), vec![4, 5, 6]);
     assert_eq!(queue.next_wake(2), None);
-    queue.set_window_open(true);
-    assert_eq!(queue.offer(S, 6, one(), 64, 2 * S), Offer::Admitted(6));
+    queue.set_window_open(3, true);
+    assert_eq!(queue.offer(S, 7, one(), 64, 2 * S), Offer::Admitted(own(7, S)));
 }
 
 #[test]
@@ -149,7 +167,7 @@ fn requests_that_are_taken_out_cost_nothing_and_the_others_keep_their_order() {
     assert_eq!(queue.remove_where(|item| item % 2 == 0), vec![10, 12, 14]);
     assert_eq!((queue.len(), queue.queued_bytes()), (2, 128));
     assert_eq!(queue.next_wake(0), Some(100_000));
-    assert_eq!(queue.poll(200_000).admitted, vec![11, 13]);
+    assert_eq!(items(queue.poll(200_000)), vec![11, 13]);
     assert_eq!(queue.remove_where(|_| true), Vec::<u64>::new());
     offer(&mut queue, 200_000, 15);
     assert_eq!(queue.remove_where(|item| *item == 15), vec![15]);
@@ -215,18 +233,18 @@ proptest! {
                     number += 1;
                     let cost = COST.of(entries, bytes);
                     match queue.offer(now, (number, cost), cost, bytes, now + timeout_us) {
-                        Offer::Admitted(item) => { passed.add(item); admitted_at_once += 1 }
+                        Offer::Admitted(admitted) => { passed.add(admitted.item); admitted_at_once += 1 }
                         Offer::Queued => queued += 1,
                         Offer::Throttled { retry_after_us, .. } => prop_assert!(retry_after_us >= 1_000),
                     }
                 }
-                Step::Window(open) => queue.set_window_open(open),
+                Step::Window(open) => queue.set_window_open(now, open),
                 Step::Pass(us) => now += us,
             }
             if let Step::Offer { .. } = step { continue }
             let polled = queue.poll(now);
-            polled.admitted.into_iter().for_each(|item| passed.add(item));
             expired += polled.expired.len() as u64;
+            items(polled).into_iter().for_each(|item| passed.add(item));
             prop_assert!(queue.len() <= 32);
             if let Some(wake) = queue.next_wake(now) {
                 prop_assert!(wake > now, "a wake-up at {} would spin at {}", wake, now);
@@ -238,19 +256,19 @@ proptest! {
                 prop_assert!(passed.cost[i] <= bound, "resource {}: {} over {}", i, passed.cost[i], bound);
             }
         }
-        queue.set_window_open(true);
+        queue.set_window_open(now, true);
         let (mut wakes, offered) = (0, queue.len() as u64);
         let polled = queue.poll(now);
         let mut left = (polled.admitted.len() + polled.expired.len()) as u64;
-        polled.admitted.into_iter().for_each(|item| passed.add(item));
         expired += polled.expired.len() as u64;
+        items(polled).into_iter().for_each(|item| passed.add(item));
         while let Some(wake) = queue.next_wake(now) {
             now = wake;
             let polled = queue.poll(now);
             prop_assert!(polled.admitted.len() + polled.expired.len() > 0, "a wake-up at {} did not help", wake);
             left += (polled.admitted.len() + polled.expired.len()) as u64;
-            polled.admitted.into_iter().for_each(|item| passed.add(item));
             expired += polled.expired.len() as u64;
+            items(polled).into_iter().for_each(|item| passed.add(item));
             wakes += 1;
         }
         prop_assert!(wakes <= offered);
@@ -272,7 +290,7 @@ proptest! {
             tries += 1;
             prop_assert!(tries < 500, "still waiting at {} s", now / S);
             match queue.offer(now, true, cost, 64, now + 10 * S) {
-                Offer::Admitted(own) => through = own,
+                Offer::Admitted(admitted) => through = admitted.item,
                 Offer::Throttled { retry_after_us, .. } => {
                     let until = now + retry_after_us;
                     while let Some(wake) = queue.next_wake(now).filter(|wake| *wake <= until) {
@@ -284,7 +302,7 @@ proptest! {
                 Offer::Queued => {
                     while let Some(wake) = queue.next_wake(now) {
                         now = wake;
-                        through |= queue.poll(now).admitted.contains(&true);
+                        through |= items(queue.poll(now)).contains(&true);
                     }
                 }
             }

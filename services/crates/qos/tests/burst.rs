@@ -1,7 +1,7 @@
 //! Two classes of requests: reserved and burst.
 
 use proptest::prelude::*;
-use quorate_qos::{Admission, Offer, QueueLimits, Ready};
+use quorate_qos::{Admission, Admitted, Offer, QueueLimits, Ready};
 use quorate_types::Micros;
 use quorate_types::cost::{AppendCost, Budget};
 
@@ -24,13 +24,24 @@ fn rate(per_s: u64) -> [u64; 3] {
 fn spent(rate_per_s: u64) -> Admission<u64> {
     let mut queue = Admission::new(&Budget::for_rate(rate_per_s, 64, COST), QueueLimits::default(), 0);
     for i in 0..rate_per_s {
-        assert_eq!(offer(&mut queue, 0, i), Offer::Admitted(i));
+        assert_eq!(offer(&mut queue, 0, i), own(i));
     }
     queue
 }
 
 fn offer(queue: &mut Admission<u64>, now: Micros, item: u64) -> Offer<u64> {
     queue.offer(now, item, one(), 64, now + 10 * S)
+}
+
+/// A request that passes at time 0 within the reservation.
+fn own(item: u64) -> Offer<u64> {
+    let start_us = Some(0);
+    Offer::Admitted(Admitted { item, start_us })
+}
+
+fn burst(item: u64) -> Offer<u64> {
+    let start_us = None;
+    Offer::Admitted(Admitted { item, start_us })
 }
 
 fn admitted(queue: &mut Admission<u64>, now: Micros) -> usize {
@@ -43,10 +54,10 @@ fn burst_capacity_adds_to_the_reservation_and_ends_by_itself() {
     queue.grant(0, rate(400), S);
     // A tenth of a second of the grant is there at once.
     for i in 0..40 {
-        assert_eq!(offer(&mut queue, 0, i), Offer::Admitted(i));
+        assert_eq!(offer(&mut queue, 0, i), burst(i));
     }
     for i in 0..1_000 {
-        assert_ne!(offer(&mut queue, 0, i), Offer::Admitted(i));
+        assert!(!matches!(offer(&mut queue, 0, i), Offer::Admitted(_)));
     }
     let within: usize = (1..=100).map(|t| admitted(&mut queue, t * 10 * MS - 1)).sum();
     assert!((490..=500).contains(&within), "{within} of 100 + 400 each second");
@@ -78,7 +89,8 @@ fn the_reservation_is_used_before_burst_capacity() {
     let mut queue = Admission::new(&Budget::for_rate(100, 64, COST), QueueLimits::default(), 0);
     queue.grant(0, rate(1_000), 60 * S);
     for i in 0..150 {
-        assert_eq!(offer(&mut queue, 0, i), Offer::Admitted(i));
+        let expected = if i < 100 { own(i) } else { burst(i) };
+        assert_eq!(offer(&mut queue, 0, i), expected);
     }
     let flow = queue.flow();
     assert_eq!(flow.reserved, rate(100));
@@ -116,14 +128,20 @@ fn an_owner_that_returns_is_noticed_at_its_first_request_beyond() {
 fn waiting_times_count_the_grant() {
     let mut queue = spent(10);
     queue.grant(0, rate(990), 60 * S);
-    (0..99).for_each(|i| assert_eq!(offer(&mut queue, 0, i), Offer::Admitted(i)));
+    (0..99).for_each(|i| assert_eq!(offer(&mut queue, 0, i), burst(i)));
     // By its own budget the 1 500th request would wait 150 s, and so be throttled.
     for i in 0..1_500 {
         assert_eq!(offer(&mut queue, 0, i), Offer::Queued, "{i}");
     }
     let wake = queue.next_wake(0).unwrap();
     assert!(wake > 0 && wake <= 2 * MS, "{wake}");
-    assert!(matches!(queue.pop(wake), Some(Ready::Admitted(0))));
+    assert!(matches!(
+        queue.pop(wake),
+        Some(Ready::Admitted(Admitted {
+            item: 0,
+            start_us: None
+        }))
+    ));
 }
 
 proptest! {
@@ -173,7 +191,7 @@ proptest! {
 #[test]
 fn a_request_that_waits_for_another_reason_than_the_budget_is_not_beyond_it() {
     let mut queue = Admission::new(&Budget::for_rate(100, 64, COST), QueueLimits::default(), 0);
-    queue.set_window_open(false);
+    queue.set_window_open(0, false);
     for i in 0..100 {
         assert_eq!(offer(&mut queue, 0, i), Offer::Queued);
     }

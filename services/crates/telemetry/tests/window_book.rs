@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use proptest::prelude::*;
-use quorate_telemetry::usage::{Histogram, Sample, Totals, UsageBatch, UsageRecord, WindowBook};
+use quorate_telemetry::usage::{Buckets, Histogram, Sample, Totals, UsageBatch, UsageRecord, WindowBook};
 use quorate_types::limits::TELEMETRY_TIME_RECORDS_PER_ROUND_MAX;
 use quorate_types::{GroupId, Role};
 use uuid::Uuid;
@@ -36,6 +36,7 @@ impl Head {
             stored_bytes: 0,
             totals: Totals::default(),
             latency: Histogram::default(),
+            judged_latency: Histogram::default(),
         };
         Self { sample }
     }
@@ -51,11 +52,15 @@ impl Head {
         sample.totals.read_entries += 2 * entries;
         sample.totals.read_bytes += 128 * entries;
         sample.latency.record(500 + entries, entries);
+        // Half of each batch waited for budget, which is not judged.
+        sample.judged_latency.record(500, entries / 2);
+        sample.totals.within_sla_entries += entries / 2;
     }
 
     fn sample(&mut self, book: &mut WindowBook) {
         book.observe(&self.sample);
         self.sample.latency = Histogram::default();
+        self.sample.judged_latency = Histogram::default();
     }
 }
 
@@ -75,10 +80,9 @@ impl Worker {
             for (kept, new) in counters(kept).into_iter().zip(counters(&mut new.clone())) {
                 *kept = (*kept).max(*new);
             }
-            for (bucket, count) in &new.latency_us {
-                let kept = kept.latency_us.entry(*bucket).or_default();
-                *kept = (*kept).max(*count);
-            }
+            keep_greatest(&mut kept.latency_us, &new.latency_us);
+            let judged = new.judged_latency_us.as_ref().unwrap_or(&new.latency_us);
+            keep_greatest(kept.judged_latency_us.get_or_insert_default(), judged);
         }
     }
 
@@ -96,7 +100,14 @@ impl Worker {
     }
 }
 
-fn counters(r: &mut UsageRecord) -> [&mut u64; 13] {
+fn keep_greatest(kept: &mut Buckets, new: &Buckets) {
+    for (bucket, count) in new {
+        let kept = kept.entry(*bucket).or_default();
+        *kept = (*kept).max(*count);
+    }
+}
+
+fn counters(r: &mut UsageRecord) -> [&mut u64; 15] {
     [
         &mut r.committed_entries,
         &mut r.committed_bytes,
@@ -105,11 +116,13 @@ fn counters(r: &mut UsageRecord) -> [&mut u64; 13] {
         &mut r.offered_entries,
         &mut r.throttled_entries,
         &mut r.throttled_within_sla_entries,
+        &mut r.within_sla_entries,
         &mut r.refused_entries,
         &mut r.read_entries,
         &mut r.read_bytes,
         &mut r.active_ms,
         &mut r.paused_ms,
+        &mut r.to_ms,
         &mut r.stored_bytes,
     ]
 }

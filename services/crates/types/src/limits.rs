@@ -95,6 +95,9 @@ pub const QUEUE_BYTES_MAX: u64 = 8 << 20;
 pub const QUEUE_BATCHES_MAX: usize = 4_096;
 /// Longest an append may wait for budget before it is throttled, whatever its own deadline.
 pub const QUEUE_WAIT_MS_MAX: u64 = 2_000;
+/// An append waits for budget only if it will pass so long before its deadline: timers are late by a little. Of a shorter
+/// time it is a quarter.
+pub const QUEUE_SLACK_MS: u64 = 50;
 /// A throttled client should come back after this at the least, so that it does not spin …
 pub const RETRY_AFTER_MS_MIN: u64 = 1;
 /// … after this where the chain, not the budget, holds appends back, …

@@ -22,8 +22,10 @@ pub struct Sample {
     pub committed_bytes: u64,
     pub stored_bytes: u64,
     pub totals: Totals,
-    /// Commit latency of entries since the last sample.
+    /// Commit latency of entries since the last sample, from their arrival.
     pub latency: Histogram,
+    /// The same of entries within the reservation, from the time at which it let them pass.
+    pub judged_latency: Histogram,
 }
 
 impl Sample {
@@ -41,6 +43,8 @@ pub struct Totals {
     pub offered_bytes: u64,
     pub throttled_entries: u64,
     pub throttled_within_sla_entries: u64,
+    /// Entries that the reservation let pass, or should have.
+    pub within_sla_entries: u64,
     pub refused_entries: u64,
     pub read_entries: u64,
     pub read_bytes: u64,
@@ -62,6 +66,7 @@ impl Totals {
                 self.throttled_within_sla_entries,
                 before.throttled_within_sla_entries,
             ),
+            within_sla_entries: less(self.within_sla_entries, before.within_sla_entries),
             refused_entries: less(self.refused_entries, before.refused_entries),
             read_entries: less(self.read_entries, before.read_entries),
             read_bytes: less(self.read_bytes, before.read_bytes),

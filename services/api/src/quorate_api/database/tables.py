@@ -165,14 +165,18 @@ usage_windows = Table(
     _count("offered_entries"),
     _count("throttled_entries"),
     _count("throttled_within_sla_entries"),
+    _count("within_sla_entries"),
     _count("refused_entries"),
     _count("read_entries"),
     _count("read_bytes"),
     _count("active_ms"),
     _count("paused_ms"),
+    _count("from_ms"),
+    _count("to_ms"),
     _count("stored_bytes"),
     _count("latency_count"),
     _json("latency_us"),
+    _json("judged_latency_us", nullable=True),
 )
 usage_log_days = Table(
     "usage_log_days",
@@ -235,6 +239,7 @@ sla_bad_minutes = Table(
     _count("active_ms"),
     Column("measured", Boolean, nullable=False),
     _count("throttled_within_sla_entries"),
+    _count("within_sla_entries"),
     _count("p99_us", nullable=True),
 )
 rejected_usage = Table(

@@ -119,6 +119,7 @@ def _reason(clause: Clause, run: list[Minute], target_us: int) -> str:
         return f"Appends were not accepted for {lost_ms / 1000:.1f} s{missing}."
     if clause is THROUGHPUT:
         throttled = sum(minute.throttled_within_sla_entries for minute in run)
-        return f"{throttled} entries were throttled although within the reservation{missing}."
+        within = sum(minute.within_sla_entries for minute in run)
+        return f"{throttled} of {within} entries within the reservation were throttled{missing}."
     worst = max(minute.p99_us or 0 for minute in run)
     return f"p99 of commit latency was up to {worst / 1000:.1f} ms, above {target_us / 1000:.0f} ms{missing}."

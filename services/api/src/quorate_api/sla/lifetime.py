@@ -3,6 +3,8 @@
 from datetime import datetime
 from typing import Protocol
 
+from quorate_api.sla.targets import RESOLUTION_MS
+
 
 class Lived(Protocol):
     """A group, as far as its times go."""
@@ -17,12 +19,14 @@ class Lived(Protocol):
 def judged_span(group: Lived, from_ms: int, to_ms: int) -> tuple[int, int]:
     """The part of [from_ms, to_ms) from the group's admission until its deletion was requested; empty if there is none.
 
-    A deleted group's last minute ends with the group.
+    The second after the one and the second before the other are not in it. A deleted group's last minute ends with them.
     """
     if group.active_at is None:
         return to_ms, to_ms
-    begun_ms = max(from_ms, _ms(group.active_at))
-    stop_ms = to_ms if group.delete_requested_at is None else min(to_ms, _ms(group.delete_requested_at))
+    begun_ms = max(from_ms, _ms(group.active_at) + RESOLUTION_MS)
+    stop_ms = to_ms
+    if group.delete_requested_at is not None:
+        stop_ms = min(to_ms, _ms(group.delete_requested_at) - RESOLUTION_MS)
     return begun_ms, max(begun_ms, stop_ms)
 
 

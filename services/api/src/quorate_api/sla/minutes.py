@@ -1,6 +1,6 @@
 """Judged minutes of a group from its heads' usage windows. Pure.
 
-A minute without a head's telemetry is bad, with one exception. The same head (server, incarnation, epoch) reported
+`docs/reference/sla.md` is the contract. A minute without a head's telemetry is bad, with one exception. The same head (server, incarnation, epoch) reported
 before and after it, a day apart at most, and the log had not grown in between. Then the head was there, and the group
 had no traffic.
 """
@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 
-from quorate_api.sla.targets import QUIET_S_MAX, RESOLUTION_MS
+from quorate_api.sla.targets import PAUSE_MS_MAX, PPM, QUIET_S_MAX, RESOLUTION_MS, THROTTLED_PPM_MAX
 from quorate_api.telemetry import histogram
 from quorate_api.telemetry.windows import WINDOW_S, Window
 
@@ -26,15 +26,16 @@ class Minute:
     active_ms: int
     measured: bool  # telemetry exists, or shows that the group had no traffic
     throttled_within_sla_entries: int
-    p99_us: int | None  # None: nothing was committed
+    within_sla_entries: int  # the reservation let them pass, or should have
+    p99_us: int | None  # of entries within the reservation; None: no such entry was committed
 
     @property
     def is_available(self) -> bool:
-        return self.measured and self.active_ms == self.elapsed_ms
+        return self.measured and self.elapsed_ms - self.active_ms <= PAUSE_MS_MAX
 
     @property
     def is_unthrottled(self) -> bool:
-        return self.measured and self.throttled_within_sla_entries == 0
+        return self.measured and self.throttled_within_sla_entries * PPM <= THROTTLED_PPM_MAX * self.within_sla_entries
 
     def is_timely(self, target_us: int) -> bool:
         return self.measured and (self.p99_us or 0) <= target_us
@@ -70,22 +71,36 @@ def judge(windows: Iterable[Window], from_ms: int, to_ms: int) -> Judged:
         start_s = start_ms // 1_000
         found = heads.get(start_s, [])
         idle = start_s in quiet
-        active = elapsed if idle else min(elapsed, sum(window.active_ms for window in found))
-        if found and active >= elapsed - RESOLUTION_MS:
-            active = elapsed
-        latency = histogram.merge(window.latency_us for window in found)
+        bounds = (max(start_ms, from_ms), min(start_ms + WINDOW_MS, to_ms))
+        latency = histogram.merge(window.judged_us for window in found)
         latencies.append(latency)
         minutes.append(
             Minute(
                 start_s,
                 elapsed,
-                active,
+                elapsed if idle else active_ms(found, *bounds),
                 bool(found) or idle,
                 sum(window.throttled_within_sla_entries for window in found),
+                sum(window.within_sla_entries for window in found),
                 histogram.quantile_us(latency, 990),
             )
         )
     return Judged(minutes, histogram.merge(latencies))
+
+
+def active_ms(heads: Iterable[Window], from_ms: int, to_ms: int) -> int:
+    """Time in [from_ms, to_ms) in which one of the heads accepted appends.
+
+    A head's time ends where that of a later head begins: from then on it could not commit. The place of its pauses
+    within its time is not known, so they are taken to lie after that end as far as they fit there.
+    """
+    active = 0
+    for head in sorted(heads, key=lambda each: (each.epoch, each.times_ms), reverse=True):
+        begin, end = head.times_ms
+        alone = min(end, to_ms) - max(begin, from_ms)
+        active += max(0, min(alone, end - begin - head.paused_ms))
+        to_ms = min(to_ms, begin)
+    return active
 
 
 def _quiet_minutes(heads: Mapping[int, list[Window]]) -> set[int]:

@@ -19,7 +19,15 @@ from quorate_api.telemetry.windows import DAY_S, HOUR_S
 Hour = tuple[UUID, int]  # the group, and the time at which the hour begins
 
 _HOURS, _DAYS, _BAD, _DIRTY = sla_hours.c, sla_days.c, sla_bad_minutes.c, usage_dirty.c
-_MINUTE = ("start_s", "elapsed_ms", "active_ms", "measured", "throttled_within_sla_entries", "p99_us")
+_MINUTE = (
+    "start_s",
+    "elapsed_ms",
+    "active_ms",
+    "measured",
+    "throttled_within_sla_entries",
+    "within_sla_entries",
+    "p99_us",
+)
 
 
 @dataclass(frozen=True, slots=True)

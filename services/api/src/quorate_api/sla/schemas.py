@@ -45,7 +45,11 @@ class SlaMinute(Output):
     active_ms: int = Field(description="Time in which the head accepted appends.")
     measured: bool = Field(description="false: no telemetry, and the group cannot show that it had no traffic.")
     throttled_within_sla_entries: int
-    p99_us: int | None = Field(description="Commit latency; null when nothing was committed.")
+    within_sla_entries: int = Field(description="Entries that the reservation let pass, or should have.")
+    p99_us: int | None = Field(
+        description="Commit latency of these entries, from the time at which the reservation let them pass;"
+        " null when none was committed."
+    )
 
 
 class SlaPeriod(Output):

@@ -151,6 +151,7 @@ def _minute(minute: Minute, target_us: int) -> SlaMinute:
         active_ms=minute.active_ms,
         measured=minute.measured,
         throttled_within_sla_entries=minute.throttled_within_sla_entries,
+        within_sla_entries=minute.within_sla_entries,
         p99_us=minute.p99_us,
     )
 

@@ -4,8 +4,12 @@ from dataclasses import dataclass
 
 PPM = 1_000_000
 
-# Telemetry is published each second, so a minute's `active_ms` is known to a second.
+# The first and the last second of a group are not judged: its servers learn of them within a second.
 RESOLUTION_MS = 1_000
+# Pauses that are shorter are latency, which has a clause of its own. The share of time counts them all the same.
+PAUSE_MS_MAX = 100
+# Of the entries within the reservation: a hiccup of less than a second is latency, too.
+THROTTLED_PPM_MAX = 10_000
 QUIET_S_MAX = 24 * 3_600  # a longer gap in the telemetry cannot show that there was no traffic
 
 

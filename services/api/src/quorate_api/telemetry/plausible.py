@@ -17,6 +17,7 @@ def objection(window: Window, group_since_s: float, now_s: float) -> str | None:
     `group_since_s`: the time of the group's creation. `now_s`: the present, by the clock that is furthest ahead.
     """
     ahead_s = window.window_start_s - now_s
+    start_ms = window.window_start_s * 1_000
     lived_s = max(DAY_S, window.window_start_s + WINDOW_S - group_since_s)
     objections = (
         (
@@ -26,6 +27,10 @@ def objection(window: Window, group_since_s: float, now_s: float) -> str | None:
         (
             window.window_start_s < kept_from_s(now_s),
             f"its day has been settled: windows are kept for {limits.USAGE_DAYS_KEPT} days",
+        ),
+        (
+            not start_ms <= window.times_ms[0] <= window.times_ms[1] <= start_ms + WINDOW_S * 1_000,
+            "the time that it covers is not within its minute",
         ),
         (window.stored_bytes > limits.USAGE_STORED_BYTES_MAX, "more stored than any group may retain"),
         (

@@ -19,6 +19,8 @@ Number = Annotated[int, Field(ge=0, le=(1 << 63) - 1)]
 LatencyCount = Annotated[int, Field(ge=0, le=limits.LATENCY_COUNT_MAX)]
 Bucket = Annotated[int, Field(ge=0, le=histogram.BUCKET_MAX)]
 
+Buckets = Annotated[dict[Bucket, LatencyCount], Field(max_length=limits.HISTOGRAM_BUCKETS_MAX)]
+
 
 class Record(BaseModel):
     model_config = ConfigDict(extra="ignore")  # newer servers may send more
@@ -36,15 +38,17 @@ class Record(BaseModel):
     offered_entries: Counter = 0
     throttled_entries: Counter = 0
     throttled_within_sla_entries: Counter = 0
+    within_sla_entries: Counter = 0
     refused_entries: Counter = 0
     read_entries: Counter = 0
     read_bytes: Counter = 0
     active_ms: Counter = 0
     paused_ms: Counter = 0
+    from_ms: Counter = 0
+    to_ms: Counter = 0
     stored_bytes: Counter = 0
-    latency_us: Annotated[dict[Bucket, LatencyCount], Field(max_length=limits.HISTOGRAM_BUCKETS_MAX)] = Field(
-        default_factory=dict
-    )
+    latency_us: Buckets = Field(default_factory=dict)
+    judged_latency_us: Buckets | None = None
 
 
 class Envelope(BaseModel):

@@ -29,17 +29,32 @@ class Window:
     offered_entries: int = 0
     throttled_entries: int = 0
     throttled_within_sla_entries: int = 0
+    within_sla_entries: int = 0
     refused_entries: int = 0
     read_entries: int = 0
     read_bytes: int = 0
     active_ms: int = 0
     paused_ms: int = 0
+    from_ms: int = 0
+    to_ms: int = 0
     stored_bytes: int = 0
     latency_us: dict[int, int] = field(default_factory=dict)
+    judged_latency_us: dict[int, int] | None = None  # None: as `latency_us`
 
     @property
     def key(self) -> Key:
         return (self.group_id, self.server_id, self.incarnation, self.epoch, self.window_start_s)
+
+    @property
+    def times_ms(self) -> tuple[int, int]:
+        """The time that the window covers. Servers of earlier versions said only how long it was."""
+        begin = self.from_ms or self.window_start_s * 1_000
+        return begin, self.to_ms or begin + min(self.active_ms + self.paused_ms, WINDOW_S * 1_000)
+
+    @property
+    def judged_us(self) -> dict[int, int]:
+        """Commit latencies that the SLA counts: bucket → count."""
+        return self.latency_us if self.judged_latency_us is None else self.judged_latency_us
 
     @property
     def is_head(self) -> bool:
@@ -56,12 +71,17 @@ def greatest(left: Window, right: Window) -> Window:
     The role comes from the report with the greater progress. Within an epoch it changes only from learner to tail.
     """
     assert left.key == right.key, (left.key, right.key)
-    buckets = left.latency_us.keys() | right.latency_us.keys()
+    is_same = left.judged_latency_us is None and right.judged_latency_us is None
     return replace(
         max(left, right, key=progress),
         **{name: max(getattr(left, name), getattr(right, name)) for name in COUNTERS},
-        latency_us={bucket: max(left.latency_us.get(bucket, 0), right.latency_us.get(bucket, 0)) for bucket in buckets},
+        latency_us=_greater(left.latency_us, right.latency_us),
+        judged_latency_us=None if is_same else _greater(left.judged_us, right.judged_us),
     )
+
+
+def _greater(left: dict[int, int], right: dict[int, int]) -> dict[int, int]:
+    return {bucket: max(left.get(bucket, 0), right.get(bucket, 0)) for bucket in left.keys() | right.keys()}
 
 
 def progress(window: Window) -> tuple[int, str]:

@@ -17,6 +17,7 @@ _COLUMNS = usage_windows.c
 UPSERT_ROWS = 500  # a few hundred kilobytes of JSON
 READ_ROWS = 500  # some milliseconds
 _SENT = rows_sent(usage_windows)
+_HISTOGRAMS = ("latency_us", "judged_latency_us")
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,7 +173,7 @@ class UsageRepository:
                         **{name: func.greatest(_COLUMNS[name], new[name]) for name in COUNTERS},
                         "role": case((further, new.role), else_=_COLUMNS.role),
                         "latency_count": func.greatest(_COLUMNS.latency_count, new.latency_count),
-                        "latency_us": case((newer, new.latency_us), else_=_COLUMNS.latency_us),
+                        **{name: case((newer, new[name]), else_=_COLUMNS[name]) for name in _HISTOGRAMS},
                     },
                 ),
                 {ROWS: rows},
@@ -192,8 +193,16 @@ def _row(window: Window, owners: dict[UUID, Owner]) -> dict[str, Any]:
         "role": window.role,
         "log_epoch": window.log_epoch,
         "latency_count": sum(window.latency_us.values()),
-        "latency_us": {str(bucket): count for bucket, count in window.latency_us.items()},
+        **{name: _buckets(getattr(window, name)) for name in _HISTOGRAMS},
     }
+
+
+def _buckets(histogram: dict[int, int] | None) -> dict[str, int] | None:
+    return None if histogram is None else {str(bucket): count for bucket, count in histogram.items()}
+
+
+def _histogram(buckets: dict[str, int] | None) -> dict[int, int] | None:
+    return None if buckets is None else {int(bucket): count for bucket, count in buckets.items()}
 
 
 def _progress(columns: Any) -> Any:
@@ -213,5 +222,5 @@ def _window(row: Any) -> Window:
         role=row["role"],
         log_epoch=row["log_epoch"],
         **{name: row[name] for name in COUNTERS},
-        latency_us={int(bucket): count for bucket, count in row["latency_us"].items()},
+        **{name: _histogram(row[name]) for name in _HISTOGRAMS},
     )

@@ -3,7 +3,7 @@
 use quorate_types::{Code, Durability, GroupConfig, Index, Micros, ServerId};
 use quorate_wire::peer::ChainAck;
 
-use crate::command::{AppendRequest, ClientRef, ReplicaCommand};
+use crate::command::{AppendRequest, Arrival, ClientRef, ReplicaCommand};
 use crate::head::judge::{Judge, Judgement, Premise};
 use crate::head::questions::Questions;
 use crate::head::refusals::HeldRefusals;
@@ -52,8 +52,8 @@ impl Headship {
 
     /// The client waits for the batch's commitment. A later sender of the same batch takes the place of an earlier one.
     #[inline]
-    pub fn wait(&mut self, client: ClientRef, seq: u64, placed: Placed, received_us: Micros) {
-        self.waiters.add(client, seq, placed, received_us);
+    pub fn wait(&mut self, client: ClientRef, seq: u64, placed: Placed, arrival: Arrival) {
+        self.waiters.add(client, seq, placed, arrival);
     }
 
     /// Answers a retry of a batch in the log: now if it is committed, else with its commitment.
@@ -65,9 +65,9 @@ impl Headship {
         out: &mut Vec<ReplicaCommand>,
     ) {
         if placed.index <= commit_index {
-            out.push(ack(request.client, request.seq, placed, request.received_us));
+            out.push(ack(request.client, request.seq, placed, request.arrival));
         } else {
-            self.wait(request.client, request.seq, placed, request.received_us);
+            self.wait(request.client, request.seq, placed, request.arrival);
         }
     }
 

@@ -38,6 +38,11 @@ impl IsolationWatch {
         self.is_isolated
     }
 
+    /// The tick since which the ring has made no progress, though something is under way.
+    pub fn stalled_since(&self) -> Option<Micros> {
+        self.stalled.map(|(_, since)| since)
+    }
+
     /// At each tick. A stall is measured a tick too short, never too long.
     pub fn judge(&mut self, now: Micros, progress: RingProgress, is_awaited: bool) {
         // A process that stood still itself has waited for nobody: it has not read yet what has come meanwhile.

@@ -2,9 +2,9 @@
 
 use std::collections::VecDeque;
 
-use quorate_types::{Code, Index, Micros};
+use quorate_types::{Code, Index};
 
-use crate::command::{ClientRef, Happened, ReplicaCommand};
+use crate::command::{Arrival, ClientRef, Happened, ReplicaCommand};
 use crate::log::Placed;
 
 /// One for each batch, by index.
@@ -18,17 +18,17 @@ struct Waiter {
     client: ClientRef,
     seq: u64,
     placed: Placed,
-    received_us: Micros,
+    arrival: Arrival,
 }
 
 impl Waiters {
     #[inline]
-    pub fn add(&mut self, client: ClientRef, seq: u64, placed: Placed, received_us: Micros) {
-        let waiter = Waiter {
+    pub fn add(&mut self, client: ClientRef, seq: u64, placed: Placed, arrival: Arrival) {
+        let mut waiter = Waiter {
             client,
             seq,
             placed,
-            received_us,
+            arrival,
         };
         if self
             .waiting
@@ -41,7 +41,11 @@ impl Waiters {
             .waiting
             .binary_search_by_key(&placed.index, |w| w.placed.index)
         {
-            Ok(at) => self.waiting[at] = waiter,
+            Ok(at) => {
+                // A retry does not make the wait begin anew.
+                waiter.arrival.start_us = self.waiting[at].arrival.start_us;
+                self.waiting[at] = waiter;
+            }
             Err(at) => self.waiting.insert(at, waiter),
         }
     }
@@ -54,7 +58,7 @@ impl Waiters {
             .is_some_and(|w| w.placed.index <= commit_index)
         {
             let waiter = self.waiting.pop_front().expect("there is a front");
-            out.push(ack(waiter.client, waiter.seq, waiter.placed, waiter.received_us));
+            out.push(ack(waiter.client, waiter.seq, waiter.placed, waiter.arrival));
         }
     }
 
@@ -76,7 +80,7 @@ impl Waiters {
     }
 }
 
-pub(crate) fn ack(client: ClientRef, seq: u64, placed: Placed, received_us: Micros) -> ReplicaCommand {
+pub(crate) fn ack(client: ClientRef, seq: u64, placed: Placed, arrival: Arrival) -> ReplicaCommand {
     let Placed {
         base_offset,
         entry_count,
@@ -87,6 +91,6 @@ pub(crate) fn ack(client: ClientRef, seq: u64, placed: Placed, received_us: Micr
         seq,
         base_offset,
         entry_count,
-        received_us,
+        arrival,
     }
 }

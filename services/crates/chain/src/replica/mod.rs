@@ -452,11 +452,11 @@ impl Replica {
 
     #[inline]
     fn order(&mut self, request: AppendRequest, out: &mut Vec<ReplicaCommand>) {
-        let (client, seq, received_us) = (request.client, request.seq, request.received_us);
+        let (client, seq, arrival) = (request.client, request.seq, request.arrival);
         let batch = head::order(request, &self.membership, self.local.log());
         let placed = Placed::of(&batch.header);
         self.store(batch, out);
-        self.headship.wait(client, seq, placed, received_us);
+        self.headship.wait(client, seq, placed, arrival);
     }
 
     fn ask(&mut self, now: Micros, question: Question, out: &mut Vec<ReplicaCommand>) {

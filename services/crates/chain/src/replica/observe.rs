@@ -30,6 +30,11 @@ impl Replica {
         self.isolation.is_isolated()
     }
 
+    /// At a head: the tick since which nothing was acknowledged, though something is under way.
+    pub fn stalled_since(&self) -> Option<Micros> {
+        self.isolation.stalled_since()
+    }
+
     /// The last batch that this replica, as a head, found older than is retained.
     pub fn old_index(&self) -> Index {
         self.trim.old_index()

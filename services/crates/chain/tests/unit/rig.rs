@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use bytes::Bytes;
-use quorate_chain::{AppendRequest, ClientRef, Replica, ReplicaCommand, ReplicaEvent};
+use quorate_chain::{AppendRequest, Arrival, ClientRef, Replica, ReplicaCommand, ReplicaEvent};
 use quorate_types::config::Member;
 use quorate_types::cost::{AppendCost, Budget};
 use quorate_types::{Code, Durability, Epoch, GroupConfig, GroupId, Index, Micros, Offset, ServerId};
@@ -66,7 +66,7 @@ pub fn append(session: u64, seq: u64) -> AppendRequest {
         entry_count: 2,
         payload: payload(20),
         payload_crc: (session * 1000 + seq) as u32,
-        received_us: 0,
+        arrival: Arrival::default(),
         wall_us: 0,
         is_clock_doubted: false,
         trace: None,

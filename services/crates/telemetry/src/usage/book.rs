@@ -19,7 +19,7 @@ use quorate_types::limits::{
 use quorate_types::{Epoch, GroupId, Micros};
 
 use super::record::{UsageRecord, WINDOW_MS, WINDOW_S};
-use quorate_usage::{Sample, Totals};
+use quorate_usage::{Buckets, Sample, Totals};
 
 /// Windows between two samples of a group that get records. When a server slept for longer, the windows in the middle are
 /// not reported.
@@ -40,6 +40,7 @@ struct Kept {
     record: UsageRecord,
     active_us: Micros,
     paused_us: Micros,
+    judged_latency_us: Buckets,
     /// Grows with each change of the record.
     version: u64,
     /// The newest version that differs by more than time, or ended the window.
@@ -152,7 +153,7 @@ impl WindowBook {
                 kept.add_counts(&delta, &before, sample);
             }
             let counts_more = kept.record != was;
-            kept.add_time(active[at], paused[at]);
+            kept.add_time(*piece, active[at], paused[at]);
             if kept.record != was {
                 kept.version += 1;
             }
@@ -328,18 +329,23 @@ impl Kept {
             offered_entries: 0,
             throttled_entries: 0,
             throttled_within_sla_entries: 0,
+            within_sla_entries: 0,
             refused_entries: 0,
             read_entries: 0,
             read_bytes: 0,
             active_ms: 0,
             paused_ms: 0,
+            from_ms: u64::MAX,
+            to_ms: 0,
             stored_bytes: 0,
             latency_us: Default::default(),
+            judged_latency_us: None,
         };
         Self {
             record,
             active_us: 0,
             paused_us: 0,
+            judged_latency_us: Buckets::default(),
             version: 1,
             counted: 1,
             sent: 0,
@@ -359,7 +365,9 @@ impl Kept {
         record.stored_bytes = record.stored_bytes.max(sample.stored_bytes);
     }
 
-    fn add_time(&mut self, active_us: Micros, paused_us: Micros) {
+    fn add_time(&mut self, piece: Piece, active_us: Micros, paused_us: Micros) {
+        self.record.from_ms = self.record.from_ms.min(piece.from_ms);
+        self.record.to_ms = self.record.to_ms.max(piece.to_ms);
         self.active_us += active_us;
         self.paused_us += paused_us;
         self.record.active_ms = self.active_us / 1000;
@@ -371,10 +379,14 @@ impl Kept {
         record.offered_entries += delta.offered_entries;
         record.throttled_entries += delta.throttled_entries;
         record.throttled_within_sla_entries += delta.throttled_within_sla_entries;
+        record.within_sla_entries += delta.within_sla_entries;
         record.refused_entries += delta.refused_entries;
         record.read_entries += delta.read_entries + before.carried_reads.0;
         record.read_bytes += delta.read_bytes + before.carried_reads.1;
         sample.latency.add_to(&mut record.latency_us);
+        sample.judged_latency.add_to(&mut self.judged_latency_us);
+        let differs = record.latency_us != self.judged_latency_us;
+        record.judged_latency_us = differs.then(|| self.judged_latency_us.clone());
     }
 }
 
@@ -382,7 +394,14 @@ impl Kept {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Piece {
     window_start_s: u64,
-    ms: u64,
+    from_ms: u64,
+    to_ms: u64,
+}
+
+impl Piece {
+    fn ms(self) -> u64 {
+        self.to_ms - self.from_ms
+    }
 }
 
 /// Divides `[from_ms, to_ms]` at the ends of windows. The window in which the time begins comes first, also when there is
@@ -396,7 +415,8 @@ fn pieces_of(from_ms: u64, to_ms: u64) -> Vec<Piece> {
             let (begin, end) = (window * WINDOW_MS, (window + 1) * WINDOW_MS);
             Piece {
                 window_start_s: window * WINDOW_S,
-                ms: end.min(to_ms) - begin.max(from_ms),
+                from_ms: begin.max(from_ms),
+                to_ms: end.min(to_ms),
             }
         })
         .collect()
@@ -404,7 +424,7 @@ fn pieces_of(from_ms: u64, to_ms: u64) -> Vec<Piece> {
 
 /// Divides `whole` among the pieces by their time; the shares add up to it.
 fn shares(whole: Micros, pieces: &[Piece]) -> Vec<Micros> {
-    let span_ms: u64 = pieces.iter().map(|piece| piece.ms).sum();
+    let span_ms: u64 = pieces.iter().map(|piece| piece.ms()).sum();
     let up_to = |ms: u64| {
         if span_ms == 0 {
             whole
@@ -416,7 +436,7 @@ fn shares(whole: Micros, pieces: &[Piece]) -> Vec<Micros> {
     let mut given = 0;
     let mut shares = Vec::with_capacity(pieces.len());
     for piece in pieces {
-        passed_ms += piece.ms;
+        passed_ms += piece.ms();
         let share = up_to(passed_ms) - given;
         given += share;
         shares.push(share);

@@ -49,15 +49,22 @@ pub struct UsageRecord {
     pub offered_entries: u64,
     pub throttled_entries: u64,
     pub throttled_within_sla_entries: u64,
+    pub within_sla_entries: u64,
     pub refused_entries: u64,
     pub read_entries: u64,
     pub read_bytes: u64,
     pub active_ms: u64,
     pub paused_ms: u64,
+    /// Wall clock of the first and the last sample in the window, which `active_ms` and `paused_ms` lie between.
+    pub from_ms: u64,
+    pub to_ms: u64,
     /// The most that was stored within the window.
     pub stored_bytes: u64,
     #[serde(skip_serializing_if = "Buckets::is_empty")]
     pub latency_us: Buckets,
+    /// Latencies of entries within the reservation, from the time at which it let them pass; `None` if those are the same.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub judged_latency_us: Option<Buckets>,
 }
 
 /// An entry of `quorate:live`.
