@@ -88,7 +88,7 @@ impl Counters {
         let is_up = matches!(replica.state(), GroupState::Active | GroupState::Degraded)
             && replica.chain_agrees()
             && !replica.is_isolated();
-        let Some(stalled_us) = replica.stalled_since() else {
+        let Some(stalled_us) = replica.stalled_since().filter(|_| is_up) else {
             return self.account_until(now_us, is_up);
         };
         self.account_until(stalled_us.min(now_us), is_up);

@@ -229,7 +229,6 @@ impl Group {
     }
 
     fn tick(&mut self, turn: &mut Turn, is_coordinator_silent: bool, out: &mut Outputs) {
-        self.counters.account_time(&self.replica, turn.now_us);
         self.step_replica(turn, ReplicaEvent::CoordinatorSilent(is_coordinator_silent), out);
         self.step_replica(
             turn,
@@ -238,6 +237,7 @@ impl Group {
             },
             out,
         );
+        self.counters.account_time(&self.replica, turn.now_us);
         if self.replica.is_isolated() {
             self.turn_away(turn, out);
         }

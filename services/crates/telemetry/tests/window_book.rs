@@ -192,6 +192,34 @@ fn windows_end_exactly_at_the_minute() {
         .map(|r| (r.offered_entries, r.active_ms, r.latency_us.values().sum::<u64>()))
         .collect();
     assert_eq!(seen, [(30, 1_700, 30), (40, 1_300, 40)]);
+    let seen: Vec<_> = (records.iter())
+        .map(|r| (r.from_ms - START_MS, r.to_ms - START_MS))
+        .collect();
+    assert_eq!(seen, [(58_300, 60_000), (60_000, 61_300)]);
+    let judged = |r: &UsageRecord| r.judged_latency_us.as_ref().map(|of| of.values().sum::<u64>());
+    let seen: Vec<_> = records
+        .iter()
+        .map(|r| (r.within_sla_entries, judged(r)))
+        .collect();
+    assert_eq!(seen, [(15, Some(15)), (20, Some(20))]);
+}
+
+#[test]
+fn latencies_of_entries_within_the_reservation_are_sent_only_where_they_differ() {
+    let mut book = WindowBook::default();
+    let mut head = Head::new(1, START_MS);
+    head.sample.latency.record(700, 3);
+    head.sample.judged_latency.record(700, 3);
+    head.sample(&mut book);
+    assert_eq!(book.pending(10).records[0].judged_latency_us, None);
+    // On burst capacity: nothing of it is judged.
+    let mut other = Head::new(2, START_MS);
+    other.sample.latency.record(700, 3);
+    other.sample(&mut book);
+    assert_eq!(
+        book.pending(10).records[1].judged_latency_us,
+        Some(Buckets::new())
+    );
 }
 
 #[test]

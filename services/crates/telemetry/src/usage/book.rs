@@ -16,7 +16,7 @@ use std::ops::Bound;
 use quorate_types::limits::{
     TELEMETRY_RESEND_S, TELEMETRY_TIME_RECORDS_PER_ROUND_MAX, TELEMETRY_WINDOWS_MAX,
 };
-use quorate_types::{Epoch, GroupId, Micros};
+use quorate_types::{Epoch, GroupId, Micros, Role};
 
 use super::record::{UsageRecord, WINDOW_MS, WINDOW_S};
 use quorate_usage::{Buckets, Sample, Totals};
@@ -335,7 +335,7 @@ impl Kept {
             read_bytes: 0,
             active_ms: 0,
             paused_ms: 0,
-            from_ms: u64::MAX,
+            from_ms: 0,
             to_ms: 0,
             stored_bytes: 0,
             latency_us: Default::default(),
@@ -366,8 +366,16 @@ impl Kept {
     }
 
     fn add_time(&mut self, piece: Piece, active_us: Micros, paused_us: Micros) {
-        self.record.from_ms = self.record.from_ms.min(piece.from_ms);
-        self.record.to_ms = self.record.to_ms.max(piece.to_ms);
+        if matches!(self.record.role, Role::Head | Role::Sole) {
+            let is_first = self.record.to_ms == 0;
+            let from_ms = if is_first {
+                piece.from_ms
+            } else {
+                self.record.from_ms
+            };
+            self.record.from_ms = from_ms.min(piece.from_ms);
+            self.record.to_ms = self.record.to_ms.max(piece.to_ms);
+        }
         self.active_us += active_us;
         self.paused_us += paused_us;
         self.record.active_ms = self.active_us / 1000;

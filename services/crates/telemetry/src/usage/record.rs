@@ -55,7 +55,7 @@ pub struct UsageRecord {
     pub read_bytes: u64,
     pub active_ms: u64,
     pub paused_ms: u64,
-    /// Wall clock of the first and the last sample in the window, which `active_ms` and `paused_ms` lie between.
+    /// A head's time in the window, by the wall clock: of the first sample to the last. Zero for others.
     pub from_ms: u64,
     pub to_ms: u64,
     /// The most that was stored within the window.
