@@ -83,6 +83,7 @@ function minutesMissed(incidents: Incident[]): BadMinute[] {
       active_ms: clauses.includes('availability') ? 59_300 : 60_000,
       measured: true,
       throttled_within_sla_entries: clauses.includes('throughput') ? 412 : 0,
+      within_sla_entries: 12_000,
       p99_us: clauses.includes('latency') ? 14_200 : 3_900,
     }))
 }

@@ -69,11 +69,13 @@ def history(group_id: str, rng: random.Random) -> list[Window]:
     minute, committed, incarnation, epoch = 0, 0, "a", 1
     while minute < HOURS * 60:
         first, committed = committed, committed + rng.choice((0, 0, 7))
+        start_s = START_S + minute * WINDOW_S
+        active_ms = rng.choice((60_000, 60_000, 60_000, 59_000, 31_000))
         window = Window(
-            group_id, epoch % 3, incarnation, epoch, START_S + minute * WINDOW_S, rng.choice(("head", "head", "sole")),
+            group_id, epoch % 3, incarnation, epoch, start_s, rng.choice(("head", "head", "sole")),
             committed_entries=committed, first_committed_entries=first,
-            active_ms=rng.choice((60_000, 60_000, 60_000, 59_000, 31_000)),
-            throttled_within_sla_entries=rng.choice((0,) * 20 + (3,)),
+            active_ms=active_ms, paused_ms=60_000 - active_ms, from_ms=start_s * 1_000, to_ms=start_s * 1_000 + 60_000,
+            throttled_within_sla_entries=rng.choice((0,) * 20 + (3,)), within_sla_entries=rng.choice((200, 400)),
             latency_us={bucket_of(rng.choice((300, 400, 80_000))): rng.randrange(1, 100)} if committed > first else {},
         )  # fmt: skip
         found.append(window)

@@ -35,23 +35,26 @@ class ReplicaLog:
                 "window_start_s": window, "window_s": 60,
                 "committed_entries": 0, "committed_bytes": 0, "first_committed_entries": self.committed,
                 "first_committed_bytes": self.committed * ENTRY_BYTES, "offered_entries": 0, "throttled_entries": 0,
-                "throttled_within_sla_entries": 0, "refused_entries": 0, "read_entries": 0, "read_bytes": 0,
-                "active_ms": 0, "paused_ms": 0, "stored_bytes": 0, "latency_us": {},
+                "throttled_within_sla_entries": 0, "within_sla_entries": 0, "refused_entries": 0, "read_entries": 0,
+                "read_bytes": 0, "active_ms": 0, "paused_ms": 0, "from_ms": (self.start_s + self.now_s) * 1_000,
+                "to_ms": 0, "stored_bytes": 0, "latency_us": {},
             },
         )  # fmt: skip
         self.committed += appends
         record["committed_entries"] = self.committed
         record["committed_bytes"] = record["stored_bytes"] = self.committed * ENTRY_BYTES
         record["offered_entries"] += appends + throttled
+        record["within_sla_entries"] += appends
         record["throttled_entries"] += throttled
         record["read_entries"] += reads
         record["active_ms"] += active_ms
         record["paused_ms"] += 1_000 - active_ms
+        record["to_ms"] = (self.start_s + self.now_s + 1) * 1_000
         if appends:
             record["latency_us"]["200"] = record["latency_us"].get("200", 0) + appends
         follower = record | {
-            "role": "tail", "offered_entries": 0, "throttled_entries": 0, "read_entries": 0, "active_ms": 0,
-            "paused_ms": 0, "latency_us": {},
+            "role": "tail", "offered_entries": 0, "throttled_entries": 0, "within_sla_entries": 0, "read_entries": 0,
+            "active_ms": 0, "paused_ms": 0, "from_ms": 0, "to_ms": 0, "latency_us": {},
         }  # fmt: skip
         self.now_s += 1
         self._send(self.server_id, self.incarnation, record)

@@ -45,7 +45,7 @@ function Minutes({ groupId, month }: { groupId: string; month: string }) {
               <Head>Minute</Head>
               <Head>Missed</Head>
               <Head right>Accepted appends for</Head>
-              <Head right>Throttled within the SLA</Head>
+              <Head right>Throttled within the reservation</Head>
               <Head right>p99</Head>
             </tr>
           </thead>
@@ -103,7 +103,9 @@ function Row({ minute }: { minute: BadMinute }) {
       <td className="py-2 pr-4 text-right">
         {minute.measured ? `${seconds(minute.active_ms)} of ${seconds(minute.elapsed_ms)} s` : 'No telemetry'}
       </td>
-      <td className="py-2 pr-4 text-right">{count(minute.throttled_within_sla_entries)}</td>
+      <td className="py-2 pr-4 text-right">
+        {count(minute.throttled_within_sla_entries)} of {count(minute.within_sla_entries)}
+      </td>
       <td className="py-2 text-right">{minute.p99_us === null ? '–' : latency(minute.p99_us)}</td>
     </tr>
   )

@@ -19,7 +19,7 @@ class Lived(Protocol):
 def judged_span(group: Lived, from_ms: int, to_ms: int) -> tuple[int, int]:
     """The part of [from_ms, to_ms) from the group's admission until its deletion was requested; empty if there is none.
 
-    The second after the one and the second before the other are not in it. A deleted group's last minute ends with them.
+    The second after the one and the second before the other are not in it.
     """
     if group.active_at is None:
         return to_ms, to_ms

@@ -1,6 +1,6 @@
-"""Judged minutes of a group from its heads' usage windows. Pure.
+"""Judged minutes of a group from its heads' usage windows. Pure. `docs/reference/sla.md` is the contract.
 
-`docs/reference/sla.md` is the contract. A minute without a head's telemetry is bad, with one exception. The same head (server, incarnation, epoch) reported
+A minute without a head's telemetry is bad, with one exception. The same head (server, incarnation, epoch) reported
 before and after it, a day apart at most, and the log had not grown in between. Then the head was there, and the group
 had no traffic.
 """

@@ -201,8 +201,8 @@ def _buckets(histogram: dict[int, int] | None) -> dict[str, int] | None:
     return None if histogram is None else {str(bucket): count for bucket, count in histogram.items()}
 
 
-def _histogram(buckets: dict[str, int] | None) -> dict[int, int] | None:
-    return None if buckets is None else {int(bucket): count for bucket, count in buckets.items()}
+def _histogram(buckets: dict[str, int]) -> dict[int, int]:
+    return {int(bucket): count for bucket, count in buckets.items()}
 
 
 def _progress(columns: Any) -> Any:
@@ -222,5 +222,6 @@ def _window(row: Any) -> Window:
         role=row["role"],
         log_epoch=row["log_epoch"],
         **{name: row[name] for name in COUNTERS},
-        **{name: _histogram(row[name]) for name in _HISTOGRAMS},
+        latency_us=_histogram(row["latency_us"]),
+        judged_latency_us=None if row["judged_latency_us"] is None else _histogram(row["judged_latency_us"]),
     )

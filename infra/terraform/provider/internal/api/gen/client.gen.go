@@ -1856,9 +1856,12 @@ type SlaMinute struct {
 	Measured bool              `json:"measured"`
 	Missed   []SlaMinuteMissed `json:"missed"`
 
-	// P99Us Commit latency; null when nothing was committed.
+	// P99Us Commit latency of these entries, from the time at which the reservation let them pass; null when none was committed.
 	P99Us                     *int `json:"p99_us"`
 	ThrottledWithinSlaEntries int  `json:"throttled_within_sla_entries"`
+
+	// WithinSlaEntries Entries that the reservation let pass, or should have.
+	WithinSlaEntries int `json:"within_sla_entries"`
 }
 
 // SlaMinuteMissed defines model for SlaMinute.Missed.
