@@ -401,7 +401,8 @@ async def test_credits_come_by_themselves(
     group = await alice.create_group()
     _, end = last_month()
     begun = end - timedelta(seconds=240)
-    owner.execute("UPDATE groups SET created_at = %s, active_at = %s", (begun, begun))
+    admitted = begun - timedelta(seconds=1)  # the first second is not judged
+    owner.execute("UPDATE groups SET created_at = %s, active_at = %s", (admitted, admitted))
     log = ReplicaLog(group["id"], int(begun.timestamp())).run(240, seed=1)
     log.reports = [report for report in log.reports if report["records"][0]["window_start_s"] >= end.timestamp() - 120]
     await ingested(log, bus, worker_engine)
@@ -550,7 +551,7 @@ async def test_a_months_report_does_not_hold_up_other_requests(alice: Customer, 
     )
     owner.execute(
         "INSERT INTO usage_windows SELECT organization_id, id, server, 'i', 1, minute, 'head', 0, 0, 0, 0, 1, 0, 0, 0,"
-        " 0, 0, 60000, 0, 0, 1, '{\"200\": 1}', 0 FROM groups, generate_series(1, 3) AS server,"
+        " 0, 0, 60000, 0, 0, 1, '{\"200\": 1}', 0, 0, 0, 0 FROM groups, generate_series(1, 3) AS server,"
         " generate_series(%s::bigint, %s::bigint, 60) AS minute",
         (start.timestamp(), end.timestamp() - 60),
     )
