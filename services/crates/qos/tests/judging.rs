@@ -2,7 +2,7 @@
 //! depend on how much is offered beyond it (`docs/reference/sla.md`).
 
 use proptest::prelude::*;
-use quorate_qos::{Admission, Offer, QueueLimits, Ready};
+use quorate_qos::{Admission, Offer, QueueLimits, Ready, Reservation};
 use quorate_types::Micros;
 use quorate_types::cost::{AppendCost, Budget};
 
@@ -201,5 +201,58 @@ proptest! {
         head.run(now, now + 20 * S);
         prop_assert_eq!(head.judged.refused_within, 0);
         prop_assert!(head.judged.held_us_max <= LATE, "{:?}", head.judged);
+    }
+}
+
+/// The earliest start of the last of these requests (start so far, cost of each resource), by the arrival curve alone: from
+/// any request to the last one no more may pass than a second of the rate, and the rate for the time between them.
+fn start_by_curve(
+    rate_milli: [u64; 3],
+    before: &[(Micros, [u64; 3])],
+    arrival: Micros,
+    cost: [u64; 3],
+) -> Micros {
+    let mut start = before.last().map_or(arrival, |(last, _)| arrival.max(*last));
+    let mut sum = cost.map(|milli| i128::from(milli) * 1_000_000);
+    let mut bound = |from: Micros, sum: &[i128; 3]| {
+        for (rate, sum) in rate_milli.iter().zip(sum) {
+            let beyond = sum - i128::from(*rate) * i128::from(S);
+            if beyond > 0 {
+                let rate = i128::from(*rate);
+                start = start.max(from + (beyond / rate + i128::from(beyond % rate != 0)) as Micros);
+            }
+        }
+    };
+    for (from, cost) in before.iter().rev() {
+        for (sum, milli) in sum.iter_mut().zip(cost) {
+            *sum += i128::from(*milli) * 1_000_000;
+        }
+        bound(*from, &sum);
+    }
+    start
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(300) })]
+
+    /// The reservation is the greedy shaper of its arrival curve.
+    #[test]
+    fn the_reservation_lets_requests_pass_as_soon_as_its_curve_allows(
+        rate in 1u64..5_000, steps in proptest::collection::vec((0u64..300_000, 1u64..100, 0u64..10_000), 1..60)
+    ) {
+        let budget = Budget::for_rate(rate, 64, COST);
+        let mut reservation = Reservation::new(&budget, 0);
+        let (mut now, mut before) = (0, Vec::new());
+        for (gap_us, percent, bytes) in steps {
+            now += gap_us;
+            // At most a second of the rate at once.
+            let most = budget.tokens_per_s_milli;
+            let cost = COST.of((rate * percent / 100).max(1), bytes);
+            let cost: [u64; 3] = std::array::from_fn(|i| cost[i].min(most[i]));
+            let expected = start_by_curve(most, &before, now, cost);
+            prop_assert_eq!(reservation.start(now, cost, [0; 3]), expected);
+            prop_assert_eq!(reservation.pass(now, cost), expected);
+            before.push((expected, cost));
+        }
     }
 }
