@@ -1,4 +1,4 @@
-//! What the SLA counts of a queue: latency from the reservation's time, refusals within the reservation. Neither may
+//! Latency from the reservation's time, and refusals within the reservation: the SLA counts both of a queue. Neither may
 //! depend on how much is offered beyond it (`docs/reference/sla.md`).
 
 use proptest::prelude::*;
@@ -15,7 +15,7 @@ const S: Micros = 1_000 * MS;
 /// A server's timer and its turn.
 const LATE: Micros = 2 * MS;
 
-/// What a minute of a group is judged by.
+/// Counts by which a group is judged.
 #[derive(Debug, Default, PartialEq)]
 struct Judged {
     /// Requests that passed, and those of them within the reservation.
@@ -204,8 +204,8 @@ proptest! {
     }
 }
 
-/// The earliest start of the last of these requests (start so far, cost of each resource), by the arrival curve alone: from
-/// any request to the last one no more may pass than a second of the rate, and the rate for the time between them.
+/// The earliest start of a request behind others (start and cost of each), by the arrival curve alone. From any request to
+/// this one no more may pass than a second of the rate, and the rate for the time between them.
 fn start_by_curve(
     rate_milli: [u64; 3],
     before: &[(Micros, [u64; 3])],
