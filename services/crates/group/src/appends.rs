@@ -95,7 +95,8 @@ impl Appends {
     ) -> Option<Offer<AppendRequest>> {
         let AppendQueue { admission, budget } = self.queue.as_mut()?;
         admission.set_bytes_max(match is_memory_short {
-            true => self.own_window_bytes.min(QUEUE_BYTES_MAX),
+            // A queue may have twice its bound for a moment.
+            true => self.own_window_bytes.min(QUEUE_BYTES_MAX) / 2,
             false => QUEUE_BYTES_MAX,
         });
         let now_us = request.arrival.received_us;

@@ -410,9 +410,13 @@ impl Intake {
 
 /// A request that the budget lets through, with the time from which the SLA counts its latency.
 fn passed(admitted: Admitted<AppendRequest>, view: &mut View<'_>) -> AppendRequest {
-    let Admitted { mut item, start_us } = admitted;
+    let Admitted {
+        mut item,
+        is_owed,
+        start_us,
+    } = admitted;
     item.arrival.start_us = start_us;
-    if start_us.is_some() {
+    if is_owed {
         view.counters.passed_reservation(item.entry_count);
     }
     item

@@ -28,11 +28,44 @@ impl Default for QueueLimits {
     }
 }
 
+impl QueueLimits {
+    fn times(self, eighths: u64) -> Self {
+        Self {
+            bytes_max: self.bytes_max / 8 * eighths,
+            batches_max: self.batches_max / 8 * eighths as usize,
+            ..self
+        }
+    }
+
+    /// Half of the queue is for requests that are owed, …
+    fn reserved(self) -> Self {
+        self.times(4)
+    }
+
+    /// … and some of it for others. Between the two is room for requests that pass a moment late.
+    fn for_others(self) -> Self {
+        self.times(3)
+    }
+
+    /// A head that is not late takes what it owes, even above its bounds, and no more than this.
+    fn at_most(self) -> Self {
+        self.times(16)
+    }
+
+    /// Whether a queue has no room for one more request of so many bytes. One request finds room, however large, if
+    /// nothing else waits.
+    pub fn is_full(&self, waiting: usize, waiting_bytes: u64, bytes: u64) -> bool {
+        waiting >= self.batches_max || (waiting > 0 && waiting_bytes.saturating_add(bytes) > self.bytes_max)
+    }
+}
+
 /// A request to be ordered now; its cost is taken.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Admitted<T> {
     pub item: T,
-    /// The time at which the reservation would have let it pass; `None`: it passes on burst capacity.
+    /// Whether the group's reservation would have let it pass in time.
+    pub is_owed: bool,
+    /// The time at which it would have done so; `None` for a request that is not owed, or passes on burst capacity.
     pub start_us: Option<Micros>,
 }
 
@@ -42,8 +75,8 @@ pub enum Offer<T> {
     Admitted(Admitted<T>),
     /// It comes back from [`Admission::pop`], admitted or expired.
     Queued,
-    /// Not taken. `within_sla`: the reservation alone would have let it pass in time, so this refusal counts against the
-    /// SLA (answer `overloaded`). Otherwise the client exceeds it (answer `throttled`).
+    /// Not taken. `within_sla`: it is owed, as the reservation alone would have let it pass in time. So this refusal counts
+    /// against the SLA (answer `overloaded`). Otherwise the client exceeds it (answer `throttled`).
     Throttled {
         item: T,
         retry_after_us: Micros,
@@ -72,7 +105,7 @@ pub struct Polled<T> {
     pub expired: Vec<(T, bool)>,
 }
 
-/// Expired requests left the queue late by at most this: the precision of timers, and a turn of the server.
+/// A request waits only if it will pass so long before its deadline: timers are late by a little.
 const SLACK_US_MAX: Micros = limits::QUEUE_SLACK_MS * 1_000;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -87,7 +120,17 @@ struct Waiting<T> {
     cost: [u64; 3],
     bytes: u64,
     offered_us: Micros,
-    within_sla: bool,
+    owed: Owed,
+}
+
+/// The reservation's decision about a request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Owed {
+    /// It lets the request pass at this time.
+    From(Micros),
+    /// It did so by a budget that has become smaller since.
+    Formerly,
+    No,
 }
 
 /// Token buckets and the queue of one group. First in, first out; an expired request leaves from any place.
@@ -95,11 +138,11 @@ struct Waiting<T> {
 /// A request that the group's own budget does not let through may use the group's grant ([`GrantBuckets`]). Both
 /// classes keep one order.
 ///
-/// A refusal counts against the SLA if the [`Reservation`] would have let the request pass in time, all that waits before
-/// it included. The queue and its bounds are part of that service, and so is the slack before deadlines.
+/// The [`Reservation`] decides at the offer whether a request is owed. A request that is not owed waits only for burst
+/// capacity. It is refused once that has ended, or an owed one behind it could pass.
 ///
-/// A closed window ([`Admission::set_window_open`]) holds everything back for a reason other than the budget (too much uncommitted, too few
-/// replicas). Requests then wait in the same queue.
+/// A closed window ([`Admission::set_window_open`]) holds everything back for a reason other than the budget (too much
+/// uncommitted, too few replicas). Requests then wait in the same queue.
 #[derive(Debug)]
 pub struct Admission<T> {
     limits: QueueLimits,
@@ -124,6 +167,11 @@ pub struct Admission<T> {
     waiting: usize,
     waiting_bytes: u64,
     waiting_cost: [u128; 3],
+    /// Requests that wait and are not owed, and their bytes.
+    others: (usize, u64),
+    others_cost: [u128; 3],
+    /// The first place with an owed request.
+    first_owed: Option<u64>,
 }
 
 impl<T> Admission<T> {
@@ -146,6 +194,9 @@ impl<T> Admission<T> {
             waiting: 0,
             waiting_bytes: 0,
             waiting_cost: [0; 3],
+            others: (0, 0),
+            others_cost: [0; 3],
+            first_owed: None,
         }
     }
 
@@ -154,55 +205,82 @@ impl<T> Admission<T> {
     pub fn offer(&mut self, now: Micros, item: T, cost: [u64; 3], bytes: u64, deadline: Micros) -> Offer<T> {
         add(&mut self.flow.offered, cost);
         self.flow.offers = self.flow.offers.wrapping_add(1);
+        let deadline = deadline.min(now.saturating_add(self.limits.wait_us_max));
+        let start_max = deadline - SLACK_US_MAX.min(deadline.saturating_sub(now) / 4);
+        let start = self
+            .reservation
+            .offer(now, cost, bytes, start_max, &self.limits.reserved());
+        let owed = start.map_or(Owed::No, Owed::From);
         if self.window_open
             && self.waiting == 0
-            && let Some(class) = self.take(now, now, cost)
+            && let Some(class) = self.take(now, now, cost, owed)
         {
             if class == Class::Burst {
                 add(&mut self.flow.beyond, cost);
             }
-            return Offer::Admitted(self.admitted(now, item, cost, class));
+            return Offer::Admitted(admitted(item, owed, class));
         }
-        if self.buckets.wait_us(now, cost, self.waiting_cost) > 0 {
+        let wait_us = self.buckets.wait_us(now, cost, self.waiting_cost);
+        if wait_us > 0 {
             add(&mut self.flow.beyond, cost);
         }
         self.flow.held_back = self.flow.held_back.wrapping_add(1);
-        let deadline = deadline.min(now.saturating_add(self.limits.wait_us_max));
-        // Timers are late by a little. A request that is taken in must not expire for that alone.
-        let slack_us = SLACK_US_MAX.min(deadline.saturating_sub(now) / 4);
-        let start_max = deadline - slack_us;
-        let full = self.waiting >= self.limits.batches_max
-            || (self.waiting > 0 && self.waiting_bytes.saturating_add(bytes) > self.limits.bytes_max);
-        let within_sla =
-            self.reservation.start(now, cost, self.waiting_cost) <= start_max && (!full || self.is_late(now));
-        let wait_us = self.wait_us(now, cost, self.waiting_cost);
-        // A request that cannot pass before its deadline is refused at once, and not at its deadline.
-        if full || now.saturating_add(wait_us) > start_max {
-            if within_sla {
-                self.reservation.pass(now, cost);
-            }
+        let wait_us = wait_us.min(self.wait_with_grant_us(now, cost));
+        let may_burst = self.has_grant_at(now) && now.saturating_add(wait_us) <= start_max;
+        // A request that is to pass too late is refused at once, and not at its deadline.
+        if (owed == Owed::No && !may_burst) || self.is_full(now, owed, bytes) {
             return Offer::Throttled {
                 item,
                 retry_after_us: self.retry_after(wait_us),
-                within_sla,
+                within_sla: start.is_some(),
             };
         }
-        self.push(
-            deadline,
-            Waiting {
-                item,
-                cost,
-                bytes,
-                offered_us: now,
-                within_sla,
-            },
-        );
+        let waiting = Waiting {
+            item,
+            cost,
+            bytes,
+            offered_us: now,
+            owed,
+        };
+        self.push(deadline, waiting);
         Offer::Queued
     }
 
+    fn is_full(&self, now: Micros, owed: Owed, bytes: u64) -> bool {
+        if owed == Owed::No {
+            let (count, others_bytes) = self.others;
+            return self.limits.for_others().is_full(count, others_bytes, bytes);
+        }
+        let is_full = |limits: QueueLimits| limits.is_full(self.waiting, self.waiting_bytes, bytes);
+        is_full(self.limits) && (self.is_late(now) || is_full(self.limits.at_most()))
+    }
+
+    /// Whether the first owed request should have passed some time ago.
+    fn is_late(&self, now: Micros) -> bool {
+        let owed = self.first_owed().map(|waiting| waiting.owed);
+        matches!(owed, Some(Owed::From(start)) if start.saturating_add(SLACK_US_MAX) < now)
+    }
+
+    fn first_owed(&self) -> Option<&Waiting<T>> {
+        let place = &self.queue[(self.first_owed? - self.first) as usize];
+        Some(
+            place
+                .as_ref()
+                .expect("an owed request that left is not the first"),
+        )
+    }
+
     fn push(&mut self, deadline: Micros, waiting: Waiting<T>) {
-        self.deadlines
-            .push(Reverse((deadline, self.first + self.queue.len() as u64)));
+        let number = self.first + self.queue.len() as u64;
+        self.deadlines.push(Reverse((deadline, number)));
+        if waiting.owed == Owed::No {
+            self.others = (self.others.0 + 1, self.others.1 + waiting.bytes);
+            for (sum, one) in self.others_cost.iter_mut().zip(waiting.cost) {
+                *sum += u128::from(one);
+            }
+        } else {
+            self.first_owed.get_or_insert(number);
+        }
         self.waiting += 1;
         self.waiting_bytes += waiting.bytes;
         for (sum, one) in self.waiting_cost.iter_mut().zip(waiting.cost) {
@@ -211,44 +289,37 @@ impl<T> Admission<T> {
         self.queue.push_back(Some(waiting));
     }
 
-    fn admitted(&mut self, offered_us: Micros, item: T, cost: [u64; 3], class: Class) -> Admitted<T> {
-        let start_us = match class {
-            Class::Reserved => Some(self.reservation.pass(offered_us, cost)),
-            Class::Burst => None,
-        };
-        Admitted { item, start_us }
-    }
-
-    /// Whether the reservation would have let the first waiting request pass for some time.
-    fn is_late(&self, now: Micros) -> bool {
-        let front = self
-            .queue
-            .front()
-            .map(|place| place.as_ref().expect("not an expired place"));
-        let start = front.map(|waiting| self.reservation.start(waiting.offered_us, waiting.cost, [0; 3]));
-        start.is_some_and(|start| start.saturating_add(SLACK_US_MAX) < now)
-    }
-
     /// The next request that leaves the queue at `now`: expired ones first, then admitted ones, in order.
     pub fn pop(&mut self, now: Micros) -> Option<Ready<T>> {
-        if let Some(expired) = self.pop_expired(now) {
-            return Some(expired);
+        if let Some(number) = self.expired(now) {
+            return Some(self.refuse(now, number));
         }
-        let front = self
-            .queue
-            .front()?
-            .as_ref()
-            .expect("the front is never an expired place");
+        let front = self.front()?;
         // A timer that is late takes no tokens from the group.
-        let (from, cost) = (front.offered_us.max(self.opened), front.cost);
-        let class = self.window_open.then(|| self.take(from, now, cost))??;
+        let (from, cost, owed) = (front.offered_us.max(self.opened), front.cost, front.owed);
+        if !self.window_open {
+            return None;
+        }
+        let Some(class) = self.take(from, now, cost, owed) else {
+            let may_pass = !self.is_grant_over(now) || self.can_spare(now, cost);
+            let is_in_the_way = owed == Owed::No && (!may_pass || self.owed_wake(now) <= now);
+            return is_in_the_way.then(|| self.refuse(now, self.first));
+        };
         let waiting = self.remove(self.first);
-        Some(Ready::Admitted(self.admitted(
-            waiting.offered_us,
-            waiting.item,
-            cost,
-            class,
-        )))
+        Some(Ready::Admitted(admitted(waiting.item, waiting.owed, class)))
+    }
+
+    fn front(&self) -> Option<&Waiting<T>> {
+        let place = self.queue.front()?;
+        Some(place.as_ref().expect("the front is never an expired place"))
+    }
+
+    /// The time at which the first owed request could pass if it were the front; never before `now`.
+    fn owed_wake(&self, now: Micros) -> Micros {
+        let owed = self.first_owed();
+        owed.map_or(Micros::MAX, |owed| {
+            now.saturating_add(self.buckets.wait_us(now, owed.cost, [0; 3]))
+        })
     }
 
     /// All requests that leave the queue at `now`.
@@ -269,57 +340,83 @@ impl<T> Admission<T> {
     /// The time at which [`Admission::pop`] next returns something, if nothing is offered meanwhile: the caller's
     /// timer. It is later than `now` after `pop` returned `None`, and `None` if nothing waits.
     pub fn next_wake(&mut self, now: Micros) -> Option<Micros> {
-        let front_cost = self
-            .queue
-            .front()?
-            .as_ref()
-            .expect("the front is never an expired place")
-            .cost;
+        let front = self.front()?;
+        let (cost, owed) = (front.cost, front.owed);
         let deadline = self
             .next_deadline()
             .expect("every request in the queue has a deadline");
         if !self.window_open {
             return Some(deadline);
         }
-        let own_us = self.buckets.wait_us(now, front_cost, [0; 3]);
+        let may_reserve = owed != Owed::No || self.can_spare(now, cost);
+        let own = if may_reserve {
+            now.saturating_add(self.buckets.wait_us(now, cost, [0; 3]))
+        } else {
+            self.grant.as_ref().map_or(now, GrantBuckets::until)
+        };
+        let own = if owed == Owed::No {
+            own.min(self.owed_wake(now))
+        } else {
+            own
+        };
         let grant_us = match &self.grant {
-            Some(grant) if !self.yields && self.burst_open => grant.wait_us(now, front_cost),
+            Some(grant) if !self.yields && self.burst_open => grant.wait_us(now, cost),
             _ => Micros::MAX,
         };
-        Some(deadline.min(now.saturating_add(own_us.min(grant_us))))
+        Some(deadline.min(own).min(now.saturating_add(grant_us)))
     }
 
     /// Takes from the group's own budget, at the time from `from` on at which it lets the request through. By `now` it may
-    /// not have done so; then the request takes from the grant. `None`: from neither.
-    fn take(&mut self, from: Micros, now: Micros, cost: [u64; 3]) -> Option<Class> {
-        let start = self.buckets.start(from, cost, [0; 3]);
-        if start <= now.max(from) {
-            let passes = self.buckets.take(start, cost);
-            assert_eq!(passes, Ok(()), "it passes when its wait is over");
-            add(&mut self.flow.reserved, cost);
-            if let Some(assumed) = &mut self.assumed
-                && assumed.returns_with(now, cost)
-            {
-                self.returned = true;
-            }
-            return Some(Class::Reserved);
+    /// not have done so; then the request takes from the grant. `None`: from neither. A request that is not owed takes
+    /// only what the budget can spare.
+    fn take(&mut self, from: Micros, now: Micros, cost: [u64; 3], owed: Owed) -> Option<Class> {
+        let start = self.buckets.start(from, cost);
+        let may_reserve = owed != Owed::No || self.can_spare(now, cost);
+        if start > now || !may_reserve {
+            return self.take_grant(now, cost).then_some(Class::Burst);
         }
-        let passes =
-            !self.yields && self.burst_open && self.grant.as_mut().is_some_and(|grant| grant.take(now, cost));
-        if !passes {
-            return None;
+        let passes = self.buckets.take(start, cost);
+        assert_eq!(passes, Ok(()), "it passes when its wait is over");
+        add(&mut self.flow.reserved, cost);
+        if let Some(assumed) = &mut self.assumed
+            && assumed.returns_with(now, cost)
+        {
+            self.returned = true;
         }
-        add(&mut self.flow.burst, cost);
-        Some(Class::Burst)
+        Some(Class::Reserved)
     }
 
-    fn wait_us(&self, now: Micros, cost: [u64; 3], ahead: [u128; 3]) -> Micros {
+    fn can_spare(&self, now: Micros, cost: [u64; 3]) -> bool {
+        let owed = std::array::from_fn(|i| self.waiting_cost[i] - self.others_cost[i]);
+        self.reservation.can_spare(now, cost, owed, &self.buckets)
+    }
+
+    fn take_grant(&mut self, now: Micros, cost: [u64; 3]) -> bool {
+        let is_open = !self.yields && self.burst_open;
+        let passes = is_open && self.grant.as_mut().is_some_and(|grant| grant.take(now, cost));
+        if passes {
+            add(&mut self.flow.burst, cost);
+        }
+        passes
+    }
+
+    fn is_grant_over(&self, now: Micros) -> bool {
+        self.grant.as_ref().is_none_or(|grant| grant.is_over(now))
+    }
+
+    fn has_grant_at(&self, now: Micros) -> bool {
+        !self.yields && !self.is_grant_over(now)
+    }
+
+    /// The wait behind all that waits, with the grant. A grant in debt may make it longer than by the group's own budget.
+    fn wait_with_grant_us(&self, now: Micros, cost: [u64; 3]) -> Micros {
         match &self.grant {
-            Some(grant) if !self.yields && !grant.is_over(now) => {
-                let both = self.buckets.joined(grant.buckets(), now);
-                both.wait_us(now, cost, ahead)
+            Some(grant) if self.has_grant_at(now) => {
+                self.buckets
+                    .joined(grant.buckets(), now)
+                    .wait_us(now, cost, self.waiting_cost)
             }
-            _ => self.buckets.wait_us(now, cost, ahead),
+            _ => Micros::MAX,
         }
     }
 
@@ -375,15 +472,18 @@ impl<T> Admission<T> {
         self.flow
     }
 
-    /// A new budget. Waiting requests keep their cost. A smaller reservation promises them nothing.
+    /// A new budget. Waiting requests keep their cost. A smaller one lets them pass later than they were promised, which
+    /// its owner chose.
     pub fn set_budget(&mut self, now: Micros, budget: &Budget) {
         if self.buckets.is_more_than(budget) {
             for waiting in self.queue.iter_mut().flatten() {
-                waiting.within_sla = false;
+                if waiting.owed != Owed::No {
+                    waiting.owed = Owed::Formerly;
+                }
             }
         }
         self.buckets.set_budget(budget, now);
-        self.reservation.set_budget(budget);
+        self.reservation.set_budget(now, budget);
     }
 
     /// Bytes that may wait. One request may, however large, if nothing else does.
@@ -408,6 +508,7 @@ impl<T> Admission<T> {
         self.deadlines.clear();
         self.first += self.queue.len() as u64;
         (self.waiting, self.waiting_bytes, self.waiting_cost) = (0, 0, [0; 3]);
+        (self.others, self.others_cost, self.first_owed) = ((0, 0), [0; 3], None);
         self.queue
             .drain(..)
             .flatten()
@@ -437,22 +538,24 @@ impl<T> Admission<T> {
         self.waiting_bytes
     }
 
-    fn pop_expired(&mut self, now: Micros) -> Option<Ready<T>> {
+    /// A request whose deadline has passed.
+    fn expired(&mut self, now: Micros) -> Option<u64> {
         if self.next_deadline()? > now {
             return None;
         }
         let Reverse((_, number)) = self.deadlines.pop().expect("there is a next deadline");
+        Some(number)
+    }
+
+    fn refuse(&mut self, now: Micros, number: u64) -> Ready<T> {
         let waiting = self.remove(number);
-        if waiting.within_sla {
-            self.reservation.pass(waiting.offered_us, waiting.cost);
-        }
-        let wait_us = self.wait_us(now, waiting.cost, self.waiting_cost);
-        let retry_after_us = self.retry_after(wait_us);
-        Some(Ready::Expired {
+        let own_us = self.buckets.wait_us(now, waiting.cost, self.waiting_cost);
+        let wait_us = own_us.min(self.wait_with_grant_us(now, waiting.cost));
+        Ready::Expired {
             item: waiting.item,
-            retry_after_us,
-            within_sla: waiting.within_sla,
-        })
+            retry_after_us: self.retry_after(wait_us),
+            within_sla: matches!(waiting.owed, Owed::From(_)),
+        }
     }
 
     /// The earliest deadline of a request that still waits.
@@ -471,12 +574,27 @@ impl<T> Admission<T> {
         let waiting = self.queue[place].take().expect("a place is emptied once");
         self.waiting -= 1;
         self.waiting_bytes -= waiting.bytes;
+        if waiting.owed == Owed::No {
+            self.others = (self.others.0 - 1, self.others.1 - waiting.bytes);
+            for (sum, one) in self.others_cost.iter_mut().zip(waiting.cost) {
+                *sum -= u128::from(one);
+            }
+        }
         for (sum, one) in self.waiting_cost.iter_mut().zip(waiting.cost) {
             *sum -= u128::from(one);
         }
         while let Some(None) = self.queue.front() {
             self.queue.pop_front();
             self.first += 1;
+        }
+        if self.first_owed == Some(number) {
+            let behind = (number + 1).max(self.first);
+            let places = (behind..).zip(self.queue.range((behind - self.first) as usize..));
+            let is_owed =
+                |place: &Option<Waiting<T>>| place.as_ref().is_some_and(|waiting| waiting.owed != Owed::No);
+            self.first_owed = { places }
+                .find(|(_, place)| is_owed(place))
+                .map(|(number, _)| number);
         }
         waiting
     }
@@ -490,5 +608,17 @@ impl<T> Admission<T> {
             limits::RETRY_AFTER_MS_HELD
         } * 1_000;
         (wait_us / 2).clamp(min_us, limits::RETRY_AFTER_MS_MAX * 1_000)
+    }
+}
+
+fn admitted<T>(item: T, owed: Owed, class: Class) -> Admitted<T> {
+    let start_us = match (owed, class) {
+        (Owed::From(start), Class::Reserved) => Some(start),
+        _ => None,
+    };
+    Admitted {
+        item,
+        is_owed: matches!(owed, Owed::From(_)),
+        start_us,
     }
 }

@@ -92,15 +92,15 @@ impl Buckets {
         }
     }
 
-    /// The time from `from` on at which `cost` would pass after `ahead` (thousandths, per resource) has passed. It is a
-    /// lower bound, and exact if one resource limits all of them. `Micros::MAX` means never. It is not before the last
-    /// request that passed.
-    pub fn start(&self, from: Micros, cost: [u64; 3], ahead: [u128; 3]) -> Micros {
+    /// The time from `from` on at which `cost` (thousandths of tokens, per resource) would pass, exactly. It is not before
+    /// the last request that passed. `Micros::MAX` means never.
+    pub fn start(&self, from: Micros, cost: [u64; 3]) -> Micros {
         let from = from.max(self.updated);
-        from.saturating_add(self.wait_us(from, cost, ahead))
+        from.saturating_add(self.wait_us(from, cost, [0; 3]))
     }
 
-    /// Microseconds from `now` until then.
+    /// Microseconds from `now` until `cost` would pass after `ahead` (thousandths, per resource) has passed. It is a
+    /// lower bound, and exact if one resource limits all of them. `Micros::MAX` means never.
     pub fn wait_us(&self, now: Micros, cost: [u64; 3], ahead: [u128; 3]) -> Micros {
         (0..3)
             .map(|i| self.wait_for(i, now, cost[i], ahead[i]))
@@ -123,6 +123,27 @@ impl Buckets {
             self.level[i] -= taken;
         }
         Conformance::BeyondSla
+    }
+
+    /// Whether these buckets would still hold as much as the others in each resource, had they let `cost` pass.
+    pub fn is_ahead_with(&self, now: Micros, cost: [u128; 3], others: &Self) -> bool {
+        (0..3).all(|i| {
+            let cost = i128::try_from(cost[i]).unwrap_or(i128::MAX).saturating_mul(SCALE);
+            self.level_at(i, now).saturating_sub(cost) >= others.level_back_at(i, now)
+        })
+    }
+
+    /// Counts from `now` on, though requests passed at later times: what they took is missing all the same.
+    pub fn count_from(&mut self, now: Micros) {
+        self.level = std::array::from_fn(|i| self.level_back_at(i, now));
+        self.updated = now;
+    }
+
+    /// As [`Buckets::level_at`], also for a time before the last request passed: what it will find then is missing.
+    fn level_back_at(&self, i: usize, now: Micros) -> i128 {
+        let ahead_us = i128::from(self.updated.saturating_sub(now));
+        let missing = i128::from(self.rate_milli[i]).saturating_mul(ahead_us);
+        self.level_at(i, now).saturating_sub(missing)
     }
 
     fn refill(&mut self, now: Micros) {

@@ -35,6 +35,10 @@ impl GrantBuckets {
         self.until = 0;
     }
 
+    pub fn until(&self) -> Micros {
+        self.until
+    }
+
     pub fn is_over(&self, now: Micros) -> bool {
         now >= self.until
     }

@@ -32,8 +32,12 @@ fn offer(queue: &mut Admission<u64>, now: Micros, item: u64) -> Offer<u64> {
 
 /// A request that the reservation lets pass at `start_us`.
 fn own(item: u64, start_us: Micros) -> Admitted<u64> {
-    let start_us = Some(start_us);
-    Admitted { item, start_us }
+    let (is_owed, start_us) = (true, Some(start_us));
+    Admitted {
+        item,
+        is_owed,
+        start_us,
+    }
 }
 
 fn items<T>(polled: Polled<T>) -> Vec<T> {
@@ -68,22 +72,22 @@ fn over_budget_waits_in_order_and_passes_when_tokens_are_there() {
 #[test]
 fn a_full_queue_throttles_with_the_time_to_retry() {
     let limits = QueueLimits {
-        batches_max: 3,
+        batches_max: 8,
         ..QueueLimits::default()
     };
     let mut queue = admission(10, limits);
-    for i in 0..13 {
+    for i in 0..14 {
         assert!(!matches!(offer(&mut queue, 0, i), Offer::Throttled { .. }));
     }
     let Offer::Throttled {
-        item: 13,
+        item: 14,
         retry_after_us,
         within_sla,
-    } = offer(&mut queue, 0, 13)
+    } = offer(&mut queue, 0, 14)
     else {
         panic!("the queue is full");
     };
-    assert_eq!((retry_after_us, within_sla), (200_000, false));
+    assert_eq!((retry_after_us, within_sla), (250_000, false));
 
     let limits = QueueLimits {
         bytes_max: 100,
