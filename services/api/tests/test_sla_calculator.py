@@ -91,14 +91,37 @@ def test_heads_whose_times_overlap_do_not_make_up_for_an_outage() -> None:
 
 def test_a_head_that_stood_still_while_another_took_over_is_not_charged_twice() -> None:
     windows = [
-        window(0, active_ms=30_000, paused_ms=15_000, **covering(0, 0, 45_000)),  # stopped from 30 s to 45 s
+        window(0, active_ms=30_000, paused_ms=15_000, **covering(0, 0, 30_000)),  # stopped from 30 s to 45 s
         window(0, active_ms=26_000, epoch=2, server_id=2, **covering(0, 34_000, 60_000)),
     ]
     assert over(1, *windows).active_ms == 56_000
 
 
+def test_an_old_heads_pauses_are_not_made_up_for_by_the_time_after_its_end() -> None:
+    """The old head was paused from 5 s to 15 s, and took itself for the head until 45 s. The new one came at 34 s."""
+    windows = [
+        window(0, active_ms=35_000, paused_ms=10_000, **covering(0, 0, 45_000)),
+        window(0, active_ms=26_000, epoch=2, server_id=2, **covering(0, 34_000, 60_000)),
+    ]
+    assert over(1, *windows).active_ms == 50_000
+
+
+def test_time_that_nobody_counted_is_lost() -> None:
+    """The machine stood still for ten seconds, and its own clock with it."""
+    assert over(1, window(0, active_ms=50_000)).active_ms == 50_000
+
+
+def test_a_gap_in_which_the_head_stood_still_is_not_quiet() -> None:
+    windows = [window(0, active_ms=30_000, paused_ms=30_000, **covering(0, 0, 30_000)), window(20)]
+    assert [attainment.bad_minutes for attainment in over(21, *windows).attainments][1:] == [19, 19]
+
+
 def test_servers_of_earlier_versions_say_how_long_and_not_when() -> None:
-    assert over(1, window(0, active_ms=59_000, paused_ms=500, from_ms=0, to_ms=0)).active_ms == 59_000
+    windows = [
+        window(0, active_ms=38_000, from_ms=0, to_ms=0),
+        window(0, active_ms=20_000, from_ms=0, to_ms=0, epoch=2, server_id=2),
+    ]
+    assert over(1, *windows).active_ms == 58_000
 
 
 def test_missing_telemetry_with_traffic_is_bad() -> None:
@@ -183,7 +206,7 @@ def histories(draw: st.DrawFn) -> tuple[list[Window], int, int, str]:
             first = committed
             committed += draw(st.sampled_from([0, 0, 7]))
             begin, end = sorted((draw(times), draw(times)))
-            paused_ms = min(end - begin, draw(st.sampled_from([0, 0, 50, 100, 101, 8_000])))
+            lost_ms = min(end - begin, draw(st.sampled_from([0, 0, 50, 100, 101, 8_000])))
             windows.append(
                 window(
                     minute,
@@ -191,8 +214,8 @@ def histories(draw: st.DrawFn) -> tuple[list[Window], int, int, str]:
                     server_id=draw(st.integers(1, 2)),
                     incarnation=draw(st.sampled_from("aab")),
                     role=draw(st.sampled_from(["head", "head", "head", "sole", "follower"])),
-                    active_ms=end - begin - paused_ms,
-                    paused_ms=paused_ms,
+                    active_ms=end - begin - lost_ms,
+                    paused_ms=draw(st.sampled_from([0, lost_ms, 1_000, 1_001])),
                     **covering(minute, begin, end),
                     committed_entries=committed,
                     first_committed_entries=first,
@@ -218,7 +241,8 @@ def oracle_active_ms(heads: list[Window], start_ms: int, end_ms: int) -> int:
             newest = max(begun, key=lambda head: (head.epoch, head.from_ms, head.to_ms))
             if newest.to_ms >= end:
                 had[id(newest)] = had.get(id(newest), 0) + end - begin
-    return sum(min(had.get(id(head), 0), head.to_ms - head.from_ms - head.paused_ms) for head in heads)
+    lost = {id(head): max(0, head.to_ms - head.from_ms - head.active_ms) for head in heads}
+    return sum(max(0, had.get(id(head), 0) - lost[id(head)]) for head in heads)
 
 
 def oracle(
@@ -258,6 +282,7 @@ def oracle(
                 and b.incarnation == a.incarnation
                 and b.epoch == a.epoch
                 and b.committed_entries == a.first_committed_entries
+                and max(b.paused_ms, a.paused_ms) <= 1_000
                 for b in before
                 for a in after
             )

@@ -74,7 +74,7 @@ def history(group_id: str, rng: random.Random) -> list[Window]:
         window = Window(
             group_id, epoch % 3, incarnation, epoch, start_s, rng.choice(("head", "head", "sole")),
             committed_entries=committed, first_committed_entries=first,
-            active_ms=active_ms, paused_ms=60_000 - active_ms, from_ms=start_s * 1_000, to_ms=start_s * 1_000 + 60_000,
+            active_ms=active_ms, paused_ms=0, from_ms=start_s * 1_000, to_ms=start_s * 1_000 + 60_000,
             throttled_within_sla_entries=rng.choice((0,) * 20 + (3,)), within_sla_entries=rng.choice((200, 400)),
             latency_us={bucket_of(rng.choice((300, 400, 80_000))): rng.randrange(1, 100)} if committed > first else {},
         )  # fmt: skip

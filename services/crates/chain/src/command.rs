@@ -142,7 +142,8 @@ pub enum ReplicaCommand {
         to_index: Index,
     },
     Ack {
-        client: ClientRef,
+        /// `None`: it is gone.
+        client: Option<ClientRef>,
         seq: u64,
         base_offset: Offset,
         entry_count: u32,

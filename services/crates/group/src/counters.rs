@@ -8,7 +8,7 @@ use quorate_usage::{Histogram, Sample, Totals};
 use crate::turn::Turn;
 
 /// Time is accounted for at each tick, of a quiet group twice a second; away for longer than this, it accepted nothing.
-const AWAY_US: Micros = 1_000_000;
+const AWAY_US: Micros = 750_000;
 /// A chain that acknowledges nothing for so long accepts nothing. The time counts from the last acknowledgement.
 const STALL_US: Micros = 500_000;
 
@@ -109,6 +109,9 @@ impl Counters {
 
     /// An epoch ends or begins.
     pub fn sample_epoch(&mut self, id: GroupId, replica: &Replica, turn: &Turn) {
+        self.account_time(replica, turn.now_us);
+        // An acknowledgement that has not come by the end of an epoch does not come any more.
+        self.account_until(turn.now_us, false);
         if self.epoch_samples.len() < TELEMETRY_EPOCH_SAMPLES_MAX
             && let Some(sample) = self.sample(id, replica, turn)
         {
@@ -131,6 +134,8 @@ impl Counters {
             epoch: replica.epoch(),
             role: replica.role(),
             at_ms: turn.wall_us / 1_000,
+            accounted_ms: (turn.wall_us).saturating_sub(turn.now_us.saturating_sub(self.accounted_at_us))
+                / 1_000,
             log_epoch: beginning.map_or(0, |beginning| beginning.epoch),
             committed_entries: replica.committed_entries() - entries_before,
             committed_bytes: replica.committed_bytes().saturating_sub(bytes_before),

@@ -386,7 +386,7 @@ impl Group {
                     if !turn.is_unmetered {
                         self.counters.committed(arrival, turn.now_us, entry_count);
                     }
-                    out.acks.push((client, seq, base_offset));
+                    out.acks.extend(client.map(|client| (client, seq, base_offset)));
                 }
                 ReplicaCommand::Refuse {
                     client,

@@ -15,6 +15,8 @@ pub struct Sample {
     pub role: Role,
     /// Wall clock.
     pub at_ms: u64,
+    /// The time up to which `active_us` and `paused_us` count. It is behind `at_ms` while the chain owes an acknowledgement.
+    pub accounted_ms: u64,
     /// The epoch of the reset that began the log; 0 for the group's first log.
     pub log_epoch: Epoch,
     /// Counts since the log began, the same on every replica; this replica's may lag.

@@ -1,16 +1,23 @@
 """Judged minutes of a group from its heads' usage windows. Pure. `docs/reference/sla.md` is the contract.
 
 A minute without a head's telemetry is bad, with one exception. The same head (server, incarnation, epoch) reported
-before and after it, a day apart at most, and the log had not grown in between. Then the head was there, and the group
-had no traffic.
+before and after it, a day apart at most, had not stood still, and the log had not grown in between. Then the head was
+there, and the group had no traffic.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from quorate_api.sla.targets import PAUSE_MS_MAX, PPM, QUIET_S_MAX, RESOLUTION_MS, THROTTLED_PPM_MAX
+from quorate_api.sla.targets import (
+    PAUSE_MS_MAX,
+    PPM,
+    QUIET_PAUSED_MS_MAX,
+    QUIET_S_MAX,
+    RESOLUTION_MS,
+    THROTTLED_PPM_MAX,
+)
 from quorate_api.telemetry import histogram
 from quorate_api.telemetry.windows import WINDOW_S, Window
 
@@ -88,18 +95,21 @@ def judge(windows: Iterable[Window], from_ms: int, to_ms: int) -> Judged:
     return Judged(minutes, histogram.merge(latencies))
 
 
-def active_ms(heads: Iterable[Window], from_ms: int, to_ms: int) -> int:
+def active_ms(heads: Sequence[Window], from_ms: int, to_ms: int) -> int:
     """Time in [from_ms, to_ms) in which one of the heads accepted appends.
 
-    A head's time ends where that of a later head begins: from then on it could not commit. The place of its pauses
-    within its time is not known, so they are taken to lie after that end as far as they fit there.
+    A head's time ends where that of a later head begins: from then on it could not commit. Time that a head neither
+    counted as active nor as paused, as its machine stood still, is lost.
     """
+    if not all(head.to_ms for head in heads):
+        # Servers of earlier versions say how long, and not when.
+        return min(to_ms - from_ms, sum(head.active_ms for head in heads))
     active = 0
-    for head in sorted(heads, key=lambda each: (each.epoch, each.times_ms), reverse=True):
-        begin, end = head.times_ms
-        alone = min(end, to_ms) - max(begin, from_ms)
-        active += max(0, min(alone, end - begin - head.paused_ms))
-        to_ms = min(to_ms, begin)
+    for head in sorted(heads, key=lambda each: (each.epoch, each.from_ms, each.to_ms), reverse=True):
+        alone = min(head.to_ms, to_ms) - max(head.from_ms, from_ms)
+        lost = max(0, head.to_ms - head.from_ms - head.active_ms)
+        active += max(0, alone - lost)
+        to_ms = min(to_ms, head.from_ms)
     return active
 
 
@@ -119,5 +129,7 @@ def _quiet_gaps(heads: Mapping[int, list[Window]]) -> Iterator[tuple[int, int]]:
                     first.incarnation,
                     first.epoch,
                 )
-                if same and first.first_committed_entries == last.committed_entries:
+                # A head that stood still leaves a gap as well.
+                was_up = last.paused_ms <= QUIET_PAUSED_MS_MAX and first.paused_ms <= QUIET_PAUSED_MS_MAX
+                if same and was_up and first.first_committed_entries == last.committed_entries:
                     yield before_s, after_s

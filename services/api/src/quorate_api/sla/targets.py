@@ -10,6 +10,7 @@ RESOLUTION_MS = 1_000
 PAUSE_MS_MAX = 100
 # Of the entries within the reservation: a hiccup of less than a second is latency, too.
 THROTTLED_PPM_MAX = 10_000
+QUIET_PAUSED_MS_MAX = 1_000  # of the minutes around such a gap
 QUIET_S_MAX = 24 * 3_600  # a longer gap in the telemetry cannot show that there was no traffic
 
 

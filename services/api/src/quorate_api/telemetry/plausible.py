@@ -29,7 +29,7 @@ def objection(window: Window, group_since_s: float, now_s: float) -> str | None:
             f"its day has been settled: windows are kept for {limits.USAGE_DAYS_KEPT} days",
         ),
         (
-            not start_ms <= window.times_ms[0] <= window.times_ms[1] <= start_ms + WINDOW_S * 1_000,
+            window.to_ms > 0 and not start_ms <= window.from_ms <= window.to_ms <= start_ms + WINDOW_S * 1_000,
             "the time that it covers is not within its minute",
         ),
         (window.stored_bytes > limits.USAGE_STORED_BYTES_MAX, "more stored than any group may retain"),

@@ -46,12 +46,6 @@ class Window:
         return (self.group_id, self.server_id, self.incarnation, self.epoch, self.window_start_s)
 
     @property
-    def times_ms(self) -> tuple[int, int]:
-        """The time that the window covers. Servers of earlier versions said only how long it was."""
-        begin = self.from_ms or self.window_start_s * 1_000
-        return begin, self.to_ms or begin + min(self.active_ms + self.paused_ms, WINDOW_S * 1_000)
-
-    @property
     def judged_us(self) -> dict[int, int]:
         """Commit latencies that the SLA counts: bucket → count."""
         return self.latency_us if self.judged_latency_us is None else self.judged_latency_us

@@ -65,7 +65,7 @@ impl Headship {
         out: &mut Vec<ReplicaCommand>,
     ) {
         if placed.index <= commit_index {
-            out.push(ack(request.client, request.seq, placed, request.arrival));
+            out.push(ack(Some(request.client), request.seq, placed, request.arrival));
         } else {
             self.wait(request.client, request.seq, placed, request.arrival);
         }

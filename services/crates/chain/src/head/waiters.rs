@@ -15,7 +15,8 @@ pub(crate) struct Waiters {
 
 #[derive(Debug)]
 struct Waiter {
-    client: ClientRef,
+    /// `None`: it is gone, and the time until commitment counts all the same.
+    client: Option<ClientRef>,
     seq: u64,
     placed: Placed,
     arrival: Arrival,
@@ -25,7 +26,7 @@ impl Waiters {
     #[inline]
     pub fn add(&mut self, client: ClientRef, seq: u64, placed: Placed, arrival: Arrival) {
         let mut waiter = Waiter {
-            client,
+            client: Some(client),
             seq,
             placed,
             arrival,
@@ -64,8 +65,9 @@ impl Waiters {
 
     pub fn refuse(&mut self, code: Code, out: &mut Vec<ReplicaCommand>) {
         for waiter in self.waiting.drain(..) {
+            let Some(client) = waiter.client else { continue };
             out.push(ReplicaCommand::Refuse {
-                client: waiter.client,
+                client,
                 seq: waiter.seq,
                 entry_count: waiter.placed.entry_count,
                 code,
@@ -76,11 +78,13 @@ impl Waiters {
     }
 
     pub fn forget_client(&mut self, client: ClientRef) {
-        self.waiting.retain(|w| w.client != client);
+        for waiter in &mut self.waiting {
+            waiter.client = waiter.client.filter(|of| *of != client);
+        }
     }
 }
 
-pub(crate) fn ack(client: ClientRef, seq: u64, placed: Placed, arrival: Arrival) -> ReplicaCommand {
+pub(crate) fn ack(client: Option<ClientRef>, seq: u64, placed: Placed, arrival: Arrival) -> ReplicaCommand {
     let Placed {
         base_offset,
         entry_count,

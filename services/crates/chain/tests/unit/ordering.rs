@@ -212,7 +212,7 @@ fn a_client_that_is_gone_gets_no_answer() {
 
 fn acked(command: &ReplicaCommand) -> Option<(ClientRef, u64)> {
     match command {
-        ReplicaCommand::Ack { client, seq, .. } => Some((*client, *seq)),
+        ReplicaCommand::Ack { client, seq, .. } => client.map(|client| (client, *seq)),
         _ => None,
     }
 }

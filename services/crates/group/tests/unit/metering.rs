@@ -1,10 +1,10 @@
 //! The head's evidence for the SLA: entries within the reservation, their latency, and the time in which it took appends.
 
-use quorate_group::{Event, Grant};
+use quorate_group::{Event, Grant, Request};
 use quorate_types::Micros;
 use quorate_usage::Sample;
 
-use crate::rig::{ME, OTHER, RATE_PER_S, Rig, SECOND_US, config};
+use crate::rig::{CLIENT, ME, OTHER, RATE_PER_S, Rig, SECOND_US, config};
 
 const MS: Micros = 1_000;
 
@@ -63,7 +63,8 @@ fn appends_on_burst_capacity_are_not_judged() {
     let sample = sample(&mut rig);
     assert_eq!(sample.latency.total(), RATE_PER_S + 100);
     assert_eq!(sample.judged_latency.total(), RATE_PER_S);
-    assert_eq!(sample.totals.within_sla_entries, RATE_PER_S);
+    // Nineteen of the others would have passed within two seconds without it.
+    assert_eq!(sample.totals.within_sla_entries, RATE_PER_S + 19);
 }
 
 #[test]
@@ -127,8 +128,38 @@ fn a_process_that_stood_still_took_nothing() {
     let mut rig = Rig::new(config(1, &[ME]));
     pass(&mut rig, SECOND_US);
     let before = sample(&mut rig);
+    assert_eq!(before.accounted_ms, before.at_ms);
     rig.turn.now_us += 5 * SECOND_US;
     tick(&mut rig, false);
     pass(&mut rig, SECOND_US);
     assert_eq!(times_ms(&mut rig, &before), (1_000, 5_000));
+}
+
+#[test]
+fn a_stall_that_an_epoch_ends_is_lost_time_of_that_epoch() {
+    let mut rig = Rig::new(config(1, &[ME, OTHER]));
+    rig.acknowledge(0);
+    pass(&mut rig, SECOND_US);
+    let before = sample(&mut rig);
+    rig.append(1);
+    pass(&mut rig, 400 * MS);
+    rig.step(Event::Configure(config(2, &[ME])));
+    let samples = rig.group.take_samples(&rig.turn);
+    let since = samples[0].totals.since(&before.totals);
+    assert_eq!((samples[0].epoch, samples[0].accounted_ms), (1, samples[0].at_ms));
+    assert!((300_000..=400_000).contains(&since.paused_us), "{since:?}");
+}
+
+#[test]
+fn a_client_that_is_gone_does_not_hide_how_long_its_append_took() {
+    let mut rig = Rig::new(config(1, &[ME, OTHER]));
+    rig.acknowledge(0);
+    rig.append(1);
+    rig.request(CLIENT, Request::Gone);
+    rig.turn.now_us += 300 * MS;
+    let last = rig.group.replica().log().last_index();
+    rig.acknowledge(last);
+    rig.flush();
+    let judged = sample(&mut rig).judged_latency;
+    assert!(judged.quantile_us(1_000) >= Some(300 * MS), "{judged:?}");
 }

@@ -35,6 +35,16 @@ struct Key {
     epoch: Epoch,
 }
 
+impl Key {
+    fn of(sample: &Sample, window_start_s: u64) -> Self {
+        Self {
+            window_start_s,
+            group: sample.group,
+            epoch: sample.epoch,
+        }
+    }
+}
+
 #[derive(Debug)]
 struct Kept {
     record: UsageRecord,
@@ -56,6 +66,7 @@ struct Kept {
 struct Tracked {
     since_us: Micros,
     at_ms: u64,
+    accounted_ms: u64,
     log_epoch: Epoch,
     /// Entries and bytes.
     committed: (u64, u64),
@@ -128,43 +139,12 @@ impl WindowBook {
             before.committed = (0, 0);
         }
         let delta = sample.totals.since(&before.totals);
-        // Time does not count twice when a clock was set back.
-        let pieces = pieces_of(before.at_ms.min(sample.at_ms), sample.at_ms);
-        let active = shares(delta.active_us, &pieces);
-        let paused = shares(delta.paused_us, &pieces);
-        for (at, piece) in pieces.iter().enumerate() {
-            let first = if at == 0 {
-                before.committed
-            } else {
-                sample.committed()
-            };
-            let key = Key {
-                window_start_s: piece.window_start_s,
-                group: sample.group,
-                epoch: sample.epoch,
-            };
-            let kept = self
-                .kept
-                .entry(key)
-                .or_insert_with(|| Kept::new(sample, key.window_start_s, first));
-            let was = kept.record.clone();
-            kept.note_amounts(sample);
-            if at == 0 {
-                kept.add_counts(&delta, &before, sample);
-            }
-            let counts_more = kept.record != was;
-            kept.add_time(*piece, active[at], paused[at]);
-            if kept.record != was {
-                kept.version += 1;
-            }
-            if counts_more {
-                kept.counted = kept.version;
-            }
-            self.index(key);
-        }
+        self.observe_counts(sample, &before, &delta);
+        self.observe_time(sample, &before, &delta);
         let after = Tracked {
             since_us: sample.since_us,
             at_ms: sample.at_ms,
+            accounted_ms: sample.accounted_ms,
             log_epoch: sample.log_epoch,
             committed: sample.committed(),
             totals: sample.totals,
@@ -173,6 +153,63 @@ impl WindowBook {
         };
         self.groups.insert(sample.group, after);
         self.bound();
+    }
+
+    /// Amounts go to each window in the time since the last sample, and counts to the first of them.
+    fn observe_counts(&mut self, sample: &Sample, before: &Tracked, delta: &Totals) {
+        // Time does not count twice when a clock was set back.
+        let pieces = pieces_of(before.at_ms.min(sample.at_ms), sample.at_ms);
+        for (at, piece) in pieces.iter().enumerate() {
+            let first = if at == 0 {
+                before.committed
+            } else {
+                sample.committed()
+            };
+            self.change(sample, piece.window_start_s, first, |kept| {
+                kept.note_amounts(sample);
+                if at == 0 {
+                    kept.add_counts(delta, before, sample);
+                }
+            });
+        }
+    }
+
+    fn observe_time(&mut self, sample: &Sample, before: &Tracked, delta: &Totals) {
+        let pieces = pieces_of(before.accounted_ms.min(sample.accounted_ms), sample.accounted_ms);
+        let active = shares(delta.active_us, &pieces);
+        let paused = shares(delta.paused_us, &pieces);
+        for (at, piece) in pieces.iter().enumerate() {
+            let key = Key::of(sample, piece.window_start_s);
+            let first = before.committed;
+            let kept = self.kept.entry(key);
+            let kept = kept.or_insert_with(|| Kept::new(sample, key.window_start_s, first));
+            let was = kept.record.clone();
+            kept.add_time(*piece, active[at], paused[at]);
+            if kept.record != was {
+                kept.version += 1;
+            }
+            self.index(key);
+        }
+    }
+
+    /// Changes a record by more than time.
+    fn change(
+        &mut self,
+        sample: &Sample,
+        window_start_s: u64,
+        first: (u64, u64),
+        change: impl FnOnce(&mut Kept),
+    ) {
+        let key = Key::of(sample, window_start_s);
+        let kept = self.kept.entry(key);
+        let kept = kept.or_insert_with(|| Kept::new(sample, window_start_s, first));
+        let was = kept.record.clone();
+        change(kept);
+        if kept.record != was {
+            kept.version += 1;
+            kept.counted = kept.version;
+        }
+        self.index(key);
     }
 
     /// Ends a round of samples, which is a second's: forgets groups that left, and old records that Redis has.
@@ -304,6 +341,7 @@ impl Tracked {
         Self {
             since_us: sample.since_us,
             at_ms: sample.at_ms,
+            accounted_ms: sample.accounted_ms,
             log_epoch: sample.log_epoch,
             committed: sample.committed(),
             totals: Totals::default(),
@@ -367,14 +405,12 @@ impl Kept {
 
     fn add_time(&mut self, piece: Piece, active_us: Micros, paused_us: Micros) {
         if matches!(self.record.role, Role::Head | Role::Sole) {
-            let is_first = self.record.to_ms == 0;
-            let from_ms = if is_first {
-                piece.from_ms
-            } else {
-                self.record.from_ms
-            };
-            self.record.from_ms = from_ms.min(piece.from_ms);
-            self.record.to_ms = self.record.to_ms.max(piece.to_ms);
+            if self.record.from_ms == 0 {
+                (self.record.from_ms, self.record.to_ms) = (piece.from_ms, piece.from_ms);
+            }
+            if active_us > 0 {
+                self.record.to_ms = self.record.to_ms.max(piece.to_ms);
+            }
         }
         self.active_us += active_us;
         self.paused_us += paused_us;

@@ -55,7 +55,8 @@ pub struct UsageRecord {
     pub read_bytes: u64,
     pub active_ms: u64,
     pub paused_ms: u64,
-    /// A head's time in the window, by the wall clock: of the first sample to the last. Zero for others.
+    /// A head's time in the window, by the wall clock: from its first sample to the last time it was active. Zero for
+    /// others.
     pub from_ms: u64,
     pub to_ms: u64,
     /// The most that was stored within the window.
