@@ -1,4 +1,4 @@
-"""What a closed month of a group is still to be credited. Pure, in integers.
+"""Further credits of a closed month of a group. Pure, in integers.
 
 Credits of a month grow and never shrink. Together they are at most what the month's invoice billed for the group.
 """

@@ -1,4 +1,4 @@
-"""Entering corrections. What they change of closed months, the worker adjusts."""
+"""Entering corrections. The worker adjusts closed months that they change."""
 
 from datetime import UTC, datetime
 from typing import Any

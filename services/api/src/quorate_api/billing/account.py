@@ -51,7 +51,7 @@ class Account:
 
 @dataclass(frozen=True, slots=True)
 class Basis:
-    """What the lines of a month start from. `done`: quantities that it does not bill. `corrections`: those on it."""
+    """The start of a month's lines. `done`: quantities that it does not bill. `corrections`: those on it."""
 
     done: Mapping[UUID, Quantities]
     corrections: Corrections
@@ -110,8 +110,8 @@ def closed_basis(account: Account, used: DailyUse, start: datetime) -> Basis:
 def corrections_of_invoice(account: Account, start: datetime) -> dict[UUID, list[UsageCorrection]]:
     """Corrections that the invoice of the month from `start` on has once it is issued, by group.
 
-    Those that raise the use of a closed month come with the next invoice, as late usage does. Those that lower it are
-    on a credit note for that month.
+    A correction that raises the use of a closed month comes with the next invoice, as late usage does. One that lowers
+    it is on a credit note for that month.
     """
     found: dict[UUID, list[UsageCorrection]] = {}
     for row in account.groups:

@@ -1,6 +1,6 @@
 """Months of organizations: until when they are closed, and which closed ones have changed since.
 
-Whoever closes, corrects or adjusts months of an organization holds its lock. Whoever notes judged hours shares it.
+A close, a correction and an adjustment hold the lock of their organization. A note of judged hours shares it.
 """
 
 from collections import defaultdict

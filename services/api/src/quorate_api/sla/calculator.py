@@ -110,7 +110,7 @@ def _incidents(clause: Clause, missed: list[Minute], target_us: int) -> list[Inc
 
 
 def _reason(clause: Clause, run: list[Minute], target_us: int) -> str:
-    """What was measured, then what operators declared."""
+    """The measurements, then the reasons of operators."""
     reasons = list(dict.fromkeys(minute.declared for minute in run if minute.declared is not None))
     declared = "".join(f" Declared bad: {reason.rstrip('.')}." for reason in reasons)
     measured = [minute for minute in run if minute.declared is None]

@@ -34,7 +34,7 @@ def declared(
 
 
 def _declared_minutes(spans: Iterable[BadSpan], span_ms: tuple[int, int]) -> Mapping[int, tuple[int, str]]:
-    """Length and reason of each declared minute, by its begin. Of several reasons, the first counts."""
+    """Length and reason of each declared minute, by its begin. The first of several reasons counts."""
     from_ms, to_ms = span_ms
     found: dict[int, tuple[int, str]] = {}
     for span in spans:

@@ -30,7 +30,7 @@ async def judge_hours(scope: EveryOrganization, hours: Iterable[Hour], before_s:
     gaps = await _judge(scope, due, lives)
     again = {hour for hour in gaps - due if hour[1] < before_s}
     await _judge(scope, again, lives)
-    # Of months that are closed, credits may grow by it.
+    # Credits of months that are closed may grow by it.
     await MonthRepository(scope).note_judged(
         [(lives[group_id].organization_id, group_id, hour_s) for group_id, hour_s in due | again if group_id in lives]
     )
