@@ -26,6 +26,8 @@ const NOT_USED = new Set([
   'GET /v1/operator/join-tokens',
   'POST /v1/operator/join-tokens',
   'DELETE /v1/operator/join-tokens/:id',
+  'POST /v1/operator/groups/:id/corrections',
+  'GET /v1/operator/groups/:id/corrections',
   // Scrapers read it.
   'GET /v1/spend/metrics',
   // Groups are resized through SDKs and Terraform.

@@ -69,6 +69,7 @@ function linesOf(
     price_quantity,
     unit_price_micros,
     amount_micros: Math.floor((quantity * unit_price_micros) / price_quantity + 0.5),
+    correction_id: null,
   })
   const reservation = line('reservation', 'Reservation', seconds, 'second', 3_600, group.price.hourly_micros)
   const lines = [reservation]
@@ -80,6 +81,11 @@ function linesOf(
     lines.push(
       line('reads', 'Read entries', Math.floor((seconds * traffic.mean_per_s) / 160), 'entry', 1_000_000, 20_000),
     )
+  if (story === 1 && traffic)
+    lines.push({
+      ...line('appends', 'Correction: a server counted a minute twice', -48_000, 'entry', 1_000_000, 150_000),
+      correction_id: uuid(90),
+    })
   if (story === 1 && status === 'issued')
     lines.push(line('sla_credit', 'SLA credit: throughput', 10, 'percent', 100, -reservation.amount_micros))
   return lines

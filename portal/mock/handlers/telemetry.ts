@@ -68,10 +68,12 @@ const badMinutes = http.get('/v1/groups/:id/sla/bad-minutes', ({ request, params
 
 function minutesMissed(incidents: Incident[]): BadMinute[] {
   const missed = new Map<number, BadMinute['missed']>()
-  for (const { clause, start, minutes } of incidents) {
+  const declared = new Map<number, string>()
+  for (const { clause, start, minutes, reason } of incidents) {
     for (let minute = 0; minute < minutes; minute += 1) {
       const at = Math.floor(Date.parse(start) / 60_000 + minute) * 60_000
       missed.set(at, [...(missed.get(at) ?? []), clause])
+      if (reason.startsWith(DECLARED)) declared.set(at, reason.slice(DECLARED.length))
     }
   }
   return [...missed]
@@ -80,10 +82,11 @@ function minutesMissed(incidents: Incident[]): BadMinute[] {
       at: new Date(at).toISOString(),
       missed: clauses,
       elapsed_ms: 60_000,
-      active_ms: clauses.includes('availability') ? 59_300 : 60_000,
+      active_ms: declared.has(at) ? 0 : clauses.includes('availability') ? 59_300 : 60_000,
       measured: true,
       throttled_within_sla_entries: clauses.includes('throughput') ? 412 : 0,
       p99_us: clauses.includes('latency') ? 14_200 : 3_900,
+      declared: declared.get(at) ?? null,
     }))
 }
 
@@ -115,7 +118,22 @@ function reportOf(mock: MockGroup, month: string, nowMs: number): SlaReport {
   )
   const period = { start: new Date(startMs).toISOString(), end: new Date(endMs).toISOString(), sla: mock.group.sla }
   const periods = startMs < endMs ? [period] : []
-  return { group_id: mock.group.id, month, periods, minutes_counted: counted, clauses, credit_percent, incidents }
+  return {
+    group_id: mock.group.id,
+    month,
+    periods,
+    minutes_counted: counted,
+    clauses,
+    credit_percent,
+    incidents,
+    corrections: incidents.filter((each) => each.reason.startsWith(DECLARED)).map(correctionOf),
+  }
+}
+
+const DECLARED = 'Declared bad: '
+
+function correctionOf({ start, end, reason }: Incident): SlaReport['corrections'][number] {
+  return { start, end, reason: reason.slice(DECLARED.length), created_at: end }
 }
 
 function incidentsOf(story: number, startMs: number): Incident[] {
@@ -128,7 +146,15 @@ function incidentsOf(story: number, startMs: number): Incident[] {
     reason: 'Appends were paused for 1.4 s while server s5 was replaced.',
   }
   if (story === 0) return [short]
+  const declared = (clause: Incident['clause']): Incident => ({
+    clause,
+    start: at(200),
+    end: at(203),
+    minutes: 3,
+    reason: `${DECLARED}A switch of the region was down.`,
+  })
   return [
+    declared('availability'),
     {
       clause: 'throughput',
       start: at(240),

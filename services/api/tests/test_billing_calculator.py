@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from quorate_api.billing import calculator
-from quorate_api.billing.calculator import BilledGroup, Line, Reservation
+from quorate_api.billing.calculator import BilledGroup, Line, Missed, Reservation
 from quorate_api.coordinator.schemas import ResourceDemand
 from quorate_api.pricing import prices
 from quorate_api.pricing.prices import PriceList
@@ -86,7 +86,7 @@ def line(amount: int) -> Line:
 )
 def test_credits_never_exceed_the_fee(amounts: list[int], percents: list[int]) -> None:
     lines = [line(amount) for amount in amounts]
-    credits = calculator.credit_lines(lines, [(f"clause {n}", percent, "") for n, percent in enumerate(percents)])
+    credits = calculator.credit_lines(lines, [Missed(f"clause {n}", percent, "") for n, percent in enumerate(percents)])
     fee = sum(amounts)
     owed = -sum(credit.amount_micros for credit in credits)
     assert 0 <= owed <= fee

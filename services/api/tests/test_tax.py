@@ -61,6 +61,18 @@ def test_invoice_and_credit_note_add_up(amounts: list[int], rates: list[int], cr
             assert back.amount_micros == -tax.amount_micros, "a credit of everything takes back everything"
 
 
+@given(AMOUNTS, RATES, st.lists(st.integers(0, port.PPM), max_size=5))
+def test_several_credit_notes_take_back_what_one_would(amounts: list[int], rate_ppm: int, parts_ppm: list[int]) -> None:
+    subtotal = sum(amounts)
+    taxes = Flat("VAT", rate_ppm)(SELLER, BUYER, lines_of(amounts))
+    credited, returned = 0, 0
+    for part_ppm in parts_ppm:
+        credit = -((subtotal + credited) * part_ppm // port.PPM)
+        returned += sum(tax.amount_micros for tax in port.credited(taxes, subtotal, credit, credited))
+        credited += credit
+    assert returned == sum(tax.amount_micros for tax in port.credited(taxes, subtotal, credited))
+
+
 def test_an_example_a_person_can_check() -> None:
     """19 % of 8.81 USD, and a tenth of it back."""
     (tax,) = TAXED.tax(SELLER, BUYER, lines_of([8_812_800]))

@@ -216,6 +216,8 @@ async def test_row_level_security_is_the_second_belt(
             "DELETE FROM usage_windows",
             "DELETE FROM budgets",
             "INSERT INTO budget_alerts SELECT * FROM budget_alerts",
+            "DELETE FROM changed_months",
+            f"INSERT INTO changed_months SELECT '{alice.organization_id}', gen_random_uuid(), now()",
             "INSERT INTO quota_overrides VALUES (gen_random_uuid(), 'projects', 9)",
         ):
             with pytest.raises(psycopg.errors.InsufficientPrivilege):

@@ -10,6 +10,7 @@ from redis.asyncio import Redis
 
 from quorate_api import limits, openapi
 from quorate_api.accounts import endpoints as accounts
+from quorate_api.adjustments import endpoints as adjustments
 from quorate_api.billing import endpoints as billing
 from quorate_api.budgets import endpoints as budgets
 from quorate_api.coordinator.client import Coordinator
@@ -48,7 +49,7 @@ from quorate_api.usage import endpoints as usage
 ROUTERS = (
     accounts.public, accounts.router, projects.router, keys.router, quotes.router, groups.router, usage.router,
     sla.router, live.router, billing.router, spend.router, budgets.router, quotas.router, operator.router,
-    health.router,
+    adjustments.router, health.router,
 )  # fmt: skip
 
 Lifespan = Callable[[FastAPI], AbstractAsyncContextManager[None]]

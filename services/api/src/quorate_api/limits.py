@@ -58,6 +58,11 @@ BUDGET_THRESHOLD_PERCENT_MAX = 1_000
 BUDGET_THRESHOLDS_PERCENT = (50, 80, 100)
 BUDGET_FORECAST_THRESHOLDS_PERCENT = (100,)
 
+# Corrections by operators.
+CORRECTION_QUANTITY_MAX = 10**15  # exact in JSON; its price fits 63 bits
+CORRECTION_REASON_LENGTH_MAX = 300  # a few lines of a document
+CORRECTION_SPAN_S_MAX = 31 * 86_400  # minutes of a month
+
 # PostgreSQL: two api processes and a worker stay under the embedded server's 100 connections.
 DATABASE_POOL_SIZE = 10
 DATABASE_POOL_OVERFLOW = 20
@@ -124,6 +129,7 @@ RECONCILE_GROUPS_MAX = 100
 BUDGET_INTERVAL_S = 60.0
 BUDGET_ORGANIZATIONS_MAX = 200  # in one read: a thousand groups, so a tenth of a second's work without a pause
 MONTH_CLOSE_INTERVAL_S = 300.0
+ADJUST_INTERVAL_S = 60.0  # a credit note follows a correction within a minute
 MONTH_CLOSE_DELAY_S = 6 * 3_600  # servers keep telemetry for four hours while Redis is away
 WATCH_INTERVAL_S = 5.0  # twice for each export of metrics
 WATCH_SLA_INTERVAL_S = 30.0  # SLA minutes are judged, so twice for each

@@ -11,6 +11,7 @@ import { INPUT } from '@/ui/Field'
 import { useGroup } from '../GroupPage'
 import { BadMinutes } from './BadMinutes'
 import { ClauseCard } from './ClauseCard'
+import { Corrections } from './Corrections'
 import { Incidents } from './Incidents'
 import { MonthStrip } from './MonthStrip'
 import { CLAUSE_NAMES } from './clauses'
@@ -122,6 +123,7 @@ function Report({ report, open }: { report: SlaReport; open: boolean }) {
           <BadMinutes key={report.month} groupId={report.group_id} month={report.month} />
         )}
       </Section>
+      <Corrections corrections={report.corrections} />
     </>
   )
 }

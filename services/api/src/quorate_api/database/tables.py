@@ -5,7 +5,7 @@ A table with a column `organization_id` is owned. Query it through `database.sco
 
 from typing import Any
 
-from sqlalchemy import BigInteger, Boolean, Column, DateTime, Integer, LargeBinary, MetaData, Table, Text
+from sqlalchemy import BigInteger, Boolean, Column, Date, DateTime, Integer, LargeBinary, MetaData, Table, Text
 from sqlalchemy.dialects.postgresql import ARRAY, JSONB, UUID
 
 metadata = MetaData()
@@ -305,6 +305,7 @@ invoice_lines = Table(
     _count("price_quantity"),
     _count("unit_price_micros"),
     _count("amount_micros"),
+    _id("correction_id", nullable=True),
 )
 invoice_taxes = Table(
     "invoice_taxes",
@@ -353,6 +354,28 @@ budget_alerts = Table(
     _count("amount_micros"),
     _count("monthly_micros"),
     _time("at"),
+)
+corrections = Table(
+    "corrections",
+    metadata,
+    _id(primary_key=True),
+    _id("organization_id"),
+    _id("group_id"),
+    _text("kind"),
+    _count("quantity", nullable=True),
+    Column("day", Date, nullable=True),
+    _count("start_s", nullable=True),
+    _count("end_s", nullable=True),
+    _text("reason"),
+    _text("author"),
+    _time("created_at"),
+)
+changed_months = Table(
+    "changed_months",
+    metadata,
+    _id("organization_id"),
+    _id("group_id", primary_key=True),
+    Column("month_start", DateTime(timezone=True), nullable=False, primary_key=True),
 )
 
 OWNED = frozenset(table.name for table in metadata.tables.values() if "organization_id" in table.c)

@@ -31,6 +31,7 @@ class Code(StrEnum):
     GROUP_LOST = "group_lost"
     GROUP_NOT_LOST = "group_not_lost"
     DOCUMENT_TOO_LARGE = "document_too_large"
+    MONTH_NOT_CLOSED = "month_not_closed"
     IDEMPOTENCY_IN_PROGRESS = "idempotency_in_progress"
     IDEMPOTENCY_KEY_REUSED = "idempotency_key_reused"
     PRECONDITION_FAILED = "precondition_failed"
@@ -135,6 +136,14 @@ CATALOGUE: dict[Code, Entry] = {
         409,
         "The document has too many lines for a PDF",
         "Read all of its lines as CSV: `GET /v1/invoices/{id}/lines.csv`.",
+    ),
+    Code.MONTH_NOT_CLOSED: Entry(
+        409,
+        "An earlier month is not closed yet",
+        "Repeat the request once the earlier month has its invoice, some six hours after its end. Late telemetry may "
+        "still move use between the two months.",
+        Fault.NOBODY,
+        retry=True,
     ),
     Code.IDEMPOTENCY_IN_PROGRESS: Entry(
         409,

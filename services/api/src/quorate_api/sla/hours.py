@@ -7,6 +7,7 @@ from uuid import UUID
 
 from quorate_api import limits
 from quorate_api.database.scope import EveryOrganization
+from quorate_api.months.repository import MonthRepository
 from quorate_api.sla.lifetime import judged_span
 from quorate_api.sla.minutes import Minute, judge
 from quorate_api.sla.repository import Hour, Life, SlaRepository
@@ -27,7 +28,12 @@ async def judge_hours(scope: EveryOrganization, hours: Iterable[Hour], before_s:
     await sla.lock(group_ids)
     lives = await sla.lives(group_ids)
     gaps = await _judge(scope, due, lives)
-    await _judge(scope, {hour for hour in gaps - due if hour[1] < before_s}, lives)
+    again = {hour for hour in gaps - due if hour[1] < before_s}
+    await _judge(scope, again, lives)
+    # Credits of months that are closed may grow by it.
+    await MonthRepository(scope).note_judged(
+        [(lives[group_id].organization_id, group_id, hour_s) for group_id, hour_s in due | again if group_id in lives]
+    )
 
 
 async def _judge(scope: EveryOrganization, hours: set[Hour], lives: Mapping[UUID, Life]) -> set[Hour]:

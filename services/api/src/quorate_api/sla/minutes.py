@@ -27,17 +27,22 @@ class Minute:
     measured: bool  # telemetry exists, or shows that the group had no traffic
     throttled_within_sla_entries: int
     p99_us: int | None  # None: nothing was committed
+    declared: str | None = None  # an operator's reason to count it as bad, whatever was measured
 
     @property
     def is_available(self) -> bool:
-        return self.measured and self.active_ms == self.elapsed_ms
+        return self._counts and self.active_ms == self.elapsed_ms
 
     @property
     def is_unthrottled(self) -> bool:
-        return self.measured and self.throttled_within_sla_entries == 0
+        return self._counts and self.throttled_within_sla_entries == 0
 
     def is_timely(self, target_us: int) -> bool:
-        return self.measured and (self.p99_us or 0) <= target_us
+        return self._counts and (self.p99_us or 0) <= target_us
+
+    @property
+    def _counts(self) -> bool:
+        return self.measured and self.declared is None
 
     def is_good(self, target_us: int) -> bool:
         return self.is_available and self.is_unthrottled and self.is_timely(target_us)
@@ -63,11 +68,7 @@ def judge(windows: Iterable[Window], from_ms: int, to_ms: int) -> Judged:
             heads[window.window_start_s].append(window)
     quiet = _quiet_minutes(heads)
     minutes, latencies = [], []
-    for start_ms in range(from_ms // WINDOW_MS * WINDOW_MS, to_ms, WINDOW_MS):
-        elapsed = min(start_ms + WINDOW_MS, to_ms) - max(start_ms, from_ms)
-        if elapsed < RESOLUTION_MS:
-            continue
-        start_s = start_ms // 1_000
+    for start_s, elapsed in counted(from_ms, to_ms):
         found = heads.get(start_s, [])
         idle = start_s in quiet
         active = elapsed if idle else min(elapsed, sum(window.active_ms for window in found))
@@ -86,6 +87,14 @@ def judge(windows: Iterable[Window], from_ms: int, to_ms: int) -> Judged:
             )
         )
     return Judged(minutes, histogram.merge(latencies))
+
+
+def counted(from_ms: int, to_ms: int) -> Iterator[tuple[int, int]]:
+    """Each minute that overlaps [from_ms, to_ms) by at least telemetry's resolution: its begin, and that overlap."""
+    for start_ms in range(from_ms // WINDOW_MS * WINDOW_MS, to_ms, WINDOW_MS):
+        elapsed_ms = min(start_ms + WINDOW_MS, to_ms) - max(start_ms, from_ms)
+        if elapsed_ms >= RESOLUTION_MS:
+            yield start_ms // 1_000, elapsed_ms
 
 
 def _quiet_minutes(heads: Mapping[int, list[Window]]) -> set[int]:

@@ -42,10 +42,20 @@ class SlaMinute(Output):
     at: datetime = Field(description="Start of the minute.")
     missed: list[ClauseName]
     elapsed_ms: int = Field(description="Less than 60,000 where the group began or ended in it.")
-    active_ms: int = Field(description="Time in which the head accepted appends.")
+    active_ms: int = Field(description="Time in which the head accepted appends; 0 in a declared minute.")
     measured: bool = Field(description="false: no telemetry, and the group cannot show that it had no traffic.")
     throttled_within_sla_entries: int
     p99_us: int | None = Field(description="Commit latency; null when nothing was committed.")
+    declared: str | None = Field(description="Why an operator declared the minute bad; null: it was measured so.")
+
+
+class SlaCorrection(Output):
+    """Minutes that an operator declared bad, as of an outage that telemetry did not see."""
+
+    start: datetime
+    end: datetime
+    reason: str
+    created_at: datetime
 
 
 class SlaPeriod(Output):
@@ -64,3 +74,4 @@ class SlaReport(Output):
     clauses: list[ClauseReport]
     credit_percent: int = Field(description="Sum over all clauses, at most 100.")
     incidents: list[SlaIncident] = Field(description="Oldest first, at most 500.")
+    corrections: list[SlaCorrection] = Field(description="Minutes of the month that were declared bad, oldest first.")

@@ -11,6 +11,8 @@ from sqlalchemy import Row
 
 from quorate_api import limits
 from quorate_api.coordinator.schemas import ObservedSla
+from quorate_api.corrections.correction import BadSpan
+from quorate_api.corrections.repository import CorrectionRepository
 from quorate_api.database.scope import Scope
 from quorate_api.database.work import Work
 from quorate_api.errors import Code, FieldError, Problem
@@ -21,10 +23,18 @@ from quorate_api.http.pagination import Paging
 from quorate_api.http.principal import Permission, Principal
 from quorate_api.http.schemas import Page
 from quorate_api.sla import calculator
+from quorate_api.sla.declared import declared
 from quorate_api.sla.lifetime import judged_span
 from quorate_api.sla.minutes import Minute, judge
 from quorate_api.sla.repository import SlaRepository
-from quorate_api.sla.schemas import ClauseReport, SlaIncident, SlaMinute, SlaPeriod, SlaReport
+from quorate_api.sla.schemas import (
+    ClauseReport,
+    SlaCorrection,
+    SlaIncident,
+    SlaMinute,
+    SlaPeriod,
+    SlaReport,
+)
 from quorate_api.sla.tally import Tally, summed, tally
 from quorate_api.sla.targets import AVAILABILITY, CLAUSES, LATENCY, LATENCY_P99_US, PPM, QUIET_S_MAX
 from quorate_api.telemetry.windows import HOUR_S, WINDOW_S, Window
@@ -48,7 +58,8 @@ def month_bounds(month: str | None, now: datetime) -> tuple[datetime, datetime]:
 async def measure(scope: Scope, group: Row[Any], start: datetime, end: datetime, now: datetime) -> calculator.Report:
     """Measure the part of [start, end) in which the group was active and whose minutes are over.
 
-    `start` and `end` begin days. Judged hours count as they were judged, and the others by their windows.
+    `start` and `end` begin days. Judged hours count as they were judged, and the others by their windows. Minutes that
+    an operator declared bad are bad.
     """
     from_s, to_s = int(start.timestamp()), int(end.timestamp())
     sla = SlaRepository(scope)
@@ -58,8 +69,11 @@ async def measure(scope: Scope, group: Row[Any], start: datetime, end: datetime,
     ]
     spans = [Span(group.id, *hours) for hours in _unjudged(known, from_s, min(to_s, settled_s(now)))]
     windows = await UsageRepository(scope).heads_around(spans, QUIET_S_MAX)
+    rows = await CorrectionRepository(scope).bad_spans(group.id, from_s, to_s)
+    declared_bad = [BadSpan(row.start_s, row.end_s, row.reason) for row in rows]
+    month = judged_span(group, from_s * 1_000, min(to_s, settled_s(now)) * 1_000)
     # Other requests go on meanwhile.
-    return await asyncio.to_thread(_concluded, group, tallies, bad, windows, now)
+    return await asyncio.to_thread(_concluded, group, tallies, bad, windows, declared_bad, month, now)
 
 
 def _unjudged(known: Collection[int], from_s: int, to_s: int) -> list[tuple[int, int]]:
@@ -76,7 +90,13 @@ def _unjudged(known: Collection[int], from_s: int, to_s: int) -> list[tuple[int,
 
 
 def _concluded(
-    group: Row[Any], known: list[Tally], bad: list[Minute], windows: dict[Span, list[Window]], now: datetime
+    group: Row[Any],
+    known: list[Tally],
+    bad: list[Minute],
+    windows: dict[Span, list[Window]],
+    declared_bad: list[BadSpan],
+    span_ms: tuple[int, int],
+    now: datetime,
 ) -> calculator.Report:
     target_us = LATENCY_P99_US[group.sla["durability"]]
     tallies = list(known)
@@ -85,7 +105,8 @@ def _concluded(
         judged = judge(found, *judged_span(group, span.from_s * 1_000, until_s * 1_000))
         tallies.append(tally(judged, target_us))
         bad += [minute for minute in judged.minutes if not minute.is_good(target_us)]
-    return calculator.concluded(summed(tallies), sorted(bad, key=lambda minute: minute.start_s), target_us)
+    total, every_bad = declared(summed(tallies), bad, declared_bad, span_ms, target_us)
+    return calculator.concluded(total, every_bad, target_us)
 
 
 def settled_s(now: datetime) -> int:
@@ -109,6 +130,8 @@ async def report(work: Work, principal: Principal, group_id: UUID, month: str | 
     start, end = month_bounds(month, now)
     measured = await measure(work.scope, group, start, end, now)
     clauses = [_clause(measured, attainment) for attainment in measured.attainments]
+    bounds_s = int(start.timestamp()), int(end.timestamp())
+    corrections = await CorrectionRepository(work.scope).bad_spans(group_id, *bounds_s)
     return SlaReport(
         group_id=group_id,
         month=f"{start:%Y-%m}",
@@ -125,6 +148,15 @@ async def report(work: Work, principal: Principal, group_id: UUID, month: str | 
                 reason=incident.reason,
             )
             for incident in measured.incidents[:INCIDENTS_MAX]
+        ],
+        corrections=[
+            SlaCorrection(
+                start=datetime.fromtimestamp(row.start_s, UTC),
+                end=datetime.fromtimestamp(row.end_s, UTC),
+                reason=row.reason,
+                created_at=row.created_at,
+            )
+            for row in corrections
         ],
     )
 
@@ -152,6 +184,7 @@ def _minute(minute: Minute, target_us: int) -> SlaMinute:
         measured=minute.measured,
         throttled_within_sla_entries=minute.throttled_within_sla_entries,
         p99_us=minute.p99_us,
+        declared=minute.declared,
     )
 
 

@@ -9,9 +9,9 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from quorate_api import limits
 from quorate_api.billing import close as billing
-from quorate_api.billing.close import month_begin
 from quorate_api.billing.issuer import Issuer
 from quorate_api.database.scope import Scope
+from quorate_api.months.calendar import month_begin
 from quorate_api.observability import counters
 from quorate_api.worker.repository import WorkerRepository
 from quorate_api.worker.steady import took_too_long
@@ -36,10 +36,10 @@ async def close_months(
         except (OperationalError, InterfaceError) as error:
             if not took_too_long(error):
                 raise  # PostgreSQL is away for every organization
-            _note_failure(organization_id)
+            note_failure("months not closed", organization_id)
             continue
         except Exception:  # one organization's error does not delay the others' invoices; its close is tried again
-            _note_failure(organization_id)
+            note_failure("months not closed", organization_id)
             continue
         if made:
             log.info("closed", organization_id=str(organization_id), documents=made)
@@ -47,6 +47,6 @@ async def close_months(
     return issued
 
 
-def _note_failure(organization_id: UUID) -> None:
+def note_failure(what: str, organization_id: UUID) -> None:
     counters.close_failures.add(1)
-    log.exception("months not closed", organization_id=str(organization_id))
+    log.exception(what, organization_id=str(organization_id))

@@ -1,4 +1,4 @@
-"""The `worker` process: seven independent tasks that survive missing dependencies, and two for metrics."""
+"""The `worker` process: eight independent tasks that survive missing dependencies, and two for metrics."""
 
 import asyncio
 import signal
@@ -20,6 +20,7 @@ from quorate_api.observability import counters, logs, telemetry
 from quorate_api.observability.readings import Readings
 from quorate_api.settings import ConfigurationError, Settings, load
 from quorate_api.tasks import end_task
+from quorate_api.worker.adjustments import adjust_closed_months
 from quorate_api.worker.budgets import evaluate_budgets
 from quorate_api.worker.events import Follower
 from quorate_api.worker.ingest import Ingest
@@ -86,6 +87,9 @@ async def _work(settings: Settings) -> int:
         async def close() -> None:
             await close_months(engine, issuer, datetime.now(UTC))
 
+        async def adjust() -> None:
+            await adjust_closed_months(engine, issuer)
+
         async def roll() -> None:
             await roll_up(engine)
 
@@ -102,6 +106,7 @@ async def _work(settings: Settings) -> int:
             asyncio.create_task(keep_running("roll-up", roll, every_s=limits.ROLL_INTERVAL_S)),
             asyncio.create_task(keep_running("retention", settle, every_s=limits.RETENTION_INTERVAL_S)),
             asyncio.create_task(keep_running("month close", close, every_s=limits.MONTH_CLOSE_INTERVAL_S)),
+            asyncio.create_task(keep_running("adjustments", adjust, every_s=limits.ADJUST_INTERVAL_S)),
             asyncio.create_task(keep_running("budgets", evaluate, every_s=limits.BUDGET_INTERVAL_S)),
         ]
         if settings.otlp_endpoint:
