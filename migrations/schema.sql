@@ -63,6 +63,16 @@ CREATE FUNCTION public.find_api_key(wanted bytea) RETURNS TABLE(id uuid, organiz
     SELECT k.id, k.organization_id, k.project_id, k.scopes, k.revoked_at, k.last_used_at
     FROM api_keys k WHERE k.secret_hmac = wanted $$;
 
+CREATE FUNCTION public.find_invoice_owner(wanted uuid) RETURNS uuid
+    LANGUAGE sql STABLE SECURITY DEFINER
+    SET search_path TO 'public', 'pg_temp'
+    AS $$ SELECT organization_id FROM invoices WHERE id = wanted $$;
+
+CREATE FUNCTION public.find_invoices(wanted text) RETURNS TABLE(id uuid, organization_id uuid, number text, total_micros bigint, currency text, issued_at timestamp with time zone, due_at timestamp with time zone)
+    LANGUAGE sql STABLE SECURITY DEFINER
+    SET search_path TO 'public', 'pg_temp'
+    AS $$ SELECT i.id, i.organization_id, i.number, i.total_micros, i.currency, i.issued_at, i.due_at FROM invoices i WHERE i.number = wanted AND i.kind = 'invoice' ORDER BY i.id LIMIT 100 $$;
+
 CREATE FUNCTION public.find_memberships(wanted uuid) RETURNS TABLE(organization_id uuid, role text, created_at timestamp with time zone)
     LANGUAGE sql STABLE SECURITY DEFINER
     SET search_path TO 'public', 'pg_temp'
@@ -276,10 +286,12 @@ CREATE TABLE public.invoices (
     tax_micros bigint DEFAULT 0 NOT NULL,
     seller jsonb,
     customer jsonb,
+    due_at timestamp with time zone,
     CONSTRAINT invoices_check CHECK ((period_end > period_start)),
     CONSTRAINT invoices_check1 CHECK (((kind = 'invoice'::text) = (total_micros >= 0))),
     CONSTRAINT invoices_check2 CHECK (((kind = 'credit_note'::text) = (corrects_invoice_id IS NOT NULL))),
     CONSTRAINT invoices_currency_check CHECK ((currency = 'USD'::text)),
+    CONSTRAINT invoices_due_after_issue CHECK (((due_at IS NULL) OR ((due_at >= issued_at) AND (kind = 'invoice'::text)))),
     CONSTRAINT invoices_kind_check CHECK ((kind = ANY (ARRAY['invoice'::text, 'credit_note'::text]))),
     CONSTRAINT invoices_sequence_check CHECK ((sequence > 0)),
     CONSTRAINT invoices_tax_is_a_part CHECK (
@@ -311,6 +323,65 @@ CREATE TABLE public.organizations (
     created_at timestamp with time zone NOT NULL,
     closed_until timestamp with time zone,
     CONSTRAINT organizations_name_check CHECK (((length(name) >= 1) AND (length(name) <= 100)))
+);
+
+CREATE TABLE public.payment_checkouts (
+    organization_id uuid NOT NULL,
+    invoice_id uuid NOT NULL,
+    attempt bigint NOT NULL,
+    amount_micros bigint NOT NULL,
+    session_id text,
+    url text,
+    created_at timestamp with time zone NOT NULL,
+    expires_at timestamp with time zone NOT NULL,
+    ended boolean NOT NULL,
+    CONSTRAINT payment_checkouts_amount_micros_check CHECK (((amount_micros > 0) AND ((amount_micros % (10000)::bigint) = 0))),
+    CONSTRAINT payment_checkouts_attempt_check CHECK ((attempt > 0)),
+    CONSTRAINT payment_checkouts_check CHECK ((expires_at > created_at)),
+    CONSTRAINT payment_checkouts_check1 CHECK (((session_id IS NULL) = (url IS NULL)))
+);
+
+CREATE TABLE public.payment_entries (
+    id uuid NOT NULL,
+    organization_id uuid NOT NULL,
+    invoice_id uuid NOT NULL,
+    kind text NOT NULL,
+    provider text NOT NULL,
+    reference text NOT NULL,
+    amount_micros bigint NOT NULL,
+    debit_account text NOT NULL,
+    credit_account text NOT NULL,
+    reverses_id uuid,
+    recorded_by text NOT NULL,
+    at timestamp with time zone NOT NULL,
+    CONSTRAINT payment_entries_amount_micros_check CHECK (((amount_micros > 0) AND ((amount_micros % (10000)::bigint) = 0))),
+    CONSTRAINT payment_entries_check CHECK ((credit_account <> debit_account)),
+    CONSTRAINT payment_entries_check1 CHECK (((kind = 'reversal'::text) = (reverses_id IS NOT NULL))),
+    CONSTRAINT payment_entries_kind_check CHECK ((kind = ANY (ARRAY['payment'::text, 'write_off'::text, 'reversal'::text]))),
+    CONSTRAINT payment_entries_provider_check CHECK ((provider = ANY (ARRAY['manual'::text, 'stripe'::text]))),
+    CONSTRAINT payment_entries_reference_check CHECK (((length(reference) >= 1) AND (length(reference) <= 200)))
+);
+
+CREATE TABLE public.payment_events (
+    provider text NOT NULL,
+    event_id text NOT NULL,
+    organization_id uuid NOT NULL,
+    invoice_id uuid NOT NULL,
+    type text NOT NULL,
+    at timestamp with time zone NOT NULL
+);
+
+CREATE TABLE public.payment_reminders (
+    id uuid NOT NULL,
+    organization_id uuid NOT NULL,
+    invoice_id uuid NOT NULL,
+    stage text NOT NULL,
+    due_micros bigint NOT NULL,
+    due_at timestamp with time zone NOT NULL,
+    at timestamp with time zone NOT NULL,
+    CONSTRAINT payment_reminders_check CHECK ((at >= due_at)),
+    CONSTRAINT payment_reminders_due_micros_check CHECK ((due_micros > 0)),
+    CONSTRAINT payment_reminders_stage_check CHECK ((stage = ANY (ARRAY['reminder'::text, 'second_reminder'::text, 'final_notice'::text])))
 );
 
 CREATE TABLE public.projects (
@@ -566,6 +637,27 @@ ALTER TABLE ONLY public.memberships
 ALTER TABLE ONLY public.organizations
     ADD CONSTRAINT organizations_pkey PRIMARY KEY (organization_id);
 
+ALTER TABLE ONLY public.payment_checkouts
+    ADD CONSTRAINT payment_checkouts_pkey PRIMARY KEY (invoice_id, attempt);
+
+ALTER TABLE ONLY public.payment_entries
+    ADD CONSTRAINT payment_entries_organization_id_invoice_id_id_key UNIQUE (organization_id, invoice_id, id);
+
+ALTER TABLE ONLY public.payment_entries
+    ADD CONSTRAINT payment_entries_pkey PRIMARY KEY (id);
+
+ALTER TABLE ONLY public.payment_entries
+    ADD CONSTRAINT payment_entries_reverses_id_key UNIQUE (reverses_id);
+
+ALTER TABLE ONLY public.payment_events
+    ADD CONSTRAINT payment_events_pkey PRIMARY KEY (provider, event_id);
+
+ALTER TABLE ONLY public.payment_reminders
+    ADD CONSTRAINT payment_reminders_id_key UNIQUE (id);
+
+ALTER TABLE ONLY public.payment_reminders
+    ADD CONSTRAINT payment_reminders_pkey PRIMARY KEY (invoice_id, stage);
+
 ALTER TABLE ONLY public.projects
     ADD CONSTRAINT projects_organization_id_id_key UNIQUE (organization_id, id);
 
@@ -636,9 +728,25 @@ CREATE INDEX idempotency_keys_age ON public.idempotency_keys USING btree (create
 
 CREATE INDEX invoice_lines_group ON public.invoice_lines USING btree (group_id);
 
+CREATE INDEX invoices_corrects ON public.invoices USING btree (corrects_invoice_id) WHERE (corrects_invoice_id IS NOT NULL);
+
+CREATE INDEX invoices_due ON public.invoices USING btree (due_at, id) WHERE (due_at IS NOT NULL);
+
+CREATE INDEX invoices_number ON public.invoices USING btree (number);
+
 CREATE UNIQUE INDEX invoices_numbers ON public.invoices USING btree (series, kind, sequence) WHERE (series <> ''::text);
 
 CREATE INDEX memberships_user ON public.memberships USING btree (user_id);
+
+CREATE INDEX payment_checkouts_organization ON public.payment_checkouts USING btree (organization_id);
+
+CREATE INDEX payment_entries_invoice ON public.payment_entries USING btree (invoice_id, id);
+
+CREATE UNIQUE INDEX payment_entries_told_once ON public.payment_entries USING btree (invoice_id, provider, reference) WHERE ((kind = 'payment'::text) AND (provider <> 'manual'::text));
+
+CREATE INDEX payment_events_organization ON public.payment_events USING btree (organization_id);
+
+CREATE INDEX payment_reminders_organization ON public.payment_reminders USING btree (organization_id);
 
 CREATE UNIQUE INDEX projects_name ON public.projects USING btree (organization_id, name) WHERE (deleted_at IS NULL);
 
@@ -679,6 +787,12 @@ CREATE CONSTRAINT TRIGGER adds_up AFTER INSERT ON public.invoices DEFERRABLE INI
 CREATE CONSTRAINT TRIGGER adds_up AFTER INSERT ON public.ledger_entries DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION public.check_invoice_adds_up();
 
 CREATE TRIGGER append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON public.budget_alerts FOR EACH STATEMENT EXECUTE FUNCTION public.refuse_rewriting();
+
+CREATE TRIGGER append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON public.payment_entries FOR EACH STATEMENT EXECUTE FUNCTION public.refuse_rewriting();
+
+CREATE TRIGGER append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON public.payment_events FOR EACH STATEMENT EXECUTE FUNCTION public.refuse_rewriting();
+
+CREATE TRIGGER append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON public.payment_reminders FOR EACH STATEMENT EXECUTE FUNCTION public.refuse_rewriting();
 
 CREATE TRIGGER immutable BEFORE DELETE OR UPDATE OR TRUNCATE ON public.invoice_lines FOR EACH STATEMENT EXECUTE FUNCTION public.refuse_change();
 
@@ -735,6 +849,21 @@ ALTER TABLE ONLY public.memberships
 
 ALTER TABLE ONLY public.memberships
     ADD CONSTRAINT memberships_user_id_fkey FOREIGN KEY (user_id) REFERENCES public.users(id);
+
+ALTER TABLE ONLY public.payment_checkouts
+    ADD CONSTRAINT payment_checkouts_organization_id_invoice_id_fkey FOREIGN KEY (organization_id, invoice_id) REFERENCES public.invoices(organization_id, id);
+
+ALTER TABLE ONLY public.payment_entries
+    ADD CONSTRAINT payment_entries_organization_id_invoice_id_fkey FOREIGN KEY (organization_id, invoice_id) REFERENCES public.invoices(organization_id, id);
+
+ALTER TABLE ONLY public.payment_entries
+    ADD CONSTRAINT payment_entries_organization_id_invoice_id_reverses_id_fkey FOREIGN KEY (organization_id, invoice_id, reverses_id) REFERENCES public.payment_entries(organization_id, invoice_id, id);
+
+ALTER TABLE ONLY public.payment_events
+    ADD CONSTRAINT payment_events_organization_id_invoice_id_fkey FOREIGN KEY (organization_id, invoice_id) REFERENCES public.invoices(organization_id, id);
+
+ALTER TABLE ONLY public.payment_reminders
+    ADD CONSTRAINT payment_reminders_organization_id_invoice_id_fkey FOREIGN KEY (organization_id, invoice_id) REFERENCES public.invoices(organization_id, id);
 
 ALTER TABLE ONLY public.projects
     ADD CONSTRAINT projects_organization_id_fkey FOREIGN KEY (organization_id) REFERENCES public.organizations(organization_id);
@@ -798,6 +927,14 @@ CREATE POLICY every_organization ON public.ledger_entries TO quorate_worker USIN
 CREATE POLICY every_organization ON public.memberships TO quorate_worker USING (true);
 
 CREATE POLICY every_organization ON public.organizations TO quorate_worker USING (true);
+
+CREATE POLICY every_organization ON public.payment_checkouts TO quorate_worker USING (true);
+
+CREATE POLICY every_organization ON public.payment_entries TO quorate_worker USING (true);
+
+CREATE POLICY every_organization ON public.payment_events TO quorate_worker USING (true);
+
+CREATE POLICY every_organization ON public.payment_reminders TO quorate_worker USING (true);
 
 CREATE POLICY every_organization ON public.projects TO quorate_worker USING (true);
 
@@ -863,6 +1000,14 @@ CREATE POLICY own_organization ON public.memberships TO quorate_api USING ((orga
 
 CREATE POLICY own_organization ON public.organizations TO quorate_api USING ((organization_id = public.current_organization_id()));
 
+CREATE POLICY own_organization ON public.payment_checkouts TO quorate_api USING ((organization_id = public.current_organization_id()));
+
+CREATE POLICY own_organization ON public.payment_entries TO quorate_api USING ((organization_id = public.current_organization_id()));
+
+CREATE POLICY own_organization ON public.payment_events TO quorate_api USING ((organization_id = public.current_organization_id()));
+
+CREATE POLICY own_organization ON public.payment_reminders TO quorate_api USING ((organization_id = public.current_organization_id()));
+
 CREATE POLICY own_organization ON public.projects TO quorate_api USING ((organization_id = public.current_organization_id()));
 
 CREATE POLICY own_organization ON public.quota_overrides TO quorate_api USING ((organization_id = public.current_organization_id()));
@@ -884,6 +1029,14 @@ CREATE POLICY own_organization ON public.usage_hours TO quorate_api USING ((orga
 CREATE POLICY own_organization ON public.usage_log_days TO quorate_api USING ((organization_id = public.current_organization_id()));
 
 CREATE POLICY own_organization ON public.usage_windows TO quorate_api USING ((organization_id = public.current_organization_id()));
+
+ALTER TABLE public.payment_checkouts ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE public.payment_entries ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE public.payment_events ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE public.payment_reminders ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE public.projects ENABLE ROW LEVEL SECURITY;
 
@@ -915,6 +1068,12 @@ GRANT ALL ON FUNCTION public.ensure_usage_day(day_s bigint) TO quorate_worker;
 
 REVOKE ALL ON FUNCTION public.find_api_key(wanted bytea) FROM PUBLIC;
 GRANT ALL ON FUNCTION public.find_api_key(wanted bytea) TO quorate_api;
+
+REVOKE ALL ON FUNCTION public.find_invoice_owner(wanted uuid) FROM PUBLIC;
+GRANT ALL ON FUNCTION public.find_invoice_owner(wanted uuid) TO quorate_api;
+
+REVOKE ALL ON FUNCTION public.find_invoices(wanted text) FROM PUBLIC;
+GRANT ALL ON FUNCTION public.find_invoices(wanted text) TO quorate_api;
 
 REVOKE ALL ON FUNCTION public.find_memberships(wanted uuid) FROM PUBLIC;
 GRANT ALL ON FUNCTION public.find_memberships(wanted uuid) TO quorate_api;
@@ -970,6 +1129,22 @@ GRANT SELECT,INSERT,UPDATE ON TABLE public.organizations TO quorate_api;
 GRANT SELECT ON TABLE public.organizations TO quorate_worker;
 
 GRANT UPDATE(closed_until) ON TABLE public.organizations TO quorate_worker;
+
+GRANT SELECT,INSERT ON TABLE public.payment_checkouts TO quorate_api;
+
+GRANT UPDATE(session_id) ON TABLE public.payment_checkouts TO quorate_api;
+
+GRANT UPDATE(url) ON TABLE public.payment_checkouts TO quorate_api;
+
+GRANT UPDATE(ended) ON TABLE public.payment_checkouts TO quorate_api;
+
+GRANT SELECT,INSERT ON TABLE public.payment_entries TO quorate_api;
+GRANT SELECT ON TABLE public.payment_entries TO quorate_worker;
+
+GRANT SELECT,INSERT ON TABLE public.payment_events TO quorate_api;
+
+GRANT SELECT ON TABLE public.payment_reminders TO quorate_api;
+GRANT SELECT,INSERT ON TABLE public.payment_reminders TO quorate_worker;
 
 GRANT SELECT,INSERT ON TABLE public.projects TO quorate_api;
 GRANT SELECT ON TABLE public.projects TO quorate_worker;

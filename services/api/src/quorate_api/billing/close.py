@@ -65,6 +65,7 @@ async def _close(scope: Scope, issuer: Issuer, start: datetime, end: datetime) -
         "tax_micros": tax,
         "corrects_invoice_id": None,
         "issued_at": now,
+        "due_at": issuer.due_at(now),
         "seller": issuer.stored_seller(),
         "customer": stored_customer(customer),
     }
@@ -80,6 +81,7 @@ async def _close(scope: Scope, issuer: Issuer, start: datetime, end: datetime) -
         "total_micros": credit + tax,
         "tax_micros": tax,
         "corrects_invoice_id": invoice_id,
+        "due_at": None,
     }
     await billing.insert(note, credits, returned, calculator.ledger(credits, returned))
     return 2

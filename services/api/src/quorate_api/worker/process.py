@@ -1,4 +1,4 @@
-"""The `worker` process: seven independent tasks that survive missing dependencies, and two for metrics."""
+"""The `worker` process: eight independent tasks that survive missing dependencies, and two for metrics."""
 
 import asyncio
 import signal
@@ -21,6 +21,7 @@ from quorate_api.observability.readings import Readings
 from quorate_api.settings import ConfigurationError, Settings, load
 from quorate_api.tasks import end_task
 from quorate_api.worker.budgets import evaluate_budgets
+from quorate_api.worker.dunning import remind
 from quorate_api.worker.events import Follower
 from quorate_api.worker.ingest import Ingest
 from quorate_api.worker.month_close import close_months
@@ -95,6 +96,9 @@ async def _work(settings: Settings) -> int:
         async def evaluate() -> None:
             await evaluate_budgets(engine)
 
+        async def dun() -> None:
+            await remind(engine)
+
         tasks = [
             asyncio.create_task(keep_running("ingest", ingest.run)),
             asyncio.create_task(keep_running("events", follower.run)),
@@ -103,6 +107,7 @@ async def _work(settings: Settings) -> int:
             asyncio.create_task(keep_running("retention", settle, every_s=limits.RETENTION_INTERVAL_S)),
             asyncio.create_task(keep_running("month close", close, every_s=limits.MONTH_CLOSE_INTERVAL_S)),
             asyncio.create_task(keep_running("budgets", evaluate, every_s=limits.BUDGET_INTERVAL_S)),
+            asyncio.create_task(keep_running("dunning", dun, every_s=limits.DUNNING_INTERVAL_S)),
         ]
         if settings.otlp_endpoint:
             tasks += _watching(engine, redis, coordinator, ingest)
