@@ -26,6 +26,11 @@ const NOT_USED = new Set([
   'GET /v1/operator/join-tokens',
   'POST /v1/operator/join-tokens',
   'DELETE /v1/operator/join-tokens/:id',
+  'GET /v1/operator/invoices',
+  'GET /v1/operator/invoices/:id/payments',
+  'POST /v1/operator/invoices/:id/payments',
+  // The payment provider calls it.
+  'POST /v1/payments/stripe/events',
   // Scrapers read it.
   'GET /v1/spend/metrics',
   // Groups are resized through SDKs and Terraform.

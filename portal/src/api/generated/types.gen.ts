@@ -169,6 +169,50 @@ export type Capacity = {
 };
 
 /**
+ * Checkout
+ *
+ * The way to pay what is due now.
+ */
+export type Checkout = {
+    /**
+     * Provider
+     */
+    provider: 'manual' | 'stripe';
+    /**
+     * Amount Micros
+     */
+    amount_micros: number;
+    /**
+     * Currency
+     */
+    currency: string;
+    /**
+     * Reference
+     *
+     * The invoice's number. Name it when you pay.
+     */
+    reference: string;
+    /**
+     * Instructions
+     *
+     * With `manual`: lines that say how to pay.
+     */
+    instructions: Array<string>;
+    /**
+     * Url
+     *
+     * With `stripe`: its page, on which the customer pays by card.
+     */
+    url: string | null;
+    /**
+     * Expires At
+     *
+     * End of that page. Another request makes another one.
+     */
+    expires_at: string | null;
+};
+
+/**
  * ClauseReport
  */
 export type ClauseReport = {
@@ -462,6 +506,18 @@ export type Endpoint = {
 };
 
 /**
+ * EventAnswer
+ */
+export type EventAnswer = {
+    /**
+     * Outcome
+     *
+     * repeated: it was recorded before; ignored: it tells of no payment of an invoice here.
+     */
+    outcome: 'recorded' | 'repeated' | 'ignored';
+};
+
+/**
  * ForecastBasis
  *
  * The basis of the forecast. Reservations are known; usage goes on at the rate of the recent days.
@@ -491,6 +547,52 @@ export type ForecastBasis = {
      * Seconds until the month's end.
      */
     left_s: number;
+};
+
+/**
+ * FoundInvoice
+ *
+ * An invoice as an operator finds it.
+ */
+export type FoundInvoice = {
+    /**
+     * Id
+     */
+    id: string;
+    /**
+     * Organization Id
+     */
+    organization_id: string;
+    /**
+     * Number
+     */
+    number: string;
+    /**
+     * Total Micros
+     */
+    total_micros: number;
+    /**
+     * Currency
+     */
+    currency: string;
+    /**
+     * Issued At
+     */
+    issued_at: string;
+    /**
+     * Due At
+     */
+    due_at: string | null;
+};
+
+/**
+ * FoundInvoices
+ */
+export type FoundInvoices = {
+    /**
+     * Items
+     */
+    items: Array<FoundInvoice>;
 };
 
 /**
@@ -781,6 +883,10 @@ export type Invoice = {
      */
     corrects_invoice_id: string | null;
     /**
+     * null for the open invoice and for credit notes.
+     */
+    payment: Payment | null;
+    /**
      * Lines
      */
     lines: Array<InvoiceLine>;
@@ -788,6 +894,23 @@ export type Invoice = {
      * Taxes
      */
     taxes: Array<InvoiceTax>;
+};
+
+/**
+ * InvoiceAccount
+ */
+export type InvoiceAccount = {
+    /**
+     * Items
+     */
+    items: Array<PaymentEntry>;
+    /**
+     * Next Cursor
+     *
+     * The next page's `cursor`; null on the last page.
+     */
+    next_cursor: string | null;
+    payment: Payment;
 };
 
 /**
@@ -854,6 +977,10 @@ export type InvoiceHead = {
      * The invoice that a credit note corrects.
      */
     corrects_invoice_id: string | null;
+    /**
+     * null for the open invoice and for credit notes.
+     */
+    payment: Payment | null;
 };
 
 /**
@@ -1396,6 +1523,34 @@ export type NewOrganizationKey = {
 };
 
 /**
+ * NewPaymentEntry
+ *
+ * An operator's record: money that came in, a debt that is given up, or the reversal of an earlier entry.
+ */
+export type NewPaymentEntry = {
+    /**
+     * Kind
+     */
+    kind?: 'payment' | 'write_off' | 'reversal';
+    /**
+     * Amount Micros
+     *
+     * Left out for a reversal, which is of the whole entry.
+     */
+    amount_micros?: number | null;
+    /**
+     * Reverses Id
+     */
+    reverses_id?: string | null;
+    /**
+     * Reference
+     *
+     * What identifies the money, as the bank's number of the transfer.
+     */
+    reference: string;
+};
+
+/**
  * NewProject
  */
 export type NewProject = {
@@ -1633,6 +1788,22 @@ export type PageOrganizationKey = {
 };
 
 /**
+ * Page[PaymentEntry]
+ */
+export type PagePaymentEntry = {
+    /**
+     * Items
+     */
+    items: Array<PaymentEntry>;
+    /**
+     * Next Cursor
+     *
+     * The next page's `cursor`; null on the last page.
+     */
+    next_cursor: string | null;
+};
+
+/**
  * Page[Project]
  */
 export type PageProject = {
@@ -1662,6 +1833,106 @@ export type PageSlaMinute = {
      * The next page's `cursor`; null on the last page.
      */
     next_cursor: string | null;
+};
+
+/**
+ * Payment
+ *
+ * How far an invoice is paid. All amounts are whole cents.
+ */
+export type Payment = {
+    /**
+     * State
+     *
+     * `paid` also where nothing is to pay; `overdue` from `due_at` on.
+     */
+    state: 'open' | 'overdue' | 'paid' | 'written_off';
+    /**
+     * Provider
+     *
+     * How it is paid now: see `POST /v1/invoices/{id}/checkout`.
+     */
+    provider: 'manual' | 'stripe';
+    /**
+     * Due At
+     *
+     * null for invoices from before there were due dates.
+     */
+    due_at: string | null;
+    /**
+     * Payable Micros
+     *
+     * The total and its credit notes, each rounded half up to whole cents.
+     */
+    payable_micros: number;
+    /**
+     * Paid Micros
+     */
+    paid_micros: number;
+    /**
+     * Written Off Micros
+     *
+     * What the seller has given up.
+     */
+    written_off_micros: number;
+    /**
+     * Due Micros
+     *
+     * What is left to pay.
+     */
+    due_micros: number;
+    /**
+     * Overpaid Micros
+     *
+     * What came in above what was to pay. The seller returns it.
+     */
+    overpaid_micros: number;
+    /**
+     * Reminders
+     *
+     * Oldest first.
+     */
+    reminders: Array<Reminder>;
+};
+
+/**
+ * PaymentEntry
+ *
+ * An entry of the invoice's account. Entries are only added; a reversal takes a whole one back.
+ */
+export type PaymentEntry = {
+    /**
+     * Id
+     */
+    id: string;
+    /**
+     * Kind
+     */
+    kind: 'payment' | 'write_off' | 'reversal';
+    /**
+     * Provider
+     */
+    provider: 'manual' | 'stripe';
+    /**
+     * Reference
+     *
+     * What identifies the money, as at the bank or at Stripe.
+     */
+    reference: string;
+    /**
+     * Amount Micros
+     */
+    amount_micros: number;
+    /**
+     * Reverses Id
+     *
+     * The entry that a reversal takes back.
+     */
+    reverses_id: string | null;
+    /**
+     * At
+     */
+    at: string;
 };
 
 /**
@@ -1984,6 +2255,14 @@ export type Readiness = {
 };
 
 /**
+ * RecordedEntry
+ */
+export type RecordedEntry = {
+    entry: PaymentEntry;
+    payment: Payment;
+};
+
+/**
  * Refusal
  *
  * The reason why an SLA cannot be promised, and the nearest SLA that can.
@@ -2011,6 +2290,36 @@ export type Refusal = {
      * An SLA with a lower rate or a shorter retention that would fit. It is found by halving, so a larger one may fit too.
      */
     largest_sla_that_fits?: ObservedSla | null;
+};
+
+/**
+ * Reminder
+ *
+ * A reminder that was given, once for each stage.
+ */
+export type Reminder = {
+    /**
+     * Id
+     */
+    id: string;
+    /**
+     * Stage
+     */
+    stage: 'reminder' | 'second_reminder' | 'final_notice';
+    /**
+     * Due Micros
+     *
+     * What was due then.
+     */
+    due_micros: number;
+    /**
+     * Due At
+     */
+    due_at: string;
+    /**
+     * At
+     */
+    at: string;
 };
 
 /**
@@ -2652,7 +2961,7 @@ export type User = {
 /**
  * Code
  */
-export type Code = 'malformed_json' | 'validation_failed' | 'body_too_large' | 'unsupported_media_type' | 'cursor_invalid' | 'not_authenticated' | 'credentials_invalid' | 'session_expired' | 'csrf_token_invalid' | 'permission_denied' | 'quota_exceeded' | 'not_found' | 'method_not_allowed' | 'email_taken' | 'name_taken' | 'project_not_empty' | 'server_alive' | 'too_many_join_tokens' | 'admission_refused' | 'group_not_ready' | 'group_lost' | 'group_not_lost' | 'document_too_large' | 'idempotency_in_progress' | 'idempotency_key_reused' | 'precondition_failed' | 'rate_limited' | 'coordinator_unavailable' | 'database_unavailable' | 'overloaded' | 'internal';
+export type Code = 'malformed_json' | 'validation_failed' | 'body_too_large' | 'unsupported_media_type' | 'cursor_invalid' | 'not_authenticated' | 'credentials_invalid' | 'session_expired' | 'csrf_token_invalid' | 'permission_denied' | 'quota_exceeded' | 'not_found' | 'method_not_allowed' | 'email_taken' | 'name_taken' | 'project_not_empty' | 'server_alive' | 'too_many_join_tokens' | 'admission_refused' | 'group_not_ready' | 'group_lost' | 'group_not_lost' | 'document_too_large' | 'nothing_due' | 'payment_recorded' | 'payment_exceeds_due' | 'payment_in_progress' | 'signature_invalid' | 'idempotency_in_progress' | 'idempotency_key_reused' | 'precondition_failed' | 'rate_limited' | 'coordinator_unavailable' | 'database_unavailable' | 'payment_provider_unavailable' | 'overloaded' | 'internal';
 
 /**
  * FieldError
@@ -4044,6 +4353,137 @@ export type GetInvoiceLinesResponses = {
 
 export type GetInvoiceLinesResponse = GetInvoiceLinesResponses[keyof GetInvoiceLinesResponses];
 
+export type ListPaymentsData = {
+    body?: never;
+    path: {
+        /**
+         * Invoice Id
+         */
+        invoice_id: string;
+    };
+    query?: {
+        /**
+         * Limit
+         *
+         * Items per page.
+         */
+        limit?: number;
+        /**
+         * Cursor
+         *
+         * `next_cursor` of the previous page.
+         */
+        cursor?: string | null;
+    };
+    url: '/v1/invoices/{invoice_id}/payments';
+};
+
+export type ListPaymentsErrors = {
+    /**
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
+     */
+    '4XX': Problem;
+    /**
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
+     */
+    '5XX': Problem;
+};
+
+export type ListPaymentsError = ListPaymentsErrors[keyof ListPaymentsErrors];
+
+export type ListPaymentsResponses = {
+    /**
+     * Successful Response
+     */
+    200: PagePaymentEntry;
+};
+
+export type ListPaymentsResponse = ListPaymentsResponses[keyof ListPaymentsResponses];
+
+export type CheckOutData = {
+    body?: never;
+    headers?: {
+        /**
+         * A random string for this request. Repeating it with the same body only repeats the answer.
+         */
+        'Idempotency-Key'?: string;
+    };
+    path: {
+        /**
+         * Invoice Id
+         */
+        invoice_id: string;
+    };
+    query?: never;
+    url: '/v1/invoices/{invoice_id}/checkout';
+};
+
+export type CheckOutErrors = {
+    /**
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
+     */
+    '4XX': Problem;
+    /**
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
+     */
+    '5XX': Problem;
+};
+
+export type CheckOutError = CheckOutErrors[keyof CheckOutErrors];
+
+export type CheckOutResponses = {
+    /**
+     * Successful Response
+     */
+    200: Checkout;
+};
+
+export type CheckOutResponse = CheckOutResponses[keyof CheckOutResponses];
+
+export type ReceiveStripeEventData = {
+    /**
+     * An event of Stripe.
+     */
+    body?: {
+        [key: string]: unknown;
+    };
+    headers?: {
+        /**
+         * Stripe-Signature
+         */
+        'Stripe-Signature'?: string;
+        /**
+         * A random string for this request. Repeating it with the same body only repeats the answer.
+         */
+        'Idempotency-Key'?: string;
+    };
+    path?: never;
+    query?: never;
+    url: '/v1/payments/stripe/events';
+};
+
+export type ReceiveStripeEventErrors = {
+    /**
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
+     */
+    '4XX': Problem;
+    /**
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
+     */
+    '5XX': Problem;
+};
+
+export type ReceiveStripeEventError = ReceiveStripeEventErrors[keyof ReceiveStripeEventErrors];
+
+export type ReceiveStripeEventResponses = {
+    /**
+     * Successful Response
+     */
+    200: EventAnswer;
+};
+
+export type ReceiveStripeEventResponse = ReceiveStripeEventResponses[keyof ReceiveStripeEventResponses];
+
 export type GetSpendData = {
     body?: never;
     path?: never;
@@ -4721,6 +5161,129 @@ export type RevokeJoinTokenResponses = {
 };
 
 export type RevokeJoinTokenResponse = RevokeJoinTokenResponses[keyof RevokeJoinTokenResponses];
+
+export type FindInvoicesData = {
+    body?: never;
+    path?: never;
+    query: {
+        /**
+         * Number
+         *
+         * The invoice's number, whole.
+         */
+        number: string;
+    };
+    url: '/v1/operator/invoices';
+};
+
+export type FindInvoicesErrors = {
+    /**
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
+     */
+    '4XX': Problem;
+    /**
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
+     */
+    '5XX': Problem;
+};
+
+export type FindInvoicesError = FindInvoicesErrors[keyof FindInvoicesErrors];
+
+export type FindInvoicesResponses = {
+    /**
+     * Successful Response
+     */
+    200: FoundInvoices;
+};
+
+export type FindInvoicesResponse = FindInvoicesResponses[keyof FindInvoicesResponses];
+
+export type GetInvoiceAccountData = {
+    body?: never;
+    path: {
+        /**
+         * Invoice Id
+         */
+        invoice_id: string;
+    };
+    query?: {
+        /**
+         * Limit
+         *
+         * Items per page.
+         */
+        limit?: number;
+        /**
+         * Cursor
+         *
+         * `next_cursor` of the previous page.
+         */
+        cursor?: string | null;
+    };
+    url: '/v1/operator/invoices/{invoice_id}/payments';
+};
+
+export type GetInvoiceAccountErrors = {
+    /**
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
+     */
+    '4XX': Problem;
+    /**
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
+     */
+    '5XX': Problem;
+};
+
+export type GetInvoiceAccountError = GetInvoiceAccountErrors[keyof GetInvoiceAccountErrors];
+
+export type GetInvoiceAccountResponses = {
+    /**
+     * Successful Response
+     */
+    200: InvoiceAccount;
+};
+
+export type GetInvoiceAccountResponse = GetInvoiceAccountResponses[keyof GetInvoiceAccountResponses];
+
+export type RecordPaymentData = {
+    body: NewPaymentEntry;
+    headers?: {
+        /**
+         * A random string for this request. Repeating it with the same body only repeats the answer.
+         */
+        'Idempotency-Key'?: string;
+    };
+    path: {
+        /**
+         * Invoice Id
+         */
+        invoice_id: string;
+    };
+    query?: never;
+    url: '/v1/operator/invoices/{invoice_id}/payments';
+};
+
+export type RecordPaymentErrors = {
+    /**
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
+     */
+    '4XX': Problem;
+    /**
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
+     */
+    '5XX': Problem;
+};
+
+export type RecordPaymentError = RecordPaymentErrors[keyof RecordPaymentErrors];
+
+export type RecordPaymentResponses = {
+    /**
+     * Successful Response
+     */
+    201: RecordedEntry;
+};
+
+export type RecordPaymentResponse = RecordPaymentResponses[keyof RecordPaymentResponses];
 
 export type GetHealthData = {
     body?: never;
