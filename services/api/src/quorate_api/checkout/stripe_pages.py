@@ -119,7 +119,7 @@ class _Event(BaseModel):
 
 
 def receipt_of(text: str) -> Receipt | None:
-    """The payment that a verified event tells of. Sessions without our marks are somebody else's on the same Stripe account."""
+    """The payment that a verified event tells of. Sessions without our marks are of others with the same account."""
     try:
         event = _Event.model_validate_json(text)
     except ValidationError:

@@ -81,7 +81,8 @@ class PaymentRepository:
 
     async def insert(self, **values: object) -> Row[Any]:
         statement = self._scope.insert(payment_entries, **values).returning(payment_entries)
-        return (await self._scope.connection.execute(statement)).one()
+        stored: Row[Any] = (await self._scope.connection.execute(statement)).one()
+        return stored
 
     async def note_event(self, **values: object) -> bool:
         """False: the event was noted before."""
@@ -96,7 +97,8 @@ class PaymentRepository:
 
     async def start_checkout(self, **values: object) -> Row[Any]:
         statement = self._scope.insert(payment_checkouts, ended=False, **values).returning(payment_checkouts)
-        return (await self._scope.connection.execute(statement)).one()
+        started: Row[Any] = (await self._scope.connection.execute(statement)).one()
+        return started
 
     async def store_page(self, invoice_id: UUID, attempt: int, session_id: str, url: str) -> bool:
         """False: the attempt has ended meanwhile, so nobody may be sent to its page."""
