@@ -28,6 +28,11 @@ const NOT_USED = new Set([
   'DELETE /v1/operator/join-tokens/:id',
   'POST /v1/operator/groups/:id/corrections',
   'GET /v1/operator/groups/:id/corrections',
+  'GET /v1/operator/invoices',
+  'GET /v1/operator/invoices/:id/payments',
+  'POST /v1/operator/invoices/:id/payments',
+  // The payment provider calls it.
+  'POST /v1/payments/stripe/events',
   // Scrapers read it.
   'GET /v1/spend/metrics',
   // Groups are resized through SDKs and Terraform.

@@ -39,6 +39,7 @@ export function invoiceOf(
     tax_micros,
     total_micros: subtotal_micros + tax_micros,
     corrects_invoice_id: null,
+    payment: null,
     lines,
     taxes: [{ label: 'VAT 19 %', rate_ppm: 190_000, base_micros: subtotal_micros, amount_micros: tax_micros }],
   }

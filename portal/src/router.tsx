@@ -140,6 +140,7 @@ const invoices = createRoute({
 const invoice = createRoute({
   getParentRoute: () => app,
   path: '/invoices/$invoiceId',
+  validateSearch: z.object({ paid: z.boolean().optional().catch(undefined) }),
   component: lazyRouteComponent(() => import('@/pages/billing/InvoicePage'), 'InvoicePage'),
 })
 const quotas = createRoute({

@@ -92,6 +92,11 @@ export const currentInvoice = (signal: AbortSignal) => sdk.getCurrentInvoice({ s
 export const getInvoice = (invoice_id: string, signal: AbortSignal) =>
   sdk.getInvoice({ path: { invoice_id }, signal, throwOnError })
 
+export const listPayments = (invoice_id: string, signal: AbortSignal) =>
+  everyPage((query) => sdk.listPayments({ path: { invoice_id }, query, signal, throwOnError }))
+/** The way to pay what is due now. */
+export const checkOut = (invoice_id: string) => sdk.checkOut({ path: { invoice_id }, throwOnError })
+
 export type InvoiceFile = 'pdf' | 'csv'
 
 /** A file of an issued invoice, or of the open one (null). */

@@ -102,6 +102,14 @@ export const invoiceQuery = (invoiceId: string) =>
     queryFn: ({ signal }) => calls.getInvoice(invoiceId, signal),
   })
 
+/** `paidMicros`: what the invoice says; another amount means other entries. */
+export const paymentsQuery = (invoiceId: string, paidMicros: number) =>
+  queryOptions({
+    queryKey: [...keys.invoices, invoiceId, 'payments', paidMicros],
+    queryFn: ({ signal }) => calls.listPayments(invoiceId, signal),
+    placeholderData: keepPreviousData,
+  })
+
 /** Spend changes with each second; the service evaluates budgets each minute. */
 const SPEND_MS = 60_000
 export const spendQuery = queryOptions({

@@ -169,6 +169,50 @@ export type Capacity = {
 };
 
 /**
+ * Checkout
+ *
+ * The way to pay what is due now.
+ */
+export type Checkout = {
+    /**
+     * Provider
+     */
+    provider: 'manual' | 'stripe';
+    /**
+     * Amount Micros
+     */
+    amount_micros: number;
+    /**
+     * Currency
+     */
+    currency: string;
+    /**
+     * Reference
+     *
+     * The invoice's number. Name it when you pay.
+     */
+    reference: string;
+    /**
+     * Instructions
+     *
+     * With `manual`: lines that say how to pay.
+     */
+    instructions: Array<string>;
+    /**
+     * Url
+     *
+     * With `stripe`: its page, on which the customer pays by card.
+     */
+    url: string | null;
+    /**
+     * Expires At
+     *
+     * End of that page. Another request makes another one.
+     */
+    expires_at: string | null;
+};
+
+/**
  * ClauseReport
  */
 export type ClauseReport = {
@@ -230,84 +274,6 @@ export type ClauseReport = {
      * Availability only: time counted.
      */
     elapsed_ms?: number | null;
-};
-
-/**
- * Correction
- */
-export type Correction = {
-    /**
-     * Id
-     */
-    id: string;
-    /**
-     * Kind
-     */
-    kind: 'appends' | 'reads' | 'storage' | 'sla_minutes';
-    /**
-     * Quantity
-     */
-    quantity: number | null;
-    /**
-     * Day
-     */
-    day: string | null;
-    /**
-     * Start
-     */
-    start: string | null;
-    /**
-     * End
-     */
-    end: string | null;
-    /**
-     * Reason
-     */
-    reason: string;
-    /**
-     * Author
-     *
-     * The operator's token by name. It tells nothing of the token.
-     */
-    author: string;
-    /**
-     * Created At
-     */
-    created_at: string;
-};
-
-/**
- * CorrectionOfUsage
- *
- * A quantity that was added to what was counted, or taken from it.
- */
-export type CorrectionOfUsage = {
-    /**
-     * Id
-     */
-    id: string;
-    /**
-     * Kind
-     */
-    kind: 'appends' | 'reads' | 'storage';
-    /**
-     * Quantity
-     *
-     * Entries, or megabyte-seconds of storage; negative: taken off.
-     */
-    quantity: number;
-    /**
-     * Day
-     */
-    day: string;
-    /**
-     * Reason
-     */
-    reason: string;
-    /**
-     * Created At
-     */
-    created_at: string;
 };
 
 /**
@@ -540,6 +506,18 @@ export type Endpoint = {
 };
 
 /**
+ * EventAnswer
+ */
+export type EventAnswer = {
+    /**
+     * Outcome
+     *
+     * repeated: it was recorded before; ignored: it tells of no payment of an invoice here.
+     */
+    outcome: 'recorded' | 'repeated' | 'ignored';
+};
+
+/**
  * ForecastBasis
  *
  * The basis of the forecast. Reservations are known; usage goes on at the rate of the recent days.
@@ -569,6 +547,52 @@ export type ForecastBasis = {
      * Seconds until the month's end.
      */
     left_s: number;
+};
+
+/**
+ * FoundInvoice
+ *
+ * An invoice as an operator finds it.
+ */
+export type FoundInvoice = {
+    /**
+     * Id
+     */
+    id: string;
+    /**
+     * Organization Id
+     */
+    organization_id: string;
+    /**
+     * Number
+     */
+    number: string;
+    /**
+     * Total Micros
+     */
+    total_micros: number;
+    /**
+     * Currency
+     */
+    currency: string;
+    /**
+     * Issued At
+     */
+    issued_at: string;
+    /**
+     * Due At
+     */
+    due_at: string | null;
+};
+
+/**
+ * FoundInvoices
+ */
+export type FoundInvoices = {
+    /**
+     * Items
+     */
+    items: Array<FoundInvoice>;
 };
 
 /**
@@ -859,6 +883,10 @@ export type Invoice = {
      */
     corrects_invoice_id: string | null;
     /**
+     * null for the open invoice and for credit notes.
+     */
+    payment: Payment | null;
+    /**
      * Lines
      */
     lines: Array<InvoiceLine>;
@@ -866,6 +894,23 @@ export type Invoice = {
      * Taxes
      */
     taxes: Array<InvoiceTax>;
+};
+
+/**
+ * InvoiceAccount
+ */
+export type InvoiceAccount = {
+    /**
+     * Items
+     */
+    items: Array<PaymentEntry>;
+    /**
+     * Next Cursor
+     *
+     * The next page's `cursor`; null on the last page.
+     */
+    next_cursor: string | null;
+    payment: Payment;
 };
 
 /**
@@ -932,6 +977,10 @@ export type InvoiceHead = {
      * The invoice that a credit note corrects.
      */
     corrects_invoice_id: string | null;
+    /**
+     * null for the open invoice and for credit notes.
+     */
+    payment: Payment | null;
 };
 
 /**
@@ -956,8 +1005,6 @@ export type InvoiceLine = {
     description: string;
     /**
      * Quantity
-     *
-     * Negative in corrections that take off use.
      */
     quantity: number;
     /**
@@ -979,15 +1026,9 @@ export type InvoiceLine = {
     /**
      * Amount Micros
      *
-     * quantity · unit_price_micros / price_quantity, rounded half up; negative for credits. A correction has what it changes of the amount of all lines of its kind, in their order.
+     * quantity · unit_price_micros / price_quantity, rounded half up; negative for credits.
      */
     amount_micros: number;
-    /**
-     * Correction Id
-     *
-     * The correction that this line bills; null in other lines.
-     */
-    correction_id: string | null;
 };
 
 /**
@@ -1378,50 +1419,6 @@ export type NewBudget = {
 };
 
 /**
- * NewCorrection
- *
- * Either `quantity` and `day`, for a kind of use, or `start` and `end`, for `sla_minutes`.
- */
-export type NewCorrection = {
-    /**
-     * Kind
-     *
-     * A kind of use, or sla_minutes: minutes that are bad, whatever was measured.
-     */
-    kind: 'appends' | 'reads' | 'storage' | 'sla_minutes';
-    /**
-     * Quantity
-     *
-     * Entries, or megabyte-seconds of storage, to add to the use; negative: to take off.
-     */
-    quantity?: number | null;
-    /**
-     * Day
-     *
-     * YYYY-MM-DD, in UTC: the day that was counted wrong. Its month is the month that it is about.
-     */
-    day?: string | null;
-    /**
-     * Start
-     *
-     * RFC 3339, a whole minute.
-     */
-    start?: string | null;
-    /**
-     * End
-     *
-     * RFC 3339, a whole minute, not in the future, at most 31 days after start.
-     */
-    end?: string | null;
-    /**
-     * Reason
-     *
-     * What went wrong, for the customer. It is on documents and in SLA reports.
-     */
-    reason: string;
-};
-
-/**
  * NewGroup
  */
 export type NewGroup = {
@@ -1523,6 +1520,34 @@ export type NewOrganizationKey = {
      * Name
      */
     name: string;
+};
+
+/**
+ * NewPaymentEntry
+ *
+ * An operator's record: money that came in, a debt that is given up, or the reversal of an earlier entry.
+ */
+export type NewPaymentEntry = {
+    /**
+     * Kind
+     */
+    kind?: 'payment' | 'write_off' | 'reversal';
+    /**
+     * Amount Micros
+     *
+     * Left out for a reversal, which is of the whole entry.
+     */
+    amount_micros?: number | null;
+    /**
+     * Reverses Id
+     */
+    reverses_id?: string | null;
+    /**
+     * Reference
+     *
+     * What identifies the money, as the bank's number of the transfer.
+     */
+    reference: string;
 };
 
 /**
@@ -1683,22 +1708,6 @@ export type PageBudget = {
 };
 
 /**
- * Page[Correction]
- */
-export type PageCorrection = {
-    /**
-     * Items
-     */
-    items: Array<Correction>;
-    /**
-     * Next Cursor
-     *
-     * The next page's `cursor`; null on the last page.
-     */
-    next_cursor: string | null;
-};
-
-/**
  * Page[GroupEvent]
  */
 export type PageGroupEvent = {
@@ -1779,6 +1788,22 @@ export type PageOrganizationKey = {
 };
 
 /**
+ * Page[PaymentEntry]
+ */
+export type PagePaymentEntry = {
+    /**
+     * Items
+     */
+    items: Array<PaymentEntry>;
+    /**
+     * Next Cursor
+     *
+     * The next page's `cursor`; null on the last page.
+     */
+    next_cursor: string | null;
+};
+
+/**
  * Page[Project]
  */
 export type PageProject = {
@@ -1808,6 +1833,106 @@ export type PageSlaMinute = {
      * The next page's `cursor`; null on the last page.
      */
     next_cursor: string | null;
+};
+
+/**
+ * Payment
+ *
+ * How far an invoice is paid. All amounts are whole cents.
+ */
+export type Payment = {
+    /**
+     * State
+     *
+     * `paid` also where nothing is to pay; `overdue` from `due_at` on.
+     */
+    state: 'open' | 'overdue' | 'paid' | 'written_off';
+    /**
+     * Provider
+     *
+     * How it is paid now: see `POST /v1/invoices/{id}/checkout`.
+     */
+    provider: 'manual' | 'stripe';
+    /**
+     * Due At
+     *
+     * null for invoices from before there were due dates.
+     */
+    due_at: string | null;
+    /**
+     * Payable Micros
+     *
+     * The total and its credit notes, each rounded half up to whole cents.
+     */
+    payable_micros: number;
+    /**
+     * Paid Micros
+     */
+    paid_micros: number;
+    /**
+     * Written Off Micros
+     *
+     * What the seller has given up.
+     */
+    written_off_micros: number;
+    /**
+     * Due Micros
+     *
+     * What is left to pay.
+     */
+    due_micros: number;
+    /**
+     * Overpaid Micros
+     *
+     * What came in above what was to pay. The seller returns it.
+     */
+    overpaid_micros: number;
+    /**
+     * Reminders
+     *
+     * Oldest first.
+     */
+    reminders: Array<Reminder>;
+};
+
+/**
+ * PaymentEntry
+ *
+ * An entry of the invoice's account. Entries are only added; a reversal takes a whole one back.
+ */
+export type PaymentEntry = {
+    /**
+     * Id
+     */
+    id: string;
+    /**
+     * Kind
+     */
+    kind: 'payment' | 'write_off' | 'reversal';
+    /**
+     * Provider
+     */
+    provider: 'manual' | 'stripe';
+    /**
+     * Reference
+     *
+     * What identifies the money, as at the bank or at Stripe.
+     */
+    reference: string;
+    /**
+     * Amount Micros
+     */
+    amount_micros: number;
+    /**
+     * Reverses Id
+     *
+     * The entry that a reversal takes back.
+     */
+    reverses_id: string | null;
+    /**
+     * At
+     */
+    at: string;
 };
 
 /**
@@ -2130,6 +2255,14 @@ export type Readiness = {
 };
 
 /**
+ * RecordedEntry
+ */
+export type RecordedEntry = {
+    entry: PaymentEntry;
+    payment: Payment;
+};
+
+/**
  * Refusal
  *
  * The reason why an SLA cannot be promised, and the nearest SLA that can.
@@ -2157,6 +2290,36 @@ export type Refusal = {
      * An SLA with a lower rate or a shorter retention that would fit. It is found by halving, so a larger one may fit too.
      */
     largest_sla_that_fits?: ObservedSla | null;
+};
+
+/**
+ * Reminder
+ *
+ * A reminder that was given, once for each stage.
+ */
+export type Reminder = {
+    /**
+     * Id
+     */
+    id: string;
+    /**
+     * Stage
+     */
+    stage: 'reminder' | 'second_reminder' | 'final_notice';
+    /**
+     * Due Micros
+     *
+     * What was due then.
+     */
+    due_micros: number;
+    /**
+     * Due At
+     */
+    due_at: string;
+    /**
+     * At
+     */
+    at: string;
 };
 
 /**
@@ -2437,30 +2600,6 @@ export type SignedUp = {
 };
 
 /**
- * SlaCorrection
- *
- * Minutes that an operator declared bad, as of an outage that telemetry did not see.
- */
-export type SlaCorrection = {
-    /**
-     * Start
-     */
-    start: string;
-    /**
-     * End
-     */
-    end: string;
-    /**
-     * Reason
-     */
-    reason: string;
-    /**
-     * Created At
-     */
-    created_at: string;
-};
-
-/**
  * SlaIncident
  */
 export type SlaIncident = {
@@ -2511,7 +2650,7 @@ export type SlaMinute = {
     /**
      * Active Ms
      *
-     * Time in which the head accepted appends; 0 in a declared minute.
+     * Time in which the head accepted appends.
      */
     active_ms: number;
     /**
@@ -2530,12 +2669,6 @@ export type SlaMinute = {
      * Commit latency; null when nothing was committed.
      */
     p99_us: number | null;
-    /**
-     * Declared
-     *
-     * Why an operator declared the minute bad; null: it was measured so.
-     */
-    declared: string | null;
 };
 
 /**
@@ -2591,12 +2724,6 @@ export type SlaReport = {
      * Oldest first, at most 500.
      */
     incidents: Array<SlaIncident>;
-    /**
-     * Corrections
-     *
-     * Minutes of the month that were declared bad, oldest first.
-     */
-    corrections: Array<SlaCorrection>;
 };
 
 /**
@@ -2720,8 +2847,7 @@ export type SpendForecast = {
 /**
  * Usage
  *
- * Committed entries are counted from the log itself: they equal the growth of its commit offset. The sums have
- * corrections in them, the minutes have none.
+ * Committed entries are counted from the log itself: they equal the growth of its commit offset.
  */
 export type Usage = {
     /**
@@ -2738,8 +2864,6 @@ export type Usage = {
     period_end: string;
     /**
      * Committed Entries
-     *
-     * Negative where corrections take off more than the period has.
      */
     committed_entries: number;
     /**
@@ -2748,8 +2872,6 @@ export type Usage = {
     committed_bytes: number;
     /**
      * Read Entries
-     *
-     * Negative where corrections take off more than the period has.
      */
     read_entries: number;
     /**
@@ -2758,12 +2880,6 @@ export type Usage = {
      * Minutes without use are left out.
      */
     minutes: Array<UsageMinute>;
-    /**
-     * Corrections
-     *
-     * Those of days that begin in the period, oldest first.
-     */
-    corrections: Array<CorrectionOfUsage>;
 };
 
 /**
@@ -2845,7 +2961,7 @@ export type User = {
 /**
  * Code
  */
-export type Code = 'malformed_json' | 'validation_failed' | 'body_too_large' | 'unsupported_media_type' | 'cursor_invalid' | 'not_authenticated' | 'credentials_invalid' | 'session_expired' | 'csrf_token_invalid' | 'permission_denied' | 'quota_exceeded' | 'not_found' | 'method_not_allowed' | 'email_taken' | 'name_taken' | 'project_not_empty' | 'server_alive' | 'too_many_join_tokens' | 'admission_refused' | 'group_not_ready' | 'group_lost' | 'group_not_lost' | 'document_too_large' | 'month_not_closed' | 'idempotency_in_progress' | 'idempotency_key_reused' | 'precondition_failed' | 'rate_limited' | 'coordinator_unavailable' | 'database_unavailable' | 'overloaded' | 'internal';
+export type Code = 'malformed_json' | 'validation_failed' | 'body_too_large' | 'unsupported_media_type' | 'cursor_invalid' | 'not_authenticated' | 'credentials_invalid' | 'session_expired' | 'csrf_token_invalid' | 'permission_denied' | 'quota_exceeded' | 'not_found' | 'method_not_allowed' | 'email_taken' | 'name_taken' | 'project_not_empty' | 'server_alive' | 'too_many_join_tokens' | 'admission_refused' | 'group_not_ready' | 'group_lost' | 'group_not_lost' | 'document_too_large' | 'nothing_due' | 'payment_recorded' | 'payment_exceeds_due' | 'payment_in_progress' | 'signature_invalid' | 'idempotency_in_progress' | 'idempotency_key_reused' | 'precondition_failed' | 'rate_limited' | 'coordinator_unavailable' | 'database_unavailable' | 'payment_provider_unavailable' | 'overloaded' | 'internal';
 
 /**
  * FieldError
@@ -4237,6 +4353,137 @@ export type GetInvoiceLinesResponses = {
 
 export type GetInvoiceLinesResponse = GetInvoiceLinesResponses[keyof GetInvoiceLinesResponses];
 
+export type ListPaymentsData = {
+    body?: never;
+    path: {
+        /**
+         * Invoice Id
+         */
+        invoice_id: string;
+    };
+    query?: {
+        /**
+         * Limit
+         *
+         * Items per page.
+         */
+        limit?: number;
+        /**
+         * Cursor
+         *
+         * `next_cursor` of the previous page.
+         */
+        cursor?: string | null;
+    };
+    url: '/v1/invoices/{invoice_id}/payments';
+};
+
+export type ListPaymentsErrors = {
+    /**
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
+     */
+    '4XX': Problem;
+    /**
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
+     */
+    '5XX': Problem;
+};
+
+export type ListPaymentsError = ListPaymentsErrors[keyof ListPaymentsErrors];
+
+export type ListPaymentsResponses = {
+    /**
+     * Successful Response
+     */
+    200: PagePaymentEntry;
+};
+
+export type ListPaymentsResponse = ListPaymentsResponses[keyof ListPaymentsResponses];
+
+export type CheckOutData = {
+    body?: never;
+    headers?: {
+        /**
+         * A random string for this request. Repeating it with the same body only repeats the answer.
+         */
+        'Idempotency-Key'?: string;
+    };
+    path: {
+        /**
+         * Invoice Id
+         */
+        invoice_id: string;
+    };
+    query?: never;
+    url: '/v1/invoices/{invoice_id}/checkout';
+};
+
+export type CheckOutErrors = {
+    /**
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
+     */
+    '4XX': Problem;
+    /**
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
+     */
+    '5XX': Problem;
+};
+
+export type CheckOutError = CheckOutErrors[keyof CheckOutErrors];
+
+export type CheckOutResponses = {
+    /**
+     * Successful Response
+     */
+    200: Checkout;
+};
+
+export type CheckOutResponse = CheckOutResponses[keyof CheckOutResponses];
+
+export type ReceiveStripeEventData = {
+    /**
+     * An event of Stripe.
+     */
+    body?: {
+        [key: string]: unknown;
+    };
+    headers?: {
+        /**
+         * Stripe-Signature
+         */
+        'Stripe-Signature'?: string;
+        /**
+         * A random string for this request. Repeating it with the same body only repeats the answer.
+         */
+        'Idempotency-Key'?: string;
+    };
+    path?: never;
+    query?: never;
+    url: '/v1/payments/stripe/events';
+};
+
+export type ReceiveStripeEventErrors = {
+    /**
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
+     */
+    '4XX': Problem;
+    /**
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
+     */
+    '5XX': Problem;
+};
+
+export type ReceiveStripeEventError = ReceiveStripeEventErrors[keyof ReceiveStripeEventErrors];
+
+export type ReceiveStripeEventResponses = {
+    /**
+     * Successful Response
+     */
+    200: EventAnswer;
+};
+
+export type ReceiveStripeEventResponse = ReceiveStripeEventResponses[keyof ReceiveStripeEventResponses];
+
 export type GetSpendData = {
     body?: never;
     path?: never;
@@ -4915,13 +5162,49 @@ export type RevokeJoinTokenResponses = {
 
 export type RevokeJoinTokenResponse = RevokeJoinTokenResponses[keyof RevokeJoinTokenResponses];
 
-export type ListCorrectionsData = {
+export type FindInvoicesData = {
+    body?: never;
+    path?: never;
+    query: {
+        /**
+         * Number
+         *
+         * The invoice's number, whole.
+         */
+        number: string;
+    };
+    url: '/v1/operator/invoices';
+};
+
+export type FindInvoicesErrors = {
+    /**
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
+     */
+    '4XX': Problem;
+    /**
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
+     */
+    '5XX': Problem;
+};
+
+export type FindInvoicesError = FindInvoicesErrors[keyof FindInvoicesErrors];
+
+export type FindInvoicesResponses = {
+    /**
+     * Successful Response
+     */
+    200: FoundInvoices;
+};
+
+export type FindInvoicesResponse = FindInvoicesResponses[keyof FindInvoicesResponses];
+
+export type GetInvoiceAccountData = {
     body?: never;
     path: {
         /**
-         * Group Id
+         * Invoice Id
          */
-        group_id: string;
+        invoice_id: string;
     };
     query?: {
         /**
@@ -4937,10 +5220,10 @@ export type ListCorrectionsData = {
          */
         cursor?: string | null;
     };
-    url: '/v1/operator/groups/{group_id}/corrections';
+    url: '/v1/operator/invoices/{invoice_id}/payments';
 };
 
-export type ListCorrectionsErrors = {
+export type GetInvoiceAccountErrors = {
     /**
      * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
      */
@@ -4951,19 +5234,19 @@ export type ListCorrectionsErrors = {
     '5XX': Problem;
 };
 
-export type ListCorrectionsError = ListCorrectionsErrors[keyof ListCorrectionsErrors];
+export type GetInvoiceAccountError = GetInvoiceAccountErrors[keyof GetInvoiceAccountErrors];
 
-export type ListCorrectionsResponses = {
+export type GetInvoiceAccountResponses = {
     /**
      * Successful Response
      */
-    200: PageCorrection;
+    200: InvoiceAccount;
 };
 
-export type ListCorrectionsResponse = ListCorrectionsResponses[keyof ListCorrectionsResponses];
+export type GetInvoiceAccountResponse = GetInvoiceAccountResponses[keyof GetInvoiceAccountResponses];
 
-export type CreateCorrectionData = {
-    body: NewCorrection;
+export type RecordPaymentData = {
+    body: NewPaymentEntry;
     headers?: {
         /**
          * A random string for this request. Repeating it with the same body only repeats the answer.
@@ -4972,15 +5255,15 @@ export type CreateCorrectionData = {
     };
     path: {
         /**
-         * Group Id
+         * Invoice Id
          */
-        group_id: string;
+        invoice_id: string;
     };
     query?: never;
-    url: '/v1/operator/groups/{group_id}/corrections';
+    url: '/v1/operator/invoices/{invoice_id}/payments';
 };
 
-export type CreateCorrectionErrors = {
+export type RecordPaymentErrors = {
     /**
      * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
      */
@@ -4991,16 +5274,16 @@ export type CreateCorrectionErrors = {
     '5XX': Problem;
 };
 
-export type CreateCorrectionError = CreateCorrectionErrors[keyof CreateCorrectionErrors];
+export type RecordPaymentError = RecordPaymentErrors[keyof RecordPaymentErrors];
 
-export type CreateCorrectionResponses = {
+export type RecordPaymentResponses = {
     /**
      * Successful Response
      */
-    201: Correction;
+    201: RecordedEntry;
 };
 
-export type CreateCorrectionResponse = CreateCorrectionResponses[keyof CreateCorrectionResponses];
+export type RecordPaymentResponse = RecordPaymentResponses[keyof RecordPaymentResponses];
 
 export type GetHealthData = {
     body?: never;

@@ -13,6 +13,7 @@ from quorate_api.accounts import endpoints as accounts
 from quorate_api.adjustments import endpoints as adjustments
 from quorate_api.billing import endpoints as billing
 from quorate_api.budgets import endpoints as budgets
+from quorate_api.checkout import providers
 from quorate_api.coordinator.client import Coordinator
 from quorate_api.database import engine
 from quorate_api.errors import Code, handlers
@@ -30,6 +31,7 @@ from quorate_api.live import placements
 from quorate_api.observability import counters, telemetry
 from quorate_api.observability.readings import Readings
 from quorate_api.operator import endpoints as operator
+from quorate_api.payments import endpoints as payments
 from quorate_api.press import Press
 from quorate_api.projects import endpoints as projects
 from quorate_api.quotas import endpoints as quotas
@@ -48,8 +50,8 @@ from quorate_api.usage import endpoints as usage
 
 ROUTERS = (
     accounts.public, accounts.router, projects.router, keys.router, quotes.router, groups.router, usage.router,
-    sla.router, live.router, billing.router, spend.router, budgets.router, quotas.router, operator.router,
-    adjustments.router, health.router,
+    sla.router, live.router, billing.router, payments.router, payments.event_router, spend.router, budgets.router,
+    quotas.router, operator.router, payments.operator_router, adjustments.router, health.router,
 )  # fmt: skip
 
 Lifespan = Callable[[FastAPI], AbstractAsyncContextManager[None]]
@@ -124,6 +126,7 @@ def make_services(settings: Settings) -> Services:
         hub=Hub(redis),
         viewers=Viewers(partial(placements.read, database)),
         press=Press(),
+        payments=providers.configured(settings),
     )
 
 

@@ -62,6 +62,26 @@ BUDGET_FORECAST_THRESHOLDS_PERCENT = (100,)
 CORRECTION_QUANTITY_MAX = 10**15  # exact in JSON; its price fits 63 bits
 CORRECTION_REASON_LENGTH_MAX = 300  # a few lines of a document
 CORRECTION_SPAN_S_MAX = 31 * 86_400  # minutes of a month
+# Payment of invoices. Days are of 24 hours.
+PAYMENT_TERMS_DAYS = 14
+PAYMENT_TERMS_DAYS_MAX = 365
+PAYMENT_MICROS_MAX = 10**15  # exact in JSON; a billion
+PAYMENT_REFERENCE_LENGTH_MAX = 200
+PAYMENT_INSTRUCTIONS_LENGTH_MAX = 1_000  # a bank account in words, with room
+CHECKOUT_LIFE_S = 3_600  # Stripe allows half an hour to a day
+CHECKOUT_LEFT_S_MIN = 300  # a page that ends sooner is replaced: filling it in takes minutes
+STRIPE_CONNECT_S = 2.0
+STRIPE_ANSWER_S = 4.0
+STRIPE_RETRIES = 1
+STRIPE_CALLS_AT_ONCE = 8
+STRIPE_CALLS_PER_CHECKOUT_MAX = 3  # end the former page, look whether it is paid, open another one
+STRIPE_EVENT_AGE_S_MAX = 300  # of its signature: an older one is a replay
+STRIPE_SIGNATURE_LENGTH_MAX = 2_000  # three secrets while they are exchanged, with room
+DUNNING_REMINDER_DAYS = 3  # after the due date; a transfer on its last day has arrived by then
+DUNNING_SECOND_REMINDER_DAYS = 14
+DUNNING_FINAL_NOTICE_DAYS = 28
+DUNNING_GAP_DAYS = 7  # at least, between two stages
+DUNNING_ENDS_DAYS = 120  # bounds what a pass reads: invoices of four months
 
 # PostgreSQL: two api processes and a worker stay under the embedded server's 100 connections.
 DATABASE_POOL_SIZE = 10
@@ -130,6 +150,8 @@ BUDGET_INTERVAL_S = 60.0
 BUDGET_ORGANIZATIONS_MAX = 200  # in one read: a thousand groups, so a tenth of a second's work without a pause
 MONTH_CLOSE_INTERVAL_S = 300.0
 ADJUST_INTERVAL_S = 60.0  # a credit note follows a correction within a minute
+DUNNING_INTERVAL_S = 3_600.0  # stages are days apart
+DUNNING_INVOICES_MAX = 500  # in one read
 MONTH_CLOSE_DELAY_S = 6 * 3_600  # servers keep telemetry for four hours while Redis is away
 WATCH_INTERVAL_S = 5.0  # twice for each export of metrics
 WATCH_SLA_INTERVAL_S = 30.0  # SLA minutes are judged, so twice for each
@@ -151,6 +173,11 @@ TELEMETRY_SETTLE_S = 5  # time from a minute's end until its last record has arr
 
 assert ENTRY_BYTES_MAX + 4 <= BATCH_BYTES_MAX, "the largest entry fits a batch"
 assert COORDINATOR_TIMEOUT_S * 2 < IDEMPOTENCY_LOCK_S, "a running request never loses its idempotency lock"
+assert (
+    STRIPE_CALLS_PER_CHECKOUT_MAX * (STRIPE_RETRIES + 1) * (STRIPE_CONNECT_S + STRIPE_ANSWER_S) < IDEMPOTENCY_LOCK_S
+), "nor does one that waits for Stripe"
+assert 30 * 60 <= CHECKOUT_LIFE_S <= 24 * 3_600, "Stripe's bounds"
+assert DUNNING_REMINDER_DAYS < DUNNING_SECOND_REMINDER_DAYS < DUNNING_FINAL_NOTICE_DAYS < DUNNING_ENDS_DAYS
 assert USAGE_MINUTES_MAX < USAGE_DAYS_KEPT * 24 * 60, "a week of minutes lies within what is kept"
 assert USAGE_DAYS_KEPT > 3, "the database keeps three days in any case"
 assert COORDINATOR_TIMEOUT_S < RECONCILE_AGE_S, "the reconciler leaves running requests alone"

@@ -10,13 +10,14 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from quorate_api.corrections.correction import UsageCorrection
+from quorate_api.payments.books import RECEIVABLE, ROUNDING
+from quorate_api.payments.standing import payable
 from quorate_api.pricing import prices
 from quorate_api.pricing.prices import PriceList, UsagePrice
 from quorate_api.tax.port import TaxLine
 
 RESERVATION = "reservation"
 SLA_CREDIT = "sla_credit"
-RECEIVABLE = "accounts_receivable"
 TAX_PAYABLE = "tax_payable"
 
 
@@ -149,7 +150,9 @@ def credit_lines(lines: Iterable[Line], missed: Iterable[Missed]) -> list[Line]:
 
 
 def ledger(lines: Iterable[Line], taxes: Iterable[TaxLine] = ()) -> dict[str, int]:
-    """Amounts by account, debits positive. Their sum is zero. The tax is owed to the state, and is no revenue."""
+    """Amounts by account, debits positive. Their sum is zero. The tax is owed to the state, and is no revenue.
+
+    What is receivable is what is payable, in whole cents. The rest is rounding."""
     accounts: Counter[str] = Counter()
     for line in lines:
         accounts[RECEIVABLE] += line.amount_micros
@@ -157,5 +160,9 @@ def ledger(lines: Iterable[Line], taxes: Iterable[TaxLine] = ()) -> dict[str, in
     for tax in taxes:
         accounts[RECEIVABLE] += tax.amount_micros
         accounts[TAX_PAYABLE] -= tax.amount_micros
+    rounding = payable(accounts[RECEIVABLE]) - accounts[RECEIVABLE]
+    if rounding:
+        accounts[RECEIVABLE] += rounding
+        accounts[ROUNDING] -= rounding
     assert sum(accounts.values()) == 0, accounts
     return dict(accounts)

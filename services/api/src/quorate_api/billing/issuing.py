@@ -60,6 +60,7 @@ class Issuing:
             "tax_micros": tax_micros,
             "corrects_invoice_id": None if kind == "invoice" else invoice.id,
             "issued_at": self._now,
+            "due_at": self._issuer.due_at(self._now) if kind == "invoice" else None,
             "seller": self._issuer.stored_seller(),
             "customer": stored_customer(await self._billing.customer()),
         }

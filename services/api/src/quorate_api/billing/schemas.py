@@ -7,6 +7,7 @@ from uuid import UUID
 from pydantic import Field
 
 from quorate_api.http.schemas import Output
+from quorate_api.payments.schemas import Payment
 
 
 class InvoiceLine(Output):
@@ -47,6 +48,7 @@ class InvoiceHead(Output):
     tax_micros: int = Field(description="Sum of the tax lines. At most 0 for credit notes.")
     total_micros: int = Field(description="Subtotal and tax. Negative for credit notes.")
     corrects_invoice_id: UUID | None = Field(description="The invoice that a credit note corrects.")
+    payment: Payment | None = Field(description="null for the open invoice and for credit notes.")
 
 
 class Invoice(InvoiceHead):

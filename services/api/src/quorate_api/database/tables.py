@@ -289,6 +289,7 @@ invoices = Table(
     _count("tax_micros"),
     _json("seller", nullable=True),
     _json("customer", nullable=True),
+    _time("due_at", nullable=True),
 )
 invoice_lines = Table(
     "invoice_lines",
@@ -326,6 +327,56 @@ ledger_entries = Table(
     _text("account", primary_key=True),
     _count("amount_micros"),
     _time("created_at"),
+)
+payment_entries = Table(
+    "payment_entries",
+    metadata,
+    _id(primary_key=True),
+    _id("organization_id"),
+    _id("invoice_id"),
+    _text("kind"),
+    _text("provider"),
+    _text("reference"),
+    _count("amount_micros"),
+    _text("debit_account"),
+    _text("credit_account"),
+    _id("reverses_id", nullable=True),
+    _text("recorded_by"),
+    _time("at"),
+)
+payment_events = Table(
+    "payment_events",
+    metadata,
+    _text("provider", primary_key=True),
+    _text("event_id", primary_key=True),
+    _id("organization_id"),
+    _id("invoice_id"),
+    _text("type"),
+    _time("at"),
+)
+payment_checkouts = Table(
+    "payment_checkouts",
+    metadata,
+    _id("organization_id"),
+    _id("invoice_id", primary_key=True),
+    _count("attempt", primary_key=True),
+    _count("amount_micros"),
+    _text("session_id", nullable=True),
+    _text("url", nullable=True),
+    _time("created_at"),
+    _time("expires_at"),
+    Column("ended", Boolean, nullable=False),
+)
+payment_reminders = Table(
+    "payment_reminders",
+    metadata,
+    _id(),
+    _id("organization_id"),
+    _id("invoice_id", primary_key=True),
+    _text("stage", primary_key=True),
+    _count("due_micros"),
+    _time("due_at"),
+    _time("at"),
 )
 budgets = Table(
     "budgets",

@@ -6,6 +6,7 @@ from fastapi import Request
 from redis.asyncio import Redis
 from sqlalchemy.ext.asyncio import AsyncEngine
 
+from quorate_api.checkout.port import Provider
 from quorate_api.coordinator.client import Coordinator
 from quorate_api.http.rates import Rates
 from quorate_api.press import Press
@@ -32,6 +33,7 @@ class Services:
     hub: Hub
     viewers: Viewers
     press: Press
+    payments: Provider
 
 
 def services_of(request: Request) -> Services:

@@ -22,6 +22,7 @@ from quorate_api.settings import ConfigurationError, Settings, load
 from quorate_api.tasks import end_task
 from quorate_api.worker.adjustments import adjust_closed_months
 from quorate_api.worker.budgets import evaluate_budgets
+from quorate_api.worker.dunning import remind
 from quorate_api.worker.events import Follower
 from quorate_api.worker.ingest import Ingest
 from quorate_api.worker.month_close import close_months
@@ -99,6 +100,9 @@ async def _work(settings: Settings) -> int:
         async def evaluate() -> None:
             await evaluate_budgets(engine)
 
+        async def dun() -> None:
+            await remind(engine)
+
         tasks = [
             asyncio.create_task(keep_running("ingest", ingest.run)),
             asyncio.create_task(keep_running("events", follower.run)),
@@ -108,6 +112,7 @@ async def _work(settings: Settings) -> int:
             asyncio.create_task(keep_running("month close", close, every_s=limits.MONTH_CLOSE_INTERVAL_S)),
             asyncio.create_task(keep_running("adjustments", adjust, every_s=limits.ADJUST_INTERVAL_S)),
             asyncio.create_task(keep_running("budgets", evaluate, every_s=limits.BUDGET_INTERVAL_S)),
+            asyncio.create_task(keep_running("dunning", dun, every_s=limits.DUNNING_INTERVAL_S)),
         ]
         if settings.otlp_endpoint:
             tasks += _watching(engine, redis, coordinator, ingest)
