@@ -63,6 +63,11 @@ CREATE FUNCTION public.find_api_key(wanted bytea) RETURNS TABLE(id uuid, organiz
     SELECT k.id, k.organization_id, k.project_id, k.scopes, k.revoked_at, k.last_used_at
     FROM api_keys k WHERE k.secret_hmac = wanted $$;
 
+CREATE FUNCTION public.find_group(wanted uuid) RETURNS TABLE(organization_id uuid)
+    LANGUAGE sql STABLE SECURITY DEFINER
+    SET search_path TO 'public', 'pg_temp'
+    AS $$ SELECT g.organization_id FROM groups g WHERE g.id = wanted $$;
+
 CREATE FUNCTION public.find_invoice_owner(wanted uuid) RETURNS uuid
     LANGUAGE sql STABLE SECURITY DEFINER
     SET search_path TO 'public', 'pg_temp'
@@ -159,11 +164,42 @@ CREATE TABLE public.budgets (
     CONSTRAINT budgets_row_version_check CHECK ((row_version >= 1))
 );
 
+CREATE TABLE public.changed_months (
+    organization_id uuid NOT NULL,
+    group_id uuid NOT NULL,
+    month_start timestamp with time zone NOT NULL
+);
+
 CREATE TABLE public.coordinator_cursor (
     only_row boolean DEFAULT true NOT NULL,
     applied_seq bigint NOT NULL,
     CONSTRAINT coordinator_cursor_applied_seq_check CHECK ((applied_seq >= 0)),
     CONSTRAINT coordinator_cursor_only_row_check CHECK (only_row)
+);
+
+CREATE TABLE public.corrections (
+    id uuid NOT NULL,
+    organization_id uuid NOT NULL,
+    group_id uuid NOT NULL,
+    kind text NOT NULL,
+    quantity bigint,
+    day date,
+    start_s bigint,
+    end_s bigint,
+    reason text NOT NULL,
+    author text NOT NULL,
+    created_at timestamp with time zone NOT NULL,
+    CONSTRAINT corrections_author_check CHECK ((author <> ''::text)),
+    CONSTRAINT corrections_end_s_check CHECK (((end_s % (60)::bigint) = 0)),
+    CONSTRAINT corrections_kind_check CHECK ((kind = ANY (ARRAY['appends'::text, 'reads'::text, 'storage'::text, 'sla_minutes'::text]))),
+    CONSTRAINT corrections_quantity_check CHECK ((quantity <> 0)),
+    CONSTRAINT corrections_reason_check CHECK ((reason <> ''::text)),
+    CONSTRAINT corrections_say_what CHECK (
+CASE kind
+    WHEN 'sla_minutes'::text THEN ((num_nonnulls(start_s, end_s) = 2) AND (start_s < end_s) AND (num_nonnulls(quantity, day) = 0))
+    ELSE ((num_nonnulls(quantity, day) = 2) AND (num_nonnulls(start_s, end_s) = 0))
+END),
+    CONSTRAINT corrections_start_s_check CHECK (((start_s % (60)::bigint) = 0))
 );
 
 CREATE TABLE public.document_counters (
@@ -253,9 +289,10 @@ CREATE TABLE public.invoice_lines (
     price_quantity bigint NOT NULL,
     unit_price_micros bigint NOT NULL,
     amount_micros bigint NOT NULL,
+    correction_id uuid,
     CONSTRAINT invoice_lines_kind_check CHECK ((kind = ANY (ARRAY['reservation'::text, 'appends'::text, 'reads'::text, 'storage'::text, 'sla_credit'::text]))),
     CONSTRAINT invoice_lines_price_quantity_check CHECK ((price_quantity > 0)),
-    CONSTRAINT invoice_lines_quantity_check CHECK ((quantity >= 0))
+    CONSTRAINT invoice_lines_quantity_check CHECK (((quantity >= 0) OR (correction_id IS NOT NULL)))
 );
 
 CREATE TABLE public.invoice_taxes (
@@ -288,12 +325,16 @@ CREATE TABLE public.invoices (
     customer jsonb,
     due_at timestamp with time zone,
     CONSTRAINT invoices_check CHECK ((period_end > period_start)),
-    CONSTRAINT invoices_check1 CHECK (((kind = 'invoice'::text) = (total_micros >= 0))),
     CONSTRAINT invoices_check2 CHECK (((kind = 'credit_note'::text) = (corrects_invoice_id IS NOT NULL))),
     CONSTRAINT invoices_currency_check CHECK ((currency = 'USD'::text)),
     CONSTRAINT invoices_due_after_issue CHECK (((due_at IS NULL) OR ((due_at >= issued_at) AND (kind = 'invoice'::text)))),
     CONSTRAINT invoices_kind_check CHECK ((kind = ANY (ARRAY['invoice'::text, 'credit_note'::text]))),
     CONSTRAINT invoices_sequence_check CHECK ((sequence > 0)),
+    CONSTRAINT invoices_sign CHECK (
+CASE kind
+    WHEN 'invoice'::text THEN (total_micros >= 0)
+    ELSE (total_micros <= 0)
+END),
     CONSTRAINT invoices_tax_is_a_part CHECK (
 CASE kind
     WHEN 'invoice'::text THEN ((tax_micros >= 0) AND (tax_micros <= total_micros))
@@ -589,8 +630,17 @@ ALTER TABLE ONLY public.budgets
 ALTER TABLE ONLY public.budgets
     ADD CONSTRAINT budgets_pkey PRIMARY KEY (id);
 
+ALTER TABLE ONLY public.changed_months
+    ADD CONSTRAINT changed_months_pkey PRIMARY KEY (group_id, month_start);
+
 ALTER TABLE ONLY public.coordinator_cursor
     ADD CONSTRAINT coordinator_cursor_pkey PRIMARY KEY (only_row);
+
+ALTER TABLE ONLY public.corrections
+    ADD CONSTRAINT corrections_organization_id_id_key UNIQUE (organization_id, id);
+
+ALTER TABLE ONLY public.corrections
+    ADD CONSTRAINT corrections_pkey PRIMARY KEY (id);
 
 ALTER TABLE ONLY public.document_counters
     ADD CONSTRAINT document_counters_pkey PRIMARY KEY (series, kind);
@@ -621,9 +671,6 @@ ALTER TABLE ONLY public.invoice_taxes
 
 ALTER TABLE ONLY public.invoices
     ADD CONSTRAINT invoices_organization_id_id_key UNIQUE (organization_id, id);
-
-ALTER TABLE ONLY public.invoices
-    ADD CONSTRAINT invoices_organization_id_kind_period_start_key UNIQUE (organization_id, kind, period_start);
 
 ALTER TABLE ONLY public.invoices
     ADD CONSTRAINT invoices_pkey PRIMARY KEY (id);
@@ -712,6 +759,10 @@ CREATE INDEX budget_alerts_organization ON public.budget_alerts USING btree (org
 
 CREATE UNIQUE INDEX budgets_one_each ON public.budgets USING btree (organization_id, project_id) NULLS NOT DISTINCT WHERE (deleted_at IS NULL);
 
+CREATE INDEX changed_months_organization ON public.changed_months USING btree (organization_id);
+
+CREATE INDEX corrections_group ON public.corrections USING btree (organization_id, group_id);
+
 CREATE INDEX group_events_recent ON public.group_events USING btree (group_id, at DESC, seq DESC);
 
 CREATE UNIQUE INDEX groups_name ON public.groups USING btree (project_id, name) WHERE (deleted_at IS NULL);
@@ -726,7 +777,11 @@ CREATE INDEX groups_unsettled ON public.groups USING btree (created_at) WHERE (s
 
 CREATE INDEX idempotency_keys_age ON public.idempotency_keys USING btree (created_at);
 
+CREATE UNIQUE INDEX invoice_lines_correction ON public.invoice_lines USING btree (correction_id) WHERE (correction_id IS NOT NULL);
+
 CREATE INDEX invoice_lines_group ON public.invoice_lines USING btree (group_id);
+
+CREATE INDEX invoices_corrected ON public.invoices USING btree (corrects_invoice_id) WHERE (corrects_invoice_id IS NOT NULL);
 
 CREATE INDEX invoices_corrects ON public.invoices USING btree (corrects_invoice_id) WHERE (corrects_invoice_id IS NOT NULL);
 
@@ -735,6 +790,8 @@ CREATE INDEX invoices_due ON public.invoices USING btree (due_at, id) WHERE (due
 CREATE INDEX invoices_number ON public.invoices USING btree (number);
 
 CREATE UNIQUE INDEX invoices_numbers ON public.invoices USING btree (series, kind, sequence) WHERE (series <> ''::text);
+
+CREATE UNIQUE INDEX invoices_one_a_month ON public.invoices USING btree (organization_id, period_start) WHERE (kind = 'invoice'::text);
 
 CREATE INDEX memberships_user ON public.memberships USING btree (user_id);
 
@@ -788,6 +845,8 @@ CREATE CONSTRAINT TRIGGER adds_up AFTER INSERT ON public.ledger_entries DEFERRAB
 
 CREATE TRIGGER append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON public.budget_alerts FOR EACH STATEMENT EXECUTE FUNCTION public.refuse_rewriting();
 
+CREATE TRIGGER append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON public.corrections FOR EACH STATEMENT EXECUTE FUNCTION public.refuse_rewriting();
+
 CREATE TRIGGER append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON public.payment_entries FOR EACH STATEMENT EXECUTE FUNCTION public.refuse_rewriting();
 
 CREATE TRIGGER append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON public.payment_events FOR EACH STATEMENT EXECUTE FUNCTION public.refuse_rewriting();
@@ -817,6 +876,12 @@ ALTER TABLE ONLY public.budgets
 ALTER TABLE ONLY public.budgets
     ADD CONSTRAINT budgets_organization_id_project_id_fkey FOREIGN KEY (organization_id, project_id) REFERENCES public.projects(organization_id, id);
 
+ALTER TABLE ONLY public.changed_months
+    ADD CONSTRAINT changed_months_organization_id_group_id_fkey FOREIGN KEY (organization_id, group_id) REFERENCES public.groups(organization_id, id);
+
+ALTER TABLE ONLY public.corrections
+    ADD CONSTRAINT corrections_organization_id_group_id_fkey FOREIGN KEY (organization_id, group_id) REFERENCES public.groups(organization_id, id);
+
 ALTER TABLE ONLY public.former_slas
     ADD CONSTRAINT former_slas_organization_id_group_id_fkey FOREIGN KEY (organization_id, group_id) REFERENCES public.groups(organization_id, id);
 
@@ -825,6 +890,9 @@ ALTER TABLE ONLY public.group_events
 
 ALTER TABLE ONLY public.groups
     ADD CONSTRAINT groups_organization_id_project_id_fkey FOREIGN KEY (organization_id, project_id) REFERENCES public.projects(organization_id, id);
+
+ALTER TABLE ONLY public.invoice_lines
+    ADD CONSTRAINT invoice_lines_organization_id_correction_id_fkey FOREIGN KEY (organization_id, correction_id) REFERENCES public.corrections(organization_id, id);
 
 ALTER TABLE ONLY public.invoice_lines
     ADD CONSTRAINT invoice_lines_organization_id_group_id_fkey FOREIGN KEY (organization_id, group_id) REFERENCES public.groups(organization_id, id);
@@ -904,11 +972,19 @@ ALTER TABLE public.budget_alerts ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE public.budgets ENABLE ROW LEVEL SECURITY;
 
+ALTER TABLE public.changed_months ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE public.corrections ENABLE ROW LEVEL SECURITY;
+
 CREATE POLICY every_organization ON public.api_keys TO quorate_worker USING (true);
 
 CREATE POLICY every_organization ON public.budget_alerts TO quorate_worker USING (true);
 
 CREATE POLICY every_organization ON public.budgets TO quorate_worker USING (true);
+
+CREATE POLICY every_organization ON public.changed_months TO quorate_worker USING (true);
+
+CREATE POLICY every_organization ON public.corrections TO quorate_worker USING (true);
 
 CREATE POLICY every_organization ON public.former_slas TO quorate_worker USING (true);
 
@@ -981,6 +1057,10 @@ CREATE POLICY own_organization ON public.api_keys TO quorate_api USING ((organiz
 CREATE POLICY own_organization ON public.budget_alerts TO quorate_api USING ((organization_id = public.current_organization_id()));
 
 CREATE POLICY own_organization ON public.budgets TO quorate_api USING ((organization_id = public.current_organization_id()));
+
+CREATE POLICY own_organization ON public.changed_months TO quorate_api USING ((organization_id = public.current_organization_id()));
+
+CREATE POLICY own_organization ON public.corrections TO quorate_api USING ((organization_id = public.current_organization_id()));
 
 CREATE POLICY own_organization ON public.former_slas TO quorate_api USING ((organization_id = public.current_organization_id()));
 
@@ -1069,6 +1149,9 @@ GRANT ALL ON FUNCTION public.ensure_usage_day(day_s bigint) TO quorate_worker;
 REVOKE ALL ON FUNCTION public.find_api_key(wanted bytea) FROM PUBLIC;
 GRANT ALL ON FUNCTION public.find_api_key(wanted bytea) TO quorate_api;
 
+REVOKE ALL ON FUNCTION public.find_group(wanted uuid) FROM PUBLIC;
+GRANT ALL ON FUNCTION public.find_group(wanted uuid) TO quorate_api;
+
 REVOKE ALL ON FUNCTION public.find_invoice_owner(wanted uuid) FROM PUBLIC;
 GRANT ALL ON FUNCTION public.find_invoice_owner(wanted uuid) TO quorate_api;
 
@@ -1095,8 +1178,14 @@ GRANT SELECT,INSERT ON TABLE public.budget_alerts TO quorate_worker;
 GRANT SELECT,INSERT,UPDATE ON TABLE public.budgets TO quorate_api;
 GRANT SELECT ON TABLE public.budgets TO quorate_worker;
 
+GRANT SELECT,INSERT ON TABLE public.changed_months TO quorate_api;
+GRANT SELECT,INSERT,DELETE ON TABLE public.changed_months TO quorate_worker;
+
 GRANT SELECT ON TABLE public.coordinator_cursor TO quorate_api;
 GRANT SELECT,UPDATE ON TABLE public.coordinator_cursor TO quorate_worker;
+
+GRANT SELECT,INSERT ON TABLE public.corrections TO quorate_api;
+GRANT SELECT ON TABLE public.corrections TO quorate_worker;
 
 GRANT SELECT,INSERT,UPDATE ON TABLE public.document_counters TO quorate_worker;
 

@@ -277,6 +277,84 @@ export type ClauseReport = {
 };
 
 /**
+ * Correction
+ */
+export type Correction = {
+    /**
+     * Id
+     */
+    id: string;
+    /**
+     * Kind
+     */
+    kind: 'appends' | 'reads' | 'storage' | 'sla_minutes';
+    /**
+     * Quantity
+     */
+    quantity: number | null;
+    /**
+     * Day
+     */
+    day: string | null;
+    /**
+     * Start
+     */
+    start: string | null;
+    /**
+     * End
+     */
+    end: string | null;
+    /**
+     * Reason
+     */
+    reason: string;
+    /**
+     * Author
+     *
+     * The operator's token by name. It tells nothing of the token.
+     */
+    author: string;
+    /**
+     * Created At
+     */
+    created_at: string;
+};
+
+/**
+ * CorrectionOfUsage
+ *
+ * A quantity that was added to what was counted, or taken from it.
+ */
+export type CorrectionOfUsage = {
+    /**
+     * Id
+     */
+    id: string;
+    /**
+     * Kind
+     */
+    kind: 'appends' | 'reads' | 'storage';
+    /**
+     * Quantity
+     *
+     * Entries, or megabyte-seconds of storage; negative: taken off.
+     */
+    quantity: number;
+    /**
+     * Day
+     */
+    day: string;
+    /**
+     * Reason
+     */
+    reason: string;
+    /**
+     * Created At
+     */
+    created_at: string;
+};
+
+/**
  * CreatedGroup
  */
 export type CreatedGroup = {
@@ -1005,6 +1083,8 @@ export type InvoiceLine = {
     description: string;
     /**
      * Quantity
+     *
+     * Negative in corrections that take off use.
      */
     quantity: number;
     /**
@@ -1026,9 +1106,15 @@ export type InvoiceLine = {
     /**
      * Amount Micros
      *
-     * quantity · unit_price_micros / price_quantity, rounded half up; negative for credits.
+     * quantity · unit_price_micros / price_quantity, rounded half up; negative for credits. A correction has what it changes of the amount of all lines of its kind, in their order.
      */
     amount_micros: number;
+    /**
+     * Correction Id
+     *
+     * The correction that this line bills; null in other lines.
+     */
+    correction_id: string | null;
 };
 
 /**
@@ -1419,6 +1505,50 @@ export type NewBudget = {
 };
 
 /**
+ * NewCorrection
+ *
+ * Either `quantity` and `day`, for a kind of use, or `start` and `end`, for `sla_minutes`.
+ */
+export type NewCorrection = {
+    /**
+     * Kind
+     *
+     * A kind of use, or sla_minutes: minutes that are bad, whatever was measured.
+     */
+    kind: 'appends' | 'reads' | 'storage' | 'sla_minutes';
+    /**
+     * Quantity
+     *
+     * Entries, or megabyte-seconds of storage, to add to the use; negative: to take off.
+     */
+    quantity?: number | null;
+    /**
+     * Day
+     *
+     * YYYY-MM-DD, in UTC: the day that was counted wrong. Its month is the month that it is about.
+     */
+    day?: string | null;
+    /**
+     * Start
+     *
+     * RFC 3339, a whole minute.
+     */
+    start?: string | null;
+    /**
+     * End
+     *
+     * RFC 3339, a whole minute, not in the future, at most 31 days after start.
+     */
+    end?: string | null;
+    /**
+     * Reason
+     *
+     * What went wrong, for the customer. It is on documents and in SLA reports.
+     */
+    reason: string;
+};
+
+/**
  * NewGroup
  */
 export type NewGroup = {
@@ -1699,6 +1829,22 @@ export type PageBudget = {
      * Items
      */
     items: Array<Budget>;
+    /**
+     * Next Cursor
+     *
+     * The next page's `cursor`; null on the last page.
+     */
+    next_cursor: string | null;
+};
+
+/**
+ * Page[Correction]
+ */
+export type PageCorrection = {
+    /**
+     * Items
+     */
+    items: Array<Correction>;
     /**
      * Next Cursor
      *
@@ -2600,6 +2746,30 @@ export type SignedUp = {
 };
 
 /**
+ * SlaCorrection
+ *
+ * Minutes that an operator declared bad, as of an outage that telemetry did not see.
+ */
+export type SlaCorrection = {
+    /**
+     * Start
+     */
+    start: string;
+    /**
+     * End
+     */
+    end: string;
+    /**
+     * Reason
+     */
+    reason: string;
+    /**
+     * Created At
+     */
+    created_at: string;
+};
+
+/**
  * SlaIncident
  */
 export type SlaIncident = {
@@ -2650,7 +2820,7 @@ export type SlaMinute = {
     /**
      * Active Ms
      *
-     * Time in which the head accepted appends.
+     * Time in which the head accepted appends; 0 in a declared minute.
      */
     active_ms: number;
     /**
@@ -2669,6 +2839,12 @@ export type SlaMinute = {
      * Commit latency; null when nothing was committed.
      */
     p99_us: number | null;
+    /**
+     * Declared
+     *
+     * Why an operator declared the minute bad; null: it was measured so.
+     */
+    declared: string | null;
 };
 
 /**
@@ -2724,6 +2900,12 @@ export type SlaReport = {
      * Oldest first, at most 500.
      */
     incidents: Array<SlaIncident>;
+    /**
+     * Corrections
+     *
+     * Minutes of the month that were declared bad, oldest first.
+     */
+    corrections: Array<SlaCorrection>;
 };
 
 /**
@@ -2847,7 +3029,8 @@ export type SpendForecast = {
 /**
  * Usage
  *
- * Committed entries are counted from the log itself: they equal the growth of its commit offset.
+ * Committed entries are counted from the log itself: they equal the growth of its commit offset. The sums have
+ * corrections in them, the minutes have none.
  */
 export type Usage = {
     /**
@@ -2864,6 +3047,8 @@ export type Usage = {
     period_end: string;
     /**
      * Committed Entries
+     *
+     * Negative where corrections take off more than the period has.
      */
     committed_entries: number;
     /**
@@ -2872,6 +3057,8 @@ export type Usage = {
     committed_bytes: number;
     /**
      * Read Entries
+     *
+     * Negative where corrections take off more than the period has.
      */
     read_entries: number;
     /**
@@ -2880,6 +3067,12 @@ export type Usage = {
      * Minutes without use are left out.
      */
     minutes: Array<UsageMinute>;
+    /**
+     * Corrections
+     *
+     * Those of days that begin in the period, oldest first.
+     */
+    corrections: Array<CorrectionOfUsage>;
 };
 
 /**
@@ -2961,7 +3154,7 @@ export type User = {
 /**
  * Code
  */
-export type Code = 'malformed_json' | 'validation_failed' | 'body_too_large' | 'unsupported_media_type' | 'cursor_invalid' | 'not_authenticated' | 'credentials_invalid' | 'session_expired' | 'csrf_token_invalid' | 'permission_denied' | 'quota_exceeded' | 'not_found' | 'method_not_allowed' | 'email_taken' | 'name_taken' | 'project_not_empty' | 'server_alive' | 'too_many_join_tokens' | 'admission_refused' | 'group_not_ready' | 'group_lost' | 'group_not_lost' | 'document_too_large' | 'nothing_due' | 'payment_recorded' | 'payment_exceeds_due' | 'payment_in_progress' | 'signature_invalid' | 'idempotency_in_progress' | 'idempotency_key_reused' | 'precondition_failed' | 'rate_limited' | 'coordinator_unavailable' | 'database_unavailable' | 'payment_provider_unavailable' | 'overloaded' | 'internal';
+export type Code = 'malformed_json' | 'validation_failed' | 'body_too_large' | 'unsupported_media_type' | 'cursor_invalid' | 'not_authenticated' | 'credentials_invalid' | 'session_expired' | 'csrf_token_invalid' | 'permission_denied' | 'quota_exceeded' | 'not_found' | 'method_not_allowed' | 'email_taken' | 'name_taken' | 'project_not_empty' | 'server_alive' | 'too_many_join_tokens' | 'admission_refused' | 'group_not_ready' | 'group_lost' | 'group_not_lost' | 'document_too_large' | 'month_not_closed' | 'nothing_due' | 'payment_recorded' | 'payment_exceeds_due' | 'payment_in_progress' | 'signature_invalid' | 'idempotency_in_progress' | 'idempotency_key_reused' | 'precondition_failed' | 'rate_limited' | 'coordinator_unavailable' | 'database_unavailable' | 'payment_provider_unavailable' | 'overloaded' | 'internal';
 
 /**
  * FieldError
@@ -5284,6 +5477,93 @@ export type RecordPaymentResponses = {
 };
 
 export type RecordPaymentResponse = RecordPaymentResponses[keyof RecordPaymentResponses];
+
+export type ListCorrectionsData = {
+    body?: never;
+    path: {
+        /**
+         * Group Id
+         */
+        group_id: string;
+    };
+    query?: {
+        /**
+         * Limit
+         *
+         * Items per page.
+         */
+        limit?: number;
+        /**
+         * Cursor
+         *
+         * `next_cursor` of the previous page.
+         */
+        cursor?: string | null;
+    };
+    url: '/v1/operator/groups/{group_id}/corrections';
+};
+
+export type ListCorrectionsErrors = {
+    /**
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
+     */
+    '4XX': Problem;
+    /**
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
+     */
+    '5XX': Problem;
+};
+
+export type ListCorrectionsError = ListCorrectionsErrors[keyof ListCorrectionsErrors];
+
+export type ListCorrectionsResponses = {
+    /**
+     * Successful Response
+     */
+    200: PageCorrection;
+};
+
+export type ListCorrectionsResponse = ListCorrectionsResponses[keyof ListCorrectionsResponses];
+
+export type CreateCorrectionData = {
+    body: NewCorrection;
+    headers?: {
+        /**
+         * A random string for this request. Repeating it with the same body only repeats the answer.
+         */
+        'Idempotency-Key'?: string;
+    };
+    path: {
+        /**
+         * Group Id
+         */
+        group_id: string;
+    };
+    query?: never;
+    url: '/v1/operator/groups/{group_id}/corrections';
+};
+
+export type CreateCorrectionErrors = {
+    /**
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
+     */
+    '4XX': Problem;
+    /**
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
+     */
+    '5XX': Problem;
+};
+
+export type CreateCorrectionError = CreateCorrectionErrors[keyof CreateCorrectionErrors];
+
+export type CreateCorrectionResponses = {
+    /**
+     * Successful Response
+     */
+    201: Correction;
+};
+
+export type CreateCorrectionResponse = CreateCorrectionResponses[keyof CreateCorrectionResponses];
 
 export type GetHealthData = {
     body?: never;

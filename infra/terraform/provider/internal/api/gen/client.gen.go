@@ -36,6 +36,24 @@ func (e BudgetAlertKind) Valid() bool {
 	}
 }
 
+// Defines values for CheckoutProvider.
+const (
+	CheckoutProviderManual CheckoutProvider = "manual"
+	CheckoutProviderStripe CheckoutProvider = "stripe"
+)
+
+// Valid indicates whether the value is a known member of the CheckoutProvider enum.
+func (e CheckoutProvider) Valid() bool {
+	switch e {
+	case CheckoutProviderManual:
+		return true
+	case CheckoutProviderStripe:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for ClauseReportClause.
 const (
 	ClauseReportClauseAvailability ClauseReportClause = "availability"
@@ -59,37 +77,44 @@ func (e ClauseReportClause) Valid() bool {
 
 // Defines values for Code.
 const (
-	AdmissionRefused       Code = "admission_refused"
-	BodyTooLarge           Code = "body_too_large"
-	CoordinatorUnavailable Code = "coordinator_unavailable"
-	CredentialsInvalid     Code = "credentials_invalid"
-	CsrfTokenInvalid       Code = "csrf_token_invalid"
-	CursorInvalid          Code = "cursor_invalid"
-	DatabaseUnavailable    Code = "database_unavailable"
-	DocumentTooLarge       Code = "document_too_large"
-	EmailTaken             Code = "email_taken"
-	GroupLost              Code = "group_lost"
-	GroupNotLost           Code = "group_not_lost"
-	GroupNotReady          Code = "group_not_ready"
-	IdempotencyInProgress  Code = "idempotency_in_progress"
-	IdempotencyKeyReused   Code = "idempotency_key_reused"
-	Internal               Code = "internal"
-	MalformedJson          Code = "malformed_json"
-	MethodNotAllowed       Code = "method_not_allowed"
-	NameTaken              Code = "name_taken"
-	NotAuthenticated       Code = "not_authenticated"
-	NotFound               Code = "not_found"
-	Overloaded             Code = "overloaded"
-	PermissionDenied       Code = "permission_denied"
-	PreconditionFailed     Code = "precondition_failed"
-	ProjectNotEmpty        Code = "project_not_empty"
-	QuotaExceeded          Code = "quota_exceeded"
-	RateLimited            Code = "rate_limited"
-	ServerAlive            Code = "server_alive"
-	SessionExpired         Code = "session_expired"
-	TooManyJoinTokens      Code = "too_many_join_tokens"
-	UnsupportedMediaType   Code = "unsupported_media_type"
-	ValidationFailed       Code = "validation_failed"
+	AdmissionRefused           Code = "admission_refused"
+	BodyTooLarge               Code = "body_too_large"
+	CoordinatorUnavailable     Code = "coordinator_unavailable"
+	CredentialsInvalid         Code = "credentials_invalid"
+	CsrfTokenInvalid           Code = "csrf_token_invalid"
+	CursorInvalid              Code = "cursor_invalid"
+	DatabaseUnavailable        Code = "database_unavailable"
+	DocumentTooLarge           Code = "document_too_large"
+	EmailTaken                 Code = "email_taken"
+	GroupLost                  Code = "group_lost"
+	GroupNotLost               Code = "group_not_lost"
+	GroupNotReady              Code = "group_not_ready"
+	IdempotencyInProgress      Code = "idempotency_in_progress"
+	IdempotencyKeyReused       Code = "idempotency_key_reused"
+	Internal                   Code = "internal"
+	MalformedJson              Code = "malformed_json"
+	MethodNotAllowed           Code = "method_not_allowed"
+	MonthNotClosed             Code = "month_not_closed"
+	NameTaken                  Code = "name_taken"
+	NotAuthenticated           Code = "not_authenticated"
+	NotFound                   Code = "not_found"
+	NothingDue                 Code = "nothing_due"
+	Overloaded                 Code = "overloaded"
+	PaymentExceedsDue          Code = "payment_exceeds_due"
+	PaymentInProgress          Code = "payment_in_progress"
+	PaymentProviderUnavailable Code = "payment_provider_unavailable"
+	PaymentRecorded            Code = "payment_recorded"
+	PermissionDenied           Code = "permission_denied"
+	PreconditionFailed         Code = "precondition_failed"
+	ProjectNotEmpty            Code = "project_not_empty"
+	QuotaExceeded              Code = "quota_exceeded"
+	RateLimited                Code = "rate_limited"
+	ServerAlive                Code = "server_alive"
+	SessionExpired             Code = "session_expired"
+	SignatureInvalid           Code = "signature_invalid"
+	TooManyJoinTokens          Code = "too_many_join_tokens"
+	UnsupportedMediaType       Code = "unsupported_media_type"
+	ValidationFailed           Code = "validation_failed"
 )
 
 // Valid indicates whether the value is a known member of the Code enum.
@@ -129,13 +154,25 @@ func (e Code) Valid() bool {
 		return true
 	case MethodNotAllowed:
 		return true
+	case MonthNotClosed:
+		return true
 	case NameTaken:
 		return true
 	case NotAuthenticated:
 		return true
 	case NotFound:
 		return true
+	case NothingDue:
+		return true
 	case Overloaded:
+		return true
+	case PaymentExceedsDue:
+		return true
+	case PaymentInProgress:
+		return true
+	case PaymentProviderUnavailable:
+		return true
+	case PaymentRecorded:
 		return true
 	case PermissionDenied:
 		return true
@@ -151,11 +188,58 @@ func (e Code) Valid() bool {
 		return true
 	case SessionExpired:
 		return true
+	case SignatureInvalid:
+		return true
 	case TooManyJoinTokens:
 		return true
 	case UnsupportedMediaType:
 		return true
 	case ValidationFailed:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for CorrectionKind.
+const (
+	CorrectionKindAppends    CorrectionKind = "appends"
+	CorrectionKindReads      CorrectionKind = "reads"
+	CorrectionKindSlaMinutes CorrectionKind = "sla_minutes"
+	CorrectionKindStorage    CorrectionKind = "storage"
+)
+
+// Valid indicates whether the value is a known member of the CorrectionKind enum.
+func (e CorrectionKind) Valid() bool {
+	switch e {
+	case CorrectionKindAppends:
+		return true
+	case CorrectionKindReads:
+		return true
+	case CorrectionKindSlaMinutes:
+		return true
+	case CorrectionKindStorage:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for CorrectionOfUsageKind.
+const (
+	CorrectionOfUsageKindAppends CorrectionOfUsageKind = "appends"
+	CorrectionOfUsageKindReads   CorrectionOfUsageKind = "reads"
+	CorrectionOfUsageKindStorage CorrectionOfUsageKind = "storage"
+)
+
+// Valid indicates whether the value is a known member of the CorrectionOfUsageKind enum.
+func (e CorrectionOfUsageKind) Valid() bool {
+	switch e {
+	case CorrectionOfUsageKindAppends:
+		return true
+	case CorrectionOfUsageKindReads:
+		return true
+	case CorrectionOfUsageKindStorage:
 		return true
 	default:
 		return false
@@ -288,6 +372,27 @@ func (e Durability) Valid() bool {
 	case DurabilityInMemory:
 		return true
 	case DurabilityPersistent:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for EventAnswerOutcome.
+const (
+	Ignored  EventAnswerOutcome = "ignored"
+	Recorded EventAnswerOutcome = "recorded"
+	Repeated EventAnswerOutcome = "repeated"
+)
+
+// Valid indicates whether the value is a known member of the EventAnswerOutcome enum.
+func (e EventAnswerOutcome) Valid() bool {
+	switch e {
+	case Ignored:
+		return true
+	case Recorded:
+		return true
+	case Repeated:
 		return true
 	default:
 		return false
@@ -516,6 +621,30 @@ func (e LentBoundedBy) Valid() bool {
 	}
 }
 
+// Defines values for NewCorrectionKind.
+const (
+	NewCorrectionKindAppends    NewCorrectionKind = "appends"
+	NewCorrectionKindReads      NewCorrectionKind = "reads"
+	NewCorrectionKindSlaMinutes NewCorrectionKind = "sla_minutes"
+	NewCorrectionKindStorage    NewCorrectionKind = "storage"
+)
+
+// Valid indicates whether the value is a known member of the NewCorrectionKind enum.
+func (e NewCorrectionKind) Valid() bool {
+	switch e {
+	case NewCorrectionKindAppends:
+		return true
+	case NewCorrectionKindReads:
+		return true
+	case NewCorrectionKindSlaMinutes:
+		return true
+	case NewCorrectionKindStorage:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for NewGroupDurability.
 const (
 	NewGroupDurabilityInMemory   NewGroupDurability = "in_memory"
@@ -552,6 +681,108 @@ func (e NewKeyScopes) Valid() bool {
 	case NewKeyScopesManage:
 		return true
 	case NewKeyScopesRead:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for NewPaymentEntryKind.
+const (
+	NewPaymentEntryKindPayment  NewPaymentEntryKind = "payment"
+	NewPaymentEntryKindReversal NewPaymentEntryKind = "reversal"
+	NewPaymentEntryKindWriteOff NewPaymentEntryKind = "write_off"
+)
+
+// Valid indicates whether the value is a known member of the NewPaymentEntryKind enum.
+func (e NewPaymentEntryKind) Valid() bool {
+	switch e {
+	case NewPaymentEntryKindPayment:
+		return true
+	case NewPaymentEntryKindReversal:
+		return true
+	case NewPaymentEntryKindWriteOff:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for PaymentProvider.
+const (
+	PaymentProviderManual PaymentProvider = "manual"
+	PaymentProviderStripe PaymentProvider = "stripe"
+)
+
+// Valid indicates whether the value is a known member of the PaymentProvider enum.
+func (e PaymentProvider) Valid() bool {
+	switch e {
+	case PaymentProviderManual:
+		return true
+	case PaymentProviderStripe:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for PaymentState.
+const (
+	PaymentStateOpen       PaymentState = "open"
+	PaymentStateOverdue    PaymentState = "overdue"
+	PaymentStatePaid       PaymentState = "paid"
+	PaymentStateWrittenOff PaymentState = "written_off"
+)
+
+// Valid indicates whether the value is a known member of the PaymentState enum.
+func (e PaymentState) Valid() bool {
+	switch e {
+	case PaymentStateOpen:
+		return true
+	case PaymentStateOverdue:
+		return true
+	case PaymentStatePaid:
+		return true
+	case PaymentStateWrittenOff:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for PaymentEntryKind.
+const (
+	PaymentEntryKindPayment  PaymentEntryKind = "payment"
+	PaymentEntryKindReversal PaymentEntryKind = "reversal"
+	PaymentEntryKindWriteOff PaymentEntryKind = "write_off"
+)
+
+// Valid indicates whether the value is a known member of the PaymentEntryKind enum.
+func (e PaymentEntryKind) Valid() bool {
+	switch e {
+	case PaymentEntryKindPayment:
+		return true
+	case PaymentEntryKindReversal:
+		return true
+	case PaymentEntryKindWriteOff:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for PaymentEntryProvider.
+const (
+	PaymentEntryProviderManual PaymentEntryProvider = "manual"
+	PaymentEntryProviderStripe PaymentEntryProvider = "stripe"
+)
+
+// Valid indicates whether the value is a known member of the PaymentEntryProvider enum.
+func (e PaymentEntryProvider) Valid() bool {
+	switch e {
+	case PaymentEntryProviderManual:
+		return true
+	case PaymentEntryProviderStripe:
 		return true
 	default:
 		return false
@@ -642,6 +873,27 @@ func (e ReadinessStatus) Valid() bool {
 	case ReadinessStatusOk:
 		return true
 	case ReadinessStatusUnavailable:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for ReminderStage.
+const (
+	ReminderStageFinalNotice    ReminderStage = "final_notice"
+	ReminderStageReminder       ReminderStage = "reminder"
+	ReminderStageSecondReminder ReminderStage = "second_reminder"
+)
+
+// Valid indicates whether the value is a known member of the ReminderStage enum.
+func (e ReminderStage) Valid() bool {
+	switch e {
+	case ReminderStageFinalNotice:
+		return true
+	case ReminderStageReminder:
+		return true
+	case ReminderStageSecondReminder:
 		return true
 	default:
 		return false
@@ -788,6 +1040,28 @@ type Capacity struct {
 	ServersAlive int     `json:"servers_alive"`
 }
 
+// Checkout The way to pay what is due now.
+type Checkout struct {
+	AmountMicros int    `json:"amount_micros"`
+	Currency     string `json:"currency"`
+
+	// ExpiresAt End of that page. Another request makes another one.
+	ExpiresAt *time.Time `json:"expires_at"`
+
+	// Instructions With `manual`: lines that say how to pay.
+	Instructions []string         `json:"instructions"`
+	Provider     CheckoutProvider `json:"provider"`
+
+	// Reference The invoice's number. Name it when you pay.
+	Reference string `json:"reference"`
+
+	// Url With `stripe`: its page, on which the customer pays by card.
+	Url *string `json:"url"`
+}
+
+// CheckoutProvider defines model for Checkout.Provider.
+type CheckoutProvider string
+
 // ClauseReport defines model for ClauseReport.
 type ClauseReport struct {
 	// ActiveMs Availability only: time in which appends were accepted.
@@ -821,6 +1095,38 @@ type ClauseReportClause string
 
 // Code defines model for Code.
 type Code string
+
+// Correction defines model for Correction.
+type Correction struct {
+	// Author The operator's token by name. It tells nothing of the token.
+	Author    string              `json:"author"`
+	CreatedAt time.Time           `json:"created_at"`
+	Day       *openapi_types.Date `json:"day"`
+	End       *time.Time          `json:"end"`
+	Id        openapi_types.UUID  `json:"id"`
+	Kind      CorrectionKind      `json:"kind"`
+	Quantity  *int                `json:"quantity"`
+	Reason    string              `json:"reason"`
+	Start     *time.Time          `json:"start"`
+}
+
+// CorrectionKind defines model for Correction.Kind.
+type CorrectionKind string
+
+// CorrectionOfUsage A quantity that was added to what was counted, or taken from it.
+type CorrectionOfUsage struct {
+	CreatedAt time.Time             `json:"created_at"`
+	Day       openapi_types.Date    `json:"day"`
+	Id        openapi_types.UUID    `json:"id"`
+	Kind      CorrectionOfUsageKind `json:"kind"`
+
+	// Quantity Entries, or megabyte-seconds of storage; negative: taken off.
+	Quantity int    `json:"quantity"`
+	Reason   string `json:"reason"`
+}
+
+// CorrectionOfUsageKind defines model for CorrectionOfUsage.Kind.
+type CorrectionOfUsageKind string
 
 // CreatedGroup defines model for CreatedGroup.
 type CreatedGroup struct {
@@ -941,6 +1247,15 @@ type Endpoint struct {
 	ServerId int    `json:"server_id"`
 }
 
+// EventAnswer defines model for EventAnswer.
+type EventAnswer struct {
+	// Outcome repeated: it was recorded before; ignored: it tells of no payment of an invoice here.
+	Outcome EventAnswerOutcome `json:"outcome"`
+}
+
+// EventAnswerOutcome repeated: it was recorded before; ignored: it tells of no payment of an invoice here.
+type EventAnswerOutcome string
+
 // FieldError defines model for FieldError.
 type FieldError struct {
 	// Field Place of the fault: a field's path, or the name of a parameter or header.
@@ -961,6 +1276,22 @@ type ForecastBasis struct {
 
 	// WholeDays Recent days that are over. From two on, low and high tell how they differ.
 	WholeDays int `json:"whole_days"`
+}
+
+// FoundInvoice An invoice as an operator finds it.
+type FoundInvoice struct {
+	Currency       string             `json:"currency"`
+	DueAt          *time.Time         `json:"due_at"`
+	Id             openapi_types.UUID `json:"id"`
+	IssuedAt       time.Time          `json:"issued_at"`
+	Number         string             `json:"number"`
+	OrganizationId openapi_types.UUID `json:"organization_id"`
+	TotalMicros    int                `json:"total_micros"`
+}
+
+// FoundInvoices defines model for FoundInvoices.
+type FoundInvoices struct {
+	Items []FoundInvoice `json:"items"`
 }
 
 // Group defines model for Group.
@@ -1071,7 +1402,10 @@ type Invoice struct {
 	Lines    []InvoiceLine       `json:"lines"`
 
 	// Number Unique, and without gaps among all of the year and kind; null for the open invoice.
-	Number      *string       `json:"number"`
+	Number *string `json:"number"`
+
+	// Payment null for the open invoice and for credit notes.
+	Payment     *Payment      `json:"payment"`
 	PeriodEnd   time.Time     `json:"period_end"`
 	PeriodStart time.Time     `json:"period_start"`
 	Status      InvoiceStatus `json:"status"`
@@ -1093,6 +1427,17 @@ type InvoiceKind string
 // InvoiceStatus defines model for Invoice.Status.
 type InvoiceStatus string
 
+// InvoiceAccount defines model for InvoiceAccount.
+type InvoiceAccount struct {
+	Items []PaymentEntry `json:"items"`
+
+	// NextCursor The next page's `cursor`; null on the last page.
+	NextCursor *string `json:"next_cursor"`
+
+	// Payment How far an invoice is paid. All amounts are whole cents.
+	Payment Payment `json:"payment"`
+}
+
 // InvoiceHead defines model for InvoiceHead.
 type InvoiceHead struct {
 	// CorrectsInvoiceId The invoice that a credit note corrects.
@@ -1105,7 +1450,10 @@ type InvoiceHead struct {
 	Kind     InvoiceHeadKind     `json:"kind"`
 
 	// Number Unique, and without gaps among all of the year and kind; null for the open invoice.
-	Number      *string           `json:"number"`
+	Number *string `json:"number"`
+
+	// Payment null for the open invoice and for credit notes.
+	Payment     *Payment          `json:"payment"`
 	PeriodEnd   time.Time         `json:"period_end"`
 	PeriodStart time.Time         `json:"period_start"`
 	Status      InvoiceHeadStatus `json:"status"`
@@ -1128,16 +1476,21 @@ type InvoiceHeadStatus string
 
 // InvoiceLine defines model for InvoiceLine.
 type InvoiceLine struct {
-	// AmountMicros quantity · unit_price_micros / price_quantity, rounded half up; negative for credits.
-	AmountMicros int                `json:"amount_micros"`
-	Description  string             `json:"description"`
-	GroupId      openapi_types.UUID `json:"group_id"`
-	GroupName    string             `json:"group_name"`
-	Kind         InvoiceLineKind    `json:"kind"`
+	// AmountMicros quantity · unit_price_micros / price_quantity, rounded half up; negative for credits. A correction has what it changes of the amount of all lines of its kind, in their order.
+	AmountMicros int `json:"amount_micros"`
+
+	// CorrectionId The correction that this line bills; null in other lines.
+	CorrectionId *openapi_types.UUID `json:"correction_id"`
+	Description  string              `json:"description"`
+	GroupId      openapi_types.UUID  `json:"group_id"`
+	GroupName    string              `json:"group_name"`
+	Kind         InvoiceLineKind     `json:"kind"`
 
 	// PriceQuantity How many units unit_price_micros buys.
 	PriceQuantity int `json:"price_quantity"`
-	Quantity      int `json:"quantity"`
+
+	// Quantity Negative in corrections that take off use.
+	Quantity int `json:"quantity"`
 
 	// Unit second, entry, megabyte_second or percent
 	Unit            string `json:"unit"`
@@ -1326,6 +1679,30 @@ type NewBudget struct {
 	ThresholdsPercent *[]int `json:"thresholds_percent,omitempty"`
 }
 
+// NewCorrection Either `quantity` and `day`, for a kind of use, or `start` and `end`, for `sla_minutes`.
+type NewCorrection struct {
+	// Day YYYY-MM-DD, in UTC: the day that was counted wrong. Its month is the month that it is about.
+	Day *openapi_types.Date `json:"day,omitempty"`
+
+	// End RFC 3339, a whole minute, not in the future, at most 31 days after start.
+	End *time.Time `json:"end,omitempty"`
+
+	// Kind A kind of use, or sla_minutes: minutes that are bad, whatever was measured.
+	Kind NewCorrectionKind `json:"kind"`
+
+	// Quantity Entries, or megabyte-seconds of storage, to add to the use; negative: to take off.
+	Quantity *int `json:"quantity,omitempty"`
+
+	// Reason What went wrong, for the customer. It is on documents and in SLA reports.
+	Reason string `json:"reason"`
+
+	// Start RFC 3339, a whole minute.
+	Start *time.Time `json:"start,omitempty"`
+}
+
+// NewCorrectionKind A kind of use, or sla_minutes: minutes that are bad, whatever was measured.
+type NewCorrectionKind string
+
 // NewGroup defines model for NewGroup.
 type NewGroup struct {
 	// Durability Place of an entry on every replica before its acknowledgement: stable storage, or memory.
@@ -1380,6 +1757,20 @@ type NewKeyScopes string
 type NewOrganizationKey struct {
 	Name string `json:"name"`
 }
+
+// NewPaymentEntry An operator's record: money that came in, a debt that is given up, or the reversal of an earlier entry.
+type NewPaymentEntry struct {
+	// AmountMicros Left out for a reversal, which is of the whole entry.
+	AmountMicros *int                 `json:"amount_micros,omitempty"`
+	Kind         *NewPaymentEntryKind `json:"kind,omitempty"`
+
+	// Reference What identifies the money, as the bank's number of the transfer.
+	Reference  string              `json:"reference"`
+	ReversesId *openapi_types.UUID `json:"reverses_id,omitempty"`
+}
+
+// NewPaymentEntryKind defines model for NewPaymentEntry.Kind.
+type NewPaymentEntryKind string
 
 // NewProject defines model for NewProject.
 type NewProject struct {
@@ -1446,6 +1837,14 @@ type PageBudget struct {
 	NextCursor *string `json:"next_cursor"`
 }
 
+// PageCorrection defines model for Page_Correction_.
+type PageCorrection struct {
+	Items []Correction `json:"items"`
+
+	// NextCursor The next page's `cursor`; null on the last page.
+	NextCursor *string `json:"next_cursor"`
+}
+
 // PageGroupEvent defines model for Page_GroupEvent_.
 type PageGroupEvent struct {
 	Items []GroupEvent `json:"items"`
@@ -1486,6 +1885,14 @@ type PageOrganizationKey struct {
 	NextCursor *string `json:"next_cursor"`
 }
 
+// PagePaymentEntry defines model for Page_PaymentEntry_.
+type PagePaymentEntry struct {
+	Items []PaymentEntry `json:"items"`
+
+	// NextCursor The next page's `cursor`; null on the last page.
+	NextCursor *string `json:"next_cursor"`
+}
+
 // PageProject defines model for Page_Project_.
 type PageProject struct {
 	Items []Project `json:"items"`
@@ -1501,6 +1908,61 @@ type PageSlaMinute struct {
 	// NextCursor The next page's `cursor`; null on the last page.
 	NextCursor *string `json:"next_cursor"`
 }
+
+// Payment How far an invoice is paid. All amounts are whole cents.
+type Payment struct {
+	// DueAt null for invoices from before there were due dates.
+	DueAt *time.Time `json:"due_at"`
+
+	// DueMicros What is left to pay.
+	DueMicros int `json:"due_micros"`
+
+	// OverpaidMicros What came in above what was to pay. The seller returns it.
+	OverpaidMicros int `json:"overpaid_micros"`
+	PaidMicros     int `json:"paid_micros"`
+
+	// PayableMicros The total and its credit notes, each rounded half up to whole cents.
+	PayableMicros int `json:"payable_micros"`
+
+	// Provider How it is paid now: see `POST /v1/invoices/{id}/checkout`.
+	Provider PaymentProvider `json:"provider"`
+
+	// Reminders Oldest first.
+	Reminders []Reminder `json:"reminders"`
+
+	// State `paid` also where nothing is to pay; `overdue` from `due_at` on.
+	State PaymentState `json:"state"`
+
+	// WrittenOffMicros What the seller has given up.
+	WrittenOffMicros int `json:"written_off_micros"`
+}
+
+// PaymentProvider How it is paid now: see `POST /v1/invoices/{id}/checkout`.
+type PaymentProvider string
+
+// PaymentState `paid` also where nothing is to pay; `overdue` from `due_at` on.
+type PaymentState string
+
+// PaymentEntry An entry of the invoice's account. Entries are only added; a reversal takes a whole one back.
+type PaymentEntry struct {
+	AmountMicros int                  `json:"amount_micros"`
+	At           time.Time            `json:"at"`
+	Id           openapi_types.UUID   `json:"id"`
+	Kind         PaymentEntryKind     `json:"kind"`
+	Provider     PaymentEntryProvider `json:"provider"`
+
+	// Reference What identifies the money, as at the bank or at Stripe.
+	Reference string `json:"reference"`
+
+	// ReversesId The entry that a reversal takes back.
+	ReversesId *openapi_types.UUID `json:"reverses_id"`
+}
+
+// PaymentEntryKind defines model for PaymentEntry.Kind.
+type PaymentEntryKind string
+
+// PaymentEntryProvider defines model for PaymentEntry.Provider.
+type PaymentEntryProvider string
 
 // PlacedReplica defines model for PlacedReplica.
 type PlacedReplica struct {
@@ -1678,6 +2140,15 @@ type Readiness struct {
 // ReadinessStatus degraded: calls that need a missing dependency fail; the others work.
 type ReadinessStatus string
 
+// RecordedEntry defines model for RecordedEntry.
+type RecordedEntry struct {
+	// Entry An entry of the invoice's account. Entries are only added; a reversal takes a whole one back.
+	Entry PaymentEntry `json:"entry"`
+
+	// Payment How far an invoice is paid. All amounts are whole cents.
+	Payment Payment `json:"payment"`
+}
+
 // Refusal The reason why an SLA cannot be promised, and the nearest SLA that can.
 type Refusal struct {
 	// LargestSlaThatFits An SLA with a lower rate or a shorter retention that would fit. It is found by halving, so a larger one may fit too.
@@ -1692,6 +2163,20 @@ type Refusal struct {
 	// ScarceResource cpu, network, storage_io, memory, disk, servers, shard or groups
 	ScarceResource string `json:"scarce_resource"`
 }
+
+// Reminder A reminder that was given, once for each stage.
+type Reminder struct {
+	At    time.Time `json:"at"`
+	DueAt time.Time `json:"due_at"`
+
+	// DueMicros What was due then.
+	DueMicros int                `json:"due_micros"`
+	Id        openapi_types.UUID `json:"id"`
+	Stage     ReminderStage      `json:"stage"`
+}
+
+// ReminderStage defines model for Reminder.Stage.
+type ReminderStage string
 
 // ReplicaDemand defines model for ReplicaDemand.
 type ReplicaDemand struct {
@@ -1829,6 +2314,14 @@ type SignedUp struct {
 	User         User         `json:"user"`
 }
 
+// SlaCorrection Minutes that an operator declared bad, as of an outage that telemetry did not see.
+type SlaCorrection struct {
+	CreatedAt time.Time `json:"created_at"`
+	End       time.Time `json:"end"`
+	Reason    string    `json:"reason"`
+	Start     time.Time `json:"start"`
+}
+
 // SlaIncident defines model for SlaIncident.
 type SlaIncident struct {
 	Clause  SlaIncidentClause `json:"clause"`
@@ -1843,11 +2336,14 @@ type SlaIncidentClause string
 
 // SlaMinute The evidence for a minute that missed a clause.
 type SlaMinute struct {
-	// ActiveMs Time in which the head accepted appends.
+	// ActiveMs Time in which the head accepted appends; 0 in a declared minute.
 	ActiveMs int `json:"active_ms"`
 
 	// At Start of the minute.
 	At time.Time `json:"at"`
+
+	// Declared Why an operator declared the minute bad; null: it was measured so.
+	Declared *string `json:"declared"`
 
 	// ElapsedMs Less than 60,000 where the group began or ended in it.
 	ElapsedMs int `json:"elapsed_ms"`
@@ -1876,6 +2372,9 @@ type SlaPeriod struct {
 // SlaReport defines model for SlaReport.
 type SlaReport struct {
 	Clauses []ClauseReport `json:"clauses"`
+
+	// Corrections Minutes of the month that were declared bad, oldest first.
+	Corrections []SlaCorrection `json:"corrections"`
 
 	// CreditPercent Sum over all clauses, at most 100.
 	CreditPercent int                `json:"credit_percent"`
@@ -1955,17 +2454,25 @@ type SpendForecast struct {
 	TotalMicros int `json:"total_micros"`
 }
 
-// Usage Committed entries are counted from the log itself: they equal the growth of its commit offset.
+// Usage Committed entries are counted from the log itself: they equal the growth of its commit offset. The sums have
+// corrections in them, the minutes have none.
 type Usage struct {
-	CommittedBytes   int                `json:"committed_bytes"`
-	CommittedEntries int                `json:"committed_entries"`
-	GroupId          openapi_types.UUID `json:"group_id"`
+	CommittedBytes int `json:"committed_bytes"`
+
+	// CommittedEntries Negative where corrections take off more than the period has.
+	CommittedEntries int `json:"committed_entries"`
+
+	// Corrections Those of days that begin in the period, oldest first.
+	Corrections []CorrectionOfUsage `json:"corrections"`
+	GroupId     openapi_types.UUID  `json:"group_id"`
 
 	// Minutes Minutes without use are left out.
 	Minutes     []UsageMinute `json:"minutes"`
 	PeriodEnd   time.Time     `json:"period_end"`
 	PeriodStart time.Time     `json:"period_start"`
-	ReadEntries int           `json:"read_entries"`
+
+	// ReadEntries Negative where corrections take off more than the period has.
+	ReadEntries int `json:"read_entries"`
 }
 
 // UsageMinute defines model for UsageMinute.
@@ -2105,6 +2612,21 @@ type ListInvoicesParams struct {
 	Cursor *string `form:"cursor,omitempty" json:"cursor,omitempty"`
 }
 
+// CheckOutParams defines parameters for CheckOut.
+type CheckOutParams struct {
+	// IdempotencyKey A random string for this request. Repeating it with the same body only repeats the answer.
+	IdempotencyKey *string `json:"Idempotency-Key,omitempty"`
+}
+
+// ListPaymentsParams defines parameters for ListPayments.
+type ListPaymentsParams struct {
+	// Limit Items per page.
+	Limit *int `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// Cursor `next_cursor` of the previous page.
+	Cursor *string `form:"cursor,omitempty" json:"cursor,omitempty"`
+}
+
 // LogInParams defines parameters for LogIn.
 type LogInParams struct {
 	// IdempotencyKey A random string for this request. Repeating it with the same body only repeats the answer.
@@ -2113,6 +2635,42 @@ type LogInParams struct {
 
 // LogOutParams defines parameters for LogOut.
 type LogOutParams struct {
+	// IdempotencyKey A random string for this request. Repeating it with the same body only repeats the answer.
+	IdempotencyKey *string `json:"Idempotency-Key,omitempty"`
+}
+
+// ListCorrectionsParams defines parameters for ListCorrections.
+type ListCorrectionsParams struct {
+	// Limit Items per page.
+	Limit *int `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// Cursor `next_cursor` of the previous page.
+	Cursor *string `form:"cursor,omitempty" json:"cursor,omitempty"`
+}
+
+// CreateCorrectionParams defines parameters for CreateCorrection.
+type CreateCorrectionParams struct {
+	// IdempotencyKey A random string for this request. Repeating it with the same body only repeats the answer.
+	IdempotencyKey *string `json:"Idempotency-Key,omitempty"`
+}
+
+// FindInvoicesParams defines parameters for FindInvoices.
+type FindInvoicesParams struct {
+	// Number The invoice's number, whole.
+	Number string `form:"number" json:"number"`
+}
+
+// GetInvoiceAccountParams defines parameters for GetInvoiceAccount.
+type GetInvoiceAccountParams struct {
+	// Limit Items per page.
+	Limit *int `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// Cursor `next_cursor` of the previous page.
+	Cursor *string `form:"cursor,omitempty" json:"cursor,omitempty"`
+}
+
+// RecordPaymentParams defines parameters for RecordPayment.
+type RecordPaymentParams struct {
 	// IdempotencyKey A random string for this request. Repeating it with the same body only repeats the answer.
 	IdempotencyKey *string `json:"Idempotency-Key,omitempty"`
 }
@@ -2158,6 +2716,17 @@ type ListOrganizationKeysParams struct {
 
 // CreateOrganizationKeyParams defines parameters for CreateOrganizationKey.
 type CreateOrganizationKeyParams struct {
+	// IdempotencyKey A random string for this request. Repeating it with the same body only repeats the answer.
+	IdempotencyKey *string `json:"Idempotency-Key,omitempty"`
+}
+
+// ReceiveStripeEventJSONBody defines parameters for ReceiveStripeEvent.
+type ReceiveStripeEventJSONBody = map[string]interface{}
+
+// ReceiveStripeEventParams defines parameters for ReceiveStripeEvent.
+type ReceiveStripeEventParams struct {
+	StripeSignature *string `json:"Stripe-Signature,omitempty"`
+
 	// IdempotencyKey A random string for this request. Repeating it with the same body only repeats the answer.
 	IdempotencyKey *string `json:"Idempotency-Key,omitempty"`
 }
@@ -2237,11 +2806,20 @@ type ResetGroupJSONRequestBody = Reset
 // LogInJSONRequestBody defines body for LogIn for application/json ContentType.
 type LogInJSONRequestBody = Login
 
+// CreateCorrectionJSONRequestBody defines body for CreateCorrection for application/json ContentType.
+type CreateCorrectionJSONRequestBody = NewCorrection
+
+// RecordPaymentJSONRequestBody defines body for RecordPayment for application/json ContentType.
+type RecordPaymentJSONRequestBody = NewPaymentEntry
+
 // CreateJoinTokenJSONRequestBody defines body for CreateJoinToken for application/json ContentType.
 type CreateJoinTokenJSONRequestBody = NewJoinToken
 
 // CreateOrganizationKeyJSONRequestBody defines body for CreateOrganizationKey for application/json ContentType.
 type CreateOrganizationKeyJSONRequestBody = NewOrganizationKey
+
+// ReceiveStripeEventJSONRequestBody defines body for ReceiveStripeEvent for application/json ContentType.
+type ReceiveStripeEventJSONRequestBody = ReceiveStripeEventJSONBody
 
 // CreateProjectJSONRequestBody defines body for CreateProject for application/json ContentType.
 type CreateProjectJSONRequestBody = NewProject
@@ -2540,6 +3118,15 @@ type ClientInterface interface {
 	// Corresponds with GET /v1/invoices/{invoice_id} (the `GetInvoice` operationId).
 	GetInvoice(ctx context.Context, invoiceId openapi_types.UUID, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// CheckOut Check Out
+	//
+	// How to pay what is due: the provider's page, or lines that say where to transfer it.
+	//
+	// Repeating it gives the same page while that is open and the amount is the same.
+	//
+	// Corresponds with POST /v1/invoices/{invoice_id}/checkout (the `CheckOut` operationId).
+	CheckOut(ctx context.Context, invoiceId openapi_types.UUID, params *CheckOutParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// GetInvoiceDocument Get Invoice Document
 	//
 	// An issued invoice or credit note as a PDF.
@@ -2553,6 +3140,13 @@ type ClientInterface interface {
 	//
 	// Corresponds with GET /v1/invoices/{invoice_id}/lines.csv (the `GetInvoiceLines` operationId).
 	GetInvoiceLines(ctx context.Context, invoiceId openapi_types.UUID, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ListPayments List Payments
+	//
+	// Payments of the invoice, and what took them back, newest first.
+	//
+	// Corresponds with GET /v1/invoices/{invoice_id}/payments (the `ListPayments` operationId).
+	ListPayments(ctx context.Context, invoiceId openapi_types.UUID, params *ListPaymentsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// RevokeKey Revoke Key
 	//
@@ -2599,6 +3193,63 @@ type ClientInterface interface {
 	//
 	// Corresponds with GET /v1/operator/capacity (the `GetCapacity` operationId).
 	GetCapacity(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ListCorrections List Corrections
+	//
+	// The corrections of a group, newest first.
+	//
+	// Corresponds with GET /v1/operator/groups/{group_id}/corrections (the `ListCorrections` operationId).
+	ListCorrections(ctx context.Context, groupId openapi_types.UUID, params *ListCorrectionsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// CreateCorrectionWithBody Create Correction
+	//
+	// Correct a group's use or SLA minutes. Needs an Idempotency-Key. The customer sees it, with its reason.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /v1/operator/groups/{group_id}/corrections (the `CreateCorrection` operationId).
+	CreateCorrectionWithBody(ctx context.Context, groupId openapi_types.UUID, params *CreateCorrectionParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// CreateCorrection Create Correction
+	//
+	// Correct a group's use or SLA minutes. Needs an Idempotency-Key. The customer sees it, with its reason.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /v1/operator/groups/{group_id}/corrections (the `CreateCorrection` operationId).
+	CreateCorrection(ctx context.Context, groupId openapi_types.UUID, params *CreateCorrectionParams, body CreateCorrectionJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// FindInvoices Find Invoices
+	//
+	// Invoices of that number: one, or for numbers of before 2026-11-24 one for each customer.
+	//
+	// Corresponds with GET /v1/operator/invoices (the `FindInvoices` operationId).
+	FindInvoices(ctx context.Context, params *FindInvoicesParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// GetInvoiceAccount Get Invoice Account
+	//
+	// Any customer's invoice: its entries, newest first, and where it stands.
+	//
+	// Corresponds with GET /v1/operator/invoices/{invoice_id}/payments (the `GetInvoiceAccount` operationId).
+	GetInvoiceAccount(ctx context.Context, invoiceId openapi_types.UUID, params *GetInvoiceAccountParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// RecordPaymentWithBody Record Payment
+	//
+	// Record money that came in, a debt that is given up, or the reversal of an entry. Entries are never changed.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /v1/operator/invoices/{invoice_id}/payments (the `RecordPayment` operationId).
+	RecordPaymentWithBody(ctx context.Context, invoiceId openapi_types.UUID, params *RecordPaymentParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// RecordPayment Record Payment
+	//
+	// Record money that came in, a debt that is given up, or the reversal of an entry. Entries are never changed.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /v1/operator/invoices/{invoice_id}/payments (the `RecordPayment` operationId).
+	RecordPayment(ctx context.Context, invoiceId openapi_types.UUID, params *RecordPaymentParams, body RecordPaymentJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// ListJoinTokens List Join Tokens
 	//
@@ -2698,6 +3349,24 @@ type ClientInterface interface {
 	//
 	// Corresponds with POST /v1/organization/keys (the `CreateOrganizationKey` operationId).
 	CreateOrganizationKey(ctx context.Context, params *CreateOrganizationKeyParams, body CreateOrganizationKeyJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ReceiveStripeEventWithBody Receive Stripe Event
+	//
+	// For Stripe: a signed event. Each that tells of a paid checkout is recorded once.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /v1/payments/stripe/events (the `ReceiveStripeEvent` operationId).
+	ReceiveStripeEventWithBody(ctx context.Context, params *ReceiveStripeEventParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ReceiveStripeEvent Receive Stripe Event
+	//
+	// For Stripe: a signed event. Each that tells of a paid checkout is recorded once.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /v1/payments/stripe/events (the `ReceiveStripeEvent` operationId).
+	ReceiveStripeEvent(ctx context.Context, params *ReceiveStripeEventParams, body ReceiveStripeEventJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// ListProjects List Projects
 	//
@@ -3328,6 +3997,25 @@ func (c *Client) GetInvoice(ctx context.Context, invoiceId openapi_types.UUID, r
 	return c.Client.Do(req)
 }
 
+// CheckOut Check Out
+//
+// How to pay what is due: the provider's page, or lines that say where to transfer it.
+//
+// Repeating it gives the same page while that is open and the amount is the same.
+//
+// Corresponds with POST /v1/invoices/{invoice_id}/checkout (the `CheckOut` operationId).
+func (c *Client) CheckOut(ctx context.Context, invoiceId openapi_types.UUID, params *CheckOutParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCheckOutRequest(c.Server, invoiceId, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
 // GetInvoiceDocument Get Invoice Document
 //
 // An issued invoice or credit note as a PDF.
@@ -3352,6 +4040,23 @@ func (c *Client) GetInvoiceDocument(ctx context.Context, invoiceId openapi_types
 // Corresponds with GET /v1/invoices/{invoice_id}/lines.csv (the `GetInvoiceLines` operationId).
 func (c *Client) GetInvoiceLines(ctx context.Context, invoiceId openapi_types.UUID, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewGetInvoiceLinesRequest(c.Server, invoiceId)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ListPayments List Payments
+//
+// Payments of the invoice, and what took them back, newest first.
+//
+// Corresponds with GET /v1/invoices/{invoice_id}/payments (the `ListPayments` operationId).
+func (c *Client) ListPayments(ctx context.Context, invoiceId openapi_types.UUID, params *ListPaymentsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListPaymentsRequest(c.Server, invoiceId, params)
 	if err != nil {
 		return nil, err
 	}
@@ -3458,6 +4163,133 @@ func (c *Client) GetMe(ctx context.Context, reqEditors ...RequestEditorFn) (*htt
 // Corresponds with GET /v1/operator/capacity (the `GetCapacity` operationId).
 func (c *Client) GetCapacity(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewGetCapacityRequest(c.Server)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ListCorrections List Corrections
+//
+// The corrections of a group, newest first.
+//
+// Corresponds with GET /v1/operator/groups/{group_id}/corrections (the `ListCorrections` operationId).
+func (c *Client) ListCorrections(ctx context.Context, groupId openapi_types.UUID, params *ListCorrectionsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListCorrectionsRequest(c.Server, groupId, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// CreateCorrectionWithBody Create Correction
+//
+// Correct a group's use or SLA minutes. Needs an Idempotency-Key. The customer sees it, with its reason.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /v1/operator/groups/{group_id}/corrections (the `CreateCorrection` operationId).
+func (c *Client) CreateCorrectionWithBody(ctx context.Context, groupId openapi_types.UUID, params *CreateCorrectionParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCreateCorrectionRequestWithBody(c.Server, groupId, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// CreateCorrection Create Correction
+//
+// Correct a group's use or SLA minutes. Needs an Idempotency-Key. The customer sees it, with its reason.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /v1/operator/groups/{group_id}/corrections (the `CreateCorrection` operationId).
+func (c *Client) CreateCorrection(ctx context.Context, groupId openapi_types.UUID, params *CreateCorrectionParams, body CreateCorrectionJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCreateCorrectionRequest(c.Server, groupId, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// FindInvoices Find Invoices
+//
+// Invoices of that number: one, or for numbers of before 2026-11-24 one for each customer.
+//
+// Corresponds with GET /v1/operator/invoices (the `FindInvoices` operationId).
+func (c *Client) FindInvoices(ctx context.Context, params *FindInvoicesParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewFindInvoicesRequest(c.Server, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// GetInvoiceAccount Get Invoice Account
+//
+// Any customer's invoice: its entries, newest first, and where it stands.
+//
+// Corresponds with GET /v1/operator/invoices/{invoice_id}/payments (the `GetInvoiceAccount` operationId).
+func (c *Client) GetInvoiceAccount(ctx context.Context, invoiceId openapi_types.UUID, params *GetInvoiceAccountParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewGetInvoiceAccountRequest(c.Server, invoiceId, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// RecordPaymentWithBody Record Payment
+//
+// Record money that came in, a debt that is given up, or the reversal of an entry. Entries are never changed.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /v1/operator/invoices/{invoice_id}/payments (the `RecordPayment` operationId).
+func (c *Client) RecordPaymentWithBody(ctx context.Context, invoiceId openapi_types.UUID, params *RecordPaymentParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewRecordPaymentRequestWithBody(c.Server, invoiceId, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// RecordPayment Record Payment
+//
+// Record money that came in, a debt that is given up, or the reversal of an entry. Entries are never changed.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /v1/operator/invoices/{invoice_id}/payments (the `RecordPayment` operationId).
+func (c *Client) RecordPayment(ctx context.Context, invoiceId openapi_types.UUID, params *RecordPaymentParams, body RecordPaymentJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewRecordPaymentRequest(c.Server, invoiceId, params, body)
 	if err != nil {
 		return nil, err
 	}
@@ -3687,6 +4519,44 @@ func (c *Client) CreateOrganizationKeyWithBody(ctx context.Context, params *Crea
 // Corresponds with POST /v1/organization/keys (the `CreateOrganizationKey` operationId).
 func (c *Client) CreateOrganizationKey(ctx context.Context, params *CreateOrganizationKeyParams, body CreateOrganizationKeyJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewCreateOrganizationKeyRequest(c.Server, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ReceiveStripeEventWithBody Receive Stripe Event
+//
+// For Stripe: a signed event. Each that tells of a paid checkout is recorded once.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /v1/payments/stripe/events (the `ReceiveStripeEvent` operationId).
+func (c *Client) ReceiveStripeEventWithBody(ctx context.Context, params *ReceiveStripeEventParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewReceiveStripeEventRequestWithBody(c.Server, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ReceiveStripeEvent Receive Stripe Event
+//
+// For Stripe: a signed event. Each that tells of a paid checkout is recorded once.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /v1/payments/stripe/events (the `ReceiveStripeEvent` operationId).
+func (c *Client) ReceiveStripeEvent(ctx context.Context, params *ReceiveStripeEventParams, body ReceiveStripeEventJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewReceiveStripeEventRequest(c.Server, params, body)
 	if err != nil {
 		return nil, err
 	}
@@ -5219,6 +6089,55 @@ func NewGetInvoiceRequest(server string, invoiceId openapi_types.UUID) (*http.Re
 	return req, nil
 }
 
+// NewCheckOutRequest constructs an http.Request for the CheckOut method
+func NewCheckOutRequest(server string, invoiceId openapi_types.UUID, params *CheckOutParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "invoice_id", invoiceId, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/invoices/%s/checkout", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+
+		if params.IdempotencyKey != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Idempotency-Key", *params.IdempotencyKey, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("Idempotency-Key", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
 // NewGetInvoiceDocumentRequest constructs an http.Request for the GetInvoiceDocument method
 func NewGetInvoiceDocumentRequest(server string, invoiceId openapi_types.UUID) (*http.Request, error) {
 	var err error
@@ -5277,6 +6196,79 @@ func NewGetInvoiceLinesRequest(server string, invoiceId openapi_types.UUID) (*ht
 	queryURL, err := serverURL.Parse(operationPath)
 	if err != nil {
 		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewListPaymentsRequest constructs an http.Request for the ListPayments method
+func NewListPaymentsRequest(server string, invoiceId openapi_types.UUID, params *ListPaymentsParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "invoice_id", invoiceId, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/invoices/%s/payments", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.Limit != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "limit", *params.Limit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Cursor != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "cursor", *params.Cursor, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
 	}
 
 	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
@@ -5467,6 +6459,326 @@ func NewGetCapacityRequest(server string) (*http.Request, error) {
 	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
 	if err != nil {
 		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewListCorrectionsRequest constructs an http.Request for the ListCorrections method
+func NewListCorrectionsRequest(server string, groupId openapi_types.UUID, params *ListCorrectionsParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "group_id", groupId, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/operator/groups/%s/corrections", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.Limit != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "limit", *params.Limit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Cursor != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "cursor", *params.Cursor, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewCreateCorrectionRequest calls the generic CreateCorrection builder with application/json body
+func NewCreateCorrectionRequest(server string, groupId openapi_types.UUID, params *CreateCorrectionParams, body CreateCorrectionJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewCreateCorrectionRequestWithBody(server, groupId, params, "application/json", bodyReader)
+}
+
+// NewCreateCorrectionRequestWithBody constructs an http.Request for the CreateCorrection method, with any body, and a specified content type
+func NewCreateCorrectionRequestWithBody(server string, groupId openapi_types.UUID, params *CreateCorrectionParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "group_id", groupId, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/operator/groups/%s/corrections", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.IdempotencyKey != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Idempotency-Key", *params.IdempotencyKey, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("Idempotency-Key", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewFindInvoicesRequest constructs an http.Request for the FindInvoices method
+func NewFindInvoicesRequest(server string, params *FindInvoicesParams) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/operator/invoices")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if queryFrag, err := runtime.StyleParamWithOptions("form", true, "number", params.Number, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+			return nil, err
+		} else {
+			for _, qp := range strings.Split(queryFrag, "&") {
+				rawQueryFragments = append(rawQueryFragments, qp)
+			}
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewGetInvoiceAccountRequest constructs an http.Request for the GetInvoiceAccount method
+func NewGetInvoiceAccountRequest(server string, invoiceId openapi_types.UUID, params *GetInvoiceAccountParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "invoice_id", invoiceId, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/operator/invoices/%s/payments", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.Limit != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "limit", *params.Limit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Cursor != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "cursor", *params.Cursor, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewRecordPaymentRequest calls the generic RecordPayment builder with application/json body
+func NewRecordPaymentRequest(server string, invoiceId openapi_types.UUID, params *RecordPaymentParams, body RecordPaymentJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewRecordPaymentRequestWithBody(server, invoiceId, params, "application/json", bodyReader)
+}
+
+// NewRecordPaymentRequestWithBody constructs an http.Request for the RecordPayment method, with any body, and a specified content type
+func NewRecordPaymentRequestWithBody(server string, invoiceId openapi_types.UUID, params *RecordPaymentParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "invoice_id", invoiceId, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/operator/invoices/%s/payments", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.IdempotencyKey != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Idempotency-Key", *params.IdempotencyKey, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("Idempotency-Key", headerParam0)
+		}
+
 	}
 
 	return req, nil
@@ -5985,6 +7297,72 @@ func NewCreateOrganizationKeyRequestWithBody(server string, params *CreateOrgani
 			}
 
 			req.Header.Set("Idempotency-Key", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewReceiveStripeEventRequest calls the generic ReceiveStripeEvent builder with application/json body
+func NewReceiveStripeEventRequest(server string, params *ReceiveStripeEventParams, body ReceiveStripeEventJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewReceiveStripeEventRequestWithBody(server, params, "application/json", bodyReader)
+}
+
+// NewReceiveStripeEventRequestWithBody constructs an http.Request for the ReceiveStripeEvent method, with any body, and a specified content type
+func NewReceiveStripeEventRequestWithBody(server string, params *ReceiveStripeEventParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/payments/stripe/events")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.StripeSignature != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Stripe-Signature", *params.StripeSignature, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("Stripe-Signature", headerParam0)
+		}
+
+		if params.IdempotencyKey != nil {
+			var headerParam1 string
+
+			headerParam1, err = runtime.StyleParamWithOptions("simple", false, "Idempotency-Key", *params.IdempotencyKey, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("Idempotency-Key", headerParam1)
 		}
 
 	}
@@ -7015,6 +8393,17 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with GET /v1/invoices/{invoice_id} (the `GetInvoice` operationId).
 	GetInvoiceWithResponse(ctx context.Context, invoiceId openapi_types.UUID, reqEditors ...RequestEditorFn) (*GetInvoiceResponse, error)
 
+	// CheckOutWithResponse Check Out
+	//
+	// How to pay what is due: the provider's page, or lines that say where to transfer it.
+	//
+	// Repeating it gives the same page while that is open and the amount is the same.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/invoices/{invoice_id}/checkout (the `CheckOut` operationId).
+	CheckOutWithResponse(ctx context.Context, invoiceId openapi_types.UUID, params *CheckOutParams, reqEditors ...RequestEditorFn) (*CheckOutResponse, error)
+
 	// GetInvoiceDocumentWithResponse Get Invoice Document
 	//
 	// An issued invoice or credit note as a PDF.
@@ -7032,6 +8421,15 @@ type ClientWithResponsesInterface interface {
 	//
 	// Corresponds with GET /v1/invoices/{invoice_id}/lines.csv (the `GetInvoiceLines` operationId).
 	GetInvoiceLinesWithResponse(ctx context.Context, invoiceId openapi_types.UUID, reqEditors ...RequestEditorFn) (*GetInvoiceLinesResponse, error)
+
+	// ListPaymentsWithResponse List Payments
+	//
+	// Payments of the invoice, and what took them back, newest first.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /v1/invoices/{invoice_id}/payments (the `ListPayments` operationId).
+	ListPaymentsWithResponse(ctx context.Context, invoiceId openapi_types.UUID, params *ListPaymentsParams, reqEditors ...RequestEditorFn) (*ListPaymentsResponse, error)
 
 	// RevokeKeyWithResponse Revoke Key
 	//
@@ -7086,6 +8484,69 @@ type ClientWithResponsesInterface interface {
 	//
 	// Corresponds with GET /v1/operator/capacity (the `GetCapacity` operationId).
 	GetCapacityWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*GetCapacityResponse, error)
+
+	// ListCorrectionsWithResponse List Corrections
+	//
+	// The corrections of a group, newest first.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /v1/operator/groups/{group_id}/corrections (the `ListCorrections` operationId).
+	ListCorrectionsWithResponse(ctx context.Context, groupId openapi_types.UUID, params *ListCorrectionsParams, reqEditors ...RequestEditorFn) (*ListCorrectionsResponse, error)
+
+	// CreateCorrectionWithBodyWithResponse Create Correction
+	//
+	// Correct a group's use or SLA minutes. Needs an Idempotency-Key. The customer sees it, with its reason.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/operator/groups/{group_id}/corrections (the `CreateCorrection` operationId).
+	CreateCorrectionWithBodyWithResponse(ctx context.Context, groupId openapi_types.UUID, params *CreateCorrectionParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CreateCorrectionResponse, error)
+
+	// CreateCorrectionWithResponse Create Correction
+	//
+	// Correct a group's use or SLA minutes. Needs an Idempotency-Key. The customer sees it, with its reason.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/operator/groups/{group_id}/corrections (the `CreateCorrection` operationId).
+	CreateCorrectionWithResponse(ctx context.Context, groupId openapi_types.UUID, params *CreateCorrectionParams, body CreateCorrectionJSONRequestBody, reqEditors ...RequestEditorFn) (*CreateCorrectionResponse, error)
+
+	// FindInvoicesWithResponse Find Invoices
+	//
+	// Invoices of that number: one, or for numbers of before 2026-11-24 one for each customer.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /v1/operator/invoices (the `FindInvoices` operationId).
+	FindInvoicesWithResponse(ctx context.Context, params *FindInvoicesParams, reqEditors ...RequestEditorFn) (*FindInvoicesResponse, error)
+
+	// GetInvoiceAccountWithResponse Get Invoice Account
+	//
+	// Any customer's invoice: its entries, newest first, and where it stands.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /v1/operator/invoices/{invoice_id}/payments (the `GetInvoiceAccount` operationId).
+	GetInvoiceAccountWithResponse(ctx context.Context, invoiceId openapi_types.UUID, params *GetInvoiceAccountParams, reqEditors ...RequestEditorFn) (*GetInvoiceAccountResponse, error)
+
+	// RecordPaymentWithBodyWithResponse Record Payment
+	//
+	// Record money that came in, a debt that is given up, or the reversal of an entry. Entries are never changed.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/operator/invoices/{invoice_id}/payments (the `RecordPayment` operationId).
+	RecordPaymentWithBodyWithResponse(ctx context.Context, invoiceId openapi_types.UUID, params *RecordPaymentParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*RecordPaymentResponse, error)
+
+	// RecordPaymentWithResponse Record Payment
+	//
+	// Record money that came in, a debt that is given up, or the reversal of an entry. Entries are never changed.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/operator/invoices/{invoice_id}/payments (the `RecordPayment` operationId).
+	RecordPaymentWithResponse(ctx context.Context, invoiceId openapi_types.UUID, params *RecordPaymentParams, body RecordPaymentJSONRequestBody, reqEditors ...RequestEditorFn) (*RecordPaymentResponse, error)
 
 	// ListJoinTokensWithResponse List Join Tokens
 	//
@@ -7203,6 +8664,24 @@ type ClientWithResponsesInterface interface {
 	//
 	// Corresponds with POST /v1/organization/keys (the `CreateOrganizationKey` operationId).
 	CreateOrganizationKeyWithResponse(ctx context.Context, params *CreateOrganizationKeyParams, body CreateOrganizationKeyJSONRequestBody, reqEditors ...RequestEditorFn) (*CreateOrganizationKeyResponse, error)
+
+	// ReceiveStripeEventWithBodyWithResponse Receive Stripe Event
+	//
+	// For Stripe: a signed event. Each that tells of a paid checkout is recorded once.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/payments/stripe/events (the `ReceiveStripeEvent` operationId).
+	ReceiveStripeEventWithBodyWithResponse(ctx context.Context, params *ReceiveStripeEventParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ReceiveStripeEventResponse, error)
+
+	// ReceiveStripeEventWithResponse Receive Stripe Event
+	//
+	// For Stripe: a signed event. Each that tells of a paid checkout is recorded once.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/payments/stripe/events (the `ReceiveStripeEvent` operationId).
+	ReceiveStripeEventWithResponse(ctx context.Context, params *ReceiveStripeEventParams, body ReceiveStripeEventJSONRequestBody, reqEditors ...RequestEditorFn) (*ReceiveStripeEventResponse, error)
 
 	// ListProjectsWithResponse List Projects
 	//
@@ -8615,6 +10094,61 @@ func (r GetInvoiceResponse) ContentType() string {
 	return ""
 }
 
+type CheckOutResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *Checkout
+	// ApplicationproblemJSON4XX the response for an HTTP 4XX `application/problem+json` response
+	ApplicationproblemJSON4XX *Problem
+	// ApplicationproblemJSON5XX the response for an HTTP 5XX `application/problem+json` response
+	ApplicationproblemJSON5XX *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r CheckOutResponse) GetJSON200() *Checkout {
+	return r.JSON200
+}
+
+// GetApplicationproblemJSON4XX returns the response for an HTTP 4XX `application/problem+json` response
+func (r CheckOutResponse) GetApplicationproblemJSON4XX() *Problem {
+	return r.ApplicationproblemJSON4XX
+}
+
+// GetApplicationproblemJSON5XX returns the response for an HTTP 5XX `application/problem+json` response
+func (r CheckOutResponse) GetApplicationproblemJSON5XX() *Problem {
+	return r.ApplicationproblemJSON5XX
+}
+
+// GetBody returns the raw response body bytes
+func (r CheckOutResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r CheckOutResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r CheckOutResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r CheckOutResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
 type GetInvoiceDocumentResponse struct {
 	Body         []byte
 	HTTPResponse *http.Response
@@ -8705,6 +10239,61 @@ func (r GetInvoiceLinesResponse) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r GetInvoiceLinesResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type ListPaymentsResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *PagePaymentEntry
+	// ApplicationproblemJSON4XX the response for an HTTP 4XX `application/problem+json` response
+	ApplicationproblemJSON4XX *Problem
+	// ApplicationproblemJSON5XX the response for an HTTP 5XX `application/problem+json` response
+	ApplicationproblemJSON5XX *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ListPaymentsResponse) GetJSON200() *PagePaymentEntry {
+	return r.JSON200
+}
+
+// GetApplicationproblemJSON4XX returns the response for an HTTP 4XX `application/problem+json` response
+func (r ListPaymentsResponse) GetApplicationproblemJSON4XX() *Problem {
+	return r.ApplicationproblemJSON4XX
+}
+
+// GetApplicationproblemJSON5XX returns the response for an HTTP 5XX `application/problem+json` response
+func (r ListPaymentsResponse) GetApplicationproblemJSON5XX() *Problem {
+	return r.ApplicationproblemJSON5XX
+}
+
+// GetBody returns the raw response body bytes
+func (r ListPaymentsResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ListPaymentsResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ListPaymentsResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ListPaymentsResponse) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -8966,6 +10555,281 @@ func (r GetCapacityResponse) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r GetCapacityResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type ListCorrectionsResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *PageCorrection
+	// ApplicationproblemJSON4XX the response for an HTTP 4XX `application/problem+json` response
+	ApplicationproblemJSON4XX *Problem
+	// ApplicationproblemJSON5XX the response for an HTTP 5XX `application/problem+json` response
+	ApplicationproblemJSON5XX *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ListCorrectionsResponse) GetJSON200() *PageCorrection {
+	return r.JSON200
+}
+
+// GetApplicationproblemJSON4XX returns the response for an HTTP 4XX `application/problem+json` response
+func (r ListCorrectionsResponse) GetApplicationproblemJSON4XX() *Problem {
+	return r.ApplicationproblemJSON4XX
+}
+
+// GetApplicationproblemJSON5XX returns the response for an HTTP 5XX `application/problem+json` response
+func (r ListCorrectionsResponse) GetApplicationproblemJSON5XX() *Problem {
+	return r.ApplicationproblemJSON5XX
+}
+
+// GetBody returns the raw response body bytes
+func (r ListCorrectionsResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ListCorrectionsResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ListCorrectionsResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ListCorrectionsResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type CreateCorrectionResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON201 the response for an HTTP 201 `application/json` response
+	JSON201 *Correction
+	// ApplicationproblemJSON4XX the response for an HTTP 4XX `application/problem+json` response
+	ApplicationproblemJSON4XX *Problem
+	// ApplicationproblemJSON5XX the response for an HTTP 5XX `application/problem+json` response
+	ApplicationproblemJSON5XX *Problem
+}
+
+// GetJSON201 returns the response for an HTTP 201 `application/json` response
+func (r CreateCorrectionResponse) GetJSON201() *Correction {
+	return r.JSON201
+}
+
+// GetApplicationproblemJSON4XX returns the response for an HTTP 4XX `application/problem+json` response
+func (r CreateCorrectionResponse) GetApplicationproblemJSON4XX() *Problem {
+	return r.ApplicationproblemJSON4XX
+}
+
+// GetApplicationproblemJSON5XX returns the response for an HTTP 5XX `application/problem+json` response
+func (r CreateCorrectionResponse) GetApplicationproblemJSON5XX() *Problem {
+	return r.ApplicationproblemJSON5XX
+}
+
+// GetBody returns the raw response body bytes
+func (r CreateCorrectionResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r CreateCorrectionResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r CreateCorrectionResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r CreateCorrectionResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type FindInvoicesResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *FoundInvoices
+	// ApplicationproblemJSON4XX the response for an HTTP 4XX `application/problem+json` response
+	ApplicationproblemJSON4XX *Problem
+	// ApplicationproblemJSON5XX the response for an HTTP 5XX `application/problem+json` response
+	ApplicationproblemJSON5XX *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r FindInvoicesResponse) GetJSON200() *FoundInvoices {
+	return r.JSON200
+}
+
+// GetApplicationproblemJSON4XX returns the response for an HTTP 4XX `application/problem+json` response
+func (r FindInvoicesResponse) GetApplicationproblemJSON4XX() *Problem {
+	return r.ApplicationproblemJSON4XX
+}
+
+// GetApplicationproblemJSON5XX returns the response for an HTTP 5XX `application/problem+json` response
+func (r FindInvoicesResponse) GetApplicationproblemJSON5XX() *Problem {
+	return r.ApplicationproblemJSON5XX
+}
+
+// GetBody returns the raw response body bytes
+func (r FindInvoicesResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r FindInvoicesResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r FindInvoicesResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r FindInvoicesResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type GetInvoiceAccountResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *InvoiceAccount
+	// ApplicationproblemJSON4XX the response for an HTTP 4XX `application/problem+json` response
+	ApplicationproblemJSON4XX *Problem
+	// ApplicationproblemJSON5XX the response for an HTTP 5XX `application/problem+json` response
+	ApplicationproblemJSON5XX *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r GetInvoiceAccountResponse) GetJSON200() *InvoiceAccount {
+	return r.JSON200
+}
+
+// GetApplicationproblemJSON4XX returns the response for an HTTP 4XX `application/problem+json` response
+func (r GetInvoiceAccountResponse) GetApplicationproblemJSON4XX() *Problem {
+	return r.ApplicationproblemJSON4XX
+}
+
+// GetApplicationproblemJSON5XX returns the response for an HTTP 5XX `application/problem+json` response
+func (r GetInvoiceAccountResponse) GetApplicationproblemJSON5XX() *Problem {
+	return r.ApplicationproblemJSON5XX
+}
+
+// GetBody returns the raw response body bytes
+func (r GetInvoiceAccountResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r GetInvoiceAccountResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r GetInvoiceAccountResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r GetInvoiceAccountResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type RecordPaymentResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON201 the response for an HTTP 201 `application/json` response
+	JSON201 *RecordedEntry
+	// ApplicationproblemJSON4XX the response for an HTTP 4XX `application/problem+json` response
+	ApplicationproblemJSON4XX *Problem
+	// ApplicationproblemJSON5XX the response for an HTTP 5XX `application/problem+json` response
+	ApplicationproblemJSON5XX *Problem
+}
+
+// GetJSON201 returns the response for an HTTP 201 `application/json` response
+func (r RecordPaymentResponse) GetJSON201() *RecordedEntry {
+	return r.JSON201
+}
+
+// GetApplicationproblemJSON4XX returns the response for an HTTP 4XX `application/problem+json` response
+func (r RecordPaymentResponse) GetApplicationproblemJSON4XX() *Problem {
+	return r.ApplicationproblemJSON4XX
+}
+
+// GetApplicationproblemJSON5XX returns the response for an HTTP 5XX `application/problem+json` response
+func (r RecordPaymentResponse) GetApplicationproblemJSON5XX() *Problem {
+	return r.ApplicationproblemJSON5XX
+}
+
+// GetBody returns the raw response body bytes
+func (r RecordPaymentResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r RecordPaymentResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r RecordPaymentResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r RecordPaymentResponse) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -9557,6 +11421,61 @@ func (r CreateOrganizationKeyResponse) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r CreateOrganizationKeyResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type ReceiveStripeEventResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *EventAnswer
+	// ApplicationproblemJSON4XX the response for an HTTP 4XX `application/problem+json` response
+	ApplicationproblemJSON4XX *Problem
+	// ApplicationproblemJSON5XX the response for an HTTP 5XX `application/problem+json` response
+	ApplicationproblemJSON5XX *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ReceiveStripeEventResponse) GetJSON200() *EventAnswer {
+	return r.JSON200
+}
+
+// GetApplicationproblemJSON4XX returns the response for an HTTP 4XX `application/problem+json` response
+func (r ReceiveStripeEventResponse) GetApplicationproblemJSON4XX() *Problem {
+	return r.ApplicationproblemJSON4XX
+}
+
+// GetApplicationproblemJSON5XX returns the response for an HTTP 5XX `application/problem+json` response
+func (r ReceiveStripeEventResponse) GetApplicationproblemJSON5XX() *Problem {
+	return r.ApplicationproblemJSON5XX
+}
+
+// GetBody returns the raw response body bytes
+func (r ReceiveStripeEventResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ReceiveStripeEventResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ReceiveStripeEventResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ReceiveStripeEventResponse) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -10785,6 +12704,23 @@ func (c *ClientWithResponses) GetInvoiceWithResponse(ctx context.Context, invoic
 	return ParseGetInvoiceResponse(rsp)
 }
 
+// CheckOutWithResponse Check Out
+//
+// How to pay what is due: the provider's page, or lines that say where to transfer it.
+//
+// Repeating it gives the same page while that is open and the amount is the same.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/invoices/{invoice_id}/checkout (the `CheckOut` operationId).
+func (c *ClientWithResponses) CheckOutWithResponse(ctx context.Context, invoiceId openapi_types.UUID, params *CheckOutParams, reqEditors ...RequestEditorFn) (*CheckOutResponse, error) {
+	rsp, err := c.CheckOut(ctx, invoiceId, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseCheckOutResponse(rsp)
+}
+
 // GetInvoiceDocumentWithResponse Get Invoice Document
 //
 // An issued invoice or credit note as a PDF.
@@ -10813,6 +12749,21 @@ func (c *ClientWithResponses) GetInvoiceLinesWithResponse(ctx context.Context, i
 		return nil, err
 	}
 	return ParseGetInvoiceLinesResponse(rsp)
+}
+
+// ListPaymentsWithResponse List Payments
+//
+// Payments of the invoice, and what took them back, newest first.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /v1/invoices/{invoice_id}/payments (the `ListPayments` operationId).
+func (c *ClientWithResponses) ListPaymentsWithResponse(ctx context.Context, invoiceId openapi_types.UUID, params *ListPaymentsParams, reqEditors ...RequestEditorFn) (*ListPaymentsResponse, error) {
+	rsp, err := c.ListPayments(ctx, invoiceId, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseListPaymentsResponse(rsp)
 }
 
 // RevokeKeyWithResponse Revoke Key
@@ -10903,6 +12854,111 @@ func (c *ClientWithResponses) GetCapacityWithResponse(ctx context.Context, reqEd
 		return nil, err
 	}
 	return ParseGetCapacityResponse(rsp)
+}
+
+// ListCorrectionsWithResponse List Corrections
+//
+// The corrections of a group, newest first.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /v1/operator/groups/{group_id}/corrections (the `ListCorrections` operationId).
+func (c *ClientWithResponses) ListCorrectionsWithResponse(ctx context.Context, groupId openapi_types.UUID, params *ListCorrectionsParams, reqEditors ...RequestEditorFn) (*ListCorrectionsResponse, error) {
+	rsp, err := c.ListCorrections(ctx, groupId, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseListCorrectionsResponse(rsp)
+}
+
+// CreateCorrectionWithBodyWithResponse Create Correction
+//
+// Correct a group's use or SLA minutes. Needs an Idempotency-Key. The customer sees it, with its reason.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/operator/groups/{group_id}/corrections (the `CreateCorrection` operationId).
+func (c *ClientWithResponses) CreateCorrectionWithBodyWithResponse(ctx context.Context, groupId openapi_types.UUID, params *CreateCorrectionParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CreateCorrectionResponse, error) {
+	rsp, err := c.CreateCorrectionWithBody(ctx, groupId, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseCreateCorrectionResponse(rsp)
+}
+
+// CreateCorrectionWithResponse Create Correction
+//
+// Correct a group's use or SLA minutes. Needs an Idempotency-Key. The customer sees it, with its reason.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/operator/groups/{group_id}/corrections (the `CreateCorrection` operationId).
+func (c *ClientWithResponses) CreateCorrectionWithResponse(ctx context.Context, groupId openapi_types.UUID, params *CreateCorrectionParams, body CreateCorrectionJSONRequestBody, reqEditors ...RequestEditorFn) (*CreateCorrectionResponse, error) {
+	rsp, err := c.CreateCorrection(ctx, groupId, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseCreateCorrectionResponse(rsp)
+}
+
+// FindInvoicesWithResponse Find Invoices
+//
+// Invoices of that number: one, or for numbers of before 2026-11-24 one for each customer.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /v1/operator/invoices (the `FindInvoices` operationId).
+func (c *ClientWithResponses) FindInvoicesWithResponse(ctx context.Context, params *FindInvoicesParams, reqEditors ...RequestEditorFn) (*FindInvoicesResponse, error) {
+	rsp, err := c.FindInvoices(ctx, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseFindInvoicesResponse(rsp)
+}
+
+// GetInvoiceAccountWithResponse Get Invoice Account
+//
+// Any customer's invoice: its entries, newest first, and where it stands.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /v1/operator/invoices/{invoice_id}/payments (the `GetInvoiceAccount` operationId).
+func (c *ClientWithResponses) GetInvoiceAccountWithResponse(ctx context.Context, invoiceId openapi_types.UUID, params *GetInvoiceAccountParams, reqEditors ...RequestEditorFn) (*GetInvoiceAccountResponse, error) {
+	rsp, err := c.GetInvoiceAccount(ctx, invoiceId, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseGetInvoiceAccountResponse(rsp)
+}
+
+// RecordPaymentWithBodyWithResponse Record Payment
+//
+// Record money that came in, a debt that is given up, or the reversal of an entry. Entries are never changed.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/operator/invoices/{invoice_id}/payments (the `RecordPayment` operationId).
+func (c *ClientWithResponses) RecordPaymentWithBodyWithResponse(ctx context.Context, invoiceId openapi_types.UUID, params *RecordPaymentParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*RecordPaymentResponse, error) {
+	rsp, err := c.RecordPaymentWithBody(ctx, invoiceId, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseRecordPaymentResponse(rsp)
+}
+
+// RecordPaymentWithResponse Record Payment
+//
+// Record money that came in, a debt that is given up, or the reversal of an entry. Entries are never changed.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/operator/invoices/{invoice_id}/payments (the `RecordPayment` operationId).
+func (c *ClientWithResponses) RecordPaymentWithResponse(ctx context.Context, invoiceId openapi_types.UUID, params *RecordPaymentParams, body RecordPaymentJSONRequestBody, reqEditors ...RequestEditorFn) (*RecordPaymentResponse, error) {
+	rsp, err := c.RecordPayment(ctx, invoiceId, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseRecordPaymentResponse(rsp)
 }
 
 // ListJoinTokensWithResponse List Join Tokens
@@ -11098,6 +13154,36 @@ func (c *ClientWithResponses) CreateOrganizationKeyWithResponse(ctx context.Cont
 		return nil, err
 	}
 	return ParseCreateOrganizationKeyResponse(rsp)
+}
+
+// ReceiveStripeEventWithBodyWithResponse Receive Stripe Event
+//
+// For Stripe: a signed event. Each that tells of a paid checkout is recorded once.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/payments/stripe/events (the `ReceiveStripeEvent` operationId).
+func (c *ClientWithResponses) ReceiveStripeEventWithBodyWithResponse(ctx context.Context, params *ReceiveStripeEventParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ReceiveStripeEventResponse, error) {
+	rsp, err := c.ReceiveStripeEventWithBody(ctx, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseReceiveStripeEventResponse(rsp)
+}
+
+// ReceiveStripeEventWithResponse Receive Stripe Event
+//
+// For Stripe: a signed event. Each that tells of a paid checkout is recorded once.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/payments/stripe/events (the `ReceiveStripeEvent` operationId).
+func (c *ClientWithResponses) ReceiveStripeEventWithResponse(ctx context.Context, params *ReceiveStripeEventParams, body ReceiveStripeEventJSONRequestBody, reqEditors ...RequestEditorFn) (*ReceiveStripeEventResponse, error) {
+	rsp, err := c.ReceiveStripeEvent(ctx, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseReceiveStripeEventResponse(rsp)
 }
 
 // ListProjectsWithResponse List Projects
@@ -12291,6 +14377,46 @@ func ParseGetInvoiceResponse(rsp *http.Response) (*GetInvoiceResponse, error) {
 	return response, nil
 }
 
+// ParseCheckOutResponse parses an HTTP response from a CheckOutWithResponse call
+func ParseCheckOutResponse(rsp *http.Response) (*CheckOutResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &CheckOutResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest Checkout
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 4:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON4XX = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 5:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON5XX = &dest
+
+	}
+
+	return response, nil
+}
+
 // ParseGetInvoiceDocumentResponse parses an HTTP response from a GetInvoiceDocumentWithResponse call
 func ParseGetInvoiceDocumentResponse(rsp *http.Response) (*GetInvoiceDocumentResponse, error) {
 	bodyBytes, err := io.ReadAll(rsp.Body)
@@ -12338,6 +14464,46 @@ func ParseGetInvoiceLinesResponse(rsp *http.Response) (*GetInvoiceLinesResponse,
 	}
 
 	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 4:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON4XX = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 5:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON5XX = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseListPaymentsResponse parses an HTTP response from a ListPaymentsWithResponse call
+func ParseListPaymentsResponse(rsp *http.Response) (*ListPaymentsResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ListPaymentsResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest PagePaymentEntry
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 4:
 		var dest Problem
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
@@ -12529,6 +14695,206 @@ func ParseGetCapacityResponse(rsp *http.Response) (*GetCapacityResponse, error) 
 			return nil, err
 		}
 		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 4:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON4XX = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 5:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON5XX = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseListCorrectionsResponse parses an HTTP response from a ListCorrectionsWithResponse call
+func ParseListCorrectionsResponse(rsp *http.Response) (*ListCorrectionsResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ListCorrectionsResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest PageCorrection
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 4:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON4XX = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 5:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON5XX = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseCreateCorrectionResponse parses an HTTP response from a CreateCorrectionWithResponse call
+func ParseCreateCorrectionResponse(rsp *http.Response) (*CreateCorrectionResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &CreateCorrectionResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 201:
+		var dest Correction
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON201 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 4:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON4XX = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 5:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON5XX = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseFindInvoicesResponse parses an HTTP response from a FindInvoicesWithResponse call
+func ParseFindInvoicesResponse(rsp *http.Response) (*FindInvoicesResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &FindInvoicesResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest FoundInvoices
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 4:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON4XX = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 5:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON5XX = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseGetInvoiceAccountResponse parses an HTTP response from a GetInvoiceAccountWithResponse call
+func ParseGetInvoiceAccountResponse(rsp *http.Response) (*GetInvoiceAccountResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &GetInvoiceAccountResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest InvoiceAccount
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 4:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON4XX = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 5:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON5XX = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseRecordPaymentResponse parses an HTTP response from a RecordPaymentWithResponse call
+func ParseRecordPaymentResponse(rsp *http.Response) (*RecordPaymentResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &RecordPaymentResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 201:
+		var dest RecordedEntry
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON201 = &dest
 
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 4:
 		var dest Problem
@@ -12961,6 +15327,46 @@ func ParseCreateOrganizationKeyResponse(rsp *http.Response) (*CreateOrganization
 			return nil, err
 		}
 		response.JSON201 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 4:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON4XX = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 5:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON5XX = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseReceiveStripeEventResponse parses an HTTP response from a ReceiveStripeEventWithResponse call
+func ParseReceiveStripeEventResponse(rsp *http.Response) (*ReceiveStripeEventResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ReceiveStripeEventResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest EventAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
 
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 4:
 		var dest Problem
