@@ -11,6 +11,8 @@ from pydantic import ValidationError
 from quorate_api.billing import calculator
 from quorate_api.billing.calculator import Line
 from quorate_api.billing.issuer import Issuer
+from quorate_api.payments.books import ROUNDING
+from quorate_api.payments.standing import payable
 from quorate_api.settings import Settings
 from quorate_api.tax import port, providers
 from quorate_api.tax.flat import Flat
@@ -52,7 +54,9 @@ def test_invoice_and_credit_note_add_up(amounts: list[int], rates: list[int], cr
         books = calculator.ledger(some_lines, some_taxes)
         tax = sum(each.amount_micros for each in some_taxes)
         assert sum(books.values()) == 0
-        assert books.get(calculator.RECEIVABLE, 0) == sum(each.amount_micros for each in some_lines) + tax
+        total = sum(each.amount_micros for each in some_lines) + tax
+        assert books.get(calculator.RECEIVABLE, 0) == payable(total), "in whole cents"
+        assert books.get(calculator.RECEIVABLE, 0) + books.get(ROUNDING, 0) == total
         assert books.get(calculator.TAX_PAYABLE, 0) == -tax
     for tax, back in zip(taxes, returned, strict=bool(returned)):
         assert -tax.amount_micros <= back.amount_micros <= 0
