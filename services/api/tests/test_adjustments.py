@@ -68,7 +68,10 @@ async def test_a_credit_that_grows_is_issued_at_once(month: LastMonth, alice: Cu
     assert await adjust(month, TAXED) == 0
     invoice, first, second = await month.documents()
     fee = invoice["subtotal_micros"]
-    assert (first["subtotal_micros"], second["subtotal_micros"]) == (-(fee * 10 // 100), -(fee * 25 // 100 - fee * 10 // 100))
+    assert (first["subtotal_micros"], second["subtotal_micros"]) == (
+        -(fee * 10 // 100),
+        -(fee * 25 // 100 - fee * 10 // 100),
+    )
     year = f"{datetime.now(UTC):%Y}"
     assert [note["number"] for note in (first, second)] == [f"CN-{year}-000001", f"CN-{year}-000002"]
     for note in (first, second):
@@ -91,7 +94,9 @@ async def test_a_credit_that_would_shrink_is_not_taken_back(month: LastMonth) ->
     assert await billed_and_credited(month) == (fee, before)
     await month.ingest(throttled(month, *range(50)))
     assert await adjust(month) == 1
-    assert await billed_and_credited(month) == (fee, fee), "as much as by the report, and not on top of what was credited"
+    assert await billed_and_credited(month) == (fee, fee), (
+        "as much as by the report, and not on top of what was credited"
+    )
 
 
 async def test_corrections_of_a_closed_month(operator: httpx2.AsyncClient, month: LastMonth) -> None:
@@ -107,7 +112,11 @@ async def test_corrections_of_a_closed_month(operator: httpx2.AsyncClient, month
     assert (await correct(operator, month.group_id, **of_month, quantity=-501)).status_code == 422
     invoice, note = await month.documents()
     (line,) = note["lines"]
-    assert (line["kind"], line["quantity"], line["description"]) == ("appends", -700, "Correction: it was counted twice")
+    assert (line["kind"], line["quantity"], line["description"]) == (
+        "appends",
+        -700,
+        "Correction: it was counted twice",
+    )
     assert (line["amount_micros"], note["corrects_invoice_id"]) == (-105, invoice["id"])
     assert note["tax_micros"] == -20, "19 % of 105"
     current = await month.customer.get("/v1/invoices/current")
@@ -321,7 +330,9 @@ def test_further_credits_add_up(billed: int, steps: Sequence[int]) -> None:
         assert 0 <= total <= fee[0].amount_micros
         of_sla = -sum(line.amount_micros for line in credited if line.kind == "sla_credit")
         worth = appends(left_of("appends", fee, credited)).amount_micros
-        assert of_sla >= min(sum(worth * each.percent // 100 for each in missed), fee[0].amount_micros - (total - of_sla))
+        assert of_sla >= min(
+            sum(worth * each.percent // 100 for each in missed), fee[0].amount_micros - (total - of_sla)
+        )
     assert left_of("appends", fee, credited) >= 0
 
 
