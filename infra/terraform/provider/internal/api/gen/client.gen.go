@@ -76,6 +76,7 @@ const (
 	Internal               Code = "internal"
 	MalformedJson          Code = "malformed_json"
 	MethodNotAllowed       Code = "method_not_allowed"
+	MonthNotClosed         Code = "month_not_closed"
 	NameTaken              Code = "name_taken"
 	NotAuthenticated       Code = "not_authenticated"
 	NotFound               Code = "not_found"
@@ -129,6 +130,8 @@ func (e Code) Valid() bool {
 		return true
 	case MethodNotAllowed:
 		return true
+	case MonthNotClosed:
+		return true
 	case NameTaken:
 		return true
 	case NotAuthenticated:
@@ -156,6 +159,51 @@ func (e Code) Valid() bool {
 	case UnsupportedMediaType:
 		return true
 	case ValidationFailed:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for CorrectionKind.
+const (
+	CorrectionKindAppends    CorrectionKind = "appends"
+	CorrectionKindReads      CorrectionKind = "reads"
+	CorrectionKindSlaMinutes CorrectionKind = "sla_minutes"
+	CorrectionKindStorage    CorrectionKind = "storage"
+)
+
+// Valid indicates whether the value is a known member of the CorrectionKind enum.
+func (e CorrectionKind) Valid() bool {
+	switch e {
+	case CorrectionKindAppends:
+		return true
+	case CorrectionKindReads:
+		return true
+	case CorrectionKindSlaMinutes:
+		return true
+	case CorrectionKindStorage:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for CorrectionOfUsageKind.
+const (
+	CorrectionOfUsageKindAppends CorrectionOfUsageKind = "appends"
+	CorrectionOfUsageKindReads   CorrectionOfUsageKind = "reads"
+	CorrectionOfUsageKindStorage CorrectionOfUsageKind = "storage"
+)
+
+// Valid indicates whether the value is a known member of the CorrectionOfUsageKind enum.
+func (e CorrectionOfUsageKind) Valid() bool {
+	switch e {
+	case CorrectionOfUsageKindAppends:
+		return true
+	case CorrectionOfUsageKindReads:
+		return true
+	case CorrectionOfUsageKindStorage:
 		return true
 	default:
 		return false
@@ -516,6 +564,30 @@ func (e LentBoundedBy) Valid() bool {
 	}
 }
 
+// Defines values for NewCorrectionKind.
+const (
+	NewCorrectionKindAppends    NewCorrectionKind = "appends"
+	NewCorrectionKindReads      NewCorrectionKind = "reads"
+	NewCorrectionKindSlaMinutes NewCorrectionKind = "sla_minutes"
+	NewCorrectionKindStorage    NewCorrectionKind = "storage"
+)
+
+// Valid indicates whether the value is a known member of the NewCorrectionKind enum.
+func (e NewCorrectionKind) Valid() bool {
+	switch e {
+	case NewCorrectionKindAppends:
+		return true
+	case NewCorrectionKindReads:
+		return true
+	case NewCorrectionKindSlaMinutes:
+		return true
+	case NewCorrectionKindStorage:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for NewGroupDurability.
 const (
 	NewGroupDurabilityInMemory   NewGroupDurability = "in_memory"
@@ -821,6 +893,38 @@ type ClauseReportClause string
 
 // Code defines model for Code.
 type Code string
+
+// Correction defines model for Correction.
+type Correction struct {
+	// Author The operator's token by name. It tells nothing of the token.
+	Author    string              `json:"author"`
+	CreatedAt time.Time           `json:"created_at"`
+	Day       *openapi_types.Date `json:"day"`
+	End       *time.Time          `json:"end"`
+	Id        openapi_types.UUID  `json:"id"`
+	Kind      CorrectionKind      `json:"kind"`
+	Quantity  *int                `json:"quantity"`
+	Reason    string              `json:"reason"`
+	Start     *time.Time          `json:"start"`
+}
+
+// CorrectionKind defines model for Correction.Kind.
+type CorrectionKind string
+
+// CorrectionOfUsage A quantity that was added to what was counted, or taken from it.
+type CorrectionOfUsage struct {
+	CreatedAt time.Time             `json:"created_at"`
+	Day       openapi_types.Date    `json:"day"`
+	Id        openapi_types.UUID    `json:"id"`
+	Kind      CorrectionOfUsageKind `json:"kind"`
+
+	// Quantity Entries, or megabyte-seconds of storage; negative: taken off.
+	Quantity int    `json:"quantity"`
+	Reason   string `json:"reason"`
+}
+
+// CorrectionOfUsageKind defines model for CorrectionOfUsage.Kind.
+type CorrectionOfUsageKind string
 
 // CreatedGroup defines model for CreatedGroup.
 type CreatedGroup struct {
@@ -1128,16 +1232,21 @@ type InvoiceHeadStatus string
 
 // InvoiceLine defines model for InvoiceLine.
 type InvoiceLine struct {
-	// AmountMicros quantity · unit_price_micros / price_quantity, rounded half up; negative for credits.
-	AmountMicros int                `json:"amount_micros"`
-	Description  string             `json:"description"`
-	GroupId      openapi_types.UUID `json:"group_id"`
-	GroupName    string             `json:"group_name"`
-	Kind         InvoiceLineKind    `json:"kind"`
+	// AmountMicros quantity · unit_price_micros / price_quantity, rounded half up; negative for credits. A correction has what it changes of the amount of all lines of its kind, in their order.
+	AmountMicros int `json:"amount_micros"`
+
+	// CorrectionId The correction that this line bills; null in other lines.
+	CorrectionId *openapi_types.UUID `json:"correction_id"`
+	Description  string              `json:"description"`
+	GroupId      openapi_types.UUID  `json:"group_id"`
+	GroupName    string              `json:"group_name"`
+	Kind         InvoiceLineKind     `json:"kind"`
 
 	// PriceQuantity How many units unit_price_micros buys.
 	PriceQuantity int `json:"price_quantity"`
-	Quantity      int `json:"quantity"`
+
+	// Quantity Negative in corrections that take off use.
+	Quantity int `json:"quantity"`
 
 	// Unit second, entry, megabyte_second or percent
 	Unit            string `json:"unit"`
@@ -1326,6 +1435,30 @@ type NewBudget struct {
 	ThresholdsPercent *[]int `json:"thresholds_percent,omitempty"`
 }
 
+// NewCorrection Either `quantity` and `day`, for a kind of use, or `start` and `end`, for `sla_minutes`.
+type NewCorrection struct {
+	// Day YYYY-MM-DD, in UTC: the day that was counted wrong. Its month is the month that it is about.
+	Day *openapi_types.Date `json:"day,omitempty"`
+
+	// End RFC 3339, a whole minute, not in the future, at most 31 days after start.
+	End *time.Time `json:"end,omitempty"`
+
+	// Kind A kind of use, or sla_minutes: minutes that are bad, whatever was measured.
+	Kind NewCorrectionKind `json:"kind"`
+
+	// Quantity Entries, or megabyte-seconds of storage, to add to the use; negative: to take off.
+	Quantity *int `json:"quantity,omitempty"`
+
+	// Reason What went wrong, for the customer. It is on documents and in SLA reports.
+	Reason string `json:"reason"`
+
+	// Start RFC 3339, a whole minute.
+	Start *time.Time `json:"start,omitempty"`
+}
+
+// NewCorrectionKind A kind of use, or sla_minutes: minutes that are bad, whatever was measured.
+type NewCorrectionKind string
+
 // NewGroup defines model for NewGroup.
 type NewGroup struct {
 	// Durability Place of an entry on every replica before its acknowledgement: stable storage, or memory.
@@ -1441,6 +1574,14 @@ type PageBudgetAlert struct {
 // PageBudget defines model for Page_Budget_.
 type PageBudget struct {
 	Items []Budget `json:"items"`
+
+	// NextCursor The next page's `cursor`; null on the last page.
+	NextCursor *string `json:"next_cursor"`
+}
+
+// PageCorrection defines model for Page_Correction_.
+type PageCorrection struct {
+	Items []Correction `json:"items"`
 
 	// NextCursor The next page's `cursor`; null on the last page.
 	NextCursor *string `json:"next_cursor"`
@@ -1829,6 +1970,14 @@ type SignedUp struct {
 	User         User         `json:"user"`
 }
 
+// SlaCorrection Minutes that an operator declared bad, as of an outage that telemetry did not see.
+type SlaCorrection struct {
+	CreatedAt time.Time `json:"created_at"`
+	End       time.Time `json:"end"`
+	Reason    string    `json:"reason"`
+	Start     time.Time `json:"start"`
+}
+
 // SlaIncident defines model for SlaIncident.
 type SlaIncident struct {
 	Clause  SlaIncidentClause `json:"clause"`
@@ -1843,11 +1992,14 @@ type SlaIncidentClause string
 
 // SlaMinute The evidence for a minute that missed a clause.
 type SlaMinute struct {
-	// ActiveMs Time in which the head accepted appends.
+	// ActiveMs Time in which the head accepted appends; 0 in a declared minute.
 	ActiveMs int `json:"active_ms"`
 
 	// At Start of the minute.
 	At time.Time `json:"at"`
+
+	// Declared Why an operator declared the minute bad; null: it was measured so.
+	Declared *string `json:"declared"`
 
 	// ElapsedMs Less than 60,000 where the group began or ended in it.
 	ElapsedMs int `json:"elapsed_ms"`
@@ -1876,6 +2028,9 @@ type SlaPeriod struct {
 // SlaReport defines model for SlaReport.
 type SlaReport struct {
 	Clauses []ClauseReport `json:"clauses"`
+
+	// Corrections Minutes of the month that were declared bad, oldest first.
+	Corrections []SlaCorrection `json:"corrections"`
 
 	// CreditPercent Sum over all clauses, at most 100.
 	CreditPercent int                `json:"credit_percent"`
@@ -1955,17 +2110,25 @@ type SpendForecast struct {
 	TotalMicros int `json:"total_micros"`
 }
 
-// Usage Committed entries are counted from the log itself: they equal the growth of its commit offset.
+// Usage Committed entries are counted from the log itself: they equal the growth of its commit offset. The sums have
+// corrections in them, the minutes have none.
 type Usage struct {
-	CommittedBytes   int                `json:"committed_bytes"`
-	CommittedEntries int                `json:"committed_entries"`
-	GroupId          openapi_types.UUID `json:"group_id"`
+	CommittedBytes int `json:"committed_bytes"`
+
+	// CommittedEntries Negative where corrections take off more than the period has.
+	CommittedEntries int `json:"committed_entries"`
+
+	// Corrections Those of days that begin in the period, oldest first.
+	Corrections []CorrectionOfUsage `json:"corrections"`
+	GroupId     openapi_types.UUID  `json:"group_id"`
 
 	// Minutes Minutes without use are left out.
 	Minutes     []UsageMinute `json:"minutes"`
 	PeriodEnd   time.Time     `json:"period_end"`
 	PeriodStart time.Time     `json:"period_start"`
-	ReadEntries int           `json:"read_entries"`
+
+	// ReadEntries Negative where corrections take off more than the period has.
+	ReadEntries int `json:"read_entries"`
 }
 
 // UsageMinute defines model for UsageMinute.
@@ -2117,6 +2280,21 @@ type LogOutParams struct {
 	IdempotencyKey *string `json:"Idempotency-Key,omitempty"`
 }
 
+// ListCorrectionsParams defines parameters for ListCorrections.
+type ListCorrectionsParams struct {
+	// Limit Items per page.
+	Limit *int `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// Cursor `next_cursor` of the previous page.
+	Cursor *string `form:"cursor,omitempty" json:"cursor,omitempty"`
+}
+
+// CreateCorrectionParams defines parameters for CreateCorrection.
+type CreateCorrectionParams struct {
+	// IdempotencyKey A random string for this request. Repeating it with the same body only repeats the answer.
+	IdempotencyKey *string `json:"Idempotency-Key,omitempty"`
+}
+
 // CreateJoinTokenParams defines parameters for CreateJoinToken.
 type CreateJoinTokenParams struct {
 	// IdempotencyKey A random string for this request. Repeating it with the same body only repeats the answer.
@@ -2236,6 +2414,9 @@ type ResetGroupJSONRequestBody = Reset
 
 // LogInJSONRequestBody defines body for LogIn for application/json ContentType.
 type LogInJSONRequestBody = Login
+
+// CreateCorrectionJSONRequestBody defines body for CreateCorrection for application/json ContentType.
+type CreateCorrectionJSONRequestBody = NewCorrection
 
 // CreateJoinTokenJSONRequestBody defines body for CreateJoinToken for application/json ContentType.
 type CreateJoinTokenJSONRequestBody = NewJoinToken
@@ -2599,6 +2780,31 @@ type ClientInterface interface {
 	//
 	// Corresponds with GET /v1/operator/capacity (the `GetCapacity` operationId).
 	GetCapacity(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ListCorrections List Corrections
+	//
+	// The corrections of a group, newest first.
+	//
+	// Corresponds with GET /v1/operator/groups/{group_id}/corrections (the `ListCorrections` operationId).
+	ListCorrections(ctx context.Context, groupId openapi_types.UUID, params *ListCorrectionsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// CreateCorrectionWithBody Create Correction
+	//
+	// Correct a group's use or SLA minutes. Needs an Idempotency-Key. The customer sees it, with its reason.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /v1/operator/groups/{group_id}/corrections (the `CreateCorrection` operationId).
+	CreateCorrectionWithBody(ctx context.Context, groupId openapi_types.UUID, params *CreateCorrectionParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// CreateCorrection Create Correction
+	//
+	// Correct a group's use or SLA minutes. Needs an Idempotency-Key. The customer sees it, with its reason.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /v1/operator/groups/{group_id}/corrections (the `CreateCorrection` operationId).
+	CreateCorrection(ctx context.Context, groupId openapi_types.UUID, params *CreateCorrectionParams, body CreateCorrectionJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// ListJoinTokens List Join Tokens
 	//
@@ -3458,6 +3664,61 @@ func (c *Client) GetMe(ctx context.Context, reqEditors ...RequestEditorFn) (*htt
 // Corresponds with GET /v1/operator/capacity (the `GetCapacity` operationId).
 func (c *Client) GetCapacity(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewGetCapacityRequest(c.Server)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ListCorrections List Corrections
+//
+// The corrections of a group, newest first.
+//
+// Corresponds with GET /v1/operator/groups/{group_id}/corrections (the `ListCorrections` operationId).
+func (c *Client) ListCorrections(ctx context.Context, groupId openapi_types.UUID, params *ListCorrectionsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListCorrectionsRequest(c.Server, groupId, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// CreateCorrectionWithBody Create Correction
+//
+// Correct a group's use or SLA minutes. Needs an Idempotency-Key. The customer sees it, with its reason.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /v1/operator/groups/{group_id}/corrections (the `CreateCorrection` operationId).
+func (c *Client) CreateCorrectionWithBody(ctx context.Context, groupId openapi_types.UUID, params *CreateCorrectionParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCreateCorrectionRequestWithBody(c.Server, groupId, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// CreateCorrection Create Correction
+//
+// Correct a group's use or SLA minutes. Needs an Idempotency-Key. The customer sees it, with its reason.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /v1/operator/groups/{group_id}/corrections (the `CreateCorrection` operationId).
+func (c *Client) CreateCorrection(ctx context.Context, groupId openapi_types.UUID, params *CreateCorrectionParams, body CreateCorrectionJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCreateCorrectionRequest(c.Server, groupId, params, body)
 	if err != nil {
 		return nil, err
 	}
@@ -5472,6 +5733,141 @@ func NewGetCapacityRequest(server string) (*http.Request, error) {
 	return req, nil
 }
 
+// NewListCorrectionsRequest constructs an http.Request for the ListCorrections method
+func NewListCorrectionsRequest(server string, groupId openapi_types.UUID, params *ListCorrectionsParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "group_id", groupId, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/operator/groups/%s/corrections", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.Limit != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "limit", *params.Limit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Cursor != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "cursor", *params.Cursor, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewCreateCorrectionRequest calls the generic CreateCorrection builder with application/json body
+func NewCreateCorrectionRequest(server string, groupId openapi_types.UUID, params *CreateCorrectionParams, body CreateCorrectionJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewCreateCorrectionRequestWithBody(server, groupId, params, "application/json", bodyReader)
+}
+
+// NewCreateCorrectionRequestWithBody constructs an http.Request for the CreateCorrection method, with any body, and a specified content type
+func NewCreateCorrectionRequestWithBody(server string, groupId openapi_types.UUID, params *CreateCorrectionParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "group_id", groupId, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/operator/groups/%s/corrections", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.IdempotencyKey != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Idempotency-Key", *params.IdempotencyKey, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("Idempotency-Key", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
 // NewListJoinTokensRequest constructs an http.Request for the ListJoinTokens method
 func NewListJoinTokensRequest(server string) (*http.Request, error) {
 	var err error
@@ -7086,6 +7482,33 @@ type ClientWithResponsesInterface interface {
 	//
 	// Corresponds with GET /v1/operator/capacity (the `GetCapacity` operationId).
 	GetCapacityWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*GetCapacityResponse, error)
+
+	// ListCorrectionsWithResponse List Corrections
+	//
+	// The corrections of a group, newest first.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /v1/operator/groups/{group_id}/corrections (the `ListCorrections` operationId).
+	ListCorrectionsWithResponse(ctx context.Context, groupId openapi_types.UUID, params *ListCorrectionsParams, reqEditors ...RequestEditorFn) (*ListCorrectionsResponse, error)
+
+	// CreateCorrectionWithBodyWithResponse Create Correction
+	//
+	// Correct a group's use or SLA minutes. Needs an Idempotency-Key. The customer sees it, with its reason.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/operator/groups/{group_id}/corrections (the `CreateCorrection` operationId).
+	CreateCorrectionWithBodyWithResponse(ctx context.Context, groupId openapi_types.UUID, params *CreateCorrectionParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CreateCorrectionResponse, error)
+
+	// CreateCorrectionWithResponse Create Correction
+	//
+	// Correct a group's use or SLA minutes. Needs an Idempotency-Key. The customer sees it, with its reason.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/operator/groups/{group_id}/corrections (the `CreateCorrection` operationId).
+	CreateCorrectionWithResponse(ctx context.Context, groupId openapi_types.UUID, params *CreateCorrectionParams, body CreateCorrectionJSONRequestBody, reqEditors ...RequestEditorFn) (*CreateCorrectionResponse, error)
 
 	// ListJoinTokensWithResponse List Join Tokens
 	//
@@ -8966,6 +9389,116 @@ func (r GetCapacityResponse) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r GetCapacityResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type ListCorrectionsResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *PageCorrection
+	// ApplicationproblemJSON4XX the response for an HTTP 4XX `application/problem+json` response
+	ApplicationproblemJSON4XX *Problem
+	// ApplicationproblemJSON5XX the response for an HTTP 5XX `application/problem+json` response
+	ApplicationproblemJSON5XX *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ListCorrectionsResponse) GetJSON200() *PageCorrection {
+	return r.JSON200
+}
+
+// GetApplicationproblemJSON4XX returns the response for an HTTP 4XX `application/problem+json` response
+func (r ListCorrectionsResponse) GetApplicationproblemJSON4XX() *Problem {
+	return r.ApplicationproblemJSON4XX
+}
+
+// GetApplicationproblemJSON5XX returns the response for an HTTP 5XX `application/problem+json` response
+func (r ListCorrectionsResponse) GetApplicationproblemJSON5XX() *Problem {
+	return r.ApplicationproblemJSON5XX
+}
+
+// GetBody returns the raw response body bytes
+func (r ListCorrectionsResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ListCorrectionsResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ListCorrectionsResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ListCorrectionsResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type CreateCorrectionResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON201 the response for an HTTP 201 `application/json` response
+	JSON201 *Correction
+	// ApplicationproblemJSON4XX the response for an HTTP 4XX `application/problem+json` response
+	ApplicationproblemJSON4XX *Problem
+	// ApplicationproblemJSON5XX the response for an HTTP 5XX `application/problem+json` response
+	ApplicationproblemJSON5XX *Problem
+}
+
+// GetJSON201 returns the response for an HTTP 201 `application/json` response
+func (r CreateCorrectionResponse) GetJSON201() *Correction {
+	return r.JSON201
+}
+
+// GetApplicationproblemJSON4XX returns the response for an HTTP 4XX `application/problem+json` response
+func (r CreateCorrectionResponse) GetApplicationproblemJSON4XX() *Problem {
+	return r.ApplicationproblemJSON4XX
+}
+
+// GetApplicationproblemJSON5XX returns the response for an HTTP 5XX `application/problem+json` response
+func (r CreateCorrectionResponse) GetApplicationproblemJSON5XX() *Problem {
+	return r.ApplicationproblemJSON5XX
+}
+
+// GetBody returns the raw response body bytes
+func (r CreateCorrectionResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r CreateCorrectionResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r CreateCorrectionResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r CreateCorrectionResponse) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -10905,6 +11438,51 @@ func (c *ClientWithResponses) GetCapacityWithResponse(ctx context.Context, reqEd
 	return ParseGetCapacityResponse(rsp)
 }
 
+// ListCorrectionsWithResponse List Corrections
+//
+// The corrections of a group, newest first.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /v1/operator/groups/{group_id}/corrections (the `ListCorrections` operationId).
+func (c *ClientWithResponses) ListCorrectionsWithResponse(ctx context.Context, groupId openapi_types.UUID, params *ListCorrectionsParams, reqEditors ...RequestEditorFn) (*ListCorrectionsResponse, error) {
+	rsp, err := c.ListCorrections(ctx, groupId, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseListCorrectionsResponse(rsp)
+}
+
+// CreateCorrectionWithBodyWithResponse Create Correction
+//
+// Correct a group's use or SLA minutes. Needs an Idempotency-Key. The customer sees it, with its reason.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/operator/groups/{group_id}/corrections (the `CreateCorrection` operationId).
+func (c *ClientWithResponses) CreateCorrectionWithBodyWithResponse(ctx context.Context, groupId openapi_types.UUID, params *CreateCorrectionParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CreateCorrectionResponse, error) {
+	rsp, err := c.CreateCorrectionWithBody(ctx, groupId, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseCreateCorrectionResponse(rsp)
+}
+
+// CreateCorrectionWithResponse Create Correction
+//
+// Correct a group's use or SLA minutes. Needs an Idempotency-Key. The customer sees it, with its reason.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/operator/groups/{group_id}/corrections (the `CreateCorrection` operationId).
+func (c *ClientWithResponses) CreateCorrectionWithResponse(ctx context.Context, groupId openapi_types.UUID, params *CreateCorrectionParams, body CreateCorrectionJSONRequestBody, reqEditors ...RequestEditorFn) (*CreateCorrectionResponse, error) {
+	rsp, err := c.CreateCorrection(ctx, groupId, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseCreateCorrectionResponse(rsp)
+}
+
 // ListJoinTokensWithResponse List Join Tokens
 //
 // The join tokens on record: outstanding, used, expired and revoked ones.
@@ -12529,6 +13107,86 @@ func ParseGetCapacityResponse(rsp *http.Response) (*GetCapacityResponse, error) 
 			return nil, err
 		}
 		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 4:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON4XX = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 5:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON5XX = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseListCorrectionsResponse parses an HTTP response from a ListCorrectionsWithResponse call
+func ParseListCorrectionsResponse(rsp *http.Response) (*ListCorrectionsResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ListCorrectionsResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest PageCorrection
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 4:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON4XX = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 5:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON5XX = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseCreateCorrectionResponse parses an HTTP response from a CreateCorrectionWithResponse call
+func ParseCreateCorrectionResponse(rsp *http.Response) (*CreateCorrectionResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &CreateCorrectionResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 201:
+		var dest Correction
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON201 = &dest
 
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 4:
 		var dest Problem
