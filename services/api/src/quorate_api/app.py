@@ -40,6 +40,8 @@ from quorate_api.security.tokens import TokenSigner
 from quorate_api.settings import ConfigurationError, Settings
 from quorate_api.sla import endpoints as sla
 from quorate_api.spend import endpoints as spend
+from quorate_api.status import endpoints as status
+from quorate_api.status.board import Board
 from quorate_api.tasks import end_task, repeat
 from quorate_api.telemetry.hub import Hub
 from quorate_api.telemetry.viewers import Viewers
@@ -48,7 +50,7 @@ from quorate_api.usage import endpoints as usage
 ROUTERS = (
     accounts.public, accounts.router, projects.router, keys.router, quotes.router, groups.router, usage.router,
     sla.router, live.router, billing.router, spend.router, budgets.router, quotas.router, operator.router,
-    health.router,
+    status.public, status.operator, health.router,
 )  # fmt: skip
 
 Lifespan = Callable[[FastAPI], AbstractAsyncContextManager[None]]
@@ -123,6 +125,7 @@ def make_services(settings: Settings) -> Services:
         hub=Hub(redis),
         viewers=Viewers(partial(placements.read, database)),
         press=Press(),
+        status=Board(database),
     )
 
 

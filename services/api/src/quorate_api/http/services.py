@@ -14,6 +14,7 @@ from quorate_api.security.operator_tokens import OperatorTokens
 from quorate_api.security.passwords import Passwords
 from quorate_api.security.tokens import TokenSigner
 from quorate_api.settings import Settings
+from quorate_api.status.board import Board
 from quorate_api.telemetry.hub import Hub
 from quorate_api.telemetry.viewers import Viewers
 
@@ -32,6 +33,7 @@ class Services:
     hub: Hub
     viewers: Viewers
     press: Press
+    status: Board
 
 
 def services_of(request: Request) -> Services:

@@ -1,4 +1,4 @@
-"""The `worker` process: seven independent tasks that survive missing dependencies, and two for metrics."""
+"""The `worker` process: eight independent tasks that survive missing dependencies, and two for metrics."""
 
 import asyncio
 import signal
@@ -27,6 +27,7 @@ from quorate_api.worker.month_close import close_months
 from quorate_api.worker.reconcile import Reconciler
 from quorate_api.worker.retention import settle_days
 from quorate_api.worker.rollup import roll_up
+from quorate_api.worker.status import StatusWatch, client
 from quorate_api.worker.steady import keep_running
 from quorate_api.worker.watch import Watch
 
@@ -67,6 +68,7 @@ async def _work(settings: Settings) -> int:
     assert redis is not None, "checked by run"
     engine = database.create(settings.database_url, database.WORKER_ROLE)
     coordinator = Coordinator(settings.coordinator_url, settings.coordinator_token())
+    api = client(settings.origin)
     try:
         there = await lifecycle.wait_for(
             [
@@ -80,6 +82,7 @@ async def _work(settings: Settings) -> int:
             return exit_codes.DEPENDENCY
         ingest = Ingest(redis, engine, settings.worker_name or socket.gethostname())
         follower, reconciler = Follower(engine, coordinator), Reconciler(engine, coordinator)
+        status = StatusWatch(engine, coordinator, ingest, api)
 
         issuer = Issuer.configured(settings)
 
@@ -103,6 +106,7 @@ async def _work(settings: Settings) -> int:
             asyncio.create_task(keep_running("retention", settle, every_s=limits.RETENTION_INTERVAL_S)),
             asyncio.create_task(keep_running("month close", close, every_s=limits.MONTH_CLOSE_INTERVAL_S)),
             asyncio.create_task(keep_running("budgets", evaluate, every_s=limits.BUDGET_INTERVAL_S)),
+            asyncio.create_task(keep_running("status", status.run, every_s=limits.STATUS_SAMPLE_S)),
         ]
         if settings.otlp_endpoint:
             tasks += _watching(engine, redis, coordinator, ingest)
@@ -110,6 +114,7 @@ async def _work(settings: Settings) -> int:
         sys.stdout.flush()
         return await _until_stopped(tasks)
     finally:
+        await api.aclose()
         await coordinator.aclose()
         await redis.aclose()
         await engine.dispose()
