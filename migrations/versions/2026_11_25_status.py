@@ -47,7 +47,7 @@ def upgrade() -> None:
         "  PRIMARY KEY (region, component, hour_s)"
         ")"
     )
-    # What the worker saw last.
+    # The worker's newest look at each region.
     op.execute(
         "CREATE TABLE status_regions ("
         "  region text PRIMARY KEY,"

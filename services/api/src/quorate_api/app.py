@@ -19,6 +19,7 @@ from quorate_api.groups import endpoints as groups
 from quorate_api.health import endpoints as health
 from quorate_api.health import service as health_service
 from quorate_api.health.dependencies import Dependencies
+from quorate_api.held import Held
 from quorate_api.http import portal
 from quorate_api.http.envelope import Envelope
 from quorate_api.http.rates import Rates
@@ -41,7 +42,7 @@ from quorate_api.settings import ConfigurationError, Settings
 from quorate_api.sla import endpoints as sla
 from quorate_api.spend import endpoints as spend
 from quorate_api.status import endpoints as status
-from quorate_api.status.board import Board
+from quorate_api.status import snapshot
 from quorate_api.tasks import end_task, repeat
 from quorate_api.telemetry.hub import Hub
 from quorate_api.telemetry.viewers import Viewers
@@ -125,7 +126,7 @@ def make_services(settings: Settings) -> Services:
         hub=Hub(redis),
         viewers=Viewers(partial(placements.read, database)),
         press=Press(),
-        status=Board(database),
+        status=Held(partial(snapshot.read, database), limits.STATUS_CACHED_S, limits.STATUS_READ_S),
     )
 
 

@@ -143,7 +143,7 @@ STATUS_DAYS = 90
 STATUS_USAGE_AGE_S_OPERATIONAL = 180  # idle groups report once a minute
 STATUS_USAGE_AGE_S_DEGRADED = 900
 STATUS_INCIDENTS_MAX = 100  # in one answer, open ones first
-STATUS_UPDATES_MAX = 200  # of one incident, the newest
+STATUS_UPDATES_MAX = 200  # the newest of one incident
 STATUS_MESSAGE_LENGTH_MAX = 4_000
 
 # Invoices and credit notes as documents.

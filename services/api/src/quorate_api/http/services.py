@@ -1,12 +1,14 @@
 """The services of one API process, created once at start. Requests find them as `request.app.state.services`."""
 
 from dataclasses import dataclass
+from typing import Any
 
 from fastapi import Request
 from redis.asyncio import Redis
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from quorate_api.coordinator.client import Coordinator
+from quorate_api.held import Held
 from quorate_api.http.rates import Rates
 from quorate_api.press import Press
 from quorate_api.security.keys import Keys
@@ -14,7 +16,6 @@ from quorate_api.security.operator_tokens import OperatorTokens
 from quorate_api.security.passwords import Passwords
 from quorate_api.security.tokens import TokenSigner
 from quorate_api.settings import Settings
-from quorate_api.status.board import Board
 from quorate_api.telemetry.hub import Hub
 from quorate_api.telemetry.viewers import Viewers
 
@@ -33,7 +34,7 @@ class Services:
     hub: Hub
     viewers: Viewers
     press: Press
-    status: Board
+    status: Held[Any]  # a snapshot of the public status, which is a resource above this package
 
 
 def services_of(request: Request) -> Services:

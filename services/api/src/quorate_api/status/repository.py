@@ -38,7 +38,7 @@ class Looked:
 
 
 class StatusRepository:
-    """What everybody may see."""
+    """Rows that everybody may see."""
 
     def __init__(self, connection: AsyncConnection) -> None:
         self._connection = connection

@@ -1,6 +1,6 @@
 """The state of a region's components now, and on each day. Pure.
 
-What nobody measured is unknown, and never operational.
+A component without measurements is unknown, and never operational.
 """
 
 from collections.abc import Collection, Iterable, Mapping
@@ -26,7 +26,7 @@ _SEVERITY: tuple[State, ...] = ("operational", "unknown", "degraded", "outage")
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """What the worker saw of a region. `usage_until`: all usage sent before is stored; None: none was ever sent."""
+    """A region as the worker saw it. `usage_until`: all usage sent before is stored; None: none was ever sent."""
 
     region: str
     sampled_at: datetime

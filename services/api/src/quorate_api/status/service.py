@@ -11,7 +11,6 @@ from quorate_api.errors import Code, FieldError, Problem, not_found
 from quorate_api.http.services import Services
 from quorate_api.sla.targets import PPM
 from quorate_api.status import feed
-from quorate_api.status.board import Snapshot
 from quorate_api.status.incidents import Told, Update
 from quorate_api.status.repository import StatusRepository
 from quorate_api.status.rules import COMPONENTS, DaySum, Sample, history, now_of, worst
@@ -25,13 +24,14 @@ from quorate_api.status.schemas import (
     StatusDay,
     StatusRegion,
 )
+from quorate_api.status.snapshot import Snapshot
 
 Days = dict[tuple[str, str], list[DaySum]]
 
 
 async def status(services: Services) -> Status:
     """The status. It is answered without a database too, then with what was known before."""
-    seen = await services.status.seen()
+    seen: Snapshot | None = await services.status.seen()
     answers = services.status.answers
     now = datetime.now(UTC)
     if seen is None:
@@ -95,7 +95,7 @@ async def update_incident(work: Work, services: Services, incident_id: UUID, ask
 
 
 async def _known(services: Services) -> Snapshot:
-    seen = await services.status.seen()
+    seen: Snapshot | None = await services.status.seen()
     if seen is None:
         raise Problem(Code.DATABASE_UNAVAILABLE, retry_after_s=limits.STATUS_CACHED_S)
     return seen

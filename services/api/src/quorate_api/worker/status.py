@@ -1,6 +1,6 @@
 """(i) The public status: each region's components, looked at twice a minute, and each minute counted once.
 
-What was seen while PostgreSQL is away is kept in memory and counted afterwards: an outage of the database is one of
+Looks while PostgreSQL is away are kept in memory and counted afterwards: an outage of the database is one of
 the things to tell.
 """
 
@@ -31,7 +31,7 @@ Groups = dict[str, tuple[int, int]]  # by region: all, and those that accept app
 
 @dataclass(frozen=True, slots=True)
 class Around:
-    """What one look found. `servers` None: the coordinator does not answer."""
+    """Findings of one look. `servers` None: the coordinator does not answer."""
 
     now: datetime
     servers: list[ServerView] | None
@@ -78,7 +78,7 @@ class StatusWatch:
             servers = await self.coordinator.servers()
         except CoordinatorUnavailable:
             servers = None
-        with contextlib.suppress(RedisError, OSError, TimeoutError):  # what is known grows old, and tells so
+        with contextlib.suppress(RedisError, OSError, TimeoutError):  # the known time grows old, and tells so
             self._usage_until = await self.ingest.stored_until() or self._usage_until
         return Around(now, servers, await self._reached(), self._usage_until)
 
