@@ -6,6 +6,7 @@ export type {
   CreatedKey,
   Group,
   GroupEvent,
+  Incident as StatusIncident,
   Invoice,
   InvoiceHead,
   InvoiceLine,
@@ -35,6 +36,10 @@ export type {
   Spend,
   SpendDay,
   SpendDays,
+  Status as ServiceStatus,
+  StatusComponent,
+  StatusDay,
+  StatusRegion,
   User,
 } from './generated/types.gen'
 
