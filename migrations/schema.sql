@@ -515,6 +515,65 @@ CREATE TABLE public.sla_hours (
     CONSTRAINT sla_hours_minutes_check CHECK (((minutes >= 0) AND (minutes <= 60)))
 );
 
+CREATE TABLE public.sla_region_hours (
+    region text NOT NULL,
+    hour_s bigint NOT NULL,
+    minutes bigint NOT NULL,
+    available_minutes bigint NOT NULL,
+    CONSTRAINT sla_region_hours_check CHECK (((available_minutes >= 0) AND (available_minutes <= minutes))),
+    CONSTRAINT sla_region_hours_hour_s_check CHECK (((hour_s % (3600)::bigint) = 0)),
+    CONSTRAINT sla_region_hours_minutes_check CHECK ((minutes >= 0))
+);
+
+CREATE TABLE public.status_hours (
+    region text NOT NULL,
+    component text NOT NULL,
+    hour_s bigint NOT NULL,
+    minutes bigint NOT NULL,
+    good_minutes bigint NOT NULL,
+    last_minute_s bigint NOT NULL,
+    CONSTRAINT status_hours_check CHECK (((good_minutes >= 0) AND (good_minutes <= minutes))),
+    CONSTRAINT status_hours_component_check CHECK ((component = ANY (ARRAY['api'::text, 'admission'::text, 'usage'::text]))),
+    CONSTRAINT status_hours_hour_s_check CHECK (((hour_s % (3600)::bigint) = 0)),
+    CONSTRAINT status_hours_last_minute_s_check CHECK (((last_minute_s % (60)::bigint) = 0)),
+    CONSTRAINT status_hours_minutes_check CHECK (((minutes >= 0) AND (minutes <= 60)))
+);
+
+CREATE TABLE public.status_incidents (
+    id uuid NOT NULL,
+    title text NOT NULL,
+    regions text[] NOT NULL,
+    components text[] NOT NULL,
+    opened_at timestamp with time zone NOT NULL,
+    CONSTRAINT status_incidents_components_check CHECK (((cardinality(components) > 0) AND (components <@ ARRAY['api'::text, 'admission'::text, 'data_plane'::text, 'usage'::text]))),
+    CONSTRAINT status_incidents_regions_check CHECK ((cardinality(regions) > 0)),
+    CONSTRAINT status_incidents_title_check CHECK ((title <> ''::text))
+);
+
+CREATE TABLE public.status_regions (
+    region text NOT NULL,
+    sampled_at timestamp with time zone NOT NULL,
+    groups bigint NOT NULL,
+    accepting bigint NOT NULL,
+    admits boolean NOT NULL,
+    api_reached boolean NOT NULL,
+    usage_until timestamp with time zone,
+    CONSTRAINT status_regions_check CHECK (((accepting >= 0) AND (accepting <= groups))),
+    CONSTRAINT status_regions_groups_check CHECK ((groups >= 0))
+);
+
+CREATE TABLE public.status_updates (
+    id uuid NOT NULL,
+    incident_id uuid NOT NULL,
+    at timestamp with time zone NOT NULL,
+    phase text NOT NULL,
+    impact text NOT NULL,
+    message text NOT NULL,
+    CONSTRAINT status_updates_impact_check CHECK ((impact = ANY (ARRAY['degraded'::text, 'outage'::text]))),
+    CONSTRAINT status_updates_message_check CHECK ((message <> ''::text)),
+    CONSTRAINT status_updates_phase_check CHECK ((phase = ANY (ARRAY['investigating'::text, 'identified'::text, 'monitoring'::text, 'resolved'::text])))
+);
+
 CREATE TABLE public.usage_days (
     organization_id uuid NOT NULL,
     group_id uuid NOT NULL,
@@ -732,6 +791,21 @@ ALTER TABLE ONLY public.sla_days
 ALTER TABLE ONLY public.sla_hours
     ADD CONSTRAINT sla_hours_pkey PRIMARY KEY (group_id, hour_s);
 
+ALTER TABLE ONLY public.sla_region_hours
+    ADD CONSTRAINT sla_region_hours_pkey PRIMARY KEY (region, hour_s);
+
+ALTER TABLE ONLY public.status_hours
+    ADD CONSTRAINT status_hours_pkey PRIMARY KEY (region, component, hour_s);
+
+ALTER TABLE ONLY public.status_incidents
+    ADD CONSTRAINT status_incidents_pkey PRIMARY KEY (id);
+
+ALTER TABLE ONLY public.status_regions
+    ADD CONSTRAINT status_regions_pkey PRIMARY KEY (region);
+
+ALTER TABLE ONLY public.status_updates
+    ADD CONSTRAINT status_updates_pkey PRIMARY KEY (id);
+
 ALTER TABLE ONLY public.usage_days
     ADD CONSTRAINT usage_days_pkey PRIMARY KEY (group_id, day_s);
 
@@ -819,6 +893,8 @@ CREATE INDEX sla_hours_organization ON public.sla_hours USING btree (organizatio
 
 CREATE INDEX sla_hours_time ON public.sla_hours USING btree (hour_s);
 
+CREATE INDEX status_updates_incident ON public.status_updates USING btree (incident_id, id);
+
 CREATE INDEX usage_days_organization ON public.usage_days USING btree (organization_id);
 
 CREATE INDEX usage_dirty_oldest ON public.usage_dirty USING btree (hour_s);
@@ -852,6 +928,10 @@ CREATE TRIGGER append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON public.payment
 CREATE TRIGGER append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON public.payment_events FOR EACH STATEMENT EXECUTE FUNCTION public.refuse_rewriting();
 
 CREATE TRIGGER append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON public.payment_reminders FOR EACH STATEMENT EXECUTE FUNCTION public.refuse_rewriting();
+
+CREATE TRIGGER append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON public.status_incidents FOR EACH STATEMENT EXECUTE FUNCTION public.refuse_rewriting();
+
+CREATE TRIGGER append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON public.status_updates FOR EACH STATEMENT EXECUTE FUNCTION public.refuse_rewriting();
 
 CREATE TRIGGER immutable BEFORE DELETE OR UPDATE OR TRUNCATE ON public.invoice_lines FOR EACH STATEMENT EXECUTE FUNCTION public.refuse_change();
 
@@ -953,6 +1033,9 @@ ALTER TABLE ONLY public.sla_days
 
 ALTER TABLE ONLY public.sla_hours
     ADD CONSTRAINT sla_hours_organization_id_group_id_fkey FOREIGN KEY (organization_id, group_id) REFERENCES public.groups(organization_id, id);
+
+ALTER TABLE ONLY public.status_updates
+    ADD CONSTRAINT status_updates_incident_id_fkey FOREIGN KEY (incident_id) REFERENCES public.status_incidents(id);
 
 ALTER TABLE ONLY public.usage_days
     ADD CONSTRAINT usage_days_organization_id_group_id_fkey FOREIGN KEY (organization_id, group_id) REFERENCES public.groups(organization_id, id);
@@ -1256,6 +1339,19 @@ GRANT SELECT,INSERT,UPDATE ON TABLE public.sla_days TO quorate_worker;
 
 GRANT SELECT ON TABLE public.sla_hours TO quorate_api;
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.sla_hours TO quorate_worker;
+
+GRANT SELECT ON TABLE public.sla_region_hours TO quorate_api;
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.sla_region_hours TO quorate_worker;
+
+GRANT SELECT ON TABLE public.status_hours TO quorate_api;
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.status_hours TO quorate_worker;
+
+GRANT SELECT,INSERT ON TABLE public.status_incidents TO quorate_api;
+
+GRANT SELECT ON TABLE public.status_regions TO quorate_api;
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.status_regions TO quorate_worker;
+
+GRANT SELECT,INSERT ON TABLE public.status_updates TO quorate_api;
 
 GRANT SELECT ON TABLE public.usage_days TO quorate_api;
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.usage_days TO quorate_worker;

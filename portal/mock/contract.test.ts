@@ -33,6 +33,11 @@ const NOT_USED = new Set([
   'POST /v1/operator/invoices/:id/payments',
   // The payment provider calls it.
   'POST /v1/payments/stripe/events',
+  'POST /v1/operator/incidents',
+  'POST /v1/operator/incidents/:id/updates',
+  // Feed readers and links from outside.
+  'GET /v1/status/feed',
+  'GET /v1/status/incidents/:id',
   // Scrapers read it.
   'GET /v1/spend/metrics',
   // Groups are resized through SDKs and Terraform.

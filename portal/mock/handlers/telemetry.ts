@@ -108,6 +108,7 @@ function reportOf(mock: MockGroup, month: string, nowMs: number): SlaReport {
       bad_minutes: bad,
       met,
       credit_percent: met ? 0 : 10,
+      error_budget: budgetOf(name, target, bad, counted, (Date.UTC(year, number, 1) - startMs) / 60_000),
       ...(name === 'latency' ? { target_p99_us: 10_000, p99_us: 4_210 } : {}),
     }
   }
@@ -134,6 +135,21 @@ const DECLARED = 'Declared bad: '
 
 function correctionOf({ start, end, reason }: Incident): SlaReport['corrections'][number] {
   return { start, end, reason: reason.slice(DECLARED.length), created_at: end }
+}
+
+/** Bad minutes as if each were bad as a whole, and none of the last hours. */
+function budgetOf(name: string, target: number, bad: number, counted: number, whole: number) {
+  const unit = name === 'availability' ? 1_400 : 1
+  const allowed = Math.floor(whole * (name === 'availability' ? 60_000 : 1) * (1 - target))
+  const month = counted === 0 ? null : Math.round((bad * 1_000) / counted / (1 - target)) / 1_000
+  const recent = counted === 0 ? null : 0
+  return {
+    unit: name === 'availability' ? ('ms' as const) : ('minutes' as const),
+    allowed,
+    used: bad * unit,
+    left: allowed - bad * unit,
+    burn_rates: { hour: recent, six_hours: recent, month },
+  }
 }
 
 function incidentsOf(story: number, startMs: number): Incident[] {

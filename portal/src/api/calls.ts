@@ -118,4 +118,6 @@ export const listBudgets = (signal: AbortSignal) =>
   everyPage((query) => sdk.listBudgets({ query, signal, throwOnError }))
 export const putBudget = (body: NewBudget) => sdk.putBudget({ body, throwOnError })
 export const deleteBudget = (budget_id: string) => sdk.deleteBudget({ path: { budget_id }, throwOnError })
+/** The public status. It needs no session. */
+export const getStatus = (signal: AbortSignal) => sdk.getStatus({ signal, throwOnError })
 export const listQuotas = async (signal: AbortSignal) => (await sdk.getQuotas({ signal, throwOnError })).items

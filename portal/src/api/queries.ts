@@ -128,6 +128,14 @@ export const budgetsQuery = queryOptions({
   refetchInterval: SPEND_MS,
 })
 
+/** The service reads its status anew each ten seconds, and measures it twice a minute. */
+const STATUS_MS = 30_000
+export const statusQuery = queryOptions({
+  queryKey: ['status'],
+  queryFn: ({ signal }) => calls.getStatus(signal),
+  refetchInterval: STATUS_MS,
+})
+
 /** The price of an SLA, and whether it would be admitted. The last answer stays until the next one arrives. */
 export const quoteQuery = (sla: Sla | null) =>
   queryOptions({

@@ -7,6 +7,7 @@ export type {
   CreatedKey,
   Group,
   GroupEvent,
+  Incident as StatusIncident,
   Invoice,
   InvoiceHead,
   InvoiceLine,
@@ -39,6 +40,10 @@ export type {
   Spend,
   SpendDay,
   SpendDays,
+  Status as ServiceStatus,
+  StatusComponent,
+  StatusDay,
+  StatusRegion,
   User,
 } from './generated/types.gen'
 

@@ -139,6 +139,33 @@ export type BudgetAlert = {
 };
 
 /**
+ * BurnRates
+ *
+ * The missed share of some time over the share that the target allows. At 1 the budget lasts for exactly the time
+ * in which the SLA is in force.
+ */
+export type BurnRates = {
+    /**
+     * Hour
+     *
+     * Of the last hour, as far as it is in the month; null: nothing was counted.
+     */
+    hour: number | null;
+    /**
+     * Six Hours
+     *
+     * Of the last six hours, likewise.
+     */
+    six_hours: number | null;
+    /**
+     * Month
+     *
+     * Of all that was counted since the month's begin.
+     */
+    month: number | null;
+};
+
+/**
  * Capacity
  *
  * Sums over the servers that are alive and neither auxiliary nor draining.
@@ -250,6 +277,7 @@ export type ClauseReport = {
      * Credit in percent of the group's fee for the month, as of now.
      */
     credit_percent: number;
+    error_budget: ErrorBudget;
     /**
      * Target P99 Us
      *
@@ -584,6 +612,35 @@ export type Endpoint = {
 };
 
 /**
+ * ErrorBudget
+ *
+ * The part of a month that a clause may miss, for the time in which the SLA is in force until the month's end.
+ */
+export type ErrorBudget = {
+    /**
+     * Unit
+     *
+     * ms for availability, minutes for throughput and latency.
+     */
+    unit: 'ms' | 'minutes';
+    /**
+     * Allowed
+     */
+    allowed: number;
+    /**
+     * Used
+     */
+    used: number;
+    /**
+     * Left
+     *
+     * Below 0 once the month can meet its target no more.
+     */
+    left: number;
+    burn_rates: BurnRates;
+};
+
+/**
  * EventAnswer
  */
 export type EventAnswer = {
@@ -894,6 +951,80 @@ export type Health = {
      * Status
      */
     status: 'ok';
+};
+
+/**
+ * Incident
+ */
+export type Incident = {
+    /**
+     * Id
+     */
+    id: string;
+    /**
+     * Title
+     */
+    title: string;
+    /**
+     * Regions
+     */
+    regions: Array<string>;
+    /**
+     * Components
+     */
+    components: Array<'api' | 'admission' | 'data_plane' | 'usage'>;
+    /**
+     * Impact
+     *
+     * As of the newest update.
+     */
+    impact: 'degraded' | 'outage';
+    /**
+     * Phase
+     */
+    phase: 'investigating' | 'identified' | 'monitoring' | 'resolved';
+    /**
+     * Opened At
+     */
+    opened_at: string;
+    /**
+     * Resolved At
+     *
+     * null: it is open.
+     */
+    resolved_at: string | null;
+    /**
+     * Updates
+     *
+     * Newest first, at most 200.
+     */
+    updates: Array<IncidentUpdate>;
+};
+
+/**
+ * IncidentUpdate
+ */
+export type IncidentUpdate = {
+    /**
+     * Id
+     */
+    id: string;
+    /**
+     * At
+     */
+    at: string;
+    /**
+     * Phase
+     */
+    phase: 'investigating' | 'identified' | 'monitoring' | 'resolved';
+    /**
+     * Impact
+     */
+    impact: 'degraded' | 'outage';
+    /**
+     * Message
+     */
+    message: string;
 };
 
 /**
@@ -1605,6 +1736,38 @@ export type NewGroup = {
 };
 
 /**
+ * NewIncident
+ */
+export type NewIncident = {
+    /**
+     * Title
+     */
+    title: string;
+    /**
+     * Regions
+     *
+     * null: every region.
+     */
+    regions?: Array<string> | null;
+    /**
+     * Components
+     */
+    components: Array<'api' | 'admission' | 'data_plane' | 'usage'>;
+    /**
+     * Impact
+     */
+    impact: 'degraded' | 'outage';
+    /**
+     * Phase
+     */
+    phase?: 'investigating' | 'identified' | 'monitoring' | 'resolved';
+    /**
+     * Message
+     */
+    message: string;
+};
+
+/**
  * NewJoinToken
  */
 export type NewJoinToken = {
@@ -1688,6 +1851,28 @@ export type NewProject = {
      * Name
      */
     name: string;
+};
+
+/**
+ * NewUpdate
+ */
+export type NewUpdate = {
+    /**
+     * Phase
+     *
+     * resolved ends the incident; any other opens it again.
+     */
+    phase: 'investigating' | 'identified' | 'monitoring' | 'resolved';
+    /**
+     * Impact
+     *
+     * null: as before.
+     */
+    impact?: 'degraded' | 'outage' | null;
+    /**
+     * Message
+     */
+    message: string;
 };
 
 /**
@@ -3024,6 +3209,110 @@ export type SpendForecast = {
     high_micros: number;
     by_kind: KindMicros;
     basis: ForecastBasis;
+};
+
+/**
+ * Status
+ */
+export type Status = {
+    /**
+     * At
+     *
+     * Time at which the measurements were read.
+     */
+    at: string;
+    /**
+     * State
+     *
+     * The worst of all components, by measurements alone.
+     */
+    state: 'operational' | 'degraded' | 'outage' | 'unknown';
+    /**
+     * Regions
+     */
+    regions: Array<StatusRegion>;
+    /**
+     * Incidents
+     *
+     * Open ones, then those of the last 90 days; both newest first. At most 100.
+     */
+    incidents: Array<Incident>;
+};
+
+/**
+ * StatusComponent
+ */
+export type StatusComponent = {
+    /**
+     * Component
+     */
+    component: 'api' | 'admission' | 'data_plane' | 'usage';
+    /**
+     * State
+     *
+     * Now, by measurements. unknown: nothing was measured, which may be good or bad.
+     */
+    state: 'operational' | 'degraded' | 'outage' | 'unknown';
+    /**
+     * Detail
+     */
+    detail: string;
+    /**
+     * Good 24H
+     *
+     * Share of good minutes of the last 24 hours.
+     */
+    good_24h: number | null;
+    /**
+     * Good 90D
+     */
+    good_90d: number | null;
+    /**
+     * Days
+     *
+     * The last 90 days until today, oldest first.
+     */
+    days: Array<StatusDay>;
+};
+
+/**
+ * StatusDay
+ */
+export type StatusDay = {
+    /**
+     * Day
+     *
+     * In UTC.
+     */
+    day: string;
+    /**
+     * State
+     */
+    state: 'operational' | 'degraded' | 'outage' | 'unknown';
+    /**
+     * Good
+     *
+     * Share of its measured minutes that were good; null: none was measured.
+     */
+    good: number | null;
+};
+
+/**
+ * StatusRegion
+ */
+export type StatusRegion = {
+    /**
+     * Region
+     */
+    region: string;
+    /**
+     * State
+     */
+    state: 'operational' | 'degraded' | 'outage' | 'unknown';
+    /**
+     * Components
+     */
+    components: Array<StatusComponent>;
 };
 
 /**
@@ -5564,6 +5853,173 @@ export type CreateCorrectionResponses = {
 };
 
 export type CreateCorrectionResponse = CreateCorrectionResponses[keyof CreateCorrectionResponses];
+
+export type GetStatusData = {
+    body?: never;
+    path?: never;
+    query?: never;
+    url: '/v1/status';
+};
+
+export type GetStatusErrors = {
+    /**
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
+     */
+    '4XX': Problem;
+    /**
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
+     */
+    '5XX': Problem;
+};
+
+export type GetStatusError = GetStatusErrors[keyof GetStatusErrors];
+
+export type GetStatusResponses = {
+    /**
+     * Successful Response
+     */
+    200: Status;
+};
+
+export type GetStatusResponse = GetStatusResponses[keyof GetStatusResponses];
+
+export type GetStatusFeedData = {
+    body?: never;
+    path?: never;
+    query?: never;
+    url: '/v1/status/feed';
+};
+
+export type GetStatusFeedErrors = {
+    /**
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
+     */
+    '4XX': Problem;
+    /**
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
+     */
+    '5XX': Problem;
+};
+
+export type GetStatusFeedError = GetStatusFeedErrors[keyof GetStatusFeedErrors];
+
+export type GetStatusFeedResponses = {
+    /**
+     * Successful Response
+     */
+    200: string;
+};
+
+export type GetStatusFeedResponse = GetStatusFeedResponses[keyof GetStatusFeedResponses];
+
+export type GetIncidentData = {
+    body?: never;
+    path: {
+        /**
+         * Incident Id
+         */
+        incident_id: string;
+    };
+    query?: never;
+    url: '/v1/status/incidents/{incident_id}';
+};
+
+export type GetIncidentErrors = {
+    /**
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
+     */
+    '4XX': Problem;
+    /**
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
+     */
+    '5XX': Problem;
+};
+
+export type GetIncidentError = GetIncidentErrors[keyof GetIncidentErrors];
+
+export type GetIncidentResponses = {
+    /**
+     * Successful Response
+     */
+    200: Incident;
+};
+
+export type GetIncidentResponse = GetIncidentResponses[keyof GetIncidentResponses];
+
+export type OpenIncidentData = {
+    body: NewIncident;
+    headers?: {
+        /**
+         * A random string for this request. Repeating it with the same body only repeats the answer.
+         */
+        'Idempotency-Key'?: string;
+    };
+    path?: never;
+    query?: never;
+    url: '/v1/operator/incidents';
+};
+
+export type OpenIncidentErrors = {
+    /**
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
+     */
+    '4XX': Problem;
+    /**
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
+     */
+    '5XX': Problem;
+};
+
+export type OpenIncidentError = OpenIncidentErrors[keyof OpenIncidentErrors];
+
+export type OpenIncidentResponses = {
+    /**
+     * Successful Response
+     */
+    201: Incident;
+};
+
+export type OpenIncidentResponse = OpenIncidentResponses[keyof OpenIncidentResponses];
+
+export type UpdateIncidentData = {
+    body: NewUpdate;
+    headers?: {
+        /**
+         * A random string for this request. Repeating it with the same body only repeats the answer.
+         */
+        'Idempotency-Key'?: string;
+    };
+    path: {
+        /**
+         * Incident Id
+         */
+        incident_id: string;
+    };
+    query?: never;
+    url: '/v1/operator/incidents/{incident_id}/updates';
+};
+
+export type UpdateIncidentErrors = {
+    /**
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
+     */
+    '4XX': Problem;
+    /**
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
+     */
+    '5XX': Problem;
+};
+
+export type UpdateIncidentError = UpdateIncidentErrors[keyof UpdateIncidentErrors];
+
+export type UpdateIncidentResponses = {
+    /**
+     * Successful Response
+     */
+    201: Incident;
+};
+
+export type UpdateIncidentResponse = UpdateIncidentResponses[keyof UpdateIncidentResponses];
 
 export type GetHealthData = {
     body?: never;

@@ -21,6 +21,7 @@ from quorate_api.groups import endpoints as groups
 from quorate_api.health import endpoints as health
 from quorate_api.health import service as health_service
 from quorate_api.health.dependencies import Dependencies
+from quorate_api.held import Held
 from quorate_api.http import portal
 from quorate_api.http.envelope import Envelope
 from quorate_api.http.rates import Rates
@@ -43,6 +44,8 @@ from quorate_api.security.tokens import TokenSigner
 from quorate_api.settings import ConfigurationError, Settings
 from quorate_api.sla import endpoints as sla
 from quorate_api.spend import endpoints as spend
+from quorate_api.status import endpoints as status
+from quorate_api.status import snapshot
 from quorate_api.tasks import end_task, repeat
 from quorate_api.telemetry.hub import Hub
 from quorate_api.telemetry.viewers import Viewers
@@ -51,7 +54,8 @@ from quorate_api.usage import endpoints as usage
 ROUTERS = (
     accounts.public, accounts.router, projects.router, keys.router, quotes.router, groups.router, usage.router,
     sla.router, live.router, billing.router, payments.router, payments.event_router, spend.router, budgets.router,
-    quotas.router, operator.router, payments.operator_router, adjustments.router, health.router,
+    quotas.router, operator.router, payments.operator_router, adjustments.router, status.public, status.operator,
+    health.router,
 )  # fmt: skip
 
 Lifespan = Callable[[FastAPI], AbstractAsyncContextManager[None]]
@@ -127,6 +131,7 @@ def make_services(settings: Settings) -> Services:
         viewers=Viewers(partial(placements.read, database)),
         press=Press(),
         payments=providers.configured(settings),
+        status=Held(partial(snapshot.read, database), limits.STATUS_CACHED_S, limits.STATUS_READ_S),
     )
 
 

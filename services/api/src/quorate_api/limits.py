@@ -40,6 +40,7 @@ LOGIN_FAILURES_PER_ADDRESS = "100/5minutes"
 SIGNUPS_PER_ADDRESS = "200/hour"
 TRUSTED_PROXIES_MAX = 8  # a longer chain of proxies is a misconfiguration
 REQUESTS_PER_PRINCIPAL = "6000/minute"
+STATUS_PER_ADDRESS = "120/minute"  # a page reads it each half minute; an office shares one address
 
 # Quotas of an organization, unless quota_overrides says otherwise.
 PROJECTS_MAX = 20
@@ -159,6 +160,20 @@ WATCH_SLA_MINUTES = 5  # long enough that an alert with a short `for` sees a sin
 RETRY_DELAY_S_MIN = 0.5
 RETRY_DELAY_S_MAX = 10.0
 
+# The public status. The worker samples each minute at least once, and counts a minute once.
+STATUS_SAMPLE_S = 30.0
+STATUS_SAMPLE_AGE_S_MAX = 180  # an older sample says nothing about now
+STATUS_PROBE_S = 5.0  # an API that takes longer to say that it is ready counts as unreachable
+STATUS_UNSTORED_MINUTES_MAX = 24 * 60  # kept in the worker's memory while PostgreSQL is away
+STATUS_CACHED_S = 10  # one read of the database in that time, however many ask
+STATUS_READ_S = 2.0  # a database that takes longer does not answer, for the status
+STATUS_DAYS = 90
+STATUS_USAGE_AGE_S_OPERATIONAL = 180  # idle groups report once a minute
+STATUS_USAGE_AGE_S_DEGRADED = 900
+STATUS_INCIDENTS_MAX = 100  # in one answer, open ones first
+STATUS_UPDATES_MAX = 200  # the newest of one incident
+STATUS_MESSAGE_LENGTH_MAX = 4_000
+
 # Invoices and credit notes as documents.
 DOCUMENT_LINES_MAX = 10_000  # a PDF of 400 pages, three seconds of a core; lines.csv has no bound
 DOCUMENTS_AT_ONCE = 1  # they share the typefaces and the interpreter, so a second one would make both late
@@ -180,5 +195,6 @@ assert 30 * 60 <= CHECKOUT_LIFE_S <= 24 * 3_600, "Stripe's bounds"
 assert DUNNING_REMINDER_DAYS < DUNNING_SECOND_REMINDER_DAYS < DUNNING_FINAL_NOTICE_DAYS < DUNNING_ENDS_DAYS
 assert USAGE_MINUTES_MAX < USAGE_DAYS_KEPT * 24 * 60, "a week of minutes lies within what is kept"
 assert USAGE_DAYS_KEPT > 3, "the database keeps three days in any case"
+assert STATUS_SAMPLE_S * 2 <= 60, "no minute is left out by a sample that is a little late"
 assert COORDINATOR_TIMEOUT_S < RECONCILE_AGE_S, "the reconciler leaves running requests alone"
 assert EVENTS_WAIT_MS / 1000 < COORDINATOR_TIMEOUT_S, "a long poll ends before its call's deadline"

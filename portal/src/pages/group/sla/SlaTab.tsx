@@ -113,6 +113,10 @@ function Report({ report, open }: { report: SlaReport; open: boolean }) {
           <ClauseCard key={clause.clause} clause={clause} />
         ))}
       </div>
+      <p className="max-w-prose text-[13px] text-ink-3">
+        The error budget is what the target lets a month miss. At a burn rate of 1 × it lasts exactly until the month’s
+        end; faster, it ends before.
+      </p>
       <Section
         title="Incidents"
         description="Minutes in a row that missed a clause, with the reason that the servers gave."

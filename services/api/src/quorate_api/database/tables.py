@@ -237,6 +237,54 @@ sla_bad_minutes = Table(
     _count("throttled_within_sla_entries"),
     _count("p99_us", nullable=True),
 )
+sla_region_hours = Table(
+    "sla_region_hours",
+    metadata,
+    _text("region", primary_key=True),
+    _count("hour_s", primary_key=True),
+    _count("minutes"),
+    _count("available_minutes"),
+)
+status_hours = Table(
+    "status_hours",
+    metadata,
+    _text("region", primary_key=True),
+    _text("component", primary_key=True),
+    _count("hour_s", primary_key=True),
+    _count("minutes"),
+    _count("good_minutes"),
+    _count("last_minute_s"),
+)
+status_regions = Table(
+    "status_regions",
+    metadata,
+    _text("region", primary_key=True),
+    _time("sampled_at"),
+    _count("groups"),
+    _count("accepting"),
+    Column("admits", Boolean, nullable=False),
+    Column("api_reached", Boolean, nullable=False),
+    _time("usage_until", nullable=True),
+)
+status_incidents = Table(
+    "status_incidents",
+    metadata,
+    _id(primary_key=True),
+    _text("title"),
+    Column("regions", ARRAY(Text), nullable=False),
+    Column("components", ARRAY(Text), nullable=False),
+    _time("opened_at"),
+)
+status_updates = Table(
+    "status_updates",
+    metadata,
+    _id(primary_key=True),
+    _id("incident_id"),
+    _time("at"),
+    _text("phase"),
+    _text("impact"),
+    _text("message"),
+)
 rejected_usage = Table(
     "rejected_usage",
     metadata,

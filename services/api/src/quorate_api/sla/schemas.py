@@ -12,6 +12,25 @@ from quorate_api.http.schemas import Output
 ClauseName = Literal["availability", "throughput", "latency"]
 
 
+class BurnRates(Output):
+    """The missed share of some time over the share that the target allows. At 1 the budget lasts for exactly the time
+    in which the SLA is in force."""
+
+    hour: float | None = Field(description="Of the last hour, as far as it is in the month; null: nothing was counted.")
+    six_hours: float | None = Field(description="Of the last six hours, likewise.")
+    month: float | None = Field(description="Of all that was counted since the month's begin.")
+
+
+class ErrorBudget(Output):
+    """The part of a month that a clause may miss, for the time in which the SLA is in force until the month's end."""
+
+    unit: Literal["ms", "minutes"] = Field(description="ms for availability, minutes for throughput and latency.")
+    allowed: int
+    used: int
+    left: int = Field(description="Below 0 once the month can meet its target no more.")
+    burn_rates: BurnRates
+
+
 class ClauseReport(Output):
     clause: ClauseName
     target: float = Field(
@@ -22,6 +41,7 @@ class ClauseReport(Output):
     bad_minutes: int
     met: bool
     credit_percent: int = Field(description="Credit in percent of the group's fee for the month, as of now.")
+    error_budget: ErrorBudget
     target_p99_us: int | None = Field(None, description="Latency only: bound on p99 of a minute.")
     p99_us: int | None = Field(None, description="Latency only: p99 of the whole period.")
     active_ms: int | None = Field(None, description="Availability only: time in which appends were accepted.")

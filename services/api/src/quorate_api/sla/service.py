@@ -23,12 +23,16 @@ from quorate_api.http.pagination import Paging
 from quorate_api.http.principal import Permission, Principal
 from quorate_api.http.schemas import Page
 from quorate_api.sla import calculator
+from quorate_api.sla.budget import Span as Time
+from quorate_api.sla.budget import budget
 from quorate_api.sla.declared import declared
 from quorate_api.sla.lifetime import judged_span
 from quorate_api.sla.minutes import Minute, judge
 from quorate_api.sla.repository import SlaRepository
 from quorate_api.sla.schemas import (
+    BurnRates,
     ClauseReport,
+    ErrorBudget,
     SlaCorrection,
     SlaIncident,
     SlaMinute,
@@ -129,7 +133,8 @@ async def report(work: Work, principal: Principal, group_id: UUID, month: str | 
     now = datetime.now(UTC)
     start, end = month_bounds(month, now)
     measured = await measure(work.scope, group, start, end, now)
-    clauses = [_clause(measured, attainment) for attainment in measured.attainments]
+    whole = judged_span(group, int(start.timestamp()) * 1_000, int(end.timestamp()) * 1_000)
+    clauses = [_clause(measured, attainment, whole, settled_s(now) * 1_000) for attainment in measured.attainments]
     bounds_s = int(start.timestamp()), int(end.timestamp())
     corrections = await CorrectionRepository(work.scope).bad_spans(group_id, *bounds_s)
     return SlaReport(
@@ -201,8 +206,11 @@ def _promised(group: Row[Any], former: list[Row[Any]], start: datetime, end: dat
     return found
 
 
-def _clause(measured: calculator.Report, attainment: calculator.Attainment) -> ClauseReport:
+def _clause(
+    measured: calculator.Report, attainment: calculator.Attainment, whole: Time, settled_ms: int
+) -> ClauseReport:
     clause = attainment.clause
+    own = budget(measured, clause, whole, settled_ms)
     return ClauseReport(
         clause=clause.name,
         target=clause.target_ppm / PPM,
@@ -211,6 +219,13 @@ def _clause(measured: calculator.Report, attainment: calculator.Attainment) -> C
         bad_minutes=attainment.bad_minutes,
         met=attainment.met,
         credit_percent=attainment.credit_percent,
+        error_budget=ErrorBudget(
+            unit=own.unit,
+            allowed=own.allowed,
+            used=own.used,
+            left=own.left,
+            burn_rates=BurnRates(hour=own.burn_hour, six_hours=own.burn_six_hours, month=own.burn_month),
+        ),
         target_p99_us=measured.latency_target_us if clause is LATENCY else None,
         p99_us=measured.p99_us if clause is LATENCY else None,
         active_ms=measured.active_ms if clause is AVAILABILITY else None,

@@ -29,6 +29,7 @@ from quorate_api.worker.month_close import close_months
 from quorate_api.worker.reconcile import Reconciler
 from quorate_api.worker.retention import settle_days
 from quorate_api.worker.rollup import roll_up
+from quorate_api.worker.status import StatusWatch, client
 from quorate_api.worker.steady import keep_running
 from quorate_api.worker.watch import Watch
 
@@ -69,6 +70,7 @@ async def _work(settings: Settings) -> int:
     assert redis is not None, "checked by run"
     engine = database.create(settings.database_url, database.WORKER_ROLE)
     coordinator = Coordinator(settings.coordinator_url, settings.coordinator_token())
+    api = client(settings.origin)
     try:
         there = await lifecycle.wait_for(
             [
@@ -82,6 +84,7 @@ async def _work(settings: Settings) -> int:
             return exit_codes.DEPENDENCY
         ingest = Ingest(redis, engine, settings.worker_name or socket.gethostname())
         follower, reconciler = Follower(engine, coordinator), Reconciler(engine, coordinator)
+        status = StatusWatch(engine, coordinator, ingest, api)
 
         issuer = Issuer.configured(settings)
 
@@ -113,6 +116,7 @@ async def _work(settings: Settings) -> int:
             asyncio.create_task(keep_running("adjustments", adjust, every_s=limits.ADJUST_INTERVAL_S)),
             asyncio.create_task(keep_running("budgets", evaluate, every_s=limits.BUDGET_INTERVAL_S)),
             asyncio.create_task(keep_running("dunning", dun, every_s=limits.DUNNING_INTERVAL_S)),
+            asyncio.create_task(keep_running("status", status.run, every_s=limits.STATUS_SAMPLE_S)),
         ]
         if settings.otlp_endpoint:
             tasks += _watching(engine, redis, coordinator, ingest)
@@ -120,6 +124,7 @@ async def _work(settings: Settings) -> int:
         sys.stdout.flush()
         return await _until_stopped(tasks)
     finally:
+        await api.aclose()
         await coordinator.aclose()
         await redis.aclose()
         await engine.dispose()

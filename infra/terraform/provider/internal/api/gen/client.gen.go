@@ -378,6 +378,24 @@ func (e Durability) Valid() bool {
 	}
 }
 
+// Defines values for ErrorBudgetUnit.
+const (
+	Minutes ErrorBudgetUnit = "minutes"
+	Ms      ErrorBudgetUnit = "ms"
+)
+
+// Valid indicates whether the value is a known member of the ErrorBudgetUnit enum.
+func (e ErrorBudgetUnit) Valid() bool {
+	switch e {
+	case Minutes:
+		return true
+	case Ms:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for EventAnswerOutcome.
 const (
 	Ignored  EventAnswerOutcome = "ignored"
@@ -426,6 +444,114 @@ func (e GroupStatus) Valid() bool {
 	case GroupStatusPaused:
 		return true
 	case GroupStatusProvisioning:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for IncidentComponents.
+const (
+	IncidentComponentsAdmission IncidentComponents = "admission"
+	IncidentComponentsApi       IncidentComponents = "api"
+	IncidentComponentsDataPlane IncidentComponents = "data_plane"
+	IncidentComponentsUsage     IncidentComponents = "usage"
+)
+
+// Valid indicates whether the value is a known member of the IncidentComponents enum.
+func (e IncidentComponents) Valid() bool {
+	switch e {
+	case IncidentComponentsAdmission:
+		return true
+	case IncidentComponentsApi:
+		return true
+	case IncidentComponentsDataPlane:
+		return true
+	case IncidentComponentsUsage:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for IncidentImpact.
+const (
+	IncidentImpactDegraded IncidentImpact = "degraded"
+	IncidentImpactOutage   IncidentImpact = "outage"
+)
+
+// Valid indicates whether the value is a known member of the IncidentImpact enum.
+func (e IncidentImpact) Valid() bool {
+	switch e {
+	case IncidentImpactDegraded:
+		return true
+	case IncidentImpactOutage:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for IncidentPhase.
+const (
+	IncidentPhaseIdentified    IncidentPhase = "identified"
+	IncidentPhaseInvestigating IncidentPhase = "investigating"
+	IncidentPhaseMonitoring    IncidentPhase = "monitoring"
+	IncidentPhaseResolved      IncidentPhase = "resolved"
+)
+
+// Valid indicates whether the value is a known member of the IncidentPhase enum.
+func (e IncidentPhase) Valid() bool {
+	switch e {
+	case IncidentPhaseIdentified:
+		return true
+	case IncidentPhaseInvestigating:
+		return true
+	case IncidentPhaseMonitoring:
+		return true
+	case IncidentPhaseResolved:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for IncidentUpdateImpact.
+const (
+	IncidentUpdateImpactDegraded IncidentUpdateImpact = "degraded"
+	IncidentUpdateImpactOutage   IncidentUpdateImpact = "outage"
+)
+
+// Valid indicates whether the value is a known member of the IncidentUpdateImpact enum.
+func (e IncidentUpdateImpact) Valid() bool {
+	switch e {
+	case IncidentUpdateImpactDegraded:
+		return true
+	case IncidentUpdateImpactOutage:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for IncidentUpdatePhase.
+const (
+	IncidentUpdatePhaseIdentified    IncidentUpdatePhase = "identified"
+	IncidentUpdatePhaseInvestigating IncidentUpdatePhase = "investigating"
+	IncidentUpdatePhaseMonitoring    IncidentUpdatePhase = "monitoring"
+	IncidentUpdatePhaseResolved      IncidentUpdatePhase = "resolved"
+)
+
+// Valid indicates whether the value is a known member of the IncidentUpdatePhase enum.
+func (e IncidentUpdatePhase) Valid() bool {
+	switch e {
+	case IncidentUpdatePhaseIdentified:
+		return true
+	case IncidentUpdatePhaseInvestigating:
+		return true
+	case IncidentUpdatePhaseMonitoring:
+		return true
+	case IncidentUpdatePhaseResolved:
 		return true
 	default:
 		return false
@@ -581,19 +707,19 @@ func (e KnownJoinTokenState) Valid() bool {
 
 // Defines values for LendingState.
 const (
-	Complete LendingState = "complete"
-	Partial  LendingState = "partial"
-	Unknown  LendingState = "unknown"
+	LendingStateComplete LendingState = "complete"
+	LendingStatePartial  LendingState = "partial"
+	LendingStateUnknown  LendingState = "unknown"
 )
 
 // Valid indicates whether the value is a known member of the LendingState enum.
 func (e LendingState) Valid() bool {
 	switch e {
-	case Complete:
+	case LendingStateComplete:
 		return true
-	case Partial:
+	case LendingStatePartial:
 		return true
-	case Unknown:
+	case LendingStateUnknown:
 		return true
 	default:
 		return false
@@ -663,6 +789,72 @@ func (e NewGroupDurability) Valid() bool {
 	}
 }
 
+// Defines values for NewIncidentComponents.
+const (
+	NewIncidentComponentsAdmission NewIncidentComponents = "admission"
+	NewIncidentComponentsApi       NewIncidentComponents = "api"
+	NewIncidentComponentsDataPlane NewIncidentComponents = "data_plane"
+	NewIncidentComponentsUsage     NewIncidentComponents = "usage"
+)
+
+// Valid indicates whether the value is a known member of the NewIncidentComponents enum.
+func (e NewIncidentComponents) Valid() bool {
+	switch e {
+	case NewIncidentComponentsAdmission:
+		return true
+	case NewIncidentComponentsApi:
+		return true
+	case NewIncidentComponentsDataPlane:
+		return true
+	case NewIncidentComponentsUsage:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for NewIncidentImpact.
+const (
+	NewIncidentImpactDegraded NewIncidentImpact = "degraded"
+	NewIncidentImpactOutage   NewIncidentImpact = "outage"
+)
+
+// Valid indicates whether the value is a known member of the NewIncidentImpact enum.
+func (e NewIncidentImpact) Valid() bool {
+	switch e {
+	case NewIncidentImpactDegraded:
+		return true
+	case NewIncidentImpactOutage:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for NewIncidentPhase.
+const (
+	NewIncidentPhaseIdentified    NewIncidentPhase = "identified"
+	NewIncidentPhaseInvestigating NewIncidentPhase = "investigating"
+	NewIncidentPhaseMonitoring    NewIncidentPhase = "monitoring"
+	NewIncidentPhaseResolved      NewIncidentPhase = "resolved"
+)
+
+// Valid indicates whether the value is a known member of the NewIncidentPhase enum.
+func (e NewIncidentPhase) Valid() bool {
+	switch e {
+	case NewIncidentPhaseIdentified:
+		return true
+	case NewIncidentPhaseInvestigating:
+		return true
+	case NewIncidentPhaseMonitoring:
+		return true
+	case NewIncidentPhaseResolved:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for NewKeyScopes.
 const (
 	NewKeyScopesAppend  NewKeyScopes = "append"
@@ -702,6 +894,48 @@ func (e NewPaymentEntryKind) Valid() bool {
 	case NewPaymentEntryKindReversal:
 		return true
 	case NewPaymentEntryKindWriteOff:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for NewUpdateImpact.
+const (
+	NewUpdateImpactDegraded NewUpdateImpact = "degraded"
+	NewUpdateImpactOutage   NewUpdateImpact = "outage"
+)
+
+// Valid indicates whether the value is a known member of the NewUpdateImpact enum.
+func (e NewUpdateImpact) Valid() bool {
+	switch e {
+	case NewUpdateImpactDegraded:
+		return true
+	case NewUpdateImpactOutage:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for NewUpdatePhase.
+const (
+	NewUpdatePhaseIdentified    NewUpdatePhase = "identified"
+	NewUpdatePhaseInvestigating NewUpdatePhase = "investigating"
+	NewUpdatePhaseMonitoring    NewUpdatePhase = "monitoring"
+	NewUpdatePhaseResolved      NewUpdatePhase = "resolved"
+)
+
+// Valid indicates whether the value is a known member of the NewUpdatePhase enum.
+func (e NewUpdatePhase) Valid() bool {
+	switch e {
+	case NewUpdatePhaseIdentified:
+		return true
+	case NewUpdatePhaseInvestigating:
+		return true
+	case NewUpdatePhaseMonitoring:
+		return true
+	case NewUpdatePhaseResolved:
 		return true
 	default:
 		return false
@@ -942,6 +1176,126 @@ func (e SlaMinuteMissed) Valid() bool {
 	}
 }
 
+// Defines values for StatusState.
+const (
+	StatusStateDegraded    StatusState = "degraded"
+	StatusStateOperational StatusState = "operational"
+	StatusStateOutage      StatusState = "outage"
+	StatusStateUnknown     StatusState = "unknown"
+)
+
+// Valid indicates whether the value is a known member of the StatusState enum.
+func (e StatusState) Valid() bool {
+	switch e {
+	case StatusStateDegraded:
+		return true
+	case StatusStateOperational:
+		return true
+	case StatusStateOutage:
+		return true
+	case StatusStateUnknown:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for StatusComponentComponent.
+const (
+	StatusComponentComponentAdmission StatusComponentComponent = "admission"
+	StatusComponentComponentApi       StatusComponentComponent = "api"
+	StatusComponentComponentDataPlane StatusComponentComponent = "data_plane"
+	StatusComponentComponentUsage     StatusComponentComponent = "usage"
+)
+
+// Valid indicates whether the value is a known member of the StatusComponentComponent enum.
+func (e StatusComponentComponent) Valid() bool {
+	switch e {
+	case StatusComponentComponentAdmission:
+		return true
+	case StatusComponentComponentApi:
+		return true
+	case StatusComponentComponentDataPlane:
+		return true
+	case StatusComponentComponentUsage:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for StatusComponentState.
+const (
+	StatusComponentStateDegraded    StatusComponentState = "degraded"
+	StatusComponentStateOperational StatusComponentState = "operational"
+	StatusComponentStateOutage      StatusComponentState = "outage"
+	StatusComponentStateUnknown     StatusComponentState = "unknown"
+)
+
+// Valid indicates whether the value is a known member of the StatusComponentState enum.
+func (e StatusComponentState) Valid() bool {
+	switch e {
+	case StatusComponentStateDegraded:
+		return true
+	case StatusComponentStateOperational:
+		return true
+	case StatusComponentStateOutage:
+		return true
+	case StatusComponentStateUnknown:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for StatusDayState.
+const (
+	StatusDayStateDegraded    StatusDayState = "degraded"
+	StatusDayStateOperational StatusDayState = "operational"
+	StatusDayStateOutage      StatusDayState = "outage"
+	StatusDayStateUnknown     StatusDayState = "unknown"
+)
+
+// Valid indicates whether the value is a known member of the StatusDayState enum.
+func (e StatusDayState) Valid() bool {
+	switch e {
+	case StatusDayStateDegraded:
+		return true
+	case StatusDayStateOperational:
+		return true
+	case StatusDayStateOutage:
+		return true
+	case StatusDayStateUnknown:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for StatusRegionState.
+const (
+	StatusRegionStateDegraded    StatusRegionState = "degraded"
+	StatusRegionStateOperational StatusRegionState = "operational"
+	StatusRegionStateOutage      StatusRegionState = "outage"
+	StatusRegionStateUnknown     StatusRegionState = "unknown"
+)
+
+// Valid indicates whether the value is a known member of the StatusRegionState enum.
+func (e StatusRegionState) Valid() bool {
+	switch e {
+	case StatusRegionStateDegraded:
+		return true
+	case StatusRegionStateOperational:
+		return true
+	case StatusRegionStateOutage:
+		return true
+	case StatusRegionStateUnknown:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for UsagePriceLineKind.
 const (
 	UsagePriceLineKindAppends UsagePriceLineKind = "appends"
@@ -1019,6 +1373,19 @@ type BudgetAlert struct {
 // BudgetAlertKind defines model for BudgetAlert.Kind.
 type BudgetAlertKind string
 
+// BurnRates The missed share of some time over the share that the target allows. At 1 the budget lasts for exactly the time
+// in which the SLA is in force.
+type BurnRates struct {
+	// Hour Of the last hour, as far as it is in the month; null: nothing was counted.
+	Hour *float64 `json:"hour"`
+
+	// Month Of all that was counted since the month's begin.
+	Month *float64 `json:"month"`
+
+	// SixHours Of the last six hours, likewise.
+	SixHours *float64 `json:"six_hours"`
+}
+
 // Capacity Sums over the servers that are alive and neither auxiliary nor draining.
 type Capacity struct {
 	// Allocated Amounts of each resource, as the coordinator counts them.
@@ -1076,9 +1443,12 @@ type ClauseReport struct {
 	CreditPercent int `json:"credit_percent"`
 
 	// ElapsedMs Availability only: time counted.
-	ElapsedMs   *int `json:"elapsed_ms,omitempty"`
-	GoodMinutes int  `json:"good_minutes"`
-	Met         bool `json:"met"`
+	ElapsedMs *int `json:"elapsed_ms,omitempty"`
+
+	// ErrorBudget The part of a month that a clause may miss, for the time in which the SLA is in force until the month's end.
+	ErrorBudget ErrorBudget `json:"error_budget"`
+	GoodMinutes int         `json:"good_minutes"`
+	Met         bool        `json:"met"`
 
 	// P99Us Latency only: p99 of the whole period.
 	P99Us *int `json:"p99_us,omitempty"`
@@ -1247,6 +1617,25 @@ type Endpoint struct {
 	ServerId int    `json:"server_id"`
 }
 
+// ErrorBudget The part of a month that a clause may miss, for the time in which the SLA is in force until the month's end.
+type ErrorBudget struct {
+	Allowed int `json:"allowed"`
+
+	// BurnRates The missed share of some time over the share that the target allows. At 1 the budget lasts for exactly the time
+	// in which the SLA is in force.
+	BurnRates BurnRates `json:"burn_rates"`
+
+	// Left Below 0 once the month can meet its target no more.
+	Left int `json:"left"`
+
+	// Unit ms for availability, minutes for throughput and latency.
+	Unit ErrorBudgetUnit `json:"unit"`
+	Used int             `json:"used"`
+}
+
+// ErrorBudgetUnit ms for availability, minutes for throughput and latency.
+type ErrorBudgetUnit string
+
 // EventAnswer defines model for EventAnswer.
 type EventAnswer struct {
 	// Outcome repeated: it was recorded before; ignored: it tells of no payment of an invoice here.
@@ -1388,6 +1777,49 @@ type HandleTls struct {
 type Health struct {
 	Status string `json:"status"`
 }
+
+// Incident defines model for Incident.
+type Incident struct {
+	Components []IncidentComponents `json:"components"`
+	Id         openapi_types.UUID   `json:"id"`
+
+	// Impact As of the newest update.
+	Impact   IncidentImpact `json:"impact"`
+	OpenedAt time.Time      `json:"opened_at"`
+	Phase    IncidentPhase  `json:"phase"`
+	Regions  []string       `json:"regions"`
+
+	// ResolvedAt null: it is open.
+	ResolvedAt *time.Time `json:"resolved_at"`
+	Title      string     `json:"title"`
+
+	// Updates Newest first, at most 200.
+	Updates []IncidentUpdate `json:"updates"`
+}
+
+// IncidentComponents defines model for Incident.Components.
+type IncidentComponents string
+
+// IncidentImpact As of the newest update.
+type IncidentImpact string
+
+// IncidentPhase defines model for Incident.Phase.
+type IncidentPhase string
+
+// IncidentUpdate defines model for IncidentUpdate.
+type IncidentUpdate struct {
+	At      time.Time            `json:"at"`
+	Id      openapi_types.UUID   `json:"id"`
+	Impact  IncidentUpdateImpact `json:"impact"`
+	Message string               `json:"message"`
+	Phase   IncidentUpdatePhase  `json:"phase"`
+}
+
+// IncidentUpdateImpact defines model for IncidentUpdate.Impact.
+type IncidentUpdateImpact string
+
+// IncidentUpdatePhase defines model for IncidentUpdate.Phase.
+type IncidentUpdatePhase string
 
 // Invoice defines model for Invoice.
 type Invoice struct {
@@ -1732,6 +2164,27 @@ type NewGroup struct {
 // NewGroupDurability Place of an entry on every replica before its acknowledgement: stable storage, or memory.
 type NewGroupDurability string
 
+// NewIncident defines model for NewIncident.
+type NewIncident struct {
+	Components []NewIncidentComponents `json:"components"`
+	Impact     NewIncidentImpact       `json:"impact"`
+	Message    string                  `json:"message"`
+	Phase      *NewIncidentPhase       `json:"phase,omitempty"`
+
+	// Regions null: every region.
+	Regions *[]string `json:"regions,omitempty"`
+	Title   string    `json:"title"`
+}
+
+// NewIncidentComponents defines model for NewIncident.Components.
+type NewIncidentComponents string
+
+// NewIncidentImpact defines model for NewIncident.Impact.
+type NewIncidentImpact string
+
+// NewIncidentPhase defines model for NewIncident.Phase.
+type NewIncidentPhase string
+
 // NewJoinToken defines model for NewJoinToken.
 type NewJoinToken struct {
 	// Auxiliary The server then takes replacements of failed replicas only.
@@ -1776,6 +2229,22 @@ type NewPaymentEntryKind string
 type NewProject struct {
 	Name string `json:"name"`
 }
+
+// NewUpdate defines model for NewUpdate.
+type NewUpdate struct {
+	// Impact null: as before.
+	Impact  *NewUpdateImpact `json:"impact,omitempty"`
+	Message string           `json:"message"`
+
+	// Phase resolved ends the incident; any other opens it again.
+	Phase NewUpdatePhase `json:"phase"`
+}
+
+// NewUpdateImpact null: as before.
+type NewUpdateImpact string
+
+// NewUpdatePhase resolved ends the incident; any other opens it again.
+type NewUpdatePhase string
 
 // ObservedSla An SLA as it stands, with every field set.
 type ObservedSla struct {
@@ -2454,6 +2923,67 @@ type SpendForecast struct {
 	TotalMicros int `json:"total_micros"`
 }
 
+// Status defines model for Status.
+type Status struct {
+	// At Time at which the measurements were read.
+	At time.Time `json:"at"`
+
+	// Incidents Open ones, then those of the last 90 days; both newest first. At most 100.
+	Incidents []Incident     `json:"incidents"`
+	Regions   []StatusRegion `json:"regions"`
+
+	// State The worst of all components, by measurements alone.
+	State StatusState `json:"state"`
+}
+
+// StatusState The worst of all components, by measurements alone.
+type StatusState string
+
+// StatusComponent defines model for StatusComponent.
+type StatusComponent struct {
+	Component StatusComponentComponent `json:"component"`
+
+	// Days The last 90 days until today, oldest first.
+	Days   []StatusDay `json:"days"`
+	Detail string      `json:"detail"`
+
+	// Good24h Share of good minutes of the last 24 hours.
+	Good24h *float64 `json:"good_24h"`
+	Good90d *float64 `json:"good_90d"`
+
+	// State Now, by measurements. unknown: nothing was measured, which may be good or bad.
+	State StatusComponentState `json:"state"`
+}
+
+// StatusComponentComponent defines model for StatusComponent.Component.
+type StatusComponentComponent string
+
+// StatusComponentState Now, by measurements. unknown: nothing was measured, which may be good or bad.
+type StatusComponentState string
+
+// StatusDay defines model for StatusDay.
+type StatusDay struct {
+	// Day In UTC.
+	Day openapi_types.Date `json:"day"`
+
+	// Good Share of its measured minutes that were good; null: none was measured.
+	Good  *float64       `json:"good"`
+	State StatusDayState `json:"state"`
+}
+
+// StatusDayState defines model for StatusDay.State.
+type StatusDayState string
+
+// StatusRegion defines model for StatusRegion.
+type StatusRegion struct {
+	Components []StatusComponent `json:"components"`
+	Region     string            `json:"region"`
+	State      StatusRegionState `json:"state"`
+}
+
+// StatusRegionState defines model for StatusRegion.State.
+type StatusRegionState string
+
 // Usage Committed entries are counted from the log itself: they equal the growth of its commit offset. The sums have
 // corrections in them, the minutes have none.
 type Usage struct {
@@ -2654,6 +3184,18 @@ type CreateCorrectionParams struct {
 	IdempotencyKey *string `json:"Idempotency-Key,omitempty"`
 }
 
+// OpenIncidentParams defines parameters for OpenIncident.
+type OpenIncidentParams struct {
+	// IdempotencyKey A random string for this request. Repeating it with the same body only repeats the answer.
+	IdempotencyKey *string `json:"Idempotency-Key,omitempty"`
+}
+
+// UpdateIncidentParams defines parameters for UpdateIncident.
+type UpdateIncidentParams struct {
+	// IdempotencyKey A random string for this request. Repeating it with the same body only repeats the answer.
+	IdempotencyKey *string `json:"Idempotency-Key,omitempty"`
+}
+
 // FindInvoicesParams defines parameters for FindInvoices.
 type FindInvoicesParams struct {
 	// Number The invoice's number, whole.
@@ -2808,6 +3350,12 @@ type LogInJSONRequestBody = Login
 
 // CreateCorrectionJSONRequestBody defines body for CreateCorrection for application/json ContentType.
 type CreateCorrectionJSONRequestBody = NewCorrection
+
+// OpenIncidentJSONRequestBody defines body for OpenIncident for application/json ContentType.
+type OpenIncidentJSONRequestBody = NewIncident
+
+// UpdateIncidentJSONRequestBody defines body for UpdateIncident for application/json ContentType.
+type UpdateIncidentJSONRequestBody = NewUpdate
 
 // RecordPaymentJSONRequestBody defines body for RecordPayment for application/json ContentType.
 type RecordPaymentJSONRequestBody = NewPaymentEntry
@@ -3219,6 +3767,42 @@ type ClientInterface interface {
 	// Corresponds with POST /v1/operator/groups/{group_id}/corrections (the `CreateCorrection` operationId).
 	CreateCorrection(ctx context.Context, groupId openapi_types.UUID, params *CreateCorrectionParams, body CreateCorrectionJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// OpenIncidentWithBody Open Incident
+	//
+	// Tell the public of an incident. It is on the status page within seconds, and stays on record.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /v1/operator/incidents (the `OpenIncident` operationId).
+	OpenIncidentWithBody(ctx context.Context, params *OpenIncidentParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// OpenIncident Open Incident
+	//
+	// Tell the public of an incident. It is on the status page within seconds, and stays on record.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /v1/operator/incidents (the `OpenIncident` operationId).
+	OpenIncident(ctx context.Context, params *OpenIncidentParams, body OpenIncidentJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// UpdateIncidentWithBody Update Incident
+	//
+	// Add to an incident's timeline, or resolve it. Nothing of the timeline changes afterwards.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /v1/operator/incidents/{incident_id}/updates (the `UpdateIncident` operationId).
+	UpdateIncidentWithBody(ctx context.Context, incidentId openapi_types.UUID, params *UpdateIncidentParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// UpdateIncident Update Incident
+	//
+	// Add to an incident's timeline, or resolve it. Nothing of the timeline changes afterwards.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /v1/operator/incidents/{incident_id}/updates (the `UpdateIncident` operationId).
+	UpdateIncident(ctx context.Context, incidentId openapi_types.UUID, params *UpdateIncidentParams, body UpdateIncidentJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// FindInvoices Find Invoices
 	//
 	// Invoices of that number: one, or for numbers of before 2026-11-24 one for each customer.
@@ -3527,6 +4111,27 @@ type ClientInterface interface {
 	//
 	// Corresponds with GET /v1/spend/metrics (the `GetSpendMetrics` operationId).
 	GetSpendMetrics(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// GetStatus Get Status
+	//
+	// The state of each region's components, their last 90 days, and incidents. It needs no login.
+	//
+	// Corresponds with GET /v1/status (the `GetStatus` operationId).
+	GetStatus(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// GetStatusFeed Get Status Feed
+	//
+	// Incidents as an Atom feed.
+	//
+	// Corresponds with GET /v1/status/feed (the `GetStatusFeed` operationId).
+	GetStatusFeed(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// GetIncident Get Incident
+	//
+	// One incident, however old.
+	//
+	// Corresponds with GET /v1/status/incidents/{incident_id} (the `GetIncident` operationId).
+	GetIncident(ctx context.Context, incidentId openapi_types.UUID, reqEditors ...RequestEditorFn) (*http.Response, error)
 }
 
 // ListBudgets List Budgets
@@ -4228,6 +4833,82 @@ func (c *Client) CreateCorrection(ctx context.Context, groupId openapi_types.UUI
 	return c.Client.Do(req)
 }
 
+// OpenIncidentWithBody Open Incident
+//
+// Tell the public of an incident. It is on the status page within seconds, and stays on record.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /v1/operator/incidents (the `OpenIncident` operationId).
+func (c *Client) OpenIncidentWithBody(ctx context.Context, params *OpenIncidentParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewOpenIncidentRequestWithBody(c.Server, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// OpenIncident Open Incident
+//
+// Tell the public of an incident. It is on the status page within seconds, and stays on record.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /v1/operator/incidents (the `OpenIncident` operationId).
+func (c *Client) OpenIncident(ctx context.Context, params *OpenIncidentParams, body OpenIncidentJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewOpenIncidentRequest(c.Server, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// UpdateIncidentWithBody Update Incident
+//
+// Add to an incident's timeline, or resolve it. Nothing of the timeline changes afterwards.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /v1/operator/incidents/{incident_id}/updates (the `UpdateIncident` operationId).
+func (c *Client) UpdateIncidentWithBody(ctx context.Context, incidentId openapi_types.UUID, params *UpdateIncidentParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewUpdateIncidentRequestWithBody(c.Server, incidentId, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// UpdateIncident Update Incident
+//
+// Add to an incident's timeline, or resolve it. Nothing of the timeline changes afterwards.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /v1/operator/incidents/{incident_id}/updates (the `UpdateIncident` operationId).
+func (c *Client) UpdateIncident(ctx context.Context, incidentId openapi_types.UUID, params *UpdateIncidentParams, body UpdateIncidentJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewUpdateIncidentRequest(c.Server, incidentId, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
 // FindInvoices Find Invoices
 //
 // Invoices of that number: one, or for numbers of before 2026-11-24 one for each customer.
@@ -4917,6 +5598,57 @@ func (c *Client) GetSpendDays(ctx context.Context, params *GetSpendDaysParams, r
 // Corresponds with GET /v1/spend/metrics (the `GetSpendMetrics` operationId).
 func (c *Client) GetSpendMetrics(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewGetSpendMetricsRequest(c.Server)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// GetStatus Get Status
+//
+// The state of each region's components, their last 90 days, and incidents. It needs no login.
+//
+// Corresponds with GET /v1/status (the `GetStatus` operationId).
+func (c *Client) GetStatus(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewGetStatusRequest(c.Server)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// GetStatusFeed Get Status Feed
+//
+// Incidents as an Atom feed.
+//
+// Corresponds with GET /v1/status/feed (the `GetStatusFeed` operationId).
+func (c *Client) GetStatusFeed(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewGetStatusFeedRequest(c.Server)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// GetIncident Get Incident
+//
+// One incident, however old.
+//
+// Corresponds with GET /v1/status/incidents/{incident_id} (the `GetIncident` operationId).
+func (c *Client) GetIncident(ctx context.Context, incidentId openapi_types.UUID, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewGetIncidentRequest(c.Server, incidentId)
 	if err != nil {
 		return nil, err
 	}
@@ -6599,6 +7331,123 @@ func NewCreateCorrectionRequestWithBody(server string, groupId openapi_types.UUI
 	return req, nil
 }
 
+// NewOpenIncidentRequest calls the generic OpenIncident builder with application/json body
+func NewOpenIncidentRequest(server string, params *OpenIncidentParams, body OpenIncidentJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewOpenIncidentRequestWithBody(server, params, "application/json", bodyReader)
+}
+
+// NewOpenIncidentRequestWithBody constructs an http.Request for the OpenIncident method, with any body, and a specified content type
+func NewOpenIncidentRequestWithBody(server string, params *OpenIncidentParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/operator/incidents")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.IdempotencyKey != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Idempotency-Key", *params.IdempotencyKey, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("Idempotency-Key", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewUpdateIncidentRequest calls the generic UpdateIncident builder with application/json body
+func NewUpdateIncidentRequest(server string, incidentId openapi_types.UUID, params *UpdateIncidentParams, body UpdateIncidentJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewUpdateIncidentRequestWithBody(server, incidentId, params, "application/json", bodyReader)
+}
+
+// NewUpdateIncidentRequestWithBody constructs an http.Request for the UpdateIncident method, with any body, and a specified content type
+func NewUpdateIncidentRequestWithBody(server string, incidentId openapi_types.UUID, params *UpdateIncidentParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "incident_id", incidentId, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/operator/incidents/%s/updates", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.IdempotencyKey != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Idempotency-Key", *params.IdempotencyKey, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("Idempotency-Key", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
 // NewFindInvoicesRequest constructs an http.Request for the FindInvoices method
 func NewFindInvoicesRequest(server string, params *FindInvoicesParams) (*http.Request, error) {
 	var err error
@@ -8101,6 +8950,94 @@ func NewGetSpendMetricsRequest(server string) (*http.Request, error) {
 	return req, nil
 }
 
+// NewGetStatusRequest constructs an http.Request for the GetStatus method
+func NewGetStatusRequest(server string) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/status")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewGetStatusFeedRequest constructs an http.Request for the GetStatusFeed method
+func NewGetStatusFeedRequest(server string) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/status/feed")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewGetIncidentRequest constructs an http.Request for the GetIncident method
+func NewGetIncidentRequest(server string, incidentId openapi_types.UUID) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "incident_id", incidentId, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/status/incidents/%s", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
 func (c *Client) applyEditors(ctx context.Context, req *http.Request, additionalEditors []RequestEditorFn) error {
 	for _, r := range c.RequestEditors {
 		if err := r(ctx, req); err != nil {
@@ -8512,6 +9449,42 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with POST /v1/operator/groups/{group_id}/corrections (the `CreateCorrection` operationId).
 	CreateCorrectionWithResponse(ctx context.Context, groupId openapi_types.UUID, params *CreateCorrectionParams, body CreateCorrectionJSONRequestBody, reqEditors ...RequestEditorFn) (*CreateCorrectionResponse, error)
 
+	// OpenIncidentWithBodyWithResponse Open Incident
+	//
+	// Tell the public of an incident. It is on the status page within seconds, and stays on record.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/operator/incidents (the `OpenIncident` operationId).
+	OpenIncidentWithBodyWithResponse(ctx context.Context, params *OpenIncidentParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*OpenIncidentResponse, error)
+
+	// OpenIncidentWithResponse Open Incident
+	//
+	// Tell the public of an incident. It is on the status page within seconds, and stays on record.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/operator/incidents (the `OpenIncident` operationId).
+	OpenIncidentWithResponse(ctx context.Context, params *OpenIncidentParams, body OpenIncidentJSONRequestBody, reqEditors ...RequestEditorFn) (*OpenIncidentResponse, error)
+
+	// UpdateIncidentWithBodyWithResponse Update Incident
+	//
+	// Add to an incident's timeline, or resolve it. Nothing of the timeline changes afterwards.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/operator/incidents/{incident_id}/updates (the `UpdateIncident` operationId).
+	UpdateIncidentWithBodyWithResponse(ctx context.Context, incidentId openapi_types.UUID, params *UpdateIncidentParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*UpdateIncidentResponse, error)
+
+	// UpdateIncidentWithResponse Update Incident
+	//
+	// Add to an incident's timeline, or resolve it. Nothing of the timeline changes afterwards.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/operator/incidents/{incident_id}/updates (the `UpdateIncident` operationId).
+	UpdateIncidentWithResponse(ctx context.Context, incidentId openapi_types.UUID, params *UpdateIncidentParams, body UpdateIncidentJSONRequestBody, reqEditors ...RequestEditorFn) (*UpdateIncidentResponse, error)
+
 	// FindInvoicesWithResponse Find Invoices
 	//
 	// Invoices of that number: one, or for numbers of before 2026-11-24 one for each customer.
@@ -8862,6 +9835,33 @@ type ClientWithResponsesInterface interface {
 	//
 	// Corresponds with GET /v1/spend/metrics (the `GetSpendMetrics` operationId).
 	GetSpendMetricsWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*GetSpendMetricsResponse, error)
+
+	// GetStatusWithResponse Get Status
+	//
+	// The state of each region's components, their last 90 days, and incidents. It needs no login.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /v1/status (the `GetStatus` operationId).
+	GetStatusWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*GetStatusResponse, error)
+
+	// GetStatusFeedWithResponse Get Status Feed
+	//
+	// Incidents as an Atom feed.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /v1/status/feed (the `GetStatusFeed` operationId).
+	GetStatusFeedWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*GetStatusFeedResponse, error)
+
+	// GetIncidentWithResponse Get Incident
+	//
+	// One incident, however old.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /v1/status/incidents/{incident_id} (the `GetIncident` operationId).
+	GetIncidentWithResponse(ctx context.Context, incidentId openapi_types.UUID, reqEditors ...RequestEditorFn) (*GetIncidentResponse, error)
 }
 
 type ListBudgetsResponse struct {
@@ -10671,6 +11671,116 @@ func (r CreateCorrectionResponse) ContentType() string {
 	return ""
 }
 
+type OpenIncidentResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON201 the response for an HTTP 201 `application/json` response
+	JSON201 *Incident
+	// ApplicationproblemJSON4XX the response for an HTTP 4XX `application/problem+json` response
+	ApplicationproblemJSON4XX *Problem
+	// ApplicationproblemJSON5XX the response for an HTTP 5XX `application/problem+json` response
+	ApplicationproblemJSON5XX *Problem
+}
+
+// GetJSON201 returns the response for an HTTP 201 `application/json` response
+func (r OpenIncidentResponse) GetJSON201() *Incident {
+	return r.JSON201
+}
+
+// GetApplicationproblemJSON4XX returns the response for an HTTP 4XX `application/problem+json` response
+func (r OpenIncidentResponse) GetApplicationproblemJSON4XX() *Problem {
+	return r.ApplicationproblemJSON4XX
+}
+
+// GetApplicationproblemJSON5XX returns the response for an HTTP 5XX `application/problem+json` response
+func (r OpenIncidentResponse) GetApplicationproblemJSON5XX() *Problem {
+	return r.ApplicationproblemJSON5XX
+}
+
+// GetBody returns the raw response body bytes
+func (r OpenIncidentResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r OpenIncidentResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r OpenIncidentResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r OpenIncidentResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type UpdateIncidentResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON201 the response for an HTTP 201 `application/json` response
+	JSON201 *Incident
+	// ApplicationproblemJSON4XX the response for an HTTP 4XX `application/problem+json` response
+	ApplicationproblemJSON4XX *Problem
+	// ApplicationproblemJSON5XX the response for an HTTP 5XX `application/problem+json` response
+	ApplicationproblemJSON5XX *Problem
+}
+
+// GetJSON201 returns the response for an HTTP 201 `application/json` response
+func (r UpdateIncidentResponse) GetJSON201() *Incident {
+	return r.JSON201
+}
+
+// GetApplicationproblemJSON4XX returns the response for an HTTP 4XX `application/problem+json` response
+func (r UpdateIncidentResponse) GetApplicationproblemJSON4XX() *Problem {
+	return r.ApplicationproblemJSON4XX
+}
+
+// GetApplicationproblemJSON5XX returns the response for an HTTP 5XX `application/problem+json` response
+func (r UpdateIncidentResponse) GetApplicationproblemJSON5XX() *Problem {
+	return r.ApplicationproblemJSON5XX
+}
+
+// GetBody returns the raw response body bytes
+func (r UpdateIncidentResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r UpdateIncidentResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r UpdateIncidentResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r UpdateIncidentResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
 type FindInvoicesResponse struct {
 	Body         []byte
 	HTTPResponse *http.Response
@@ -12300,6 +13410,164 @@ func (r GetSpendMetricsResponse) ContentType() string {
 	return ""
 }
 
+type GetStatusResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *Status
+	// ApplicationproblemJSON4XX the response for an HTTP 4XX `application/problem+json` response
+	ApplicationproblemJSON4XX *Problem
+	// ApplicationproblemJSON5XX the response for an HTTP 5XX `application/problem+json` response
+	ApplicationproblemJSON5XX *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r GetStatusResponse) GetJSON200() *Status {
+	return r.JSON200
+}
+
+// GetApplicationproblemJSON4XX returns the response for an HTTP 4XX `application/problem+json` response
+func (r GetStatusResponse) GetApplicationproblemJSON4XX() *Problem {
+	return r.ApplicationproblemJSON4XX
+}
+
+// GetApplicationproblemJSON5XX returns the response for an HTTP 5XX `application/problem+json` response
+func (r GetStatusResponse) GetApplicationproblemJSON5XX() *Problem {
+	return r.ApplicationproblemJSON5XX
+}
+
+// GetBody returns the raw response body bytes
+func (r GetStatusResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r GetStatusResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r GetStatusResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r GetStatusResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type GetStatusFeedResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// ApplicationproblemJSON4XX the response for an HTTP 4XX `application/problem+json` response
+	ApplicationproblemJSON4XX *Problem
+	// ApplicationproblemJSON5XX the response for an HTTP 5XX `application/problem+json` response
+	ApplicationproblemJSON5XX *Problem
+}
+
+// GetApplicationproblemJSON4XX returns the response for an HTTP 4XX `application/problem+json` response
+func (r GetStatusFeedResponse) GetApplicationproblemJSON4XX() *Problem {
+	return r.ApplicationproblemJSON4XX
+}
+
+// GetApplicationproblemJSON5XX returns the response for an HTTP 5XX `application/problem+json` response
+func (r GetStatusFeedResponse) GetApplicationproblemJSON5XX() *Problem {
+	return r.ApplicationproblemJSON5XX
+}
+
+// GetBody returns the raw response body bytes
+func (r GetStatusFeedResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r GetStatusFeedResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r GetStatusFeedResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r GetStatusFeedResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type GetIncidentResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *Incident
+	// ApplicationproblemJSON4XX the response for an HTTP 4XX `application/problem+json` response
+	ApplicationproblemJSON4XX *Problem
+	// ApplicationproblemJSON5XX the response for an HTTP 5XX `application/problem+json` response
+	ApplicationproblemJSON5XX *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r GetIncidentResponse) GetJSON200() *Incident {
+	return r.JSON200
+}
+
+// GetApplicationproblemJSON4XX returns the response for an HTTP 4XX `application/problem+json` response
+func (r GetIncidentResponse) GetApplicationproblemJSON4XX() *Problem {
+	return r.ApplicationproblemJSON4XX
+}
+
+// GetApplicationproblemJSON5XX returns the response for an HTTP 5XX `application/problem+json` response
+func (r GetIncidentResponse) GetApplicationproblemJSON5XX() *Problem {
+	return r.ApplicationproblemJSON5XX
+}
+
+// GetBody returns the raw response body bytes
+func (r GetIncidentResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r GetIncidentResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r GetIncidentResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r GetIncidentResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
 // ListBudgetsWithResponse List Budgets
 //
 // The organization's budgets with this month's alerts, newest first.
@@ -12901,6 +14169,66 @@ func (c *ClientWithResponses) CreateCorrectionWithResponse(ctx context.Context, 
 	return ParseCreateCorrectionResponse(rsp)
 }
 
+// OpenIncidentWithBodyWithResponse Open Incident
+//
+// Tell the public of an incident. It is on the status page within seconds, and stays on record.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/operator/incidents (the `OpenIncident` operationId).
+func (c *ClientWithResponses) OpenIncidentWithBodyWithResponse(ctx context.Context, params *OpenIncidentParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*OpenIncidentResponse, error) {
+	rsp, err := c.OpenIncidentWithBody(ctx, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseOpenIncidentResponse(rsp)
+}
+
+// OpenIncidentWithResponse Open Incident
+//
+// Tell the public of an incident. It is on the status page within seconds, and stays on record.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/operator/incidents (the `OpenIncident` operationId).
+func (c *ClientWithResponses) OpenIncidentWithResponse(ctx context.Context, params *OpenIncidentParams, body OpenIncidentJSONRequestBody, reqEditors ...RequestEditorFn) (*OpenIncidentResponse, error) {
+	rsp, err := c.OpenIncident(ctx, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseOpenIncidentResponse(rsp)
+}
+
+// UpdateIncidentWithBodyWithResponse Update Incident
+//
+// Add to an incident's timeline, or resolve it. Nothing of the timeline changes afterwards.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/operator/incidents/{incident_id}/updates (the `UpdateIncident` operationId).
+func (c *ClientWithResponses) UpdateIncidentWithBodyWithResponse(ctx context.Context, incidentId openapi_types.UUID, params *UpdateIncidentParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*UpdateIncidentResponse, error) {
+	rsp, err := c.UpdateIncidentWithBody(ctx, incidentId, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseUpdateIncidentResponse(rsp)
+}
+
+// UpdateIncidentWithResponse Update Incident
+//
+// Add to an incident's timeline, or resolve it. Nothing of the timeline changes afterwards.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/operator/incidents/{incident_id}/updates (the `UpdateIncident` operationId).
+func (c *ClientWithResponses) UpdateIncidentWithResponse(ctx context.Context, incidentId openapi_types.UUID, params *UpdateIncidentParams, body UpdateIncidentJSONRequestBody, reqEditors ...RequestEditorFn) (*UpdateIncidentResponse, error) {
+	rsp, err := c.UpdateIncident(ctx, incidentId, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseUpdateIncidentResponse(rsp)
+}
+
 // FindInvoicesWithResponse Find Invoices
 //
 // Invoices of that number: one, or for numbers of before 2026-11-24 one for each customer.
@@ -13484,6 +14812,51 @@ func (c *ClientWithResponses) GetSpendMetricsWithResponse(ctx context.Context, r
 		return nil, err
 	}
 	return ParseGetSpendMetricsResponse(rsp)
+}
+
+// GetStatusWithResponse Get Status
+//
+// The state of each region's components, their last 90 days, and incidents. It needs no login.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /v1/status (the `GetStatus` operationId).
+func (c *ClientWithResponses) GetStatusWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*GetStatusResponse, error) {
+	rsp, err := c.GetStatus(ctx, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseGetStatusResponse(rsp)
+}
+
+// GetStatusFeedWithResponse Get Status Feed
+//
+// Incidents as an Atom feed.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /v1/status/feed (the `GetStatusFeed` operationId).
+func (c *ClientWithResponses) GetStatusFeedWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*GetStatusFeedResponse, error) {
+	rsp, err := c.GetStatusFeed(ctx, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseGetStatusFeedResponse(rsp)
+}
+
+// GetIncidentWithResponse Get Incident
+//
+// One incident, however old.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /v1/status/incidents/{incident_id} (the `GetIncident` operationId).
+func (c *ClientWithResponses) GetIncidentWithResponse(ctx context.Context, incidentId openapi_types.UUID, reqEditors ...RequestEditorFn) (*GetIncidentResponse, error) {
+	rsp, err := c.GetIncident(ctx, incidentId, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseGetIncidentResponse(rsp)
 }
 
 // ParseListBudgetsResponse parses an HTTP response from a ListBudgetsWithResponse call
@@ -14795,6 +16168,86 @@ func ParseCreateCorrectionResponse(rsp *http.Response) (*CreateCorrectionRespons
 	return response, nil
 }
 
+// ParseOpenIncidentResponse parses an HTTP response from a OpenIncidentWithResponse call
+func ParseOpenIncidentResponse(rsp *http.Response) (*OpenIncidentResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &OpenIncidentResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 201:
+		var dest Incident
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON201 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 4:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON4XX = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 5:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON5XX = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseUpdateIncidentResponse parses an HTTP response from a UpdateIncidentWithResponse call
+func ParseUpdateIncidentResponse(rsp *http.Response) (*UpdateIncidentResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &UpdateIncidentResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 201:
+		var dest Incident
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON201 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 4:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON4XX = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 5:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON5XX = &dest
+
+	}
+
+	return response, nil
+}
+
 // ParseFindInvoicesResponse parses an HTTP response from a FindInvoicesWithResponse call
 func ParseFindInvoicesResponse(rsp *http.Response) (*FindInvoicesResponse, error) {
 	bodyBytes, err := io.ReadAll(rsp.Body)
@@ -15964,6 +17417,119 @@ func ParseGetSpendMetricsResponse(rsp *http.Response) (*GetSpendMetricsResponse,
 	}
 
 	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 4:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON4XX = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 5:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON5XX = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseGetStatusResponse parses an HTTP response from a GetStatusWithResponse call
+func ParseGetStatusResponse(rsp *http.Response) (*GetStatusResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &GetStatusResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest Status
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 4:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON4XX = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 5:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON5XX = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseGetStatusFeedResponse parses an HTTP response from a GetStatusFeedWithResponse call
+func ParseGetStatusFeedResponse(rsp *http.Response) (*GetStatusFeedResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &GetStatusFeedResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 4:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON4XX = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 5:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON5XX = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseGetIncidentResponse parses an HTTP response from a GetIncidentWithResponse call
+func ParseGetIncidentResponse(rsp *http.Response) (*GetIncidentResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &GetIncidentResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest Incident
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 4:
 		var dest Problem
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
