@@ -1,4 +1,5 @@
 import { accounts } from './accounts'
+import { billing } from './billing'
 import { groups } from './groups'
 import { paying } from './payments'
 import { spending } from './spend'
@@ -6,4 +7,4 @@ import { statuses } from './status'
 import { telemetry } from './telemetry'
 
 /** The whole contract, answered from memory. */
-export const handlers = [...accounts, ...groups, ...paying, ...spending, ...statuses, ...telemetry]
+export const handlers = [...accounts, ...billing, ...groups, ...paying, ...spending, ...statuses, ...telemetry]
