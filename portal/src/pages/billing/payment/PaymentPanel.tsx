@@ -61,7 +61,7 @@ function Thanks({ recorded }: { recorded: boolean }) {
 }
 
 function History({ invoiceId, payment, currency }: Omit<Props, 'justPaid'>) {
-  // What was paid is part of the key, so that the list follows the figures above it.
+  // The key holds the paid amount, so that the list follows the figures above it.
   const entries = useQuery(paymentsQuery(invoiceId, payment.paid_micros))
   if (entries.isPending) {
     return (

@@ -80,7 +80,7 @@ async def receive_stripe_event(
     services: Environment,
     signature: Annotated[str, Header(alias="Stripe-Signature", max_length=limits.STRIPE_SIGNATURE_LENGTH_MAX)] = "",
 ) -> EventAnswer:
-    """For Stripe: a signed event. Each that tells of a paid checkout is recorded once."""
+    """For Stripe: a signed event. A paid checkout is recorded once."""
     if isinstance(services.payments, Manual):
         raise Problem(Code.NOT_FOUND, "This API takes no events of Stripe (QUORATE_PAYMENT_PROVIDER).")
     return await recording.by_event(work, services.payments, await request.body(), signature)
