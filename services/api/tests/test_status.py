@@ -31,7 +31,6 @@ PATH = "/v1/operator/incidents"
 INCIDENT: dict[str, Any] = {
     "title": "Appends are refused", "components": ["data_plane"], "impact": "outage", "message": "We look into it.",
 }  # fmt: skip
-NOW = datetime.now(UTC).replace(second=10, microsecond=0)
 
 
 @pytest.fixture
@@ -43,6 +42,12 @@ async def watch(
     probe = client("http://testserver", api._transport)
     yield StatusWatch(worker_engine, services.coordinator, ingest, probe)
     await probe.aclose()
+
+
+@pytest.fixture
+def now() -> datetime:
+    """Near the present: the status of long ago is not known. In a fixed second of its minute."""
+    return datetime.now(UTC).replace(second=10, microsecond=0)
 
 
 async def read(api: httpx2.AsyncClient, services: Services) -> dict[str, Any]:
@@ -59,12 +64,12 @@ def states(status: dict[str, Any], region: str = "local") -> dict[str, str]:
 
 async def test_the_status_is_what_the_worker_saw(
     api: httpx2.AsyncClient, services: Services, watch: StatusWatch, alice: Customer, bus: Redis,
-    coordinator: FakeCoordinator, owner: psycopg.Connection,
+    coordinator: FakeCoordinator, owner: psycopg.Connection, now: datetime,
 ) -> None:  # fmt: skip
     empty = await read(api, services)
     assert (empty["state"], empty["regions"], empty["incidents"]) == ("unknown", [], [])
 
-    await watch.run(NOW)
+    await watch.run(now)
     assert states(await read(api, services)) == {
         "api": "operational", "admission": "operational", "data_plane": "unknown", "usage": "unknown",
     }  # fmt: skip
@@ -73,14 +78,14 @@ async def test_the_status_is_what_the_worker_saw(
     owner.execute("UPDATE groups SET status = 'degraded' WHERE id = %s", [first])
     await bus.xadd(STREAM, {"d": '{"v":1}'})
     await watch.ingest.step(1)
-    await watch.run(NOW + timedelta(seconds=30))
+    await watch.run(now + timedelta(seconds=30))
     status = await read(api, services)
     assert set(states(status).values()) == {"operational"}, "a degraded group accepts appends"
     assert status["state"] == "operational"
 
     owner.execute("UPDATE groups SET status = 'paused' WHERE id = %s", [second])
     coordinator.down = True
-    await watch.run(NOW + timedelta(minutes=1))
+    await watch.run(now + timedelta(minutes=1))
     status = await read(api, services)
     assert states(status) == {
         "api": "operational", "admission": "outage", "data_plane": "degraded", "usage": "operational",
@@ -98,27 +103,31 @@ async def test_the_status_is_what_the_worker_saw(
 
 async def test_regions_come_and_go_with_their_servers_and_groups(
     api: httpx2.AsyncClient, services: Services, watch: StatusWatch, coordinator: FakeCoordinator,
-    owner: psycopg.Connection, alice: Customer,
+    owner: psycopg.Connection, alice: Customer, now: datetime,
 ) -> None:  # fmt: skip
     coordinator.servers[3]["region"] = "north"
     coordinator.servers[3]["takes_replicas"] = False
-    await watch.run(NOW)
+    await watch.run(now)
     status = await read(api, services)
     assert [each["region"] for each in status["regions"]] == ["local", "north"]
     assert (states(status)["admission"], states(status, "north")["admission"]) == ("operational", "outage")
     coordinator.servers[3]["region"] = "local"
-    await watch.run(NOW + timedelta(minutes=1))
+    await watch.run(now + timedelta(minutes=1))
     assert [each["region"] for each in (await read(api, services))["regions"]] == ["local"]
     await alice.create_group()
     owner.execute("""UPDATE groups SET sla = jsonb_set(sla, '{region}', '"south"')""")
-    await watch.run(NOW + timedelta(minutes=2))
+    await watch.run(now + timedelta(minutes=2))
     assert [each["region"] for each in (await read(api, services))["regions"]] == ["local", "south"]
 
 
 async def test_an_outage_of_the_database_is_counted_afterwards(
-    watch: StatusWatch, worker_engine: AsyncEngine, owner: psycopg.Connection, monkeypatch: pytest.MonkeyPatch
+    watch: StatusWatch,
+    worker_engine: AsyncEngine,
+    owner: psycopg.Connection,
+    monkeypatch: pytest.MonkeyPatch,
+    now: datetime,
 ) -> None:
-    hour = NOW.replace(minute=10)
+    hour = now.replace(minute=10)
     await watch.run(hour)
     owner.execute("REVOKE SELECT ON groups FROM quorate_worker")
     monkeypatch.setattr(StatusWatch, "_reached", unreached)
@@ -138,7 +147,11 @@ async def unreached(_: StatusWatch) -> bool:
 
 
 async def test_without_a_database_the_status_is_answered(
-    api: httpx2.AsyncClient, services: Services, watch: StatusWatch, owner: psycopg.Connection
+    api: httpx2.AsyncClient,
+    services: Services,
+    watch: StatusWatch,
+    owner: psycopg.Connection,
+    now: datetime,
 ) -> None:
     for table in ("status_regions", "status_incidents"):
         owner.execute(f"REVOKE SELECT ON {table} FROM quorate_api")  # type: ignore[arg-type]
@@ -147,7 +160,7 @@ async def test_without_a_database_the_status_is_answered(
     problem(await api.get(f"/v1/status/incidents/{uuid.uuid4()}"), 503, "database_unavailable")
     for table in ("status_regions", "status_incidents"):
         owner.execute(f"GRANT SELECT ON {table} TO quorate_api")  # type: ignore[arg-type]
-    await watch.run(NOW)
+    await watch.run(now)
     assert (await read(api, services))["state"] != "outage"
     owner.execute("REVOKE SELECT ON status_regions FROM quorate_api")
     status = await read(api, services)
@@ -201,9 +214,13 @@ def region_sums(owner: psycopg.Connection, judged: str | None) -> list[tuple[Any
 
 
 async def test_an_incident_from_its_opening_to_its_end(
-    api: httpx2.AsyncClient, services: Services, watch: StatusWatch, operator: httpx2.AsyncClient
+    api: httpx2.AsyncClient,
+    services: Services,
+    watch: StatusWatch,
+    operator: httpx2.AsyncClient,
+    now: datetime,
 ) -> None:
-    await watch.run(NOW)
+    await watch.run(now)
     key = {"Idempotency-Key": new_key()}
     answer = await operator.post(PATH, json=INCIDENT, headers=key)
     assert answer.status_code == 201, answer.text
@@ -235,7 +252,10 @@ async def test_an_incident_from_its_opening_to_its_end(
 
 
 async def test_old_incidents_leave_the_list_and_stay_on_record(
-    api: httpx2.AsyncClient, services: Services, owner: psycopg.Connection
+    api: httpx2.AsyncClient,
+    services: Services,
+    owner: psycopg.Connection,
+    now: datetime,
 ) -> None:
     ids = [uuid.uuid4() for _ in range(2)]
     for incident_id, phase in zip(ids, ("resolved", "monitoring"), strict=True):
@@ -267,7 +287,10 @@ async def test_old_incidents_leave_the_list_and_stay_on_record(
     ],
 )  # fmt: skip
 async def test_incidents_that_are_not_valid(
-    operator: httpx2.AsyncClient, owner: psycopg.Connection, changed: dict[str, Any]
+    operator: httpx2.AsyncClient,
+    owner: psycopg.Connection,
+    changed: dict[str, Any],
+    now: datetime,
 ) -> None:
     owner.execute("INSERT INTO status_regions VALUES ('local', now(), 0, 0, true, true, NULL)")
     body = problem(await operator.post(PATH, json=INCIDENT | changed), 422, "validation_failed")
@@ -276,7 +299,11 @@ async def test_incidents_that_are_not_valid(
 
 
 async def test_incidents_are_told_by_operators_alone(
-    api: httpx2.AsyncClient, operator: httpx2.AsyncClient, alice: Customer, owner: psycopg.Connection
+    api: httpx2.AsyncClient,
+    operator: httpx2.AsyncClient,
+    alice: Customer,
+    owner: psycopg.Connection,
+    now: datetime,
 ) -> None:
     problem(await operator.post(PATH, json=INCIDENT), 422, "validation_failed")  # no region was ever seen
     owner.execute("INSERT INTO status_regions VALUES ('local', now(), 0, 0, true, true, NULL)")
@@ -294,7 +321,11 @@ async def test_incidents_are_told_by_operators_alone(
 
 
 async def test_the_status_is_read_once_in_some_seconds_and_counted_by_address(
-    api: httpx2.AsyncClient, services: Services, owner: psycopg.Connection, monkeypatch: pytest.MonkeyPatch
+    api: httpx2.AsyncClient,
+    services: Services,
+    owner: psycopg.Connection,
+    monkeypatch: pytest.MonkeyPatch,
+    now: datetime,
 ) -> None:
     answer = await api.get("/v1/status")
     assert answer.headers["cache-control"] == "public, max-age=10"

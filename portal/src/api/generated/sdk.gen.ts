@@ -470,7 +470,7 @@ export const checkOut = <ThrowOnError extends boolean = false>(options: Options<
 /**
  * Receive Stripe Event
  *
- * For Stripe: a signed event. Each that tells of a paid checkout is recorded once.
+ * For Stripe: a signed event. A paid checkout is recorded once.
  */
 export const receiveStripeEvent = <ThrowOnError extends boolean = false>(options?: Options<ReceiveStripeEventData, ThrowOnError>) => (options?.client ?? client).post<ReceiveStripeEventResponses, ReceiveStripeEventErrors, ThrowOnError, 'data'>({
     responseStyle: 'data',

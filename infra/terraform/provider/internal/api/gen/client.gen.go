@@ -3936,7 +3936,7 @@ type ClientInterface interface {
 
 	// ReceiveStripeEventWithBody Receive Stripe Event
 	//
-	// For Stripe: a signed event. Each that tells of a paid checkout is recorded once.
+	// For Stripe: a signed event. A paid checkout is recorded once.
 	//
 	// Takes any type of body and a specified content type.
 	//
@@ -3945,7 +3945,7 @@ type ClientInterface interface {
 
 	// ReceiveStripeEvent Receive Stripe Event
 	//
-	// For Stripe: a signed event. Each that tells of a paid checkout is recorded once.
+	// For Stripe: a signed event. A paid checkout is recorded once.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -5212,7 +5212,7 @@ func (c *Client) CreateOrganizationKey(ctx context.Context, params *CreateOrgani
 
 // ReceiveStripeEventWithBody Receive Stripe Event
 //
-// For Stripe: a signed event. Each that tells of a paid checkout is recorded once.
+// For Stripe: a signed event. A paid checkout is recorded once.
 //
 // Takes any type of body and a specified content type.
 //
@@ -5231,7 +5231,7 @@ func (c *Client) ReceiveStripeEventWithBody(ctx context.Context, params *Receive
 
 // ReceiveStripeEvent Receive Stripe Event
 //
-// For Stripe: a signed event. Each that tells of a paid checkout is recorded once.
+// For Stripe: a signed event. A paid checkout is recorded once.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -9640,7 +9640,7 @@ type ClientWithResponsesInterface interface {
 
 	// ReceiveStripeEventWithBodyWithResponse Receive Stripe Event
 	//
-	// For Stripe: a signed event. Each that tells of a paid checkout is recorded once.
+	// For Stripe: a signed event. A paid checkout is recorded once.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -9649,7 +9649,7 @@ type ClientWithResponsesInterface interface {
 
 	// ReceiveStripeEventWithResponse Receive Stripe Event
 	//
-	// For Stripe: a signed event. Each that tells of a paid checkout is recorded once.
+	// For Stripe: a signed event. A paid checkout is recorded once.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -14486,7 +14486,7 @@ func (c *ClientWithResponses) CreateOrganizationKeyWithResponse(ctx context.Cont
 
 // ReceiveStripeEventWithBodyWithResponse Receive Stripe Event
 //
-// For Stripe: a signed event. Each that tells of a paid checkout is recorded once.
+// For Stripe: a signed event. A paid checkout is recorded once.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -14501,7 +14501,7 @@ func (c *ClientWithResponses) ReceiveStripeEventWithBodyWithResponse(ctx context
 
 // ReceiveStripeEventWithResponse Receive Stripe Event
 //
-// For Stripe: a signed event. Each that tells of a paid checkout is recorded once.
+// For Stripe: a signed event. A paid checkout is recorded once.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
