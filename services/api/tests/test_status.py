@@ -252,10 +252,7 @@ async def test_an_incident_from_its_opening_to_its_end(
 
 
 async def test_old_incidents_leave_the_list_and_stay_on_record(
-    api: httpx2.AsyncClient,
-    services: Services,
-    owner: psycopg.Connection,
-    now: datetime,
+    api: httpx2.AsyncClient, services: Services, owner: psycopg.Connection
 ) -> None:
     ids = [uuid.uuid4() for _ in range(2)]
     for incident_id, phase in zip(ids, ("resolved", "monitoring"), strict=True):
@@ -287,10 +284,7 @@ async def test_old_incidents_leave_the_list_and_stay_on_record(
     ],
 )  # fmt: skip
 async def test_incidents_that_are_not_valid(
-    operator: httpx2.AsyncClient,
-    owner: psycopg.Connection,
-    changed: dict[str, Any],
-    now: datetime,
+    operator: httpx2.AsyncClient, owner: psycopg.Connection, changed: dict[str, Any]
 ) -> None:
     owner.execute("INSERT INTO status_regions VALUES ('local', now(), 0, 0, true, true, NULL)")
     body = problem(await operator.post(PATH, json=INCIDENT | changed), 422, "validation_failed")
@@ -299,11 +293,7 @@ async def test_incidents_that_are_not_valid(
 
 
 async def test_incidents_are_told_by_operators_alone(
-    api: httpx2.AsyncClient,
-    operator: httpx2.AsyncClient,
-    alice: Customer,
-    owner: psycopg.Connection,
-    now: datetime,
+    api: httpx2.AsyncClient, operator: httpx2.AsyncClient, alice: Customer, owner: psycopg.Connection
 ) -> None:
     problem(await operator.post(PATH, json=INCIDENT), 422, "validation_failed")  # no region was ever seen
     owner.execute("INSERT INTO status_regions VALUES ('local', now(), 0, 0, true, true, NULL)")
@@ -321,11 +311,7 @@ async def test_incidents_are_told_by_operators_alone(
 
 
 async def test_the_status_is_read_once_in_some_seconds_and_counted_by_address(
-    api: httpx2.AsyncClient,
-    services: Services,
-    owner: psycopg.Connection,
-    monkeypatch: pytest.MonkeyPatch,
-    now: datetime,
+    api: httpx2.AsyncClient, services: Services, owner: psycopg.Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     answer = await api.get("/v1/status")
     assert answer.headers["cache-control"] == "public, max-age=10"

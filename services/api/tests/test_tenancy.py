@@ -255,7 +255,7 @@ async def test_the_organization_ends_with_the_transaction(alice: Customer, bob: 
 
 
 async def test_nobody_without_a_login(api: httpx2.AsyncClient, alice: Customer, owner: psycopg.Connection) -> None:
-    own = await things_of(alice, owner) | {"server_id": "1", "token_id": "0" * 16}
+    own = await things_of(alice, owner) | {"server_id": "1", "token_id": "0" * 16, "incident_id": str(uuid.uuid4())}
     public = {"sign_up", "log_in", "get_health", "get_readiness", "receive_stripe_event"}
     for method, path, operation in OPERATIONS:
         if operation not in public and not path.startswith(STATUS):
