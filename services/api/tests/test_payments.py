@@ -196,9 +196,8 @@ async def test_a_debt_is_given_up(alice: Customer, operator: httpx2.AsyncClient,
     problem(await alice.post(f"/v1/invoices/{invoice_id}/checkout", None), 409, "nothing_due")
 
 
-@pytest.mark.parametrize(
-    ("change", "field"),
-    [
+async def test_fields_at_fault_are_named(operator: httpx2.AsyncClient) -> None:
+    for change, field in (
         ({"amount_micros": 0}, "amount_micros"),
         ({"amount_micros": -10_000}, "amount_micros"),
         ({"amount_micros": 10_001}, "amount_micros"),
@@ -212,12 +211,10 @@ async def test_a_debt_is_given_up(alice: Customer, operator: httpx2.AsyncClient,
         ({"reference": "a\nb"}, "reference"),
         ({"reference": "a" * 201}, "reference"),
         ({"currency": "EUR"}, "currency"),
-    ],
-)
-async def test_fields_at_fault_are_named(operator: httpx2.AsyncClient, change: dict[str, Any], field: str) -> None:
-    answer = await record(operator, str(uuid.uuid4()), **{"amount_micros": CENT, **change})
-    errors = problem(answer, 422, "validation_failed")["errors"]
-    assert any(error["field"].startswith(field) for error in errors), errors
+    ):
+        answer = await record(operator, str(uuid.uuid4()), **{"amount_micros": CENT, **change})
+        errors = problem(answer, 422, "validation_failed")["errors"]
+        assert any(error["field"].startswith(field) for error in errors), (change, errors)
 
 
 async def test_an_operator_finds_an_invoice_by_its_number(

@@ -72,7 +72,7 @@ function Sheet({ invoice }: { invoice: Invoice }) {
         <h1 className="mt-6 text-[26px] leading-tight font-semibold">
           {what} <span className="whitespace-nowrap">{invoice.number}</span>
         </h1>
-        <dl className="nums mt-5 grid gap-x-8 gap-y-4 text-sm sm:grid-cols-4">
+        <dl className="nums mt-5 grid grid-cols-2 gap-x-8 gap-y-4 text-sm sm:grid-cols-4">
           <Fact term="For">{organization.name}</Fact>
           <Fact term="Period">{`${monthName(invoice.period_start.slice(0, 7))}, UTC`}</Fact>
           <Fact term="Issued">{invoice.issued_at === null ? 'Not yet' : day(invoice.issued_at)}</Fact>

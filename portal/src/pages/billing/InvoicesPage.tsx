@@ -108,7 +108,7 @@ function Number({ invoice }: { invoice: InvoiceHead }) {
       <Link
         to="/invoices/$invoiceId"
         params={{ invoiceId: invoice.id }}
-        className="row-link font-medium after:absolute after:inset-0"
+        className="row-link font-medium whitespace-nowrap after:absolute after:inset-0"
       >
         {text}
       </Link>

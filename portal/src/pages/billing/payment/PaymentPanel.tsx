@@ -89,7 +89,7 @@ function Row({ happening, currency }: { happening: Happening; currency: string }
       <span className="min-w-0 break-words">
         {happening.text} <span className="text-ink-3">{happening.detail}</span>
       </span>
-      <span className="flex items-baseline gap-4">
+      <span className="flex w-full items-baseline justify-between gap-4 sm:w-auto">
         <span className="text-[13px] text-ink-3">
           <Ago at={happening.at} />
         </span>
