@@ -5651,7 +5651,7 @@ export type FindInvoicesData = {
         /**
          * Number
          *
-         * The invoice's number, whole.
+         * The invoice's number, whole, as in INV-2026-000042.
          */
         number: string;
     };

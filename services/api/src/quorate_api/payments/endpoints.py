@@ -51,7 +51,9 @@ async def check_out(invoice_id: UUID, work: Transaction, caller: Caller, service
 async def find_invoices(
     work: Transaction,
     _operator: Operator,
-    number: Annotated[str, Query(min_length=1, max_length=100, description="The invoice's number, whole.")],
+    number: Annotated[
+        str, Query(pattern=r"^[A-Za-z0-9-]{1,100}$", description="The invoice's number, whole, as in INV-2026-000042.")
+    ],
 ) -> FoundInvoices:
     """Invoices of that number: one, or for numbers of before 2026-11-24 one for each customer."""
     return await service.find(work, number)

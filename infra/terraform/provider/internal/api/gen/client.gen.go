@@ -3198,7 +3198,7 @@ type UpdateIncidentParams struct {
 
 // FindInvoicesParams defines parameters for FindInvoices.
 type FindInvoicesParams struct {
-	// Number The invoice's number, whole.
+	// Number The invoice's number, whole, as in INV-2026-000042.
 	Number string `form:"number" json:"number"`
 }
 
