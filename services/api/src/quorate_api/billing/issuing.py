@@ -50,8 +50,9 @@ class Issuing:
         self, kind: str, document_id: UUID, invoice: Billed, lines: list[Line], taxes: list[TaxLine]
     ) -> None:
         tax_micros = _sum(taxes)
+        customer = stored_customer(await self._billing.customer())
         head: dict[str, object] = {
-            **await self._numbered(kind),
+            **await self._numbered(kind),  # last: other organizations' documents wait for it
             "id": document_id,
             "period_start": invoice.period_start,
             "period_end": invoice.period_end,
@@ -62,7 +63,7 @@ class Issuing:
             "issued_at": self._now,
             "due_at": self._issuer.due_at(self._now) if kind == "invoice" else None,
             "seller": self._issuer.stored_seller(),
-            "customer": stored_customer(await self._billing.customer()),
+            "customer": customer,
         }
         await self._billing.insert(head, lines, taxes, calculator.ledger(lines, taxes))
 
