@@ -45,7 +45,7 @@ async def adjust(month: LastMonth, issuer: Issuer = UNTAXED) -> int:
 
 async def billed_and_credited(month: LastMonth) -> tuple[int, int]:
     """Without tax."""
-    documents = await month.documents()
+    documents = (await month.customer.get("/v1/invoices", params={"limit": "200"}))["items"]
     sums = [
         sum(each["subtotal_micros"] for each in documents if each["kind"] == kind)
         for kind in ("invoice", "credit_note")
@@ -251,7 +251,7 @@ class Oracle:
         return [clause.credit_percent(shares[clause.name]) for clause in CLAUSES]
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 async def test_any_history_is_credited_at_its_worst_and_billed_in_full(
     operator: httpx2.AsyncClient, month: LastMonth, seed: int
 ) -> None:
