@@ -107,6 +107,8 @@ async def test_corrections_of_a_closed_month(operator: httpx2.AsyncClient, month
     await corrected(operator, month.group_id, **of_month, quantity=-700)
     await corrected(operator, month.group_id, **of_month, quantity=300, reason="lost by a server")
     assert (await correct(operator, month.group_id, **of_month, quantity=-501)).status_code == 422, "1,200 less 700"
+    waiting = (await month.customer.get("/v1/invoices/current"))["lines"]
+    assert [line["quantity"] for line in waiting if line["correction_id"]] == [300]
     assert await adjust(month, TAXED) == 1
     assert await adjust(month, TAXED) == 0
     assert (await correct(operator, month.group_id, **of_month, quantity=-501)).status_code == 422
