@@ -19,7 +19,7 @@ class Held(Generic[Value]):
     def __init__(self, read: Callable[[], Awaitable[Value]], kept_s: float, read_s: float) -> None:
         """`read` raises where the database is away. It is given up after `read_s`."""
         self._read = read
-        self._kept_s, self._read_s = kept_s, read_s
+        self.kept_s, self.read_s = kept_s, read_s
         self._turn = asyncio.Lock()
         self._due_s = 0.0
         self._last: Value | None = None
@@ -31,7 +31,7 @@ class Held(Generic[Value]):
             if time.monotonic() >= self._due_s:
                 await self._renew()
                 # After a failure too: those who ask during an outage do not all wait for the database.
-                self._due_s = time.monotonic() + self._kept_s
+                self._due_s = time.monotonic() + self.kept_s
             return self._last
 
     def forget(self) -> None:
@@ -40,7 +40,7 @@ class Held(Generic[Value]):
 
     async def _renew(self) -> None:
         try:
-            async with asyncio.timeout(self._read_s):
+            async with asyncio.timeout(self.read_s):
                 self._last = await self._read()
             self.answers = True
         except (SQLAlchemyError, OSError, TimeoutError) as error:
