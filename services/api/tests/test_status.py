@@ -191,12 +191,12 @@ async def test_sums_of_regions_are_those_of_their_groups(
     windows = [
         Window(group, 1, "a", 1, begin_s + minute * WINDOW_S, "head", active_ms=rng.choice((60_000, 60_000, 5_000)),
                committed_entries=minute + 1, first_committed_entries=minute)
-        for group in owners for minute in range(0, 240, rng.choice((1, 2)))
+        for group in owners for minute in range(0, 130, rng.choice((1, 2)))
     ]  # fmt: skip
     rng.shuffle(windows)
     later_s = begin_s + 30 * HOUR_S
-    for start in range(0, len(windows), 90):
-        await usage.ingest(windows[start : start + 90])
+    for start in range(0, len(windows), 70):
+        await usage.ingest(windows[start : start + 70])
         await roll_up(worker_engine, later_s)
         assert region_sums(owner, "sla_hours") == region_sums(owner, None)
     settled_s = begin_s + (limits.USAGE_DAYS_KEPT + 1) * DAY_S + HOUR_S
@@ -280,21 +280,19 @@ async def test_old_incidents_leave_the_list_and_stay_on_record(
             owner.execute(statement)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize(
-    "changed",
-    [
-        {"title": ""}, {"title": "a\nb"}, {"title": "x" * 101}, {"title": 7}, {"components": []},
-        {"components": ["disks"]}, {"components": ["api", "api"]}, {"impact": "none"}, {"message": " "},
-        {"message": "\x00"}, {"message": "x" * 4_001}, {"regions": []}, {"regions": ["mars"]},
-        {"regions": ["../etc"]}, {"regions": ["local", "local"]}, {"phase": "over"}, {"who": "me"},
-    ],
-)  # fmt: skip
-async def test_incidents_that_are_not_valid(
-    operator: httpx2.AsyncClient, owner: psycopg.Connection, changed: dict[str, Any]
-) -> None:
+WRONG: list[dict[str, Any]] = [
+    {"title": ""}, {"title": "a\nb"}, {"title": "x" * 101}, {"title": 7}, {"components": []},
+    {"components": ["disks"]}, {"components": ["api", "api"]}, {"impact": "none"}, {"message": " "},
+    {"message": "\x00"}, {"message": "x" * 4_001}, {"regions": []}, {"regions": ["mars"]},
+    {"regions": ["../etc"]}, {"regions": ["local", "local"]}, {"phase": "over"}, {"who": "me"},
+]  # fmt: skip
+
+
+async def test_incidents_that_are_not_valid(operator: httpx2.AsyncClient, owner: psycopg.Connection) -> None:
     owner.execute("INSERT INTO status_regions VALUES ('local', now(), 0, 0, true, true, NULL)")
-    body = problem(await operator.post(PATH, json=INCIDENT | changed), 422, "validation_failed")
-    assert body["errors"][0]["field"].startswith(next(iter(changed)))
+    for wrong in WRONG:
+        body = problem(await operator.post(PATH, json=INCIDENT | wrong), 422, "validation_failed")
+        assert body["errors"][0]["field"].startswith(next(iter(wrong)))
     assert owner.execute("SELECT count(*) FROM status_incidents").fetchone() == (0,)
 
 
