@@ -148,19 +148,19 @@ export type BurnRates = {
     /**
      * Hour
      *
-     * Of the last hour, as far as it is in the month; null: nothing was counted.
+     * Rate of the last hour, as far as it is in the month; null: nothing was counted.
      */
     hour: number | null;
     /**
      * Six Hours
      *
-     * Of the last six hours, likewise.
+     * Rate of the last six hours, likewise.
      */
     six_hours: number | null;
     /**
      * Month
      *
-     * Of all that was counted since the month's begin.
+     * Rate since the month's begin.
      */
     month: number | null;
 };
@@ -1674,7 +1674,7 @@ export type NewCorrection = {
     /**
      * Reason
      *
-     * What went wrong, for the customer. It is on documents and in SLA reports.
+     * Reason for the customer. It is on documents and in SLA reports.
      */
     reason: string;
 };
@@ -1838,7 +1838,7 @@ export type NewPaymentEntry = {
     /**
      * Reference
      *
-     * What identifies the money, as the bank's number of the transfer.
+     * Name of the money, such as the bank's number of the transfer.
      */
     reference: string;
 };
@@ -2203,19 +2203,19 @@ export type Payment = {
     /**
      * Written Off Micros
      *
-     * What the seller has given up.
+     * Amount that the seller has given up.
      */
     written_off_micros: number;
     /**
      * Due Micros
      *
-     * What is left to pay.
+     * Amount that is left to pay.
      */
     due_micros: number;
     /**
      * Overpaid Micros
      *
-     * What came in above what was to pay. The seller returns it.
+     * Amount that came in above the payable one. The seller returns it.
      */
     overpaid_micros: number;
     /**
@@ -2247,7 +2247,7 @@ export type PaymentEntry = {
     /**
      * Reference
      *
-     * What identifies the money, as at the bank or at Stripe.
+     * Name of the money at the bank or at Stripe.
      */
     reference: string;
     /**
@@ -2640,7 +2640,7 @@ export type Reminder = {
     /**
      * Due Micros
      *
-     * What was due then.
+     * Amount that was due then.
      */
     due_micros: number;
     /**
@@ -3359,7 +3359,7 @@ export type Usage = {
     /**
      * Corrections
      *
-     * Those of days that begin in the period, oldest first.
+     * Corrections of days that begin in the period, oldest first.
      */
     corrections: Array<CorrectionOfUsage>;
 };

@@ -33,7 +33,7 @@ class NewCorrection(Input):
     end: Annotated[datetime, Field(strict=False)] | None = Field(
         None, description="RFC 3339, a whole minute, not in the future, at most 31 days after start."
     )
-    reason: Reason = Field(description="What went wrong, for the customer. It is on documents and in SLA reports.")
+    reason: Reason = Field(description="Reason for the customer. It is on documents and in SLA reports.")
 
     @model_validator(mode="after")
     def _says_what(self) -> "NewCorrection":

@@ -152,7 +152,7 @@ def credit_lines(lines: Iterable[Line], missed: Iterable[Missed]) -> list[Line]:
 def ledger(lines: Iterable[Line], taxes: Iterable[TaxLine] = ()) -> dict[str, int]:
     """Amounts by account, debits positive. Their sum is zero. The tax is owed to the state, and is no revenue.
 
-    What is receivable is what is payable, in whole cents. The rest is rounding."""
+    The payable amount, in whole cents, is receivable. The rest is rounding."""
     accounts: Counter[str] = Counter()
     for line in lines:
         accounts[RECEIVABLE] += line.amount_micros

@@ -38,10 +38,15 @@ class MonthRepository:
         """Until the end of the transaction, nobody else closes, corrects or adjusts months of the organization."""
         await self._connection.execute(select(func.pg_advisory_xact_lock(_key(self._one.organization_id))))
 
-    async def closed_until(self) -> dict[UUID, datetime]:
-        """The end of the last month that was closed, by organization; none for those without one."""
+    async def closed_until(self, owners: Collection[UUID] | None = None) -> dict[UUID, datetime]:
+        """The end of the last month that was closed, by organization; none for those without one.
+
+        `owners`: these organizations alone.
+        """
         columns = _ORGANIZATIONS.organization_id, _ORGANIZATIONS.closed_until
         statement = self._scope.select(organizations, *columns).where(_ORGANIZATIONS.closed_until.is_not(None))
+        if owners is not None:
+            statement = statement.where(_ORGANIZATIONS.organization_id == any_(literal(list(owners), ARRAY(Uuid))))
         return {row[0]: row[1] for row in (await self._connection.execute(statement)).all()}
 
     async def set_closed_until(self, at: datetime) -> None:
@@ -62,7 +67,7 @@ class MonthRepository:
         if not hours:
             return
         over = month_begin(datetime.now(UTC))
-        closed = await self._closed_until({owner for owner, _, _ in hours})
+        closed = await self.closed_until({owner for owner, _, _ in hours})
         late = [each for each in hours if _at(each) < over or _is_closed(each, closed)]
         if not late:
             return
@@ -70,7 +75,7 @@ class MonthRepository:
         # In one order, so that concurrent transactions wait alike.
         for owner in sorted(owners):
             await self._connection.execute(select(func.pg_advisory_xact_lock_shared(_key(owner))))
-        closed = await self._closed_until(owners)
+        closed = await self.closed_until(owners)
         months = {(each[0], each[1], month_begin(_at(each))) for each in late if _is_closed(each, closed)}
         rows = [
             {"organization_id": str(owner), "group_id": str(group_id), "month_start": month.isoformat()}
@@ -97,14 +102,6 @@ class MonthRepository:
         for month, group_id in sorted(tuple(row) for row in (await self._connection.execute(taken)).all()):
             found[month.astimezone(UTC)].append(group_id)
         return dict(found)
-
-    async def _closed_until(self, owners: Collection[UUID]) -> dict[UUID, datetime]:
-        ids = literal(list(owners), ARRAY(Uuid))
-        statement = self._scope.select(organizations, _ORGANIZATIONS.organization_id, _ORGANIZATIONS.closed_until)
-        statement = statement.where(
-            _ORGANIZATIONS.organization_id == any_(ids), _ORGANIZATIONS.closed_until.is_not(None)
-        )
-        return {row[0]: row[1] for row in (await self._connection.execute(statement)).all()}
 
 
 def _key(organization_id: UUID) -> Any:

@@ -20,7 +20,7 @@ class Reminder(Output):
 
     id: UUID
     stage: Stage
-    due_micros: int = Field(description="What was due then.")
+    due_micros: int = Field(description="Amount that was due then.")
     due_at: datetime
     at: datetime
 
@@ -33,9 +33,9 @@ class Payment(Output):
     due_at: datetime | None = Field(description="null for invoices from before there were due dates.")
     payable_micros: int = Field(description="The total and its credit notes, each rounded half up to whole cents.")
     paid_micros: int
-    written_off_micros: int = Field(description="What the seller has given up.")
-    due_micros: int = Field(description="What is left to pay.")
-    overpaid_micros: int = Field(description="What came in above what was to pay. The seller returns it.")
+    written_off_micros: int = Field(description="Amount that the seller has given up.")
+    due_micros: int = Field(description="Amount that is left to pay.")
+    overpaid_micros: int = Field(description="Amount that came in above the payable one. The seller returns it.")
     reminders: list[Reminder] = Field(description="Oldest first.")
 
 
@@ -45,7 +45,7 @@ class PaymentEntry(Output):
     id: UUID
     kind: Kind
     provider: ProviderName
-    reference: str = Field(description="What identifies the money, as at the bank or at Stripe.")
+    reference: str = Field(description="Name of the money at the bank or at Stripe.")
     amount_micros: int
     reverses_id: UUID | None = Field(description="The entry that a reversal takes back.")
     at: datetime
@@ -83,7 +83,7 @@ class NewPaymentEntry(Input):
     kind: Kind = "payment"
     amount_micros: WholeCents | None = Field(None, description="Left out for a reversal, which is of the whole entry.")
     reverses_id: Annotated[UUID, Field(strict=False)] | None = None
-    reference: Reference = Field(description="What identifies the money, as the bank's number of the transfer.")
+    reference: Reference = Field(description="Name of the money, such as the bank's number of the transfer.")
 
     @model_validator(mode="after")
     def _fits_its_kind(self) -> "NewPaymentEntry":

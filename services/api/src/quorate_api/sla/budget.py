@@ -4,6 +4,7 @@ A burn rate is the missed share of some time over the share that the target allo
 the time in which the SLA is in force.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
@@ -41,10 +42,12 @@ def budget(report: Report, clause: Clause, whole: Span, settled_ms: int) -> Budg
     """
     unit: Unit = "ms" if clause is AVAILABILITY else "minutes"
     so_far = (whole[0], min(whole[1], settled_ms))
-    used = _missed(report, clause, so_far)
+    bad = [minute for minute in report.bad_minutes if misses(minute, clause, report.latency_target_us)]
+    used = _missed(bad, clause, so_far)
 
     def burn(span: Span) -> float | None:
-        return _burn(clause, _missed(report, clause, span), _counted(span)[unit])
+        missed = used if span == so_far else _missed(bad, clause, span)
+        return _burn(clause, missed, _counted(span)[unit])
 
     hour, six_hours = (_within(whole, (settled_ms - hours * HOUR_MS, settled_ms)) for hours in (1, 6))
     allowed = _counted(whole)[unit] * (PPM - clause.target_ppm) // PPM
@@ -56,15 +59,12 @@ def _burn(clause: Clause, missed: int, counted: int) -> float | None:
     return round(missed * PPM / (counted * (PPM - clause.target_ppm)), 3) if counted else None
 
 
-def _missed(report: Report, clause: Clause, span: Span) -> int:
-    bad = [
-        minute
-        for minute in report.bad_minutes
-        if _overlaps(minute, span) and misses(minute, clause, report.latency_target_us)
-    ]
+def _missed(bad: Iterable[Minute], clause: Clause, span: Span) -> int:
+    """`bad`: minutes that miss the clause."""
+    within = [minute for minute in bad if _overlaps(minute, span)]
     if clause is AVAILABILITY:
-        return sum(minute.elapsed_ms - minute.active_ms for minute in bad)
-    return len(bad)
+        return sum(minute.elapsed_ms - minute.active_ms for minute in within)
+    return len(within)
 
 
 def _overlaps(minute: Minute, span: Span) -> bool:

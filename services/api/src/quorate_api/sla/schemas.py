@@ -16,9 +16,11 @@ class BurnRates(Output):
     """The missed share of some time over the share that the target allows. At 1 the budget lasts for exactly the time
     in which the SLA is in force."""
 
-    hour: float | None = Field(description="Of the last hour, as far as it is in the month; null: nothing was counted.")
-    six_hours: float | None = Field(description="Of the last six hours, likewise.")
-    month: float | None = Field(description="Of all that was counted since the month's begin.")
+    hour: float | None = Field(
+        description="Rate of the last hour, as far as it is in the month; null: nothing was counted."
+    )
+    six_hours: float | None = Field(description="Rate of the last six hours, likewise.")
+    month: float | None = Field(description="Rate since the month's begin.")
 
 
 class ErrorBudget(Output):

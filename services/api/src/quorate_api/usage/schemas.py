@@ -27,7 +27,9 @@ class Usage(Output):
     committed_bytes: int
     read_entries: int = Field(description="Negative where corrections take off more than the period has.")
     minutes: list[UsageMinute] = Field(description="Minutes without use are left out.")
-    corrections: list[CorrectionOfUsage] = Field(description="Those of days that begin in the period, oldest first.")
+    corrections: list[CorrectionOfUsage] = Field(
+        description="Corrections of days that begin in the period, oldest first."
+    )
 
 
 class MetricsMinute(Output):

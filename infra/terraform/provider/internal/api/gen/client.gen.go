@@ -1376,13 +1376,13 @@ type BudgetAlertKind string
 // BurnRates The missed share of some time over the share that the target allows. At 1 the budget lasts for exactly the time
 // in which the SLA is in force.
 type BurnRates struct {
-	// Hour Of the last hour, as far as it is in the month; null: nothing was counted.
+	// Hour Rate of the last hour, as far as it is in the month; null: nothing was counted.
 	Hour *float64 `json:"hour"`
 
-	// Month Of all that was counted since the month's begin.
+	// Month Rate since the month's begin.
 	Month *float64 `json:"month"`
 
-	// SixHours Of the last six hours, likewise.
+	// SixHours Rate of the last six hours, likewise.
 	SixHours *float64 `json:"six_hours"`
 }
 
@@ -2125,7 +2125,7 @@ type NewCorrection struct {
 	// Quantity Entries, or megabyte-seconds of storage, to add to the use; negative: to take off.
 	Quantity *int `json:"quantity,omitempty"`
 
-	// Reason What went wrong, for the customer. It is on documents and in SLA reports.
+	// Reason Reason for the customer. It is on documents and in SLA reports.
 	Reason string `json:"reason"`
 
 	// Start RFC 3339, a whole minute.
@@ -2217,7 +2217,7 @@ type NewPaymentEntry struct {
 	AmountMicros *int                 `json:"amount_micros,omitempty"`
 	Kind         *NewPaymentEntryKind `json:"kind,omitempty"`
 
-	// Reference What identifies the money, as the bank's number of the transfer.
+	// Reference Name of the money, such as the bank's number of the transfer.
 	Reference  string              `json:"reference"`
 	ReversesId *openapi_types.UUID `json:"reverses_id,omitempty"`
 }
@@ -2383,10 +2383,10 @@ type Payment struct {
 	// DueAt null for invoices from before there were due dates.
 	DueAt *time.Time `json:"due_at"`
 
-	// DueMicros What is left to pay.
+	// DueMicros Amount that is left to pay.
 	DueMicros int `json:"due_micros"`
 
-	// OverpaidMicros What came in above what was to pay. The seller returns it.
+	// OverpaidMicros Amount that came in above the payable one. The seller returns it.
 	OverpaidMicros int `json:"overpaid_micros"`
 	PaidMicros     int `json:"paid_micros"`
 
@@ -2402,7 +2402,7 @@ type Payment struct {
 	// State `paid` also where nothing is to pay; `overdue` from `due_at` on.
 	State PaymentState `json:"state"`
 
-	// WrittenOffMicros What the seller has given up.
+	// WrittenOffMicros Amount that the seller has given up.
 	WrittenOffMicros int `json:"written_off_micros"`
 }
 
@@ -2420,7 +2420,7 @@ type PaymentEntry struct {
 	Kind         PaymentEntryKind     `json:"kind"`
 	Provider     PaymentEntryProvider `json:"provider"`
 
-	// Reference What identifies the money, as at the bank or at Stripe.
+	// Reference Name of the money at the bank or at Stripe.
 	Reference string `json:"reference"`
 
 	// ReversesId The entry that a reversal takes back.
@@ -2638,7 +2638,7 @@ type Reminder struct {
 	At    time.Time `json:"at"`
 	DueAt time.Time `json:"due_at"`
 
-	// DueMicros What was due then.
+	// DueMicros Amount that was due then.
 	DueMicros int                `json:"due_micros"`
 	Id        openapi_types.UUID `json:"id"`
 	Stage     ReminderStage      `json:"stage"`
@@ -2992,7 +2992,7 @@ type Usage struct {
 	// CommittedEntries Negative where corrections take off more than the period has.
 	CommittedEntries int `json:"committed_entries"`
 
-	// Corrections Those of days that begin in the period, oldest first.
+	// Corrections Corrections of days that begin in the period, oldest first.
 	Corrections []CorrectionOfUsage `json:"corrections"`
 	GroupId     openapi_types.UUID  `json:"group_id"`
 
