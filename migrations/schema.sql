@@ -63,6 +63,21 @@ CREATE FUNCTION public.find_api_key(wanted bytea) RETURNS TABLE(id uuid, organiz
     SELECT k.id, k.organization_id, k.project_id, k.scopes, k.revoked_at, k.last_used_at
     FROM api_keys k WHERE k.secret_hmac = wanted $$;
 
+CREATE FUNCTION public.find_group(wanted uuid) RETURNS TABLE(organization_id uuid)
+    LANGUAGE sql STABLE SECURITY DEFINER
+    SET search_path TO 'public', 'pg_temp'
+    AS $$ SELECT g.organization_id FROM groups g WHERE g.id = wanted $$;
+
+CREATE FUNCTION public.find_invoice_owner(wanted uuid) RETURNS uuid
+    LANGUAGE sql STABLE SECURITY DEFINER
+    SET search_path TO 'public', 'pg_temp'
+    AS $$ SELECT organization_id FROM invoices WHERE id = wanted $$;
+
+CREATE FUNCTION public.find_invoices(wanted text) RETURNS TABLE(id uuid, organization_id uuid, number text, total_micros bigint, currency text, issued_at timestamp with time zone, due_at timestamp with time zone)
+    LANGUAGE sql STABLE SECURITY DEFINER
+    SET search_path TO 'public', 'pg_temp'
+    AS $$ SELECT i.id, i.organization_id, i.number, i.total_micros, i.currency, i.issued_at, i.due_at FROM invoices i WHERE i.number = wanted AND i.kind = 'invoice' ORDER BY i.id LIMIT 100 $$;
+
 CREATE FUNCTION public.find_memberships(wanted uuid) RETURNS TABLE(organization_id uuid, role text, created_at timestamp with time zone)
     LANGUAGE sql STABLE SECURITY DEFINER
     SET search_path TO 'public', 'pg_temp'
@@ -149,11 +164,42 @@ CREATE TABLE public.budgets (
     CONSTRAINT budgets_row_version_check CHECK ((row_version >= 1))
 );
 
+CREATE TABLE public.changed_months (
+    organization_id uuid NOT NULL,
+    group_id uuid NOT NULL,
+    month_start timestamp with time zone NOT NULL
+);
+
 CREATE TABLE public.coordinator_cursor (
     only_row boolean DEFAULT true NOT NULL,
     applied_seq bigint NOT NULL,
     CONSTRAINT coordinator_cursor_applied_seq_check CHECK ((applied_seq >= 0)),
     CONSTRAINT coordinator_cursor_only_row_check CHECK (only_row)
+);
+
+CREATE TABLE public.corrections (
+    id uuid NOT NULL,
+    organization_id uuid NOT NULL,
+    group_id uuid NOT NULL,
+    kind text NOT NULL,
+    quantity bigint,
+    day date,
+    start_s bigint,
+    end_s bigint,
+    reason text NOT NULL,
+    author text NOT NULL,
+    created_at timestamp with time zone NOT NULL,
+    CONSTRAINT corrections_author_check CHECK ((author <> ''::text)),
+    CONSTRAINT corrections_end_s_check CHECK (((end_s % (60)::bigint) = 0)),
+    CONSTRAINT corrections_kind_check CHECK ((kind = ANY (ARRAY['appends'::text, 'reads'::text, 'storage'::text, 'sla_minutes'::text]))),
+    CONSTRAINT corrections_quantity_check CHECK ((quantity <> 0)),
+    CONSTRAINT corrections_reason_check CHECK ((reason <> ''::text)),
+    CONSTRAINT corrections_say_what CHECK (
+CASE kind
+    WHEN 'sla_minutes'::text THEN ((num_nonnulls(start_s, end_s) = 2) AND (start_s < end_s) AND (num_nonnulls(quantity, day) = 0))
+    ELSE ((num_nonnulls(quantity, day) = 2) AND (num_nonnulls(start_s, end_s) = 0))
+END),
+    CONSTRAINT corrections_start_s_check CHECK (((start_s % (60)::bigint) = 0))
 );
 
 CREATE TABLE public.document_counters (
@@ -243,9 +289,10 @@ CREATE TABLE public.invoice_lines (
     price_quantity bigint NOT NULL,
     unit_price_micros bigint NOT NULL,
     amount_micros bigint NOT NULL,
+    correction_id uuid,
     CONSTRAINT invoice_lines_kind_check CHECK ((kind = ANY (ARRAY['reservation'::text, 'appends'::text, 'reads'::text, 'storage'::text, 'sla_credit'::text]))),
     CONSTRAINT invoice_lines_price_quantity_check CHECK ((price_quantity > 0)),
-    CONSTRAINT invoice_lines_quantity_check CHECK ((quantity >= 0))
+    CONSTRAINT invoice_lines_quantity_check CHECK (((quantity >= 0) OR (correction_id IS NOT NULL)))
 );
 
 CREATE TABLE public.invoice_taxes (
@@ -276,12 +323,18 @@ CREATE TABLE public.invoices (
     tax_micros bigint DEFAULT 0 NOT NULL,
     seller jsonb,
     customer jsonb,
+    due_at timestamp with time zone,
     CONSTRAINT invoices_check CHECK ((period_end > period_start)),
-    CONSTRAINT invoices_check1 CHECK (((kind = 'invoice'::text) = (total_micros >= 0))),
     CONSTRAINT invoices_check2 CHECK (((kind = 'credit_note'::text) = (corrects_invoice_id IS NOT NULL))),
     CONSTRAINT invoices_currency_check CHECK ((currency = 'USD'::text)),
+    CONSTRAINT invoices_due_after_issue CHECK (((due_at IS NULL) OR ((due_at >= issued_at) AND (kind = 'invoice'::text)))),
     CONSTRAINT invoices_kind_check CHECK ((kind = ANY (ARRAY['invoice'::text, 'credit_note'::text]))),
     CONSTRAINT invoices_sequence_check CHECK ((sequence > 0)),
+    CONSTRAINT invoices_sign CHECK (
+CASE kind
+    WHEN 'invoice'::text THEN (total_micros >= 0)
+    ELSE (total_micros <= 0)
+END),
     CONSTRAINT invoices_tax_is_a_part CHECK (
 CASE kind
     WHEN 'invoice'::text THEN ((tax_micros >= 0) AND (tax_micros <= total_micros))
@@ -311,6 +364,65 @@ CREATE TABLE public.organizations (
     created_at timestamp with time zone NOT NULL,
     closed_until timestamp with time zone,
     CONSTRAINT organizations_name_check CHECK (((length(name) >= 1) AND (length(name) <= 100)))
+);
+
+CREATE TABLE public.payment_checkouts (
+    organization_id uuid NOT NULL,
+    invoice_id uuid NOT NULL,
+    attempt bigint NOT NULL,
+    amount_micros bigint NOT NULL,
+    session_id text,
+    url text,
+    created_at timestamp with time zone NOT NULL,
+    expires_at timestamp with time zone NOT NULL,
+    ended boolean NOT NULL,
+    CONSTRAINT payment_checkouts_amount_micros_check CHECK (((amount_micros > 0) AND ((amount_micros % (10000)::bigint) = 0))),
+    CONSTRAINT payment_checkouts_attempt_check CHECK ((attempt > 0)),
+    CONSTRAINT payment_checkouts_check CHECK ((expires_at > created_at)),
+    CONSTRAINT payment_checkouts_check1 CHECK (((session_id IS NULL) = (url IS NULL)))
+);
+
+CREATE TABLE public.payment_entries (
+    id uuid NOT NULL,
+    organization_id uuid NOT NULL,
+    invoice_id uuid NOT NULL,
+    kind text NOT NULL,
+    provider text NOT NULL,
+    reference text NOT NULL,
+    amount_micros bigint NOT NULL,
+    debit_account text NOT NULL,
+    credit_account text NOT NULL,
+    reverses_id uuid,
+    recorded_by text NOT NULL,
+    at timestamp with time zone NOT NULL,
+    CONSTRAINT payment_entries_amount_micros_check CHECK (((amount_micros > 0) AND ((amount_micros % (10000)::bigint) = 0))),
+    CONSTRAINT payment_entries_check CHECK ((credit_account <> debit_account)),
+    CONSTRAINT payment_entries_check1 CHECK (((kind = 'reversal'::text) = (reverses_id IS NOT NULL))),
+    CONSTRAINT payment_entries_kind_check CHECK ((kind = ANY (ARRAY['payment'::text, 'write_off'::text, 'reversal'::text]))),
+    CONSTRAINT payment_entries_provider_check CHECK ((provider = ANY (ARRAY['manual'::text, 'stripe'::text]))),
+    CONSTRAINT payment_entries_reference_check CHECK (((length(reference) >= 1) AND (length(reference) <= 200)))
+);
+
+CREATE TABLE public.payment_events (
+    provider text NOT NULL,
+    event_id text NOT NULL,
+    organization_id uuid NOT NULL,
+    invoice_id uuid NOT NULL,
+    type text NOT NULL,
+    at timestamp with time zone NOT NULL
+);
+
+CREATE TABLE public.payment_reminders (
+    id uuid NOT NULL,
+    organization_id uuid NOT NULL,
+    invoice_id uuid NOT NULL,
+    stage text NOT NULL,
+    due_micros bigint NOT NULL,
+    due_at timestamp with time zone NOT NULL,
+    at timestamp with time zone NOT NULL,
+    CONSTRAINT payment_reminders_check CHECK ((at >= due_at)),
+    CONSTRAINT payment_reminders_due_micros_check CHECK ((due_micros > 0)),
+    CONSTRAINT payment_reminders_stage_check CHECK ((stage = ANY (ARRAY['reminder'::text, 'second_reminder'::text, 'final_notice'::text])))
 );
 
 CREATE TABLE public.projects (
@@ -402,6 +514,65 @@ CREATE TABLE public.sla_hours (
     CONSTRAINT sla_hours_elapsed_ms_check CHECK (((elapsed_ms >= 0) AND (elapsed_ms <= 3600000))),
     CONSTRAINT sla_hours_hour_s_check CHECK (((hour_s % (3600)::bigint) = 0)),
     CONSTRAINT sla_hours_minutes_check CHECK (((minutes >= 0) AND (minutes <= 60)))
+);
+
+CREATE TABLE public.sla_region_hours (
+    region text NOT NULL,
+    hour_s bigint NOT NULL,
+    minutes bigint NOT NULL,
+    available_minutes bigint NOT NULL,
+    CONSTRAINT sla_region_hours_check CHECK (((available_minutes >= 0) AND (available_minutes <= minutes))),
+    CONSTRAINT sla_region_hours_hour_s_check CHECK (((hour_s % (3600)::bigint) = 0)),
+    CONSTRAINT sla_region_hours_minutes_check CHECK ((minutes >= 0))
+);
+
+CREATE TABLE public.status_hours (
+    region text NOT NULL,
+    component text NOT NULL,
+    hour_s bigint NOT NULL,
+    minutes bigint NOT NULL,
+    good_minutes bigint NOT NULL,
+    last_minute_s bigint NOT NULL,
+    CONSTRAINT status_hours_check CHECK (((good_minutes >= 0) AND (good_minutes <= minutes))),
+    CONSTRAINT status_hours_component_check CHECK ((component = ANY (ARRAY['api'::text, 'admission'::text, 'usage'::text]))),
+    CONSTRAINT status_hours_hour_s_check CHECK (((hour_s % (3600)::bigint) = 0)),
+    CONSTRAINT status_hours_last_minute_s_check CHECK (((last_minute_s % (60)::bigint) = 0)),
+    CONSTRAINT status_hours_minutes_check CHECK (((minutes >= 0) AND (minutes <= 60)))
+);
+
+CREATE TABLE public.status_incidents (
+    id uuid NOT NULL,
+    title text NOT NULL,
+    regions text[] NOT NULL,
+    components text[] NOT NULL,
+    opened_at timestamp with time zone NOT NULL,
+    CONSTRAINT status_incidents_components_check CHECK (((cardinality(components) > 0) AND (components <@ ARRAY['api'::text, 'admission'::text, 'data_plane'::text, 'usage'::text]))),
+    CONSTRAINT status_incidents_regions_check CHECK ((cardinality(regions) > 0)),
+    CONSTRAINT status_incidents_title_check CHECK ((title <> ''::text))
+);
+
+CREATE TABLE public.status_regions (
+    region text NOT NULL,
+    sampled_at timestamp with time zone NOT NULL,
+    groups bigint NOT NULL,
+    accepting bigint NOT NULL,
+    admits boolean NOT NULL,
+    api_reached boolean NOT NULL,
+    usage_until timestamp with time zone,
+    CONSTRAINT status_regions_check CHECK (((accepting >= 0) AND (accepting <= groups))),
+    CONSTRAINT status_regions_groups_check CHECK ((groups >= 0))
+);
+
+CREATE TABLE public.status_updates (
+    id uuid NOT NULL,
+    incident_id uuid NOT NULL,
+    at timestamp with time zone NOT NULL,
+    phase text NOT NULL,
+    impact text NOT NULL,
+    message text NOT NULL,
+    CONSTRAINT status_updates_impact_check CHECK ((impact = ANY (ARRAY['degraded'::text, 'outage'::text]))),
+    CONSTRAINT status_updates_message_check CHECK ((message <> ''::text)),
+    CONSTRAINT status_updates_phase_check CHECK ((phase = ANY (ARRAY['investigating'::text, 'identified'::text, 'monitoring'::text, 'resolved'::text])))
 );
 
 CREATE TABLE public.usage_days (
@@ -523,8 +694,17 @@ ALTER TABLE ONLY public.budgets
 ALTER TABLE ONLY public.budgets
     ADD CONSTRAINT budgets_pkey PRIMARY KEY (id);
 
+ALTER TABLE ONLY public.changed_months
+    ADD CONSTRAINT changed_months_pkey PRIMARY KEY (group_id, month_start);
+
 ALTER TABLE ONLY public.coordinator_cursor
     ADD CONSTRAINT coordinator_cursor_pkey PRIMARY KEY (only_row);
+
+ALTER TABLE ONLY public.corrections
+    ADD CONSTRAINT corrections_organization_id_id_key UNIQUE (organization_id, id);
+
+ALTER TABLE ONLY public.corrections
+    ADD CONSTRAINT corrections_pkey PRIMARY KEY (id);
 
 ALTER TABLE ONLY public.document_counters
     ADD CONSTRAINT document_counters_pkey PRIMARY KEY (series, kind);
@@ -557,9 +737,6 @@ ALTER TABLE ONLY public.invoices
     ADD CONSTRAINT invoices_organization_id_id_key UNIQUE (organization_id, id);
 
 ALTER TABLE ONLY public.invoices
-    ADD CONSTRAINT invoices_organization_id_kind_period_start_key UNIQUE (organization_id, kind, period_start);
-
-ALTER TABLE ONLY public.invoices
     ADD CONSTRAINT invoices_pkey PRIMARY KEY (id);
 
 ALTER TABLE ONLY public.ledger_entries
@@ -570,6 +747,27 @@ ALTER TABLE ONLY public.memberships
 
 ALTER TABLE ONLY public.organizations
     ADD CONSTRAINT organizations_pkey PRIMARY KEY (organization_id);
+
+ALTER TABLE ONLY public.payment_checkouts
+    ADD CONSTRAINT payment_checkouts_pkey PRIMARY KEY (invoice_id, attempt);
+
+ALTER TABLE ONLY public.payment_entries
+    ADD CONSTRAINT payment_entries_organization_id_invoice_id_id_key UNIQUE (organization_id, invoice_id, id);
+
+ALTER TABLE ONLY public.payment_entries
+    ADD CONSTRAINT payment_entries_pkey PRIMARY KEY (id);
+
+ALTER TABLE ONLY public.payment_entries
+    ADD CONSTRAINT payment_entries_reverses_id_key UNIQUE (reverses_id);
+
+ALTER TABLE ONLY public.payment_events
+    ADD CONSTRAINT payment_events_pkey PRIMARY KEY (provider, event_id);
+
+ALTER TABLE ONLY public.payment_reminders
+    ADD CONSTRAINT payment_reminders_id_key UNIQUE (id);
+
+ALTER TABLE ONLY public.payment_reminders
+    ADD CONSTRAINT payment_reminders_pkey PRIMARY KEY (invoice_id, stage);
 
 ALTER TABLE ONLY public.projects
     ADD CONSTRAINT projects_organization_id_id_key UNIQUE (organization_id, id);
@@ -598,6 +796,21 @@ ALTER TABLE ONLY public.sla_days
 ALTER TABLE ONLY public.sla_hours
     ADD CONSTRAINT sla_hours_pkey PRIMARY KEY (group_id, hour_s);
 
+ALTER TABLE ONLY public.sla_region_hours
+    ADD CONSTRAINT sla_region_hours_pkey PRIMARY KEY (region, hour_s);
+
+ALTER TABLE ONLY public.status_hours
+    ADD CONSTRAINT status_hours_pkey PRIMARY KEY (region, component, hour_s);
+
+ALTER TABLE ONLY public.status_incidents
+    ADD CONSTRAINT status_incidents_pkey PRIMARY KEY (id);
+
+ALTER TABLE ONLY public.status_regions
+    ADD CONSTRAINT status_regions_pkey PRIMARY KEY (region);
+
+ALTER TABLE ONLY public.status_updates
+    ADD CONSTRAINT status_updates_pkey PRIMARY KEY (id);
+
 ALTER TABLE ONLY public.usage_days
     ADD CONSTRAINT usage_days_pkey PRIMARY KEY (group_id, day_s);
 
@@ -625,6 +838,10 @@ CREATE INDEX budget_alerts_organization ON public.budget_alerts USING btree (org
 
 CREATE UNIQUE INDEX budgets_one_each ON public.budgets USING btree (organization_id, project_id) NULLS NOT DISTINCT WHERE (deleted_at IS NULL);
 
+CREATE INDEX changed_months_organization ON public.changed_months USING btree (organization_id);
+
+CREATE INDEX corrections_group ON public.corrections USING btree (organization_id, group_id);
+
 CREATE INDEX group_events_recent ON public.group_events USING btree (group_id, at DESC, seq DESC);
 
 CREATE UNIQUE INDEX groups_name ON public.groups USING btree (project_id, name) WHERE (deleted_at IS NULL);
@@ -639,11 +856,33 @@ CREATE INDEX groups_unsettled ON public.groups USING btree (created_at) WHERE (s
 
 CREATE INDEX idempotency_keys_age ON public.idempotency_keys USING btree (created_at);
 
+CREATE UNIQUE INDEX invoice_lines_correction ON public.invoice_lines USING btree (correction_id) WHERE (correction_id IS NOT NULL);
+
 CREATE INDEX invoice_lines_group ON public.invoice_lines USING btree (group_id);
+
+CREATE INDEX invoices_corrected ON public.invoices USING btree (corrects_invoice_id) WHERE (corrects_invoice_id IS NOT NULL);
+
+CREATE INDEX invoices_corrects ON public.invoices USING btree (corrects_invoice_id) WHERE (corrects_invoice_id IS NOT NULL);
+
+CREATE INDEX invoices_due ON public.invoices USING btree (due_at, id) WHERE (due_at IS NOT NULL);
+
+CREATE INDEX invoices_number ON public.invoices USING btree (number);
 
 CREATE UNIQUE INDEX invoices_numbers ON public.invoices USING btree (series, kind, sequence) WHERE (series <> ''::text);
 
+CREATE UNIQUE INDEX invoices_one_a_month ON public.invoices USING btree (organization_id, period_start) WHERE (kind = 'invoice'::text);
+
 CREATE INDEX memberships_user ON public.memberships USING btree (user_id);
+
+CREATE INDEX payment_checkouts_organization ON public.payment_checkouts USING btree (organization_id);
+
+CREATE INDEX payment_entries_invoice ON public.payment_entries USING btree (invoice_id, id);
+
+CREATE UNIQUE INDEX payment_entries_told_once ON public.payment_entries USING btree (invoice_id, provider, reference) WHERE ((kind = 'payment'::text) AND (provider <> 'manual'::text));
+
+CREATE INDEX payment_events_organization ON public.payment_events USING btree (organization_id);
+
+CREATE INDEX payment_reminders_organization ON public.payment_reminders USING btree (organization_id);
 
 CREATE UNIQUE INDEX projects_name ON public.projects USING btree (organization_id, name) WHERE (deleted_at IS NULL);
 
@@ -658,6 +897,8 @@ CREATE INDEX sla_days_organization ON public.sla_days USING btree (organization_
 CREATE INDEX sla_hours_organization ON public.sla_hours USING btree (organization_id);
 
 CREATE INDEX sla_hours_time ON public.sla_hours USING btree (hour_s);
+
+CREATE INDEX status_updates_incident ON public.status_updates USING btree (incident_id, id);
 
 CREATE INDEX usage_days_organization ON public.usage_days USING btree (organization_id);
 
@@ -685,6 +926,18 @@ CREATE CONSTRAINT TRIGGER adds_up AFTER INSERT ON public.ledger_entries DEFERRAB
 
 CREATE TRIGGER append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON public.budget_alerts FOR EACH STATEMENT EXECUTE FUNCTION public.refuse_rewriting();
 
+CREATE TRIGGER append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON public.corrections FOR EACH STATEMENT EXECUTE FUNCTION public.refuse_rewriting();
+
+CREATE TRIGGER append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON public.payment_entries FOR EACH STATEMENT EXECUTE FUNCTION public.refuse_rewriting();
+
+CREATE TRIGGER append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON public.payment_events FOR EACH STATEMENT EXECUTE FUNCTION public.refuse_rewriting();
+
+CREATE TRIGGER append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON public.payment_reminders FOR EACH STATEMENT EXECUTE FUNCTION public.refuse_rewriting();
+
+CREATE TRIGGER append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON public.status_incidents FOR EACH STATEMENT EXECUTE FUNCTION public.refuse_rewriting();
+
+CREATE TRIGGER append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON public.status_updates FOR EACH STATEMENT EXECUTE FUNCTION public.refuse_rewriting();
+
 CREATE TRIGGER immutable BEFORE DELETE OR UPDATE OR TRUNCATE ON public.invoice_lines FOR EACH STATEMENT EXECUTE FUNCTION public.refuse_change();
 
 CREATE TRIGGER immutable BEFORE DELETE OR UPDATE OR TRUNCATE ON public.invoice_taxes FOR EACH STATEMENT EXECUTE FUNCTION public.refuse_change();
@@ -708,6 +961,12 @@ ALTER TABLE ONLY public.budgets
 ALTER TABLE ONLY public.budgets
     ADD CONSTRAINT budgets_organization_id_project_id_fkey FOREIGN KEY (organization_id, project_id) REFERENCES public.projects(organization_id, id);
 
+ALTER TABLE ONLY public.changed_months
+    ADD CONSTRAINT changed_months_organization_id_group_id_fkey FOREIGN KEY (organization_id, group_id) REFERENCES public.groups(organization_id, id);
+
+ALTER TABLE ONLY public.corrections
+    ADD CONSTRAINT corrections_organization_id_group_id_fkey FOREIGN KEY (organization_id, group_id) REFERENCES public.groups(organization_id, id);
+
 ALTER TABLE ONLY public.former_slas
     ADD CONSTRAINT former_slas_organization_id_group_id_fkey FOREIGN KEY (organization_id, group_id) REFERENCES public.groups(organization_id, id);
 
@@ -716,6 +975,9 @@ ALTER TABLE ONLY public.group_events
 
 ALTER TABLE ONLY public.groups
     ADD CONSTRAINT groups_organization_id_project_id_fkey FOREIGN KEY (organization_id, project_id) REFERENCES public.projects(organization_id, id);
+
+ALTER TABLE ONLY public.invoice_lines
+    ADD CONSTRAINT invoice_lines_organization_id_correction_id_fkey FOREIGN KEY (organization_id, correction_id) REFERENCES public.corrections(organization_id, id);
 
 ALTER TABLE ONLY public.invoice_lines
     ADD CONSTRAINT invoice_lines_organization_id_group_id_fkey FOREIGN KEY (organization_id, group_id) REFERENCES public.groups(organization_id, id);
@@ -741,6 +1003,21 @@ ALTER TABLE ONLY public.memberships
 ALTER TABLE ONLY public.memberships
     ADD CONSTRAINT memberships_user_id_fkey FOREIGN KEY (user_id) REFERENCES public.users(id);
 
+ALTER TABLE ONLY public.payment_checkouts
+    ADD CONSTRAINT payment_checkouts_organization_id_invoice_id_fkey FOREIGN KEY (organization_id, invoice_id) REFERENCES public.invoices(organization_id, id);
+
+ALTER TABLE ONLY public.payment_entries
+    ADD CONSTRAINT payment_entries_organization_id_invoice_id_fkey FOREIGN KEY (organization_id, invoice_id) REFERENCES public.invoices(organization_id, id);
+
+ALTER TABLE ONLY public.payment_entries
+    ADD CONSTRAINT payment_entries_organization_id_invoice_id_reverses_id_fkey FOREIGN KEY (organization_id, invoice_id, reverses_id) REFERENCES public.payment_entries(organization_id, invoice_id, id);
+
+ALTER TABLE ONLY public.payment_events
+    ADD CONSTRAINT payment_events_organization_id_invoice_id_fkey FOREIGN KEY (organization_id, invoice_id) REFERENCES public.invoices(organization_id, id);
+
+ALTER TABLE ONLY public.payment_reminders
+    ADD CONSTRAINT payment_reminders_organization_id_invoice_id_fkey FOREIGN KEY (organization_id, invoice_id) REFERENCES public.invoices(organization_id, id);
+
 ALTER TABLE ONLY public.projects
     ADD CONSTRAINT projects_organization_id_fkey FOREIGN KEY (organization_id) REFERENCES public.organizations(organization_id);
 
@@ -762,6 +1039,9 @@ ALTER TABLE ONLY public.sla_days
 ALTER TABLE ONLY public.sla_hours
     ADD CONSTRAINT sla_hours_organization_id_group_id_fkey FOREIGN KEY (organization_id, group_id) REFERENCES public.groups(organization_id, id);
 
+ALTER TABLE ONLY public.status_updates
+    ADD CONSTRAINT status_updates_incident_id_fkey FOREIGN KEY (incident_id) REFERENCES public.status_incidents(id);
+
 ALTER TABLE ONLY public.usage_days
     ADD CONSTRAINT usage_days_organization_id_group_id_fkey FOREIGN KEY (organization_id, group_id) REFERENCES public.groups(organization_id, id);
 
@@ -780,11 +1060,19 @@ ALTER TABLE public.budget_alerts ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE public.budgets ENABLE ROW LEVEL SECURITY;
 
+ALTER TABLE public.changed_months ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE public.corrections ENABLE ROW LEVEL SECURITY;
+
 CREATE POLICY every_organization ON public.api_keys TO quorate_worker USING (true);
 
 CREATE POLICY every_organization ON public.budget_alerts TO quorate_worker USING (true);
 
 CREATE POLICY every_organization ON public.budgets TO quorate_worker USING (true);
+
+CREATE POLICY every_organization ON public.changed_months TO quorate_worker USING (true);
+
+CREATE POLICY every_organization ON public.corrections TO quorate_worker USING (true);
 
 CREATE POLICY every_organization ON public.former_slas TO quorate_worker USING (true);
 
@@ -803,6 +1091,14 @@ CREATE POLICY every_organization ON public.ledger_entries TO quorate_worker USIN
 CREATE POLICY every_organization ON public.memberships TO quorate_worker USING (true);
 
 CREATE POLICY every_organization ON public.organizations TO quorate_worker USING (true);
+
+CREATE POLICY every_organization ON public.payment_checkouts TO quorate_worker USING (true);
+
+CREATE POLICY every_organization ON public.payment_entries TO quorate_worker USING (true);
+
+CREATE POLICY every_organization ON public.payment_events TO quorate_worker USING (true);
+
+CREATE POLICY every_organization ON public.payment_reminders TO quorate_worker USING (true);
 
 CREATE POLICY every_organization ON public.projects TO quorate_worker USING (true);
 
@@ -850,6 +1146,10 @@ CREATE POLICY own_organization ON public.budget_alerts TO quorate_api USING ((or
 
 CREATE POLICY own_organization ON public.budgets TO quorate_api USING ((organization_id = public.current_organization_id()));
 
+CREATE POLICY own_organization ON public.changed_months TO quorate_api USING ((organization_id = public.current_organization_id()));
+
+CREATE POLICY own_organization ON public.corrections TO quorate_api USING ((organization_id = public.current_organization_id()));
+
 CREATE POLICY own_organization ON public.former_slas TO quorate_api USING ((organization_id = public.current_organization_id()));
 
 CREATE POLICY own_organization ON public.group_events TO quorate_api USING ((organization_id = public.current_organization_id()));
@@ -867,6 +1167,14 @@ CREATE POLICY own_organization ON public.ledger_entries TO quorate_api USING ((o
 CREATE POLICY own_organization ON public.memberships TO quorate_api USING ((organization_id = public.current_organization_id()));
 
 CREATE POLICY own_organization ON public.organizations TO quorate_api USING ((organization_id = public.current_organization_id()));
+
+CREATE POLICY own_organization ON public.payment_checkouts TO quorate_api USING ((organization_id = public.current_organization_id()));
+
+CREATE POLICY own_organization ON public.payment_entries TO quorate_api USING ((organization_id = public.current_organization_id()));
+
+CREATE POLICY own_organization ON public.payment_events TO quorate_api USING ((organization_id = public.current_organization_id()));
+
+CREATE POLICY own_organization ON public.payment_reminders TO quorate_api USING ((organization_id = public.current_organization_id()));
 
 CREATE POLICY own_organization ON public.projects TO quorate_api USING ((organization_id = public.current_organization_id()));
 
@@ -889,6 +1197,14 @@ CREATE POLICY own_organization ON public.usage_hours TO quorate_api USING ((orga
 CREATE POLICY own_organization ON public.usage_log_days TO quorate_api USING ((organization_id = public.current_organization_id()));
 
 CREATE POLICY own_organization ON public.usage_windows TO quorate_api USING ((organization_id = public.current_organization_id()));
+
+ALTER TABLE public.payment_checkouts ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE public.payment_entries ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE public.payment_events ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE public.payment_reminders ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE public.projects ENABLE ROW LEVEL SECURITY;
 
@@ -921,6 +1237,15 @@ GRANT ALL ON FUNCTION public.ensure_usage_day(day_s bigint) TO quorate_worker;
 REVOKE ALL ON FUNCTION public.find_api_key(wanted bytea) FROM PUBLIC;
 GRANT ALL ON FUNCTION public.find_api_key(wanted bytea) TO quorate_api;
 
+REVOKE ALL ON FUNCTION public.find_group(wanted uuid) FROM PUBLIC;
+GRANT ALL ON FUNCTION public.find_group(wanted uuid) TO quorate_api;
+
+REVOKE ALL ON FUNCTION public.find_invoice_owner(wanted uuid) FROM PUBLIC;
+GRANT ALL ON FUNCTION public.find_invoice_owner(wanted uuid) TO quorate_api;
+
+REVOKE ALL ON FUNCTION public.find_invoices(wanted text) FROM PUBLIC;
+GRANT ALL ON FUNCTION public.find_invoices(wanted text) TO quorate_api;
+
 REVOKE ALL ON FUNCTION public.find_memberships(wanted uuid) FROM PUBLIC;
 GRANT ALL ON FUNCTION public.find_memberships(wanted uuid) TO quorate_api;
 
@@ -941,8 +1266,14 @@ GRANT SELECT,INSERT ON TABLE public.budget_alerts TO quorate_worker;
 GRANT SELECT,INSERT,UPDATE ON TABLE public.budgets TO quorate_api;
 GRANT SELECT ON TABLE public.budgets TO quorate_worker;
 
+GRANT SELECT,INSERT ON TABLE public.changed_months TO quorate_api;
+GRANT SELECT,INSERT,DELETE ON TABLE public.changed_months TO quorate_worker;
+
 GRANT SELECT ON TABLE public.coordinator_cursor TO quorate_api;
 GRANT SELECT,UPDATE ON TABLE public.coordinator_cursor TO quorate_worker;
+
+GRANT SELECT,INSERT ON TABLE public.corrections TO quorate_api;
+GRANT SELECT ON TABLE public.corrections TO quorate_worker;
 
 GRANT SELECT,INSERT,UPDATE ON TABLE public.document_counters TO quorate_worker;
 
@@ -976,6 +1307,22 @@ GRANT SELECT ON TABLE public.organizations TO quorate_worker;
 
 GRANT UPDATE(closed_until) ON TABLE public.organizations TO quorate_worker;
 
+GRANT SELECT,INSERT ON TABLE public.payment_checkouts TO quorate_api;
+
+GRANT UPDATE(session_id) ON TABLE public.payment_checkouts TO quorate_api;
+
+GRANT UPDATE(url) ON TABLE public.payment_checkouts TO quorate_api;
+
+GRANT UPDATE(ended) ON TABLE public.payment_checkouts TO quorate_api;
+
+GRANT SELECT,INSERT ON TABLE public.payment_entries TO quorate_api;
+GRANT SELECT ON TABLE public.payment_entries TO quorate_worker;
+
+GRANT SELECT,INSERT ON TABLE public.payment_events TO quorate_api;
+
+GRANT SELECT ON TABLE public.payment_reminders TO quorate_api;
+GRANT SELECT,INSERT ON TABLE public.payment_reminders TO quorate_worker;
+
 GRANT SELECT,INSERT ON TABLE public.projects TO quorate_api;
 GRANT SELECT ON TABLE public.projects TO quorate_worker;
 
@@ -997,6 +1344,19 @@ GRANT SELECT,INSERT,UPDATE ON TABLE public.sla_days TO quorate_worker;
 
 GRANT SELECT ON TABLE public.sla_hours TO quorate_api;
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.sla_hours TO quorate_worker;
+
+GRANT SELECT ON TABLE public.sla_region_hours TO quorate_api;
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.sla_region_hours TO quorate_worker;
+
+GRANT SELECT ON TABLE public.status_hours TO quorate_api;
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.status_hours TO quorate_worker;
+
+GRANT SELECT,INSERT ON TABLE public.status_incidents TO quorate_api;
+
+GRANT SELECT ON TABLE public.status_regions TO quorate_api;
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.status_regions TO quorate_worker;
+
+GRANT SELECT,INSERT ON TABLE public.status_updates TO quorate_api;
 
 GRANT SELECT ON TABLE public.usage_days TO quorate_api;
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.usage_days TO quorate_worker;

@@ -3,7 +3,7 @@
 from alembic import op
 
 revision = "2026_11_25_judged_within_sla"
-down_revision = "2026_11_25_budgets"
+down_revision = "2026_11_25_status"
 branch_labels = None
 depends_on = None
 

@@ -26,6 +26,18 @@ const NOT_USED = new Set([
   'GET /v1/operator/join-tokens',
   'POST /v1/operator/join-tokens',
   'DELETE /v1/operator/join-tokens/:id',
+  'POST /v1/operator/groups/:id/corrections',
+  'GET /v1/operator/groups/:id/corrections',
+  'GET /v1/operator/invoices',
+  'GET /v1/operator/invoices/:id/payments',
+  'POST /v1/operator/invoices/:id/payments',
+  // The payment provider calls it.
+  'POST /v1/payments/stripe/events',
+  'POST /v1/operator/incidents',
+  'POST /v1/operator/incidents/:id/updates',
+  // Feed readers and links from outside.
+  'GET /v1/status/feed',
+  'GET /v1/status/incidents/:id',
   // Scrapers read it.
   'GET /v1/spend/metrics',
   // Groups are resized through SDKs and Terraform.

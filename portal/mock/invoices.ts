@@ -39,6 +39,7 @@ export function invoiceOf(
     tax_micros,
     total_micros: subtotal_micros + tax_micros,
     corrects_invoice_id: null,
+    payment: null,
     lines,
     taxes: [{ label: 'VAT 19 %', rate_ppm: 190_000, base_micros: subtotal_micros, amount_micros: tax_micros }],
   }
@@ -69,6 +70,7 @@ function linesOf(
     price_quantity,
     unit_price_micros,
     amount_micros: Math.floor((quantity * unit_price_micros) / price_quantity + 0.5),
+    correction_id: null,
   })
   const reservation = line('reservation', 'Reservation', seconds, 'second', 3_600, group.price.hourly_micros)
   const lines = [reservation]
@@ -80,6 +82,11 @@ function linesOf(
     lines.push(
       line('reads', 'Read entries', Math.floor((seconds * traffic.mean_per_s) / 160), 'entry', 1_000_000, 20_000),
     )
+  if (story === 1 && traffic)
+    lines.push({
+      ...line('appends', 'Correction: a server counted a minute twice', -48_000, 'entry', 1_000_000, 150_000),
+      correction_id: uuid(90),
+    })
   if (story === 1 && status === 'issued')
     lines.push(line('sla_credit', 'SLA credit: throughput', 10, 'percent', 100, -reservation.amount_micros))
   return lines

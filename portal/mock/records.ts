@@ -1,4 +1,16 @@
-import type { ApiKey, Budget, Group, GroupEvent, Invoice, ObservedSla, Organization, Project, Sla, User } from '@/api'
+import type {
+  ApiKey,
+  Budget,
+  Group,
+  GroupEvent,
+  Invoice,
+  ObservedSla,
+  Organization,
+  PaymentEntry,
+  Project,
+  Sla,
+  User,
+} from '@/api'
 import type { Traffic } from './traffic'
 
 /** The mock service's state. It is plain data, so that the tab's session storage keeps it over a reload. */
@@ -20,6 +32,8 @@ export interface MockDb {
   keys: ApiKey[]
   groups: MockGroup[]
   invoices: Invoice[]
+  /** By invoice. */
+  payments: Record<string, PaymentEntry[]>
   budgets: Budget[]
   next: number
 }

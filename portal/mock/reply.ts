@@ -13,6 +13,7 @@ const TITLES: Partial<Record<Problem['code'], [number, string]>> = {
   not_found: [404, 'Not found'],
   email_taken: [409, 'There is an account with this e-mail'],
   name_taken: [409, 'The name is taken'],
+  nothing_due: [409, 'Nothing is due'],
   group_not_lost: [409, 'The group is not lost'],
   admission_refused: [409, 'The fleet cannot promise this SLA'],
   coordinator_unavailable: [503, 'The coordinator does not answer'],

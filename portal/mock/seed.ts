@@ -1,6 +1,7 @@
 import type { ApiKey, Group, GroupEvent, Sla } from '@/api'
 import { priceOf } from './admission'
 import { seedInvoices } from './invoices'
+import { seedPayments } from './payments'
 import { uuid, withDefaults, type MockDb, type MockGroup } from './records'
 import { seedBudgets } from './spend'
 
@@ -16,6 +17,7 @@ export function seed(nowMs: number): MockDb {
     { id: uuid(3), name: 'unreachable', created_at: iso(nowMs - 12 * DAY_MS) },
   ]
   const groups = seedGroups(nowMs)
+  const invoices = seedInvoices(nowMs, groups)
   const db: MockDb = {
     session: null,
     users: [{ id: uuid(9), ...ACCOUNT, created_at: iso(nowMs - 61 * DAY_MS) }],
@@ -27,7 +29,8 @@ export function seed(nowMs: number): MockDb {
       key(21, 'nightly export', nowMs - 30 * DAY_MS, nowMs - 7 * 3_600_000),
       key(22, 'laptop', nowMs - 3 * DAY_MS, null),
     ],
-    invoices: seedInvoices(nowMs, groups),
+    invoices,
+    payments: seedPayments(invoices, nowMs),
     budgets: [],
     next: 1_000,
   }

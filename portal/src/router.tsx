@@ -38,6 +38,11 @@ const signup = createRoute({
   path: '/signup',
   component: lazyRouteComponent(() => import('@/pages/auth/SignUpPage'), 'SignUpPage'),
 })
+const status = createRoute({
+  getParentRoute: () => root,
+  path: '/status',
+  component: lazyRouteComponent(() => import('@/pages/status/StatusPage'), 'StatusPage'),
+})
 
 /** The routes below need a session. Without one the reader signs in and returns to the requested page. */
 const app = createRoute({
@@ -140,6 +145,7 @@ const invoices = createRoute({
 const invoice = createRoute({
   getParentRoute: () => app,
   path: '/invoices/$invoiceId',
+  validateSearch: z.object({ paid: z.boolean().optional().catch(undefined) }),
   component: lazyRouteComponent(() => import('@/pages/billing/InvoicePage'), 'InvoicePage'),
 })
 const quotas = createRoute({
@@ -151,6 +157,7 @@ const quotas = createRoute({
 const tree = root.addChildren([
   login,
   signup,
+  status,
   app.addChildren([
     home,
     project.addChildren([groups, newGroup, keys, group.addChildren([overview, metrics, sla, connect, settings])]),

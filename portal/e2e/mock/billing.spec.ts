@@ -82,6 +82,21 @@ test('an issued invoice with its credit', async ({ page }) => {
   await expect(page.getByRole('row', { name: /SLA credit: throughput.*−\$/ })).toBeVisible()
 })
 
+test('an overdue invoice is paid by card', async ({ page }) => {
+  await openSignedIn(page, '/invoices')
+  await expect(page.getByText(/of INV-\d{4}-000002 were due on/)).toBeVisible()
+  const row = page.getByRole('row', { name: /INV-\d{4}-000002/ })
+  await expect(row).toContainText(/Overdue\$[\d,.]+ since/)
+  await page.getByRole('link', { name: 'See it and pay' }).click()
+  await expect(page.getByRole('list', { name: 'Payments and reminders' })).toContainText('Reminder')
+  await page.getByRole('button', { name: /^Pay \$[\d,.]+ by card$/ }).click()
+  await expect(page.getByText('Your payment has arrived.')).toBeVisible()
+  await expect(page.getByRole('list', { name: 'Payments and reminders' })).toContainText('Card payment')
+  await expect(page.getByRole('button', { name: /^Pay / })).toHaveCount(0)
+  await page.getByRole('link', { name: 'Invoices' }).first().click()
+  await expect(page.getByText(/were due on/)).toHaveCount(0)
+})
+
 test('an invoice as files', async ({ page }) => {
   await openSignedIn(page, INVOICE)
   await expect(page.getByText('VAT 19 %')).toBeVisible()

@@ -48,6 +48,8 @@ test('SLA: a missed clause, its incidents and its credit', async ({ page }) => {
   await expect(page.getByText('Throughput missed: 10 % credit')).toBeVisible()
   await expect(page.getByRole('heading', { name: 'Availability' })).toBeVisible()
   await expect(page.getByText('Requests within the reservation were throttled')).toBeVisible()
+  await expect(page.getByRole('heading', { name: 'Corrections' })).toBeVisible()
+  await expect(page.getByText('A switch of the region was down.', { exact: true })).toBeVisible()
   await page.getByRole('button', { name: 'Show what was measured in each minute' }).click()
   const minutes = page.getByRole('table', { name: 'Minutes that missed a clause' })
   await expect(minutes.getByRole('row').nth(1)).toContainText(/UTC/)

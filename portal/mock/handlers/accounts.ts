@@ -40,6 +40,7 @@ const signUp = http.post('/v1/signup', async ({ request }) => {
     groups: [],
     keys: [],
     invoices: [],
+    payments: {},
     budgets: [],
   })
   db.organization = { id: newId(), name: body.organization, created_at: project.created_at }

@@ -1,7 +1,10 @@
 import { accounts } from './accounts'
+import { billing } from './billing'
 import { groups } from './groups'
+import { paying } from './payments'
 import { spending } from './spend'
+import { statuses } from './status'
 import { telemetry } from './telemetry'
 
 /** The whole contract, answered from memory. */
-export const handlers = [...accounts, ...groups, ...spending, ...telemetry]
+export const handlers = [...accounts, ...billing, ...groups, ...paying, ...spending, ...statuses, ...telemetry]

@@ -1,9 +1,8 @@
 import { http, HttpResponse } from 'msw'
-import type { BadMinute, Incident, SlaReport } from '@/api'
 import { database } from '../db'
-import { invoiceOf } from '../invoices'
 import type { MockGroup } from '../records'
 import { groupById, notFound, page, refuseStranger } from '../reply'
+import { minutesMissed, reportOf } from '../sla'
 import { minutesOf, sampleAt, silentSample } from '../traffic'
 
 const SAMPLE_MS = 1_000
@@ -66,125 +65,6 @@ const badMinutes = http.get('/v1/groups/:id/sla/bad-minutes', ({ request, params
   return page(minutesMissed(reportOf(mock, month, Date.now()).incidents), request)
 })
 
-function minutesMissed(incidents: Incident[]): BadMinute[] {
-  const missed = new Map<number, BadMinute['missed']>()
-  for (const { clause, start, minutes } of incidents) {
-    for (let minute = 0; minute < minutes; minute += 1) {
-      const at = Math.floor(Date.parse(start) / 60_000 + minute) * 60_000
-      missed.set(at, [...(missed.get(at) ?? []), clause])
-    }
-  }
-  return [...missed]
-    .toSorted(([left], [right]) => left - right)
-    .map(([at, clauses]) => ({
-      at: new Date(at).toISOString(),
-      missed: clauses,
-      elapsed_ms: 60_000,
-      active_ms: clauses.includes('availability') ? 59_300 : 60_000,
-      measured: true,
-      throttled_within_sla_entries: clauses.includes('throughput') ? 412 : 0,
-      within_sla_entries: 12_000,
-      p99_us: clauses.includes('latency') ? 14_200 : 3_900,
-    }))
-}
-
-function reportOf(mock: MockGroup, month: string, nowMs: number): SlaReport {
-  const [year = 1970, number = 1] = month.split('-').map(Number)
-  const startMs = Math.max(Date.UTC(year, number - 1, 1), Date.parse(mock.group.created_at))
-  const endMs = Math.min(Date.UTC(year, number, 1), nowMs)
-  const counted = mock.traffic ? Math.max(0, Math.floor((endMs - startMs) / 60_000)) : 0
-  const incidents = counted > 400 ? incidentsOf(mock.story, startMs) : []
-  const clause = (name: 'availability' | 'throughput' | 'latency', target: number) => {
-    const bad = incidents.filter((each) => each.clause === name).reduce((sum, each) => sum + each.minutes, 0)
-    const attained = counted === 0 ? null : (counted - bad) / counted
-    const met = attained === null || attained >= target
-    return {
-      clause: name,
-      target,
-      attained,
-      good_minutes: counted - bad,
-      bad_minutes: bad,
-      met,
-      credit_percent: met ? 0 : 10,
-      ...(name === 'latency' ? { target_p99_us: 10_000, p99_us: 4_210 } : {}),
-    }
-  }
-  const clauses = [clause('availability', 0.9995), clause('throughput', 0.999), clause('latency', 0.99)]
-  const credit_percent = Math.min(
-    100,
-    clauses.reduce((sum, each) => sum + each.credit_percent, 0),
-  )
-  const period = { start: new Date(startMs).toISOString(), end: new Date(endMs).toISOString(), sla: mock.group.sla }
-  const periods = startMs < endMs ? [period] : []
-  return { group_id: mock.group.id, month, periods, minutes_counted: counted, clauses, credit_percent, incidents }
-}
-
-function incidentsOf(story: number, startMs: number): Incident[] {
-  const at = (minutes: number) => new Date(startMs + minutes * 60_000).toISOString()
-  const short: Incident = {
-    clause: 'availability',
-    start: at(190),
-    end: at(192),
-    minutes: 2,
-    reason: 'Appends were paused for 1.4 s while server s5 was replaced.',
-  }
-  if (story === 0) return [short]
-  return [
-    {
-      clause: 'throughput',
-      start: at(240),
-      end: at(329),
-      minutes: 89,
-      reason: 'Requests within the reservation were throttled while a replacement caught up.',
-    },
-    { clause: 'latency', start: at(240), end: at(268), minutes: 28, reason: 'p99 was above the target of 10 ms.' },
-    short,
-  ]
-}
-
-const listInvoices = http.get(
-  '/v1/invoices',
-  ({ request }) =>
-    refuseStranger(request) ??
-    page(
-      database().invoices.map(({ lines: _lines, taxes: _taxes, ...head }) => head),
-      request,
-    ),
-)
-
-const currentInvoice = http.get('/v1/invoices/current', ({ request }) => {
-  const refusal = refuseStranger(request)
-  if (refusal) return refusal
-  const now = new Date()
-  const start = Date.UTC(now.getUTCFullYear(), now.getUTCMonth(), 1)
-  const end = Date.UTC(now.getUTCFullYear(), now.getUTCMonth() + 1, 1)
-  return HttpResponse.json(invoiceOf(null, null, start, end, now.getTime(), database().groups, 'open'))
-})
-
-const getInvoice = http.get('/v1/invoices/:id', ({ request, params }) => {
-  const refusal = refuseStranger(request)
-  if (refusal) return refusal
-  const invoice = database().invoices.find((each) => each.id === params.id)
-  return invoice ? HttpResponse.json(invoice) : notFound('invoice')
-})
-
-/** A PDF without pages, and the amounts alone: what matters here is that files arrive. */
-const documents = ['/v1/invoices/current', '/v1/invoices/:id'].flatMap((invoice) => [
-  http.get(
-    `${invoice}/document.pdf`,
-    ({ request }) =>
-      refuseStranger(request) ??
-      new HttpResponse('%PDF-1.7\n%%EOF\n', { headers: { 'content-type': 'application/pdf' } }),
-  ),
-  http.get(`${invoice}/lines.csv`, ({ request, params }) => {
-    const refusal = refuseStranger(request)
-    if (refusal) return refusal
-    const lines = database().invoices.find((each) => each.id === params.id)?.lines ?? []
-    const rows = ['group,amount_micros', ...lines.map((line) => `${line.group_name},${line.amount_micros}`)]
-    return new HttpResponse(rows.join('\r\n'), { headers: { 'content-type': 'text/csv; charset=utf-8' } })
-  }),
-])
-
 const quotas = http.get('/v1/quotas', ({ request }) => {
   const refusal = refuseStranger(request)
   if (refusal) return refusal
@@ -218,14 +98,4 @@ const quotas = http.get('/v1/quotas', ({ request }) => {
   })
 })
 
-export const telemetry = [
-  live,
-  metrics,
-  sla,
-  badMinutes,
-  listInvoices,
-  currentInvoice,
-  getInvoice,
-  ...documents,
-  quotas,
-]
+export const telemetry = [live, metrics, sla, badMinutes, quotas]

@@ -92,6 +92,11 @@ export const currentInvoice = (signal: AbortSignal) => sdk.getCurrentInvoice({ s
 export const getInvoice = (invoice_id: string, signal: AbortSignal) =>
   sdk.getInvoice({ path: { invoice_id }, signal, throwOnError })
 
+export const listPayments = (invoice_id: string, signal: AbortSignal) =>
+  everyPage((query) => sdk.listPayments({ path: { invoice_id }, query, signal, throwOnError }))
+/** The way to pay what is due now. */
+export const checkOut = (invoice_id: string) => sdk.checkOut({ path: { invoice_id }, throwOnError })
+
 export type InvoiceFile = 'pdf' | 'csv'
 
 /** A file of an issued invoice, or of the open one (null). */
@@ -113,4 +118,6 @@ export const listBudgets = (signal: AbortSignal) =>
   everyPage((query) => sdk.listBudgets({ query, signal, throwOnError }))
 export const putBudget = (body: NewBudget) => sdk.putBudget({ body, throwOnError })
 export const deleteBudget = (budget_id: string) => sdk.deleteBudget({ path: { budget_id }, throwOnError })
+/** The public status. It needs no session. */
+export const getStatus = (signal: AbortSignal) => sdk.getStatus({ signal, throwOnError })
 export const listQuotas = async (signal: AbortSignal) => (await sdk.getQuotas({ signal, throwOnError })).items

@@ -102,6 +102,14 @@ export const invoiceQuery = (invoiceId: string) =>
     queryFn: ({ signal }) => calls.getInvoice(invoiceId, signal),
   })
 
+/** `paidMicros`: what the invoice says; another amount means other entries. */
+export const paymentsQuery = (invoiceId: string, paidMicros: number) =>
+  queryOptions({
+    queryKey: [...keys.invoices, invoiceId, 'payments', paidMicros],
+    queryFn: ({ signal }) => calls.listPayments(invoiceId, signal),
+    placeholderData: keepPreviousData,
+  })
+
 /** Spend changes with each second; the service evaluates budgets each minute. */
 const SPEND_MS = 60_000
 export const spendQuery = queryOptions({
@@ -118,6 +126,14 @@ export const budgetsQuery = queryOptions({
   queryKey: keys.budgets,
   queryFn: ({ signal }) => calls.listBudgets(signal),
   refetchInterval: SPEND_MS,
+})
+
+/** The service reads its status anew each ten seconds, and measures it twice a minute. */
+const STATUS_MS = 30_000
+export const statusQuery = queryOptions({
+  queryKey: ['status'],
+  queryFn: ({ signal }) => calls.getStatus(signal),
+  refetchInterval: STATUS_MS,
 })
 
 /** The price of an SLA, and whether it would be admitted. The last answer stays until the next one arrives. */

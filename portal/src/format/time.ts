@@ -6,6 +6,7 @@ const MINUTE_UTC = new Intl.DateTimeFormat('en', {
   hourCycle: 'h23',
   timeZone: 'UTC',
 })
+const MINUTE = new Intl.DateTimeFormat('en', { dateStyle: 'medium', timeStyle: 'short', hourCycle: 'h23' })
 const MONTH = new Intl.DateTimeFormat('en', { month: 'long', year: 'numeric', timeZone: 'UTC' })
 const RELATIVE = new Intl.RelativeTimeFormat('en', { numeric: 'auto' })
 
@@ -15,6 +16,9 @@ export function day(iso: string): string {
 }
 export function moment(iso: string): string {
   return MOMENT.format(new Date(iso))
+}
+export function minute(iso: string): string {
+  return MINUTE.format(new Date(iso))
 }
 export function minuteUtc(iso: string): string {
   return `${MINUTE_UTC.format(new Date(iso))} UTC`

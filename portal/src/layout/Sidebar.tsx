@@ -1,5 +1,5 @@
 import { Link, useParams } from '@tanstack/react-router'
-import { FileText, Gauge, KeyRound, Layers } from 'lucide-react'
+import { Activity, FileText, Gauge, KeyRound, Layers } from 'lucide-react'
 import type { ReactNode } from 'react'
 import { homeProject, useMe } from '@/session'
 import { Logo } from '@/ui/Logo'
@@ -50,6 +50,10 @@ export function Sidebar() {
           </Link>
         </Group>
       </nav>
+      <Link to="/status" className={LINK}>
+        <Activity aria-hidden className={ICON} />
+        Service status
+      </Link>
       <AccountMenu />
     </div>
   )

@@ -1,5 +1,5 @@
 import { useEffect, useState } from 'react'
-import { ago, moment } from '@/format/time'
+import { ago, minute, minuteUtc, moment } from '@/format/time'
 
 const TICK_MS = 10_000
 
@@ -18,6 +18,15 @@ export function Ago({ at }: { at: string }) {
   return (
     <time dateTime={at} title={moment(at)} className="nums whitespace-nowrap">
       {ago(at, now)}
+    </time>
+  )
+}
+
+/** A minute in the reader's zone, with the time in UTC as its title. */
+export function Minute({ at }: { at: string }) {
+  return (
+    <time dateTime={at} title={minuteUtc(at)} className="nums whitespace-nowrap">
+      {minute(at)}
     </time>
   )
 }

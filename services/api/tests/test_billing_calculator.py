@@ -11,8 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from quorate_api.billing import calculator
-from quorate_api.billing.calculator import BilledGroup, Line, Reservation
+from quorate_api.billing.calculator import BilledGroup, Line, Missed, Reservation
 from quorate_api.coordinator.schemas import ResourceDemand
+from quorate_api.payments.standing import payable
 from quorate_api.pricing import prices
 from quorate_api.pricing.prices import PriceList
 
@@ -86,7 +87,7 @@ def line(amount: int) -> Line:
 )
 def test_credits_never_exceed_the_fee(amounts: list[int], percents: list[int]) -> None:
     lines = [line(amount) for amount in amounts]
-    credits = calculator.credit_lines(lines, [(f"clause {n}", percent, "") for n, percent in enumerate(percents)])
+    credits = calculator.credit_lines(lines, [Missed(f"clause {n}", percent, "") for n, percent in enumerate(percents)])
     fee = sum(amounts)
     owed = -sum(credit.amount_micros for credit in credits)
     assert 0 <= owed <= fee
@@ -95,7 +96,10 @@ def test_credits_never_exceed_the_fee(amounts: list[int], percents: list[int]) -
     assert all(credit.amount_micros < 0 for credit in credits)
     for lines_ in (lines, credits):
         assert sum(calculator.ledger(lines_).values()) == 0
-        assert calculator.ledger(lines_).get("accounts_receivable", 0) == sum(each.amount_micros for each in lines_)
+        exact = sum(each.amount_micros for each in lines_)
+        books = calculator.ledger(lines_)
+        assert books.get("accounts_receivable", 0) + books.get("rounding", 0) == exact
+        assert books.get("accounts_receivable", 0) == payable(exact), "what is to pay, in whole cents"
 
 
 def test_an_example_a_person_can_check() -> None:

@@ -144,12 +144,12 @@ def test_what_holds_at_every_time_and_the_invoice_at_the_end(
     assert 0 <= spent <= expected
     found = spread(owed, used, month, expected)
     assert found.low_micros <= expected <= found.high_micros
-    by_day = days(owed, used, month, accounts.done_before(owed, used, START))
+    by_day = days(owed, used, month, accounts.open_basis(owed, used, START))
     assert sum(sum(kinds.values()) for kinds in by_day) == spent
     assert all(amount >= 0 for kinds in by_day for amount in kinds.values())
     assert len(by_day) <= 31
     at_end = Month(START, END, END)
-    invoice = accounts.lines_of(owed, START, END, used.before(None), accounts.done_before(owed, used, START))
+    invoice = accounts.lines_of(owed, START, END, used.before(None), accounts.open_basis(owed, used, START))
     assert forecast(owed, used, at_end).expected == invoice
     at_end_found = spread(owed, used, at_end, total_micros(invoice))
     assert at_end_found.low_micros == at_end_found.high_micros == total_micros(invoice)

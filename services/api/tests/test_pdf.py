@@ -36,7 +36,8 @@ def document(lines: list[DocumentLine] | None = None, **changes: object) -> Docu
     made = Document(
         kind="invoice", number="INV-2026-000042", corrects_number=None, period_start=datetime(2026, 10, 1, tzinfo=UTC),
         period_end=datetime(2026, 11, 1, tzinfo=UTC), issued_at=issued, made_at=issued, currency="USD", seller=SELLER,
-        customer=customer, lines=lines, taxes=TAXED.tax(SELLER, customer, lines),
+        due_at=datetime(2026, 11, 15, tzinfo=UTC), customer=customer, lines=lines,
+        taxes=TAXED.tax(SELLER, customer, lines),
     )  # fmt: skip
     return replace(made, **changes)  # type: ignore[arg-type]
 
@@ -49,7 +50,8 @@ def test_an_invoice_says_everything() -> None:
     (text,) = pages(pdf.render(document()))
     for said in (
         "Quorate Cloud GmbH", "10115 Berlin", "Tax ID DE 123 456 789", "Invoice INV-2026-000042", "Müller & Söhne",
-        "1–31 October 2026, UTC", "1 November 2026", "orders", "720 h", "0.01224 per hour", "8.812800", "VAT 19 %",
+        "1–31 October 2026, UTC", "1 November 2026", "15 November 2026", "orders",
+        "720 h", "0.01224 per hour", "8.812800", "VAT 19 %",
         "1.674432", "10.487232", "Total USD", "10.49", "Page 1 of 1", "Amount, USD",
     ):  # fmt: skip
         assert said in text, said

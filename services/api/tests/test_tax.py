@@ -11,6 +11,8 @@ from pydantic import ValidationError
 from quorate_api.billing import calculator
 from quorate_api.billing.calculator import Line
 from quorate_api.billing.issuer import Issuer
+from quorate_api.payments.books import ROUNDING
+from quorate_api.payments.standing import payable
 from quorate_api.settings import Settings
 from quorate_api.tax import port, providers
 from quorate_api.tax.flat import Flat
@@ -52,13 +54,27 @@ def test_invoice_and_credit_note_add_up(amounts: list[int], rates: list[int], cr
         books = calculator.ledger(some_lines, some_taxes)
         tax = sum(each.amount_micros for each in some_taxes)
         assert sum(books.values()) == 0
-        assert books.get(calculator.RECEIVABLE, 0) == sum(each.amount_micros for each in some_lines) + tax
+        total = sum(each.amount_micros for each in some_lines) + tax
+        assert books.get(calculator.RECEIVABLE, 0) == payable(total), "in whole cents"
+        assert books.get(calculator.RECEIVABLE, 0) + books.get(ROUNDING, 0) == total
         assert books.get(calculator.TAX_PAYABLE, 0) == -tax
     for tax, back in zip(taxes, returned, strict=bool(returned)):
         assert -tax.amount_micros <= back.amount_micros <= 0
         assert back.amount_micros == half_up(Decimal(tax.amount_micros) * credit / subtotal)
         if credit == -subtotal:
             assert back.amount_micros == -tax.amount_micros, "a credit of everything takes back everything"
+
+
+@given(AMOUNTS, RATES, st.lists(st.integers(0, port.PPM), max_size=5))
+def test_several_credit_notes_take_back_what_one_would(amounts: list[int], rate_ppm: int, parts_ppm: list[int]) -> None:
+    subtotal = sum(amounts)
+    taxes = Flat("VAT", rate_ppm)(SELLER, BUYER, lines_of(amounts))
+    credited, returned = 0, 0
+    for part_ppm in parts_ppm:
+        credit = -((subtotal + credited) * part_ppm // port.PPM)
+        returned += sum(tax.amount_micros for tax in port.credited(taxes, subtotal, credit, credited))
+        credited += credit
+    assert returned == sum(tax.amount_micros for tax in port.credited(taxes, subtotal, credited))
 
 
 def test_an_example_a_person_can_check() -> None:

@@ -2,7 +2,7 @@
 
 import type { Client, Options as Options2, TDataShape } from './client';
 import { client } from './client.gen';
-import type { CallOffDrainData, CallOffDrainErrors, CallOffDrainResponses, CreateGroupData, CreateGroupErrors, CreateGroupResponses, CreateJoinTokenData, CreateJoinTokenErrors, CreateJoinTokenResponses, CreateKeyData, CreateKeyErrors, CreateKeyResponses, CreateOrganizationKeyData, CreateOrganizationKeyErrors, CreateOrganizationKeyResponses, CreateProjectData, CreateProjectErrors, CreateProjectResponses, CreateQuoteData, CreateQuoteErrors, CreateQuoteResponses, DeleteBudgetData, DeleteBudgetErrors, DeleteBudgetResponses, DeleteGroupData, DeleteGroupErrors, DeleteGroupResponses, DeleteProjectData, DeleteProjectErrors, DeleteProjectResponses, DrainServerData, DrainServerErrors, DrainServerResponses, GetBudgetData, GetBudgetErrors, GetBudgetResponses, GetCapacityData, GetCapacityErrors, GetCapacityResponses, GetCurrentInvoiceData, GetCurrentInvoiceDocumentData, GetCurrentInvoiceDocumentErrors, GetCurrentInvoiceDocumentResponses, GetCurrentInvoiceErrors, GetCurrentInvoiceLinesData, GetCurrentInvoiceLinesErrors, GetCurrentInvoiceLinesResponses, GetCurrentInvoiceResponses, GetGroupData, GetGroupErrors, GetGroupResponses, GetHandleData, GetHandleErrors, GetHandleResponses, GetHealthData, GetHealthErrors, GetHealthResponses, GetInvoiceData, GetInvoiceDocumentData, GetInvoiceDocumentErrors, GetInvoiceDocumentResponses, GetInvoiceErrors, GetInvoiceLinesData, GetInvoiceLinesErrors, GetInvoiceLinesResponses, GetInvoiceResponses, GetMeData, GetMeErrors, GetMeResponses, GetMetricsData, GetMetricsErrors, GetMetricsResponses, GetPlacementData, GetPlacementErrors, GetPlacementResponses, GetProjectData, GetProjectErrors, GetProjectResponses, GetQuotasData, GetQuotasErrors, GetQuotasResponses, GetReadinessData, GetReadinessErrors, GetReadinessResponses, GetServerData, GetServerErrors, GetServerResponses, GetSlaReportData, GetSlaReportErrors, GetSlaReportResponses, GetSpendData, GetSpendDaysData, GetSpendDaysErrors, GetSpendDaysResponses, GetSpendErrors, GetSpendMetricsData, GetSpendMetricsErrors, GetSpendMetricsResponses, GetSpendResponses, GetUsageData, GetUsageErrors, GetUsageResponses, GiveUpServerData, GiveUpServerErrors, GiveUpServerResponses, ListBadMinutesData, ListBadMinutesErrors, ListBadMinutesResponses, ListBudgetAlertsData, ListBudgetAlertsErrors, ListBudgetAlertsResponses, ListBudgetsData, ListBudgetsErrors, ListBudgetsResponses, ListGroupEventsData, ListGroupEventsErrors, ListGroupEventsResponses, ListGroupsData, ListGroupsErrors, ListGroupsResponses, ListInvoicesData, ListInvoicesErrors, ListInvoicesResponses, ListJoinTokensData, ListJoinTokensErrors, ListJoinTokensResponses, ListKeysData, ListKeysErrors, ListKeysResponses, ListLendingData, ListLendingErrors, ListLendingResponses, ListOrganizationKeysData, ListOrganizationKeysErrors, ListOrganizationKeysResponses, ListProjectsData, ListProjectsErrors, ListProjectsResponses, ListServersData, ListServersErrors, ListServersResponses, LogInData, LogInErrors, LogInResponses, LogOutData, LogOutErrors, LogOutResponses, PutBudgetData, PutBudgetErrors, PutBudgetResponses, ResetGroupData, ResetGroupErrors, ResetGroupResponses, ResizeGroupData, ResizeGroupErrors, ResizeGroupResponses, RevokeJoinTokenData, RevokeJoinTokenErrors, RevokeJoinTokenResponses, RevokeKeyData, RevokeKeyErrors, RevokeKeyResponses, SignUpData, SignUpErrors, SignUpResponses, StreamGroupData, StreamGroupErrors, StreamGroupResponse, StreamGroupResponses } from './types.gen';
+import type { CallOffDrainData, CallOffDrainErrors, CallOffDrainResponses, CheckOutData, CheckOutErrors, CheckOutResponses, CreateCorrectionData, CreateCorrectionErrors, CreateCorrectionResponses, CreateGroupData, CreateGroupErrors, CreateGroupResponses, CreateJoinTokenData, CreateJoinTokenErrors, CreateJoinTokenResponses, CreateKeyData, CreateKeyErrors, CreateKeyResponses, CreateOrganizationKeyData, CreateOrganizationKeyErrors, CreateOrganizationKeyResponses, CreateProjectData, CreateProjectErrors, CreateProjectResponses, CreateQuoteData, CreateQuoteErrors, CreateQuoteResponses, DeleteBudgetData, DeleteBudgetErrors, DeleteBudgetResponses, DeleteGroupData, DeleteGroupErrors, DeleteGroupResponses, DeleteProjectData, DeleteProjectErrors, DeleteProjectResponses, DrainServerData, DrainServerErrors, DrainServerResponses, FindInvoicesData, FindInvoicesErrors, FindInvoicesResponses, GetBudgetData, GetBudgetErrors, GetBudgetResponses, GetCapacityData, GetCapacityErrors, GetCapacityResponses, GetCurrentInvoiceData, GetCurrentInvoiceDocumentData, GetCurrentInvoiceDocumentErrors, GetCurrentInvoiceDocumentResponses, GetCurrentInvoiceErrors, GetCurrentInvoiceLinesData, GetCurrentInvoiceLinesErrors, GetCurrentInvoiceLinesResponses, GetCurrentInvoiceResponses, GetGroupData, GetGroupErrors, GetGroupResponses, GetHandleData, GetHandleErrors, GetHandleResponses, GetHealthData, GetHealthErrors, GetHealthResponses, GetIncidentData, GetIncidentErrors, GetIncidentResponses, GetInvoiceAccountData, GetInvoiceAccountErrors, GetInvoiceAccountResponses, GetInvoiceData, GetInvoiceDocumentData, GetInvoiceDocumentErrors, GetInvoiceDocumentResponses, GetInvoiceErrors, GetInvoiceLinesData, GetInvoiceLinesErrors, GetInvoiceLinesResponses, GetInvoiceResponses, GetMeData, GetMeErrors, GetMeResponses, GetMetricsData, GetMetricsErrors, GetMetricsResponses, GetPlacementData, GetPlacementErrors, GetPlacementResponses, GetProjectData, GetProjectErrors, GetProjectResponses, GetQuotasData, GetQuotasErrors, GetQuotasResponses, GetReadinessData, GetReadinessErrors, GetReadinessResponses, GetServerData, GetServerErrors, GetServerResponses, GetSlaReportData, GetSlaReportErrors, GetSlaReportResponses, GetSpendData, GetSpendDaysData, GetSpendDaysErrors, GetSpendDaysResponses, GetSpendErrors, GetSpendMetricsData, GetSpendMetricsErrors, GetSpendMetricsResponses, GetSpendResponses, GetStatusData, GetStatusErrors, GetStatusFeedData, GetStatusFeedErrors, GetStatusFeedResponses, GetStatusResponses, GetUsageData, GetUsageErrors, GetUsageResponses, GiveUpServerData, GiveUpServerErrors, GiveUpServerResponses, ListBadMinutesData, ListBadMinutesErrors, ListBadMinutesResponses, ListBudgetAlertsData, ListBudgetAlertsErrors, ListBudgetAlertsResponses, ListBudgetsData, ListBudgetsErrors, ListBudgetsResponses, ListCorrectionsData, ListCorrectionsErrors, ListCorrectionsResponses, ListGroupEventsData, ListGroupEventsErrors, ListGroupEventsResponses, ListGroupsData, ListGroupsErrors, ListGroupsResponses, ListInvoicesData, ListInvoicesErrors, ListInvoicesResponses, ListJoinTokensData, ListJoinTokensErrors, ListJoinTokensResponses, ListKeysData, ListKeysErrors, ListKeysResponses, ListLendingData, ListLendingErrors, ListLendingResponses, ListOrganizationKeysData, ListOrganizationKeysErrors, ListOrganizationKeysResponses, ListPaymentsData, ListPaymentsErrors, ListPaymentsResponses, ListProjectsData, ListProjectsErrors, ListProjectsResponses, ListServersData, ListServersErrors, ListServersResponses, LogInData, LogInErrors, LogInResponses, LogOutData, LogOutErrors, LogOutResponses, OpenIncidentData, OpenIncidentErrors, OpenIncidentResponses, PutBudgetData, PutBudgetErrors, PutBudgetResponses, ReceiveStripeEventData, ReceiveStripeEventErrors, ReceiveStripeEventResponses, RecordPaymentData, RecordPaymentErrors, RecordPaymentResponses, ResetGroupData, ResetGroupErrors, ResetGroupResponses, ResizeGroupData, ResizeGroupErrors, ResizeGroupResponses, RevokeJoinTokenData, RevokeJoinTokenErrors, RevokeJoinTokenResponses, RevokeKeyData, RevokeKeyErrors, RevokeKeyResponses, SignUpData, SignUpErrors, SignUpResponses, StreamGroupData, StreamGroupErrors, StreamGroupResponse, StreamGroupResponses, UpdateIncidentData, UpdateIncidentErrors, UpdateIncidentResponses } from './types.gen';
 
 export type Options<TData extends TDataShape = TDataShape, ThrowOnError extends boolean = boolean, TResponse = unknown> = Options2<TData, ThrowOnError, TResponse> & {
     /**
@@ -444,6 +444,45 @@ export const getInvoiceLines = <ThrowOnError extends boolean = false>(options: O
 });
 
 /**
+ * List Payments
+ *
+ * Payments of the invoice, and what took them back, newest first.
+ */
+export const listPayments = <ThrowOnError extends boolean = false>(options: Options<ListPaymentsData, ThrowOnError>) => (options.client ?? client).get<ListPaymentsResponses, ListPaymentsErrors, ThrowOnError, 'data'>({
+    responseStyle: 'data',
+    url: '/v1/invoices/{invoice_id}/payments',
+    ...options
+});
+
+/**
+ * Check Out
+ *
+ * How to pay what is due: the provider's page, or lines that say where to transfer it.
+ *
+ * Repeating it gives the same page while that is open and the amount is the same.
+ */
+export const checkOut = <ThrowOnError extends boolean = false>(options: Options<CheckOutData, ThrowOnError>) => (options.client ?? client).post<CheckOutResponses, CheckOutErrors, ThrowOnError, 'data'>({
+    responseStyle: 'data',
+    url: '/v1/invoices/{invoice_id}/checkout',
+    ...options
+});
+
+/**
+ * Receive Stripe Event
+ *
+ * For Stripe: a signed event. A paid checkout is recorded once.
+ */
+export const receiveStripeEvent = <ThrowOnError extends boolean = false>(options?: Options<ReceiveStripeEventData, ThrowOnError>) => (options?.client ?? client).post<ReceiveStripeEventResponses, ReceiveStripeEventErrors, ThrowOnError, 'data'>({
+    responseStyle: 'data',
+    url: '/v1/payments/stripe/events',
+    ...options,
+    headers: {
+        'Content-Type': 'application/json',
+        ...options?.headers
+    }
+});
+
+/**
  * Get Spend
  *
  * Get this month's cost so far and by its end, by project and group, and the month before.
@@ -661,6 +700,132 @@ export const revokeJoinToken = <ThrowOnError extends boolean = false>(options: O
     responseStyle: 'data',
     url: '/v1/operator/join-tokens/{token_id}',
     ...options
+});
+
+/**
+ * Find Invoices
+ *
+ * Invoices of that number: one, or for numbers of before 2026-11-24 one for each customer.
+ */
+export const findInvoices = <ThrowOnError extends boolean = false>(options: Options<FindInvoicesData, ThrowOnError>) => (options.client ?? client).get<FindInvoicesResponses, FindInvoicesErrors, ThrowOnError, 'data'>({
+    responseStyle: 'data',
+    url: '/v1/operator/invoices',
+    ...options
+});
+
+/**
+ * Get Invoice Account
+ *
+ * Any customer's invoice: its entries, newest first, and where it stands.
+ */
+export const getInvoiceAccount = <ThrowOnError extends boolean = false>(options: Options<GetInvoiceAccountData, ThrowOnError>) => (options.client ?? client).get<GetInvoiceAccountResponses, GetInvoiceAccountErrors, ThrowOnError, 'data'>({
+    responseStyle: 'data',
+    url: '/v1/operator/invoices/{invoice_id}/payments',
+    ...options
+});
+
+/**
+ * Record Payment
+ *
+ * Record money that came in, a debt that is given up, or the reversal of an entry. Entries are never changed.
+ */
+export const recordPayment = <ThrowOnError extends boolean = false>(options: Options<RecordPaymentData, ThrowOnError>) => (options.client ?? client).post<RecordPaymentResponses, RecordPaymentErrors, ThrowOnError, 'data'>({
+    responseStyle: 'data',
+    url: '/v1/operator/invoices/{invoice_id}/payments',
+    ...options,
+    headers: {
+        'Content-Type': 'application/json',
+        ...options.headers
+    }
+});
+
+/**
+ * List Corrections
+ *
+ * The corrections of a group, newest first.
+ */
+export const listCorrections = <ThrowOnError extends boolean = false>(options: Options<ListCorrectionsData, ThrowOnError>) => (options.client ?? client).get<ListCorrectionsResponses, ListCorrectionsErrors, ThrowOnError, 'data'>({
+    responseStyle: 'data',
+    url: '/v1/operator/groups/{group_id}/corrections',
+    ...options
+});
+
+/**
+ * Create Correction
+ *
+ * Correct a group's use or SLA minutes. Needs an Idempotency-Key. The customer sees it, with its reason.
+ */
+export const createCorrection = <ThrowOnError extends boolean = false>(options: Options<CreateCorrectionData, ThrowOnError>) => (options.client ?? client).post<CreateCorrectionResponses, CreateCorrectionErrors, ThrowOnError, 'data'>({
+    responseStyle: 'data',
+    url: '/v1/operator/groups/{group_id}/corrections',
+    ...options,
+    headers: {
+        'Content-Type': 'application/json',
+        ...options.headers
+    }
+});
+
+/**
+ * Get Status
+ *
+ * The state of each region's components, their last 90 days, and incidents. It needs no login.
+ */
+export const getStatus = <ThrowOnError extends boolean = false>(options?: Options<GetStatusData, ThrowOnError>) => (options?.client ?? client).get<GetStatusResponses, GetStatusErrors, ThrowOnError, 'data'>({
+    responseStyle: 'data',
+    url: '/v1/status',
+    ...options
+});
+
+/**
+ * Get Status Feed
+ *
+ * Incidents as an Atom feed.
+ */
+export const getStatusFeed = <ThrowOnError extends boolean = false>(options?: Options<GetStatusFeedData, ThrowOnError>) => (options?.client ?? client).get<GetStatusFeedResponses, GetStatusFeedErrors, ThrowOnError, 'data'>({
+    responseStyle: 'data',
+    url: '/v1/status/feed',
+    ...options
+});
+
+/**
+ * Get Incident
+ *
+ * One incident, however old.
+ */
+export const getIncident = <ThrowOnError extends boolean = false>(options: Options<GetIncidentData, ThrowOnError>) => (options.client ?? client).get<GetIncidentResponses, GetIncidentErrors, ThrowOnError, 'data'>({
+    responseStyle: 'data',
+    url: '/v1/status/incidents/{incident_id}',
+    ...options
+});
+
+/**
+ * Open Incident
+ *
+ * Tell the public of an incident. It is on the status page within seconds, and stays on record.
+ */
+export const openIncident = <ThrowOnError extends boolean = false>(options: Options<OpenIncidentData, ThrowOnError>) => (options.client ?? client).post<OpenIncidentResponses, OpenIncidentErrors, ThrowOnError, 'data'>({
+    responseStyle: 'data',
+    url: '/v1/operator/incidents',
+    ...options,
+    headers: {
+        'Content-Type': 'application/json',
+        ...options.headers
+    }
+});
+
+/**
+ * Update Incident
+ *
+ * Add to an incident's timeline, or resolve it. Nothing of the timeline changes afterwards.
+ */
+export const updateIncident = <ThrowOnError extends boolean = false>(options: Options<UpdateIncidentData, ThrowOnError>) => (options.client ?? client).post<UpdateIncidentResponses, UpdateIncidentErrors, ThrowOnError, 'data'>({
+    responseStyle: 'data',
+    url: '/v1/operator/incidents/{incident_id}/updates',
+    ...options,
+    headers: {
+        'Content-Type': 'application/json',
+        ...options.headers
+    }
 });
 
 /**

@@ -139,6 +139,33 @@ export type BudgetAlert = {
 };
 
 /**
+ * BurnRates
+ *
+ * The missed share of some time over the share that the target allows. At 1 the budget lasts for exactly the time
+ * in which the SLA is in force.
+ */
+export type BurnRates = {
+    /**
+     * Hour
+     *
+     * Rate of the last hour, as far as it is in the month; null: nothing was counted.
+     */
+    hour: number | null;
+    /**
+     * Six Hours
+     *
+     * Rate of the last six hours, likewise.
+     */
+    six_hours: number | null;
+    /**
+     * Month
+     *
+     * Rate since the month's begin.
+     */
+    month: number | null;
+};
+
+/**
  * Capacity
  *
  * Sums over the servers that are alive and neither auxiliary nor draining.
@@ -166,6 +193,50 @@ export type Capacity = {
      * Whether the costs were measured elsewhere than on this fleet.
      */
     profile_provisional: boolean;
+};
+
+/**
+ * Checkout
+ *
+ * The way to pay what is due now.
+ */
+export type Checkout = {
+    /**
+     * Provider
+     */
+    provider: 'manual' | 'stripe';
+    /**
+     * Amount Micros
+     */
+    amount_micros: number;
+    /**
+     * Currency
+     */
+    currency: string;
+    /**
+     * Reference
+     *
+     * The invoice's number. Name it when you pay.
+     */
+    reference: string;
+    /**
+     * Instructions
+     *
+     * With `manual`: lines that say how to pay.
+     */
+    instructions: Array<string>;
+    /**
+     * Url
+     *
+     * With `stripe`: its page, on which the customer pays by card.
+     */
+    url: string | null;
+    /**
+     * Expires At
+     *
+     * End of that page. Another request makes another one.
+     */
+    expires_at: string | null;
 };
 
 /**
@@ -206,6 +277,7 @@ export type ClauseReport = {
      * Credit in percent of the group's fee for the month, as of now.
      */
     credit_percent: number;
+    error_budget: ErrorBudget;
     /**
      * Target P99 Us
      *
@@ -230,6 +302,84 @@ export type ClauseReport = {
      * Availability only: time counted.
      */
     elapsed_ms?: number | null;
+};
+
+/**
+ * Correction
+ */
+export type Correction = {
+    /**
+     * Id
+     */
+    id: string;
+    /**
+     * Kind
+     */
+    kind: 'appends' | 'reads' | 'storage' | 'sla_minutes';
+    /**
+     * Quantity
+     */
+    quantity: number | null;
+    /**
+     * Day
+     */
+    day: string | null;
+    /**
+     * Start
+     */
+    start: string | null;
+    /**
+     * End
+     */
+    end: string | null;
+    /**
+     * Reason
+     */
+    reason: string;
+    /**
+     * Author
+     *
+     * The operator's token by name. It tells nothing of the token.
+     */
+    author: string;
+    /**
+     * Created At
+     */
+    created_at: string;
+};
+
+/**
+ * CorrectionOfUsage
+ *
+ * A quantity that was added to what was counted, or taken from it.
+ */
+export type CorrectionOfUsage = {
+    /**
+     * Id
+     */
+    id: string;
+    /**
+     * Kind
+     */
+    kind: 'appends' | 'reads' | 'storage';
+    /**
+     * Quantity
+     *
+     * Entries, or megabyte-seconds of storage; negative: taken off.
+     */
+    quantity: number;
+    /**
+     * Day
+     */
+    day: string;
+    /**
+     * Reason
+     */
+    reason: string;
+    /**
+     * Created At
+     */
+    created_at: string;
 };
 
 /**
@@ -462,6 +612,47 @@ export type Endpoint = {
 };
 
 /**
+ * ErrorBudget
+ *
+ * The part of a month that a clause may miss, for the time in which the SLA is in force until the month's end.
+ */
+export type ErrorBudget = {
+    /**
+     * Unit
+     *
+     * ms for availability, minutes for throughput and latency.
+     */
+    unit: 'ms' | 'minutes';
+    /**
+     * Allowed
+     */
+    allowed: number;
+    /**
+     * Used
+     */
+    used: number;
+    /**
+     * Left
+     *
+     * Below 0 once the month can meet its target no more.
+     */
+    left: number;
+    burn_rates: BurnRates;
+};
+
+/**
+ * EventAnswer
+ */
+export type EventAnswer = {
+    /**
+     * Outcome
+     *
+     * repeated: it was recorded before; ignored: it tells of no payment of an invoice here.
+     */
+    outcome: 'recorded' | 'repeated' | 'ignored';
+};
+
+/**
  * ForecastBasis
  *
  * The basis of the forecast. Reservations are known; usage goes on at the rate of the recent days.
@@ -491,6 +682,52 @@ export type ForecastBasis = {
      * Seconds until the month's end.
      */
     left_s: number;
+};
+
+/**
+ * FoundInvoice
+ *
+ * An invoice as an operator finds it.
+ */
+export type FoundInvoice = {
+    /**
+     * Id
+     */
+    id: string;
+    /**
+     * Organization Id
+     */
+    organization_id: string;
+    /**
+     * Number
+     */
+    number: string;
+    /**
+     * Total Micros
+     */
+    total_micros: number;
+    /**
+     * Currency
+     */
+    currency: string;
+    /**
+     * Issued At
+     */
+    issued_at: string;
+    /**
+     * Due At
+     */
+    due_at: string | null;
+};
+
+/**
+ * FoundInvoices
+ */
+export type FoundInvoices = {
+    /**
+     * Items
+     */
+    items: Array<FoundInvoice>;
 };
 
 /**
@@ -717,6 +954,80 @@ export type Health = {
 };
 
 /**
+ * Incident
+ */
+export type Incident = {
+    /**
+     * Id
+     */
+    id: string;
+    /**
+     * Title
+     */
+    title: string;
+    /**
+     * Regions
+     */
+    regions: Array<string>;
+    /**
+     * Components
+     */
+    components: Array<'api' | 'admission' | 'data_plane' | 'usage'>;
+    /**
+     * Impact
+     *
+     * As of the newest update.
+     */
+    impact: 'degraded' | 'outage';
+    /**
+     * Phase
+     */
+    phase: 'investigating' | 'identified' | 'monitoring' | 'resolved';
+    /**
+     * Opened At
+     */
+    opened_at: string;
+    /**
+     * Resolved At
+     *
+     * null: it is open.
+     */
+    resolved_at: string | null;
+    /**
+     * Updates
+     *
+     * Newest first, at most 200.
+     */
+    updates: Array<IncidentUpdate>;
+};
+
+/**
+ * IncidentUpdate
+ */
+export type IncidentUpdate = {
+    /**
+     * Id
+     */
+    id: string;
+    /**
+     * At
+     */
+    at: string;
+    /**
+     * Phase
+     */
+    phase: 'investigating' | 'identified' | 'monitoring' | 'resolved';
+    /**
+     * Impact
+     */
+    impact: 'degraded' | 'outage';
+    /**
+     * Message
+     */
+    message: string;
+};
+
+/**
  * Invoice
  */
 export type Invoice = {
@@ -781,6 +1092,10 @@ export type Invoice = {
      */
     corrects_invoice_id: string | null;
     /**
+     * null for the open invoice and for credit notes.
+     */
+    payment: Payment | null;
+    /**
      * Lines
      */
     lines: Array<InvoiceLine>;
@@ -788,6 +1103,23 @@ export type Invoice = {
      * Taxes
      */
     taxes: Array<InvoiceTax>;
+};
+
+/**
+ * InvoiceAccount
+ */
+export type InvoiceAccount = {
+    /**
+     * Items
+     */
+    items: Array<PaymentEntry>;
+    /**
+     * Next Cursor
+     *
+     * The next page's `cursor`; null on the last page.
+     */
+    next_cursor: string | null;
+    payment: Payment;
 };
 
 /**
@@ -854,6 +1186,10 @@ export type InvoiceHead = {
      * The invoice that a credit note corrects.
      */
     corrects_invoice_id: string | null;
+    /**
+     * null for the open invoice and for credit notes.
+     */
+    payment: Payment | null;
 };
 
 /**
@@ -878,6 +1214,8 @@ export type InvoiceLine = {
     description: string;
     /**
      * Quantity
+     *
+     * Negative in corrections that take off use.
      */
     quantity: number;
     /**
@@ -899,9 +1237,15 @@ export type InvoiceLine = {
     /**
      * Amount Micros
      *
-     * quantity · unit_price_micros / price_quantity, rounded half up; negative for credits.
+     * quantity · unit_price_micros / price_quantity, rounded half up; negative for credits. A correction has what it changes of the amount of all lines of its kind, in their order.
      */
     amount_micros: number;
+    /**
+     * Correction Id
+     *
+     * The correction that this line bills; null in other lines.
+     */
+    correction_id: string | null;
 };
 
 /**
@@ -1292,6 +1636,50 @@ export type NewBudget = {
 };
 
 /**
+ * NewCorrection
+ *
+ * Either `quantity` and `day`, for a kind of use, or `start` and `end`, for `sla_minutes`.
+ */
+export type NewCorrection = {
+    /**
+     * Kind
+     *
+     * A kind of use, or sla_minutes: minutes that are bad, whatever was measured.
+     */
+    kind: 'appends' | 'reads' | 'storage' | 'sla_minutes';
+    /**
+     * Quantity
+     *
+     * Entries, or megabyte-seconds of storage, to add to the use; negative: to take off.
+     */
+    quantity?: number | null;
+    /**
+     * Day
+     *
+     * YYYY-MM-DD, in UTC: the day that was counted wrong. Its month is the month that it is about.
+     */
+    day?: string | null;
+    /**
+     * Start
+     *
+     * RFC 3339, a whole minute.
+     */
+    start?: string | null;
+    /**
+     * End
+     *
+     * RFC 3339, a whole minute, not in the future, at most 31 days after start.
+     */
+    end?: string | null;
+    /**
+     * Reason
+     *
+     * Reason for the customer. It is on documents and in SLA reports.
+     */
+    reason: string;
+};
+
+/**
  * NewGroup
  */
 export type NewGroup = {
@@ -1348,6 +1736,38 @@ export type NewGroup = {
 };
 
 /**
+ * NewIncident
+ */
+export type NewIncident = {
+    /**
+     * Title
+     */
+    title: string;
+    /**
+     * Regions
+     *
+     * null: every region.
+     */
+    regions?: Array<string> | null;
+    /**
+     * Components
+     */
+    components: Array<'api' | 'admission' | 'data_plane' | 'usage'>;
+    /**
+     * Impact
+     */
+    impact: 'degraded' | 'outage';
+    /**
+     * Phase
+     */
+    phase?: 'investigating' | 'identified' | 'monitoring' | 'resolved';
+    /**
+     * Message
+     */
+    message: string;
+};
+
+/**
  * NewJoinToken
  */
 export type NewJoinToken = {
@@ -1396,6 +1816,34 @@ export type NewOrganizationKey = {
 };
 
 /**
+ * NewPaymentEntry
+ *
+ * An operator's record: money that came in, a debt that is given up, or the reversal of an earlier entry.
+ */
+export type NewPaymentEntry = {
+    /**
+     * Kind
+     */
+    kind?: 'payment' | 'write_off' | 'reversal';
+    /**
+     * Amount Micros
+     *
+     * Left out for a reversal, which is of the whole entry.
+     */
+    amount_micros?: number | null;
+    /**
+     * Reverses Id
+     */
+    reverses_id?: string | null;
+    /**
+     * Reference
+     *
+     * Name of the money, such as the bank's number of the transfer.
+     */
+    reference: string;
+};
+
+/**
  * NewProject
  */
 export type NewProject = {
@@ -1403,6 +1851,28 @@ export type NewProject = {
      * Name
      */
     name: string;
+};
+
+/**
+ * NewUpdate
+ */
+export type NewUpdate = {
+    /**
+     * Phase
+     *
+     * resolved ends the incident; any other opens it again.
+     */
+    phase: 'investigating' | 'identified' | 'monitoring' | 'resolved';
+    /**
+     * Impact
+     *
+     * null: as before.
+     */
+    impact?: 'degraded' | 'outage' | null;
+    /**
+     * Message
+     */
+    message: string;
 };
 
 /**
@@ -1553,6 +2023,22 @@ export type PageBudget = {
 };
 
 /**
+ * Page[Correction]
+ */
+export type PageCorrection = {
+    /**
+     * Items
+     */
+    items: Array<Correction>;
+    /**
+     * Next Cursor
+     *
+     * The next page's `cursor`; null on the last page.
+     */
+    next_cursor: string | null;
+};
+
+/**
  * Page[GroupEvent]
  */
 export type PageGroupEvent = {
@@ -1633,6 +2119,22 @@ export type PageOrganizationKey = {
 };
 
 /**
+ * Page[PaymentEntry]
+ */
+export type PagePaymentEntry = {
+    /**
+     * Items
+     */
+    items: Array<PaymentEntry>;
+    /**
+     * Next Cursor
+     *
+     * The next page's `cursor`; null on the last page.
+     */
+    next_cursor: string | null;
+};
+
+/**
  * Page[Project]
  */
 export type PageProject = {
@@ -1662,6 +2164,106 @@ export type PageSlaMinute = {
      * The next page's `cursor`; null on the last page.
      */
     next_cursor: string | null;
+};
+
+/**
+ * Payment
+ *
+ * How far an invoice is paid. All amounts are whole cents.
+ */
+export type Payment = {
+    /**
+     * State
+     *
+     * `paid` also where nothing is to pay; `overdue` from `due_at` on.
+     */
+    state: 'open' | 'overdue' | 'paid' | 'written_off';
+    /**
+     * Provider
+     *
+     * How it is paid now: see `POST /v1/invoices/{id}/checkout`.
+     */
+    provider: 'manual' | 'stripe';
+    /**
+     * Due At
+     *
+     * null for invoices from before there were due dates.
+     */
+    due_at: string | null;
+    /**
+     * Payable Micros
+     *
+     * The total and its credit notes, each rounded half up to whole cents.
+     */
+    payable_micros: number;
+    /**
+     * Paid Micros
+     */
+    paid_micros: number;
+    /**
+     * Written Off Micros
+     *
+     * Amount that the seller has given up.
+     */
+    written_off_micros: number;
+    /**
+     * Due Micros
+     *
+     * Amount that is left to pay.
+     */
+    due_micros: number;
+    /**
+     * Overpaid Micros
+     *
+     * Amount that came in above the payable one. The seller returns it.
+     */
+    overpaid_micros: number;
+    /**
+     * Reminders
+     *
+     * Oldest first.
+     */
+    reminders: Array<Reminder>;
+};
+
+/**
+ * PaymentEntry
+ *
+ * An entry of the invoice's account. Entries are only added; a reversal takes a whole one back.
+ */
+export type PaymentEntry = {
+    /**
+     * Id
+     */
+    id: string;
+    /**
+     * Kind
+     */
+    kind: 'payment' | 'write_off' | 'reversal';
+    /**
+     * Provider
+     */
+    provider: 'manual' | 'stripe';
+    /**
+     * Reference
+     *
+     * Name of the money at the bank or at Stripe.
+     */
+    reference: string;
+    /**
+     * Amount Micros
+     */
+    amount_micros: number;
+    /**
+     * Reverses Id
+     *
+     * The entry that a reversal takes back.
+     */
+    reverses_id: string | null;
+    /**
+     * At
+     */
+    at: string;
 };
 
 /**
@@ -1984,6 +2586,14 @@ export type Readiness = {
 };
 
 /**
+ * RecordedEntry
+ */
+export type RecordedEntry = {
+    entry: PaymentEntry;
+    payment: Payment;
+};
+
+/**
  * Refusal
  *
  * The reason why an SLA cannot be promised, and the nearest SLA that can.
@@ -2011,6 +2621,36 @@ export type Refusal = {
      * An SLA with a lower rate or a shorter retention that would fit. It is found by halving, so a larger one may fit too.
      */
     largest_sla_that_fits?: ObservedSla | null;
+};
+
+/**
+ * Reminder
+ *
+ * A reminder that was given, once for each stage.
+ */
+export type Reminder = {
+    /**
+     * Id
+     */
+    id: string;
+    /**
+     * Stage
+     */
+    stage: 'reminder' | 'second_reminder' | 'final_notice';
+    /**
+     * Due Micros
+     *
+     * Amount that was due then.
+     */
+    due_micros: number;
+    /**
+     * Due At
+     */
+    due_at: string;
+    /**
+     * At
+     */
+    at: string;
 };
 
 /**
@@ -2291,6 +2931,30 @@ export type SignedUp = {
 };
 
 /**
+ * SlaCorrection
+ *
+ * Minutes that an operator declared bad, as of an outage that telemetry did not see.
+ */
+export type SlaCorrection = {
+    /**
+     * Start
+     */
+    start: string;
+    /**
+     * End
+     */
+    end: string;
+    /**
+     * Reason
+     */
+    reason: string;
+    /**
+     * Created At
+     */
+    created_at: string;
+};
+
+/**
  * SlaIncident
  */
 export type SlaIncident = {
@@ -2341,7 +3005,7 @@ export type SlaMinute = {
     /**
      * Active Ms
      *
-     * Time in which the head accepted appends.
+     * Time in which the head accepted appends; 0 in a declared minute.
      */
     active_ms: number;
     /**
@@ -2360,6 +3024,12 @@ export type SlaMinute = {
      * Commit latency; null when nothing was committed.
      */
     p99_us: number | null;
+    /**
+     * Declared
+     *
+     * Why an operator declared the minute bad; null: it was measured so.
+     */
+    declared: string | null;
 };
 
 /**
@@ -2415,6 +3085,12 @@ export type SlaReport = {
      * Oldest first, at most 500.
      */
     incidents: Array<SlaIncident>;
+    /**
+     * Corrections
+     *
+     * Minutes of the month that were declared bad, oldest first.
+     */
+    corrections: Array<SlaCorrection>;
 };
 
 /**
@@ -2536,9 +3212,114 @@ export type SpendForecast = {
 };
 
 /**
+ * Status
+ */
+export type Status = {
+    /**
+     * At
+     *
+     * Time at which the measurements were read.
+     */
+    at: string;
+    /**
+     * State
+     *
+     * The worst of all components, by measurements alone.
+     */
+    state: 'operational' | 'degraded' | 'outage' | 'unknown';
+    /**
+     * Regions
+     */
+    regions: Array<StatusRegion>;
+    /**
+     * Incidents
+     *
+     * Open ones, then those of the last 90 days; both newest first. At most 100.
+     */
+    incidents: Array<Incident>;
+};
+
+/**
+ * StatusComponent
+ */
+export type StatusComponent = {
+    /**
+     * Component
+     */
+    component: 'api' | 'admission' | 'data_plane' | 'usage';
+    /**
+     * State
+     *
+     * Now, by measurements. unknown: nothing was measured, which may be good or bad.
+     */
+    state: 'operational' | 'degraded' | 'outage' | 'unknown';
+    /**
+     * Detail
+     */
+    detail: string;
+    /**
+     * Good 24H
+     *
+     * Share of good minutes of the last 24 hours.
+     */
+    good_24h: number | null;
+    /**
+     * Good 90D
+     */
+    good_90d: number | null;
+    /**
+     * Days
+     *
+     * The last 90 days until today, oldest first.
+     */
+    days: Array<StatusDay>;
+};
+
+/**
+ * StatusDay
+ */
+export type StatusDay = {
+    /**
+     * Day
+     *
+     * In UTC.
+     */
+    day: string;
+    /**
+     * State
+     */
+    state: 'operational' | 'degraded' | 'outage' | 'unknown';
+    /**
+     * Good
+     *
+     * Share of its measured minutes that were good; null: none was measured.
+     */
+    good: number | null;
+};
+
+/**
+ * StatusRegion
+ */
+export type StatusRegion = {
+    /**
+     * Region
+     */
+    region: string;
+    /**
+     * State
+     */
+    state: 'operational' | 'degraded' | 'outage' | 'unknown';
+    /**
+     * Components
+     */
+    components: Array<StatusComponent>;
+};
+
+/**
  * Usage
  *
- * Committed entries are counted from the log itself: they equal the growth of its commit offset.
+ * Committed entries are counted from the log itself: they equal the growth of its commit offset. The sums have
+ * corrections in them, the minutes have none.
  */
 export type Usage = {
     /**
@@ -2555,6 +3336,8 @@ export type Usage = {
     period_end: string;
     /**
      * Committed Entries
+     *
+     * Negative where corrections take off more than the period has.
      */
     committed_entries: number;
     /**
@@ -2563,6 +3346,8 @@ export type Usage = {
     committed_bytes: number;
     /**
      * Read Entries
+     *
+     * Negative where corrections take off more than the period has.
      */
     read_entries: number;
     /**
@@ -2571,6 +3356,12 @@ export type Usage = {
      * Minutes without use are left out.
      */
     minutes: Array<UsageMinute>;
+    /**
+     * Corrections
+     *
+     * Corrections of days that begin in the period, oldest first.
+     */
+    corrections: Array<CorrectionOfUsage>;
 };
 
 /**
@@ -2652,7 +3443,7 @@ export type User = {
 /**
  * Code
  */
-export type Code = 'malformed_json' | 'validation_failed' | 'body_too_large' | 'unsupported_media_type' | 'cursor_invalid' | 'not_authenticated' | 'credentials_invalid' | 'session_expired' | 'csrf_token_invalid' | 'permission_denied' | 'quota_exceeded' | 'not_found' | 'method_not_allowed' | 'email_taken' | 'name_taken' | 'project_not_empty' | 'server_alive' | 'too_many_join_tokens' | 'admission_refused' | 'group_not_ready' | 'group_lost' | 'group_not_lost' | 'document_too_large' | 'idempotency_in_progress' | 'idempotency_key_reused' | 'precondition_failed' | 'rate_limited' | 'coordinator_unavailable' | 'database_unavailable' | 'overloaded' | 'internal';
+export type Code = 'malformed_json' | 'validation_failed' | 'body_too_large' | 'unsupported_media_type' | 'cursor_invalid' | 'not_authenticated' | 'credentials_invalid' | 'session_expired' | 'csrf_token_invalid' | 'permission_denied' | 'quota_exceeded' | 'not_found' | 'method_not_allowed' | 'email_taken' | 'name_taken' | 'project_not_empty' | 'server_alive' | 'too_many_join_tokens' | 'admission_refused' | 'group_not_ready' | 'group_lost' | 'group_not_lost' | 'document_too_large' | 'month_not_closed' | 'nothing_due' | 'payment_recorded' | 'payment_exceeds_due' | 'payment_in_progress' | 'signature_invalid' | 'idempotency_in_progress' | 'idempotency_key_reused' | 'precondition_failed' | 'rate_limited' | 'coordinator_unavailable' | 'database_unavailable' | 'payment_provider_unavailable' | 'overloaded' | 'internal';
 
 /**
  * FieldError
@@ -4044,6 +4835,137 @@ export type GetInvoiceLinesResponses = {
 
 export type GetInvoiceLinesResponse = GetInvoiceLinesResponses[keyof GetInvoiceLinesResponses];
 
+export type ListPaymentsData = {
+    body?: never;
+    path: {
+        /**
+         * Invoice Id
+         */
+        invoice_id: string;
+    };
+    query?: {
+        /**
+         * Limit
+         *
+         * Items per page.
+         */
+        limit?: number;
+        /**
+         * Cursor
+         *
+         * `next_cursor` of the previous page.
+         */
+        cursor?: string | null;
+    };
+    url: '/v1/invoices/{invoice_id}/payments';
+};
+
+export type ListPaymentsErrors = {
+    /**
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
+     */
+    '4XX': Problem;
+    /**
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
+     */
+    '5XX': Problem;
+};
+
+export type ListPaymentsError = ListPaymentsErrors[keyof ListPaymentsErrors];
+
+export type ListPaymentsResponses = {
+    /**
+     * Successful Response
+     */
+    200: PagePaymentEntry;
+};
+
+export type ListPaymentsResponse = ListPaymentsResponses[keyof ListPaymentsResponses];
+
+export type CheckOutData = {
+    body?: never;
+    headers?: {
+        /**
+         * A random string for this request. Repeating it with the same body only repeats the answer.
+         */
+        'Idempotency-Key'?: string;
+    };
+    path: {
+        /**
+         * Invoice Id
+         */
+        invoice_id: string;
+    };
+    query?: never;
+    url: '/v1/invoices/{invoice_id}/checkout';
+};
+
+export type CheckOutErrors = {
+    /**
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
+     */
+    '4XX': Problem;
+    /**
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
+     */
+    '5XX': Problem;
+};
+
+export type CheckOutError = CheckOutErrors[keyof CheckOutErrors];
+
+export type CheckOutResponses = {
+    /**
+     * Successful Response
+     */
+    200: Checkout;
+};
+
+export type CheckOutResponse = CheckOutResponses[keyof CheckOutResponses];
+
+export type ReceiveStripeEventData = {
+    /**
+     * An event of Stripe.
+     */
+    body?: {
+        [key: string]: unknown;
+    };
+    headers?: {
+        /**
+         * Stripe-Signature
+         */
+        'Stripe-Signature'?: string;
+        /**
+         * A random string for this request. Repeating it with the same body only repeats the answer.
+         */
+        'Idempotency-Key'?: string;
+    };
+    path?: never;
+    query?: never;
+    url: '/v1/payments/stripe/events';
+};
+
+export type ReceiveStripeEventErrors = {
+    /**
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
+     */
+    '4XX': Problem;
+    /**
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
+     */
+    '5XX': Problem;
+};
+
+export type ReceiveStripeEventError = ReceiveStripeEventErrors[keyof ReceiveStripeEventErrors];
+
+export type ReceiveStripeEventResponses = {
+    /**
+     * Successful Response
+     */
+    200: EventAnswer;
+};
+
+export type ReceiveStripeEventResponse = ReceiveStripeEventResponses[keyof ReceiveStripeEventResponses];
+
 export type GetSpendData = {
     body?: never;
     path?: never;
@@ -4721,6 +5643,383 @@ export type RevokeJoinTokenResponses = {
 };
 
 export type RevokeJoinTokenResponse = RevokeJoinTokenResponses[keyof RevokeJoinTokenResponses];
+
+export type FindInvoicesData = {
+    body?: never;
+    path?: never;
+    query: {
+        /**
+         * Number
+         *
+         * The invoice's number, whole, as in INV-2026-000042.
+         */
+        number: string;
+    };
+    url: '/v1/operator/invoices';
+};
+
+export type FindInvoicesErrors = {
+    /**
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
+     */
+    '4XX': Problem;
+    /**
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
+     */
+    '5XX': Problem;
+};
+
+export type FindInvoicesError = FindInvoicesErrors[keyof FindInvoicesErrors];
+
+export type FindInvoicesResponses = {
+    /**
+     * Successful Response
+     */
+    200: FoundInvoices;
+};
+
+export type FindInvoicesResponse = FindInvoicesResponses[keyof FindInvoicesResponses];
+
+export type GetInvoiceAccountData = {
+    body?: never;
+    path: {
+        /**
+         * Invoice Id
+         */
+        invoice_id: string;
+    };
+    query?: {
+        /**
+         * Limit
+         *
+         * Items per page.
+         */
+        limit?: number;
+        /**
+         * Cursor
+         *
+         * `next_cursor` of the previous page.
+         */
+        cursor?: string | null;
+    };
+    url: '/v1/operator/invoices/{invoice_id}/payments';
+};
+
+export type GetInvoiceAccountErrors = {
+    /**
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
+     */
+    '4XX': Problem;
+    /**
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
+     */
+    '5XX': Problem;
+};
+
+export type GetInvoiceAccountError = GetInvoiceAccountErrors[keyof GetInvoiceAccountErrors];
+
+export type GetInvoiceAccountResponses = {
+    /**
+     * Successful Response
+     */
+    200: InvoiceAccount;
+};
+
+export type GetInvoiceAccountResponse = GetInvoiceAccountResponses[keyof GetInvoiceAccountResponses];
+
+export type RecordPaymentData = {
+    body: NewPaymentEntry;
+    headers?: {
+        /**
+         * A random string for this request. Repeating it with the same body only repeats the answer.
+         */
+        'Idempotency-Key'?: string;
+    };
+    path: {
+        /**
+         * Invoice Id
+         */
+        invoice_id: string;
+    };
+    query?: never;
+    url: '/v1/operator/invoices/{invoice_id}/payments';
+};
+
+export type RecordPaymentErrors = {
+    /**
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
+     */
+    '4XX': Problem;
+    /**
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
+     */
+    '5XX': Problem;
+};
+
+export type RecordPaymentError = RecordPaymentErrors[keyof RecordPaymentErrors];
+
+export type RecordPaymentResponses = {
+    /**
+     * Successful Response
+     */
+    201: RecordedEntry;
+};
+
+export type RecordPaymentResponse = RecordPaymentResponses[keyof RecordPaymentResponses];
+
+export type ListCorrectionsData = {
+    body?: never;
+    path: {
+        /**
+         * Group Id
+         */
+        group_id: string;
+    };
+    query?: {
+        /**
+         * Limit
+         *
+         * Items per page.
+         */
+        limit?: number;
+        /**
+         * Cursor
+         *
+         * `next_cursor` of the previous page.
+         */
+        cursor?: string | null;
+    };
+    url: '/v1/operator/groups/{group_id}/corrections';
+};
+
+export type ListCorrectionsErrors = {
+    /**
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
+     */
+    '4XX': Problem;
+    /**
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
+     */
+    '5XX': Problem;
+};
+
+export type ListCorrectionsError = ListCorrectionsErrors[keyof ListCorrectionsErrors];
+
+export type ListCorrectionsResponses = {
+    /**
+     * Successful Response
+     */
+    200: PageCorrection;
+};
+
+export type ListCorrectionsResponse = ListCorrectionsResponses[keyof ListCorrectionsResponses];
+
+export type CreateCorrectionData = {
+    body: NewCorrection;
+    headers?: {
+        /**
+         * A random string for this request. Repeating it with the same body only repeats the answer.
+         */
+        'Idempotency-Key'?: string;
+    };
+    path: {
+        /**
+         * Group Id
+         */
+        group_id: string;
+    };
+    query?: never;
+    url: '/v1/operator/groups/{group_id}/corrections';
+};
+
+export type CreateCorrectionErrors = {
+    /**
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
+     */
+    '4XX': Problem;
+    /**
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
+     */
+    '5XX': Problem;
+};
+
+export type CreateCorrectionError = CreateCorrectionErrors[keyof CreateCorrectionErrors];
+
+export type CreateCorrectionResponses = {
+    /**
+     * Successful Response
+     */
+    201: Correction;
+};
+
+export type CreateCorrectionResponse = CreateCorrectionResponses[keyof CreateCorrectionResponses];
+
+export type GetStatusData = {
+    body?: never;
+    path?: never;
+    query?: never;
+    url: '/v1/status';
+};
+
+export type GetStatusErrors = {
+    /**
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
+     */
+    '4XX': Problem;
+    /**
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
+     */
+    '5XX': Problem;
+};
+
+export type GetStatusError = GetStatusErrors[keyof GetStatusErrors];
+
+export type GetStatusResponses = {
+    /**
+     * Successful Response
+     */
+    200: Status;
+};
+
+export type GetStatusResponse = GetStatusResponses[keyof GetStatusResponses];
+
+export type GetStatusFeedData = {
+    body?: never;
+    path?: never;
+    query?: never;
+    url: '/v1/status/feed';
+};
+
+export type GetStatusFeedErrors = {
+    /**
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
+     */
+    '4XX': Problem;
+    /**
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
+     */
+    '5XX': Problem;
+};
+
+export type GetStatusFeedError = GetStatusFeedErrors[keyof GetStatusFeedErrors];
+
+export type GetStatusFeedResponses = {
+    /**
+     * Successful Response
+     */
+    200: string;
+};
+
+export type GetStatusFeedResponse = GetStatusFeedResponses[keyof GetStatusFeedResponses];
+
+export type GetIncidentData = {
+    body?: never;
+    path: {
+        /**
+         * Incident Id
+         */
+        incident_id: string;
+    };
+    query?: never;
+    url: '/v1/status/incidents/{incident_id}';
+};
+
+export type GetIncidentErrors = {
+    /**
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
+     */
+    '4XX': Problem;
+    /**
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
+     */
+    '5XX': Problem;
+};
+
+export type GetIncidentError = GetIncidentErrors[keyof GetIncidentErrors];
+
+export type GetIncidentResponses = {
+    /**
+     * Successful Response
+     */
+    200: Incident;
+};
+
+export type GetIncidentResponse = GetIncidentResponses[keyof GetIncidentResponses];
+
+export type OpenIncidentData = {
+    body: NewIncident;
+    headers?: {
+        /**
+         * A random string for this request. Repeating it with the same body only repeats the answer.
+         */
+        'Idempotency-Key'?: string;
+    };
+    path?: never;
+    query?: never;
+    url: '/v1/operator/incidents';
+};
+
+export type OpenIncidentErrors = {
+    /**
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
+     */
+    '4XX': Problem;
+    /**
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
+     */
+    '5XX': Problem;
+};
+
+export type OpenIncidentError = OpenIncidentErrors[keyof OpenIncidentErrors];
+
+export type OpenIncidentResponses = {
+    /**
+     * Successful Response
+     */
+    201: Incident;
+};
+
+export type OpenIncidentResponse = OpenIncidentResponses[keyof OpenIncidentResponses];
+
+export type UpdateIncidentData = {
+    body: NewUpdate;
+    headers?: {
+        /**
+         * A random string for this request. Repeating it with the same body only repeats the answer.
+         */
+        'Idempotency-Key'?: string;
+    };
+    path: {
+        /**
+         * Incident Id
+         */
+        incident_id: string;
+    };
+    query?: never;
+    url: '/v1/operator/incidents/{incident_id}/updates';
+};
+
+export type UpdateIncidentErrors = {
+    /**
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
+     */
+    '4XX': Problem;
+    /**
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
+     */
+    '5XX': Problem;
+};
+
+export type UpdateIncidentError = UpdateIncidentErrors[keyof UpdateIncidentErrors];
+
+export type UpdateIncidentResponses = {
+    /**
+     * Successful Response
+     */
+    201: Incident;
+};
+
+export type UpdateIncidentResponse = UpdateIncidentResponses[keyof UpdateIncidentResponses];
 
 export type GetHealthData = {
     body?: never;

@@ -1,3 +1,4 @@
+import { Link } from '@tanstack/react-router'
 import type { ReactNode } from 'react'
 import { Logo } from '@/ui/Logo'
 
@@ -23,6 +24,11 @@ export function AuthFrame({
           {children}
           <p className="mt-8 text-sm text-ink-2">{footer}</p>
         </div>
+        <footer className="text-[13px] text-ink-3">
+          <Link to="/status" className="rounded underline-offset-4 hover:text-ink hover:underline">
+            Service status
+          </Link>
+        </footer>
       </main>
       <aside
         aria-label="About Quorate"

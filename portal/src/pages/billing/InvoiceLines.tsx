@@ -62,7 +62,7 @@ function Block({ group, currency }: { group: GroupLines; currency: string }) {
       </thead>
       <tbody>
         {group.lines.map((line) => (
-          <Row key={`${line.kind}-${line.description}`} line={line} currency={currency} />
+          <Row key={line.correction_id ?? `${line.kind}-${line.description}`} line={line} currency={currency} />
         ))}
       </tbody>
     </table>

@@ -10,12 +10,20 @@ import { Card, Loading, Skeleton } from '@/ui/Surface'
 import { usePageTitle } from '@/ui/title'
 import { Downloads } from './Downloads'
 import { InvoiceLines } from './InvoiceLines'
+import { PaymentPanel } from './payment/PaymentPanel'
+
+/** After a payment on the provider's page, until the provider has told of it. */
+const CONFIRMING_MS = 3_000
 
 const route = getRouteApi('/app/invoices/$invoiceId')
 
 export function InvoicePage() {
   const { invoiceId } = route.useParams()
-  const invoice = useQuery(invoiceQuery(invoiceId))
+  const { paid: justPaid = false } = route.useSearch()
+  const invoice = useQuery({
+    ...invoiceQuery(invoiceId),
+    refetchInterval: ({ state }) => (justPaid && state.data?.payment?.due_micros ? CONFIRMING_MS : false),
+  })
   usePageTitle(invoice.data?.number ?? 'Invoice')
   return (
     <div className="max-w-3xl">
@@ -37,7 +45,19 @@ export function InvoicePage() {
       {invoice.error && !invoice.data && (
         <LoadFailed what="this invoice" error={invoice.error} retry={() => void invoice.refetch()} />
       )}
-      {invoice.data && <Sheet invoice={invoice.data} />}
+      {invoice.data && (
+        <div className="space-y-5">
+          {invoice.data.payment && (
+            <PaymentPanel
+              invoiceId={invoiceId}
+              payment={invoice.data.payment}
+              currency={invoice.data.currency}
+              justPaid={justPaid}
+            />
+          )}
+          <Sheet invoice={invoice.data} />
+        </div>
+      )}
     </div>
   )
 }
@@ -52,10 +72,11 @@ function Sheet({ invoice }: { invoice: Invoice }) {
         <h1 className="mt-6 text-[26px] leading-tight font-semibold">
           {what} <span className="whitespace-nowrap">{invoice.number}</span>
         </h1>
-        <dl className="nums mt-5 grid gap-x-8 gap-y-4 text-sm sm:grid-cols-3">
+        <dl className="nums mt-5 grid grid-cols-2 gap-x-8 gap-y-4 text-sm sm:grid-cols-4">
           <Fact term="For">{organization.name}</Fact>
           <Fact term="Period">{`${monthName(invoice.period_start.slice(0, 7))}, UTC`}</Fact>
           <Fact term="Issued">{invoice.issued_at === null ? 'Not yet' : day(invoice.issued_at)}</Fact>
+          {invoice.payment?.due_at && <Fact term="Due">{day(invoice.payment.due_at)}</Fact>}
         </dl>
       </div>
       <InvoiceLines invoice={invoice} />

@@ -11,6 +11,8 @@ import { Card, Loading, PageHeader, Skeleton } from '@/ui/Surface'
 import { usePageTitle } from '@/ui/title'
 import { Downloads } from './Downloads'
 import { InvoiceLines } from './InvoiceLines'
+import { OverdueNotice } from './payment/OverdueNotice'
+import { PaymentState } from './payment/PaymentState'
 import { SpendSection } from './spend/SpendSection'
 
 export function InvoicesPage() {
@@ -23,6 +25,7 @@ export function InvoicesPage() {
         description="What this month costs until now and by its end, and every invoice before."
       />
       <div className="max-w-4xl space-y-9">
+        <OverdueNotice />
         <SpendSection />
         {current.isPending && (
           <Loading label="Loading the current invoice">
@@ -74,12 +77,17 @@ const COLUMNS = [
   column.accessor('number', { header: 'Number', cell: ({ row }) => <Number invoice={row.original} /> }),
   column.accessor('period_start', {
     header: 'Month',
+    meta: { wide: true },
     cell: ({ getValue }) => <span className="text-ink-2">{monthName(getValue().slice(0, 7))}</span>,
   }),
   column.accessor('issued_at', {
     header: 'Issued',
     meta: { wide: true },
     cell: ({ getValue }) => <span className="text-ink-2">{issued(getValue())}</span>,
+  }),
+  column.accessor('payment', {
+    header: 'Payment',
+    cell: ({ row }) => <PaymentState payment={row.original.payment} currency={row.original.currency} />,
   }),
   column.accessor('total_micros', {
     header: 'Total',
@@ -96,13 +104,16 @@ function Number({ invoice }: { invoice: InvoiceHead }) {
   const text = invoice.kind === 'credit_note' ? `${invoice.number} (credit note)` : invoice.number
   if (invoice.id === null) return text
   return (
-    <Link
-      to="/invoices/$invoiceId"
-      params={{ invoiceId: invoice.id }}
-      className="row-link font-medium after:absolute after:inset-0"
-    >
-      {text}
-    </Link>
+    <>
+      <Link
+        to="/invoices/$invoiceId"
+        params={{ invoiceId: invoice.id }}
+        className="row-link font-medium whitespace-nowrap after:absolute after:inset-0"
+      >
+        {text}
+      </Link>
+      <span className="mt-1 block text-[13px] text-ink-3 md:hidden">{monthName(invoice.period_start.slice(0, 7))}</span>
+    </>
   )
 }
 

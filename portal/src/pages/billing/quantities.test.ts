@@ -12,6 +12,7 @@ const LINE: InvoiceLine = {
   price_quantity: 3_600,
   unit_price_micros: 12_240,
   amount_micros: 8_812_800,
+  correction_id: null,
 }
 
 describe('what a line counts', () => {
@@ -21,6 +22,7 @@ describe('what a line counts', () => {
     [{}, '720 h'],
     [{ unit: 'entry', quantity: 1 }, '1 entry'],
     [{ unit: 'entry', quantity: 12_760 }, '12,760 entries'],
+    [{ unit: 'entry', quantity: -12_760 }, '−12,760 entries'],
     [{ unit: 'megabyte_second', quantity: 17 }, '< 0.0001 GB-months'],
     [{ unit: 'megabyte_second', quantity: 3_942_000_000 }, '1.5 GB-months'],
     [{ unit: 'percent', quantity: 10 }, '10 %'],

@@ -3,7 +3,10 @@ import { money } from '@/format/money'
 import { count } from '@/format/quantity'
 
 /** A line's quantity in words. Amounts are never computed here. */
-export function quantityText({ quantity, unit }: InvoiceLine): string {
+export function quantityText(line: InvoiceLine): string {
+  const { quantity, unit } = line
+  // A correction takes off use.
+  if (quantity < 0) return `−${quantityText({ ...line, quantity: -quantity })}`
   if (unit === 'second') return duration(quantity)
   if (unit === 'entry') return `${count(quantity)} ${quantity === 1 ? 'entry' : 'entries'}`
   if (unit === 'megabyte_second') return `${gigabyteMonths(quantity)} GB-months`

@@ -3,7 +3,7 @@ import type { MetricsMinute } from '@/api'
 import { snippet } from './connect/snippets'
 import { columnsOf } from './metricsColumns'
 import { arc, nodeAt } from './overview/ringGeometry'
-import { budgetUsed } from './sla/clauses'
+import { budgetAmount, budgetUsed, burnRate } from './sla/clauses'
 
 describe('the columns of the metrics charts', () => {
   const minute = (clock: string): MetricsMinute => ({
@@ -23,14 +23,31 @@ describe('the columns of the metrics charts', () => {
 })
 
 describe('the error budget', () => {
-  it('is used up exactly at the target', () => {
-    expect(budgetUsed({ target: 0.999, attained: 0.999 })).toBeCloseTo(1)
-    expect(budgetUsed({ target: 0.999, attained: 1 })).toBe(0)
-    expect(budgetUsed({ target: 0.999, attained: 0.997 })).toBeCloseTo(3)
+  const clause = (allowed: number, used: number, attained: number | null = 0.9995) => ({
+    attained,
+    error_budget: {
+      unit: 'minutes' as const,
+      allowed,
+      used,
+      left: allowed - used,
+      burn_rates: { hour: 0, six_hours: 0, month: 0 },
+    },
   })
-  it('is unknown before anything was counted, and empty for a target of 100 %', () => {
-    expect(budgetUsed({ target: 0.999, attained: null })).toBeNull()
-    expect(budgetUsed({ target: 1, attained: 0.9999 })).toBe(Number.POSITIVE_INFINITY)
+  it('is used up exactly when as much was missed as is allowed', () => {
+    expect(budgetUsed(clause(43, 43))).toBe(1)
+    expect(budgetUsed(clause(43, 0))).toBe(0)
+    expect(budgetUsed(clause(10, 30))).toBe(3)
+  })
+  it('is unknown before anything was counted, and a budget of nothing is used up by any miss', () => {
+    expect(budgetUsed(clause(43, 0, null))).toBeNull()
+    expect(budgetUsed(clause(0, 1))).toBe(Number.POSITIVE_INFINITY)
+    expect(budgetUsed(clause(0, 0))).toBe(0)
+  })
+  it('is told in a unit that reads well', () => {
+    expect([0, 1_400, 99_000, 252_000].map((ms) => budgetAmount('ms', ms))).toEqual(['0 s', '1.4 s', '99 s', '4.2 min'])
+    expect(budgetAmount('ms', 7_200_000)).toBe('2 h')
+    expect(budgetAmount('minutes', 72)).toBe('1 h 12 min')
+    expect([null, 0, 0.333, 14.4, 2_000].map(burnRate)).toEqual(['–', '0', '0.33', '14.4', '2,000'])
   })
 })
 

@@ -10,8 +10,10 @@ from redis.asyncio import Redis
 
 from quorate_api import limits, openapi
 from quorate_api.accounts import endpoints as accounts
+from quorate_api.adjustments import endpoints as adjustments
 from quorate_api.billing import endpoints as billing
 from quorate_api.budgets import endpoints as budgets
+from quorate_api.checkout import providers
 from quorate_api.coordinator.client import Coordinator
 from quorate_api.database import engine
 from quorate_api.errors import Code, handlers
@@ -19,6 +21,7 @@ from quorate_api.groups import endpoints as groups
 from quorate_api.health import endpoints as health
 from quorate_api.health import service as health_service
 from quorate_api.health.dependencies import Dependencies
+from quorate_api.held import Held
 from quorate_api.http import portal
 from quorate_api.http.envelope import Envelope
 from quorate_api.http.rates import Rates
@@ -29,6 +32,7 @@ from quorate_api.live import placements
 from quorate_api.observability import counters, telemetry
 from quorate_api.observability.readings import Readings
 from quorate_api.operator import endpoints as operator
+from quorate_api.payments import endpoints as payments
 from quorate_api.press import Press
 from quorate_api.projects import endpoints as projects
 from quorate_api.quotas import endpoints as quotas
@@ -40,6 +44,8 @@ from quorate_api.security.tokens import TokenSigner
 from quorate_api.settings import ConfigurationError, Settings
 from quorate_api.sla import endpoints as sla
 from quorate_api.spend import endpoints as spend
+from quorate_api.status import endpoints as status
+from quorate_api.status import snapshot
 from quorate_api.tasks import end_task, repeat
 from quorate_api.telemetry.hub import Hub
 from quorate_api.telemetry.viewers import Viewers
@@ -47,7 +53,8 @@ from quorate_api.usage import endpoints as usage
 
 ROUTERS = (
     accounts.public, accounts.router, projects.router, keys.router, quotes.router, groups.router, usage.router,
-    sla.router, live.router, billing.router, spend.router, budgets.router, quotas.router, operator.router,
+    sla.router, live.router, billing.router, payments.router, payments.event_router, spend.router, budgets.router,
+    quotas.router, operator.router, payments.operator_router, adjustments.router, status.public, status.operator,
     health.router,
 )  # fmt: skip
 
@@ -123,6 +130,8 @@ def make_services(settings: Settings) -> Services:
         hub=Hub(redis),
         viewers=Viewers(partial(placements.read, database)),
         press=Press(),
+        payments=providers.configured(settings),
+        status=Held(partial(snapshot.read, database), limits.STATUS_CACHED_S, limits.STATUS_READ_S),
     )
 
 

@@ -40,6 +40,7 @@ LOGIN_FAILURES_PER_ADDRESS = "100/5minutes"
 SIGNUPS_PER_ADDRESS = "200/hour"
 TRUSTED_PROXIES_MAX = 8  # a longer chain of proxies is a misconfiguration
 REQUESTS_PER_PRINCIPAL = "6000/minute"
+STATUS_PER_ADDRESS = "120/minute"  # a page reads it each half minute; an office shares one address
 
 # Quotas of an organization, unless quota_overrides says otherwise.
 PROJECTS_MAX = 20
@@ -57,6 +58,31 @@ BUDGET_THRESHOLDS_MAX = 10  # actual, and as many of the forecast: people read t
 BUDGET_THRESHOLD_PERCENT_MAX = 1_000
 BUDGET_THRESHOLDS_PERCENT = (50, 80, 100)
 BUDGET_FORECAST_THRESHOLDS_PERCENT = (100,)
+
+# Corrections by operators.
+CORRECTION_QUANTITY_MAX = 10**15  # exact in JSON; its price fits 63 bits
+CORRECTION_REASON_LENGTH_MAX = 300  # a few lines of a document
+CORRECTION_SPAN_S_MAX = 31 * 86_400  # minutes of a month
+# Payment of invoices. Days are of 24 hours.
+PAYMENT_TERMS_DAYS = 14
+PAYMENT_TERMS_DAYS_MAX = 365
+PAYMENT_MICROS_MAX = 10**15  # exact in JSON; a billion
+PAYMENT_REFERENCE_LENGTH_MAX = 200
+PAYMENT_INSTRUCTIONS_LENGTH_MAX = 1_000  # a bank account in words, with room
+CHECKOUT_LIFE_S = 3_600  # Stripe allows half an hour to a day
+CHECKOUT_LEFT_S_MIN = 300  # a page that ends sooner is replaced: filling it in takes minutes
+STRIPE_CONNECT_S = 2.0
+STRIPE_ANSWER_S = 4.0
+STRIPE_RETRIES = 1
+STRIPE_CALLS_AT_ONCE = 8
+STRIPE_CALLS_PER_CHECKOUT_MAX = 3  # end the former page, look whether it is paid, open another one
+STRIPE_EVENT_AGE_S_MAX = 300  # of its signature: an older one is a replay
+STRIPE_SIGNATURE_LENGTH_MAX = 2_000  # three secrets while they are exchanged, with room
+DUNNING_REMINDER_DAYS = 3  # after the due date; a transfer on its last day has arrived by then
+DUNNING_SECOND_REMINDER_DAYS = 14
+DUNNING_FINAL_NOTICE_DAYS = 28
+DUNNING_GAP_DAYS = 7  # at least, between two stages
+DUNNING_ENDS_DAYS = 120  # bounds what a pass reads: invoices of four months
 
 # PostgreSQL: two api processes and a worker stay under the embedded server's 100 connections.
 DATABASE_POOL_SIZE = 10
@@ -124,12 +150,29 @@ RECONCILE_GROUPS_MAX = 100
 BUDGET_INTERVAL_S = 60.0
 BUDGET_ORGANIZATIONS_MAX = 200  # in one read: a thousand groups, so a tenth of a second's work without a pause
 MONTH_CLOSE_INTERVAL_S = 300.0
+ADJUST_INTERVAL_S = 60.0  # a credit note follows a correction within a minute
+DUNNING_INTERVAL_S = 3_600.0  # stages are days apart
+DUNNING_INVOICES_MAX = 500  # in one read
 MONTH_CLOSE_DELAY_S = 6 * 3_600  # servers keep telemetry for four hours while Redis is away
 WATCH_INTERVAL_S = 5.0  # twice for each export of metrics
 WATCH_SLA_INTERVAL_S = 30.0  # SLA minutes are judged, so twice for each
 WATCH_SLA_MINUTES = 5  # long enough that an alert with a short `for` sees a single bad minute
 RETRY_DELAY_S_MIN = 0.5
 RETRY_DELAY_S_MAX = 10.0
+
+# The public status. The worker samples each minute at least once, and counts a minute once.
+STATUS_SAMPLE_S = 30.0
+STATUS_SAMPLE_AGE_S_MAX = 180  # an older sample says nothing about now
+STATUS_PROBE_S = 5.0  # an API that takes longer to say that it is ready counts as unreachable
+STATUS_UNSTORED_MINUTES_MAX = 24 * 60  # kept in the worker's memory while PostgreSQL is away
+STATUS_CACHED_S = 10  # one read of the database in that time, however many ask
+STATUS_READ_S = 2.0  # a database that takes longer does not answer, for the status
+STATUS_DAYS = 90
+STATUS_USAGE_AGE_S_OPERATIONAL = 180  # idle groups report once a minute
+STATUS_USAGE_AGE_S_DEGRADED = 900
+STATUS_INCIDENTS_MAX = 100  # in one answer, open ones first
+STATUS_UPDATES_MAX = 200  # the newest of one incident
+STATUS_MESSAGE_LENGTH_MAX = 4_000
 
 # Invoices and credit notes as documents.
 DOCUMENT_LINES_MAX = 10_000  # a PDF of 400 pages, three seconds of a core; lines.csv has no bound
@@ -145,7 +188,13 @@ TELEMETRY_SETTLE_S = 5  # time from a minute's end until its last record has arr
 
 assert ENTRY_BYTES_MAX + 4 <= BATCH_BYTES_MAX, "the largest entry fits a batch"
 assert COORDINATOR_TIMEOUT_S * 2 < IDEMPOTENCY_LOCK_S, "a running request never loses its idempotency lock"
+assert (
+    STRIPE_CALLS_PER_CHECKOUT_MAX * (STRIPE_RETRIES + 1) * (STRIPE_CONNECT_S + STRIPE_ANSWER_S) < IDEMPOTENCY_LOCK_S
+), "nor does one that waits for Stripe"
+assert 30 * 60 <= CHECKOUT_LIFE_S <= 24 * 3_600, "Stripe's bounds"
+assert DUNNING_REMINDER_DAYS < DUNNING_SECOND_REMINDER_DAYS < DUNNING_FINAL_NOTICE_DAYS < DUNNING_ENDS_DAYS
 assert USAGE_MINUTES_MAX < USAGE_DAYS_KEPT * 24 * 60, "a week of minutes lies within what is kept"
 assert USAGE_DAYS_KEPT > 3, "the database keeps three days in any case"
+assert STATUS_SAMPLE_S * 2 <= 60, "no minute is left out by a sample that is a little late"
 assert COORDINATOR_TIMEOUT_S < RECONCILE_AGE_S, "the reconciler leaves running requests alone"
 assert EVENTS_WAIT_MS / 1000 < COORDINATOR_TIMEOUT_S, "a long poll ends before its call's deadline"

@@ -32,7 +32,7 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     for name, run, text in (
         ("api", _api, "serve the API, and the portal if QUORATE_PORTAL_DIR is set"),
-        ("worker", _worker, "ingest usage, follow the coordinator, reconcile groups, evaluate budgets, close months"),
+        ("worker", _worker, "ingest usage, follow the coordinator, evaluate budgets, close months, remind of payments"),
         ("migrate", _migrate, "bring the database's schema up to date, then exit"),
     ):
         command = commands.add_parser(name, help=text, description=text)

@@ -12,7 +12,16 @@ from quorate_api.errors import catalogue
 from quorate_api.errors.problem import ProblemBody
 from quorate_api.http.idempotency import HEADER
 
-_PUBLIC = {"sign_up", "log_in", "get_health", "get_readiness"}
+_PUBLIC = {
+    "sign_up",
+    "log_in",
+    "get_health",
+    "get_readiness",
+    "get_status",
+    "get_status_feed",
+    "get_incident",
+    "receive_stripe_event",
+}
 _PROBLEM = {
     "description": "A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.",
     "content": {"application/problem+json": {"schema": {"$ref": "#/components/schemas/Problem"}}},

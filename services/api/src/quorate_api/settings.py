@@ -52,6 +52,14 @@ class Settings(BaseSettings):
     tax_rate_ppm: int | None = Field(None, ge=0, le=1_000_000)
     tax_label: str | None = Field(None, min_length=1, max_length=limits.NAME_LENGTH_MAX)
 
+    payment_provider: Literal["manual", "stripe"] = "manual"
+    payment_terms_days: int = Field(limits.PAYMENT_TERMS_DAYS, ge=0, le=limits.PAYMENT_TERMS_DAYS_MAX)
+    # How to pay, for customers. Lines are separated by semicolons.
+    payment_instructions: str = Field("", max_length=limits.PAYMENT_INSTRUCTIONS_LENGTH_MAX)
+    stripe_key_file: Path | None = None
+    stripe_webhook_secret_file: Path | None = None
+    stripe_url: str = "https://api.stripe.com"
+
     @field_validator("database_url", "owner_database_url")
     @classmethod
     def _postgres(cls, value: str | None) -> str | None:
@@ -66,7 +74,7 @@ class Settings(BaseSettings):
             raise ValueError("must begin with redis://, rediss:// or unix://")
         return value or None
 
-    @field_validator("coordinator_url")
+    @field_validator("coordinator_url", "stripe_url")
     @classmethod
     def _url(cls, value: str) -> str:
         HttpUrl(value)
@@ -133,6 +141,12 @@ class Settings(BaseSettings):
         """One token a line. None: this API serves no operators."""
         return None if self.operator_token_file is None else self.operator_token_file.read_text()
 
+    def stripe_key(self) -> str:
+        return _private("QUORATE_STRIPE_KEY_FILE", self.stripe_key_file, ("sk_", "rk_"))
+
+    def stripe_webhook_secret(self) -> str:
+        return _private("QUORATE_STRIPE_WEBHOOK_SECRET_FILE", self.stripe_webhook_secret_file, ("whsec_",))
+
     def signing_key_pem(self) -> str:
         return _read("QUORATE_TOKEN_SIGNING_KEY_FILE", self.token_signing_key_file)
 
@@ -152,6 +166,22 @@ def _read(variable: str, path: Path | None) -> str:
     if path is None:
         raise ConfigurationError(f"{variable} is not set. `quorate-api keys-init --dir DIR` creates keys and secret.")
     return path.read_text().strip()
+
+
+def _private(variable: str, path: Path | None, prefixes: tuple[str, ...]) -> str:
+    """A secret of another service. Its text is in no message."""
+    begins = " or ".join(f"`{prefix}`" for prefix in prefixes)
+    if path is None:
+        raise ConfigurationError(f"QUORATE_PAYMENT_PROVIDER is stripe, which needs {variable}.")
+    try:
+        if path.stat().st_mode & 0o007:
+            raise ConfigurationError(f"{variable}: everybody on this machine may use {path}. Run: chmod o= {path}")
+        text = path.read_text().strip()
+    except OSError as error:
+        raise ConfigurationError(f"{variable} names {path}, which cannot be read: {error.strerror}.") from None
+    if not text.startswith(prefixes) or not text.isascii() or not text.isprintable() or " " in text:
+        raise ConfigurationError(f"{variable} must hold one line that begins with {begins}, as Stripe shows it.")
+    return text
 
 
 def load() -> Settings:

@@ -101,7 +101,11 @@ function Row({ minute }: { minute: BadMinute }) {
         </span>
       </td>
       <td className="py-2 pr-4 text-right">
-        {minute.measured ? `${seconds(minute.active_ms)} of ${seconds(minute.elapsed_ms)} s` : 'No telemetry'}
+        {minute.declared !== null
+          ? 'Declared bad'
+          : minute.measured
+            ? `${seconds(minute.active_ms)} of ${seconds(minute.elapsed_ms)} s`
+            : 'No telemetry'}
       </td>
       <td className="py-2 pr-4 text-right">
         {count(minute.throttled_within_sla_entries)} of {count(minute.within_sla_entries)}

@@ -3,7 +3,8 @@ import { count, latency, percent } from '@/format/quantity'
 import { minutesLong } from '@/format/time'
 import { Badge } from '@/ui/StatusBadge'
 import { Card } from '@/ui/Surface'
-import { budgetUsed, CLAUSE_NAMES } from './clauses'
+import { CLAUSE_NAMES } from './clauses'
+import { ErrorBudget } from './ErrorBudget'
 
 function promise(clause: Clause): string {
   if (clause.clause === 'availability') return 'The group accepts appends.'
@@ -23,7 +24,7 @@ export function ClauseCard({ clause }: { clause: Clause }) {
         {clause.attained === null ? '–' : percent(clause.attained, 4)}
       </p>
       <p className="nums mt-0.5 text-[13px] text-ink-3">target {percent(clause.target)}</p>
-      <Budget clause={clause} />
+      <ErrorBudget clause={clause} />
       <dl className="nums mt-5 space-y-1.5 border-t border-line pt-4 text-[13px]">
         <Row term="Good minutes">{count(clause.good_minutes)}</Row>
         <Row term="Bad minutes">
@@ -40,38 +41,6 @@ function Row({ term, children }: { term: string; children: string }) {
     <div className="flex justify-between gap-4">
       <dt className="text-ink-3">{term}</dt>
       <dd>{children}</dd>
-    </div>
-  )
-}
-
-/** Beyond ten times the budget a percentage has no meaning for readers. */
-const TIMES_OVER = 10
-
-function budgetText(used: number): string {
-  if (!Number.isFinite(used)) return 'The target allows no miss at all'
-  if (used >= TIMES_OVER) return `Error budget exceeded ${count(used)} times over`
-  return `${Math.round(used * 100)} % of the error budget used`
-}
-
-function Budget({ clause }: { clause: Clause }) {
-  const used = budgetUsed(clause)
-  if (used === null) return null
-  const shown = Math.min(1, used)
-  const colour = used > 1 ? 'bg-danger' : used > 0.75 ? 'bg-warn' : 'bg-accent'
-  return (
-    <div className="mt-4">
-      <div
-        role="meter"
-        aria-label="Error budget used"
-        aria-valuemin={0}
-        aria-valuemax={100}
-        aria-valuenow={Math.round(shown * 100)}
-        aria-valuetext={budgetText(used)}
-        className="h-1.5 overflow-hidden rounded-full bg-line"
-      >
-        <div className={`h-full rounded-full ${colour}`} style={{ width: `${shown * 100}%` }} />
-      </div>
-      <p className="nums mt-1.5 text-[13px] text-ink-3">{budgetText(used)}</p>
     </div>
   )
 }

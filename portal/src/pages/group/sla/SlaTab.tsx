@@ -11,6 +11,7 @@ import { INPUT } from '@/ui/Field'
 import { useGroup } from '../GroupPage'
 import { BadMinutes } from './BadMinutes'
 import { ClauseCard } from './ClauseCard'
+import { Corrections } from './Corrections'
 import { Incidents } from './Incidents'
 import { MonthStrip } from './MonthStrip'
 import { CLAUSE_NAMES } from './clauses'
@@ -112,6 +113,10 @@ function Report({ report, open }: { report: SlaReport; open: boolean }) {
           <ClauseCard key={clause.clause} clause={clause} />
         ))}
       </div>
+      <p className="max-w-prose text-[13px] text-ink-3">
+        The error budget is what the target lets a month miss. At a burn rate of 1 × it lasts exactly until the month’s
+        end; faster, it ends before.
+      </p>
       <Section
         title="Incidents"
         description="Minutes in a row that missed a clause, with the reason that the servers gave."
@@ -122,6 +127,7 @@ function Report({ report, open }: { report: SlaReport; open: boolean }) {
           <BadMinutes key={report.month} groupId={report.group_id} month={report.month} />
         )}
       </Section>
+      <Corrections corrections={report.corrections} />
     </>
   )
 }

@@ -3,8 +3,8 @@
 `read` reads, once, what lines are computed from, of one organization or of a batch. The rest is pure.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -14,12 +14,16 @@ from sqlalchemy import Row
 from quorate_api.billing import calculator
 from quorate_api.billing.calculator import RESERVATION, BilledGroup, Line, Reservation
 from quorate_api.billing.repository import BillingRepository
+from quorate_api.corrections.correction import UsageCorrection
+from quorate_api.corrections.repository import CorrectionRepository
 from quorate_api.database.scope import Scope, SomeOrganizations
 from quorate_api.groups.periods import periods
+from quorate_api.months.repository import MonthRepository
 from quorate_api.pricing import prices
 from quorate_api.totals.days import DailyUse, Metered
 
 Quantities = Mapping[str, int]  # by kind, since the group began
+Corrections = Mapping[UUID, Sequence[UsageCorrection]]  # by group, oldest first
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +34,7 @@ class Account:
     former: Mapping[UUID, list[Row[Any]]]
     billed: Mapping[UUID, Quantities]
     closed_until: Mapping[UUID, datetime]
+    corrections: Corrections = field(default_factory=dict)
 
     def is_closed(self, organization_id: UUID, start: datetime) -> bool:
         """Whether the months before `start` are on invoices."""
@@ -44,23 +49,30 @@ class Account:
         return {owner: replace(self, groups=own) for owner, own in groups.items()}
 
 
+@dataclass(frozen=True, slots=True)
+class Basis:
+    """The start of a month's lines. `done`: quantities that it does not bill. `corrections`: those on it."""
+
+    done: Mapping[UUID, Quantities]
+    corrections: Corrections
+
+
 async def read(scope: Scope | SomeOrganizations, before: datetime) -> Account:
     """The account, with the groups that were created before."""
     billing = BillingRepository(scope)
     # First: a close that commits meanwhile is then taken for open, which counts its lines as billed all the same.
-    closed_until = await billing.closed_until()
+    closed_until = await MonthRepository(scope).closed_until()
     return Account(
         groups=await billing.billable_groups(before),
         former=await billing.former_slas(),
         billed=await billing.billed(),
         closed_until=closed_until,
+        corrections=await CorrectionRepository(scope).usage(),
     )
 
 
-def lines_of(
-    account: Account, start: datetime, at: datetime, metered: Metered, done: Mapping[UUID, Quantities]
-) -> list[Line]:
-    """Lines for everything that is used by `at` and is not in `done`, by the price list of the month's `start`."""
+def lines_of(account: Account, start: datetime, at: datetime, metered: Metered, basis: Basis) -> list[Line]:
+    """Lines for everything that is used by `at` and is not done before, by the price list of the month's `start`."""
     price_list = prices.at(start)
     lines: list[Line] = []
     for row in account.groups:
@@ -71,16 +83,52 @@ def lines_of(
             for each in periods(row, account.former.get(row.id, []))
         )
         group = BilledGroup(row.id, row.name, reservations)
-        lines += calculator.invoice_lines(group, quantities(row, at, metered), done.get(row.id, {}), price_list)
+        corrections = [each for each in basis.corrections.get(row.id, ()) if each.begin < at]
+        done = basis.done.get(row.id, {})
+        lines += calculator.invoice_lines(group, quantities(row, at, metered), done, price_list, corrections)
     return lines
 
 
 def open_lines(account: Account, used: DailyUse, start: datetime, now: datetime) -> list[Line]:
     """Lines of the month that began at `start`, as of now. Months before it are not in it, closed or not."""
-    return lines_of(account, start, now, used.before(None), done_before(account, used, start))
+    return lines_of(account, start, now, used.before(None), open_basis(account, used, start))
 
 
-def done_before(account: Account, used: DailyUse, start: datetime) -> dict[UUID, Quantities]:
+def open_basis(account: Account, used: DailyUse, start: datetime) -> Basis:
+    """The basis of a month from `start` on that is not closed."""
+    return Basis(_done_before(account, used, start), corrections_of_invoice(account, start))
+
+
+def closed_basis(account: Account, used: DailyUse, start: datetime) -> Basis:
+    """The basis of a month as it was used, whichever documents bill it."""
+    corrections = {
+        group_id: [each for each in found if each.month == start] for group_id, found in account.corrections.items()
+    }
+    return Basis(closing(account, used, start), corrections)
+
+
+def corrections_of_invoice(account: Account, start: datetime) -> dict[UUID, list[UsageCorrection]]:
+    """Corrections that the invoice of the month from `start` on has once it is issued, by group.
+
+    A correction that raises the use of a closed month comes with the next invoice, as late usage does. One that lowers
+    it is on a credit note for that month.
+    """
+    found: dict[UUID, list[UsageCorrection]] = {}
+    for row in account.groups:
+        closed_until = account.closed_until.get(row.organization_id)
+        open_ones = [each for each in account.corrections.get(row.id, ()) if not each.is_billed]
+        found[row.id] = [each for each in open_ones if _invoice_of(each, closed_until) == start]
+    return found
+
+
+def _invoice_of(correction: UsageCorrection, closed_until: datetime | None) -> datetime | None:
+    """The month on whose invoice the correction will be. None: it is for a credit note."""
+    if closed_until is None or correction.month >= closed_until:
+        return correction.month
+    return closed_until if correction.quantity > 0 else None
+
+
+def _done_before(account: Account, used: DailyUse, start: datetime) -> dict[UUID, Quantities]:
     """Quantities that a month from `start` on does not bill, by group: those on invoices. Where the months before it
     are not closed yet, those that their invoices will have count too."""
     found: dict[UUID, Quantities] = {}

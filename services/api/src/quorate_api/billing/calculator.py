@@ -1,21 +1,23 @@
 """Lines of invoices and credit notes, and the ledger entries that belong to them. Pure, in integers.
 
 An invoice bills everything metered since the group began, less everything billed before. Late telemetry is therefore
-billed once, in a later month.
+billed once, in a later month. A correction has a line of its own.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
+from quorate_api.corrections.correction import UsageCorrection
+from quorate_api.payments.books import RECEIVABLE, ROUNDING
+from quorate_api.payments.standing import payable
 from quorate_api.pricing import prices
-from quorate_api.pricing.prices import PriceList
+from quorate_api.pricing.prices import PriceList, UsagePrice
 from quorate_api.tax.port import TaxLine
 
 RESERVATION = "reservation"
 SLA_CREDIT = "sla_credit"
-RECEIVABLE = "accounts_receivable"
 TAX_PAYABLE = "tax_payable"
 
 
@@ -48,25 +50,62 @@ class Line:
     price_quantity: int
     unit_price_micros: int
     amount_micros: int
+    correction_id: UUID | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Missed:
+    """A clause of the SLA that was missed. `percent`: the credit. `attained`: in words."""
+
+    clause: str
+    percent: int
+    attained: str
 
 
 def invoice_lines(
-    group: BilledGroup, metered: Mapping[str, int], billed: Mapping[str, int], price_list: PriceList
+    group: BilledGroup,
+    metered: Mapping[str, int],
+    billed: Mapping[str, int],
+    price_list: PriceList,
+    corrections: Sequence[UsageCorrection] = (),
 ) -> list[Line]:
-    """`metered` and `billed` are quantities by kind since the group began. A kind without new use has no line."""
+    """`metered` and `billed` are quantities by kind since the group began. A kind without new use has no line.
+
+    Each of the `corrections` has one, after those of its kind.
+    """
     lines = _reservation_lines(group, metered.get(RESERVATION, 0), billed.get(RESERVATION, 0))
     for price in price_list.usage:
-        quantity = metered.get(price.kind, 0) - billed.get(price.kind, 0)
-        if quantity <= 0:
-            continue
-        amount = prices.amount_micros(quantity, price.unit_price_micros, price.price_quantity)
+        quantity = max(0, metered.get(price.kind, 0) - billed.get(price.kind, 0))
+        if quantity > 0:
+            lines.append(
+                Line(
+                    group.group_id, group.name, price.kind, f"{price.label}, per {price.price_quantity_label}",
+                    quantity, price.unit, price.price_quantity, price.unit_price_micros, _worth(price, quantity),
+                )
+            )  # fmt: skip
+        lines += _correction_lines(group, price, quantity, [each for each in corrections if each.kind == price.kind])
+    return lines
+
+
+def _correction_lines(
+    group: BilledGroup, price: UsagePrice, quantity: int, corrections: Iterable[UsageCorrection]
+) -> list[Line]:
+    """Each is worth what it changes of the price of the whole quantity. So all lines of a kind together cost what the
+    right quantity costs, rounded once, and never less than nothing."""
+    lines = []
+    for each in corrections:
+        before, quantity = quantity, quantity + each.quantity
         lines.append(
             Line(
-                group.group_id, group.name, price.kind, f"{price.label}, per {price.price_quantity_label}",
-                quantity, price.unit, price.price_quantity, price.unit_price_micros, amount,
+                group.group_id, group.name, price.kind, each.description, each.quantity, price.unit,
+                price.price_quantity, price.unit_price_micros, _worth(price, quantity) - _worth(price, before), each.id,
             )
         )  # fmt: skip
     return lines
+
+
+def _worth(price: UsagePrice, quantity: int) -> int:
+    return prices.amount_micros(max(0, quantity), price.unit_price_micros, price.price_quantity)
 
 
 def _reservation_lines(group: BilledGroup, metered_s: int, billed_s: int) -> list[Line]:
@@ -88,30 +127,32 @@ def _reservation_lines(group: BilledGroup, metered_s: int, billed_s: int) -> lis
     return lines
 
 
-def credit_lines(lines: Iterable[Line], missed: Iterable[tuple[str, int, str]]) -> list[Line]:
-    """Credits of one group for `missed` clauses: (clause, percent, attained value). They are at most its fee."""
+def credit_lines(lines: Iterable[Line], missed: Iterable[Missed]) -> list[Line]:
+    """Credits of one group for `missed` clauses. They are at most its fee."""
     owned = list(lines)
     fee = sum(line.amount_micros for line in owned)
     left = fee
     credits = []
-    for clause, percent, attained in missed:
-        assert 0 <= percent <= 100, percent
-        amount = min(left, fee * percent // 100)
+    for each in missed:
+        assert 0 <= each.percent <= 100, each
+        amount = min(left, fee * each.percent // 100)
         if amount <= 0:
             continue
         left -= amount
         credits.append(
             Line(
                 owned[0].group_id, owned[0].group_name, SLA_CREDIT,
-                f"SLA credit, {clause}: {attained}; {percent} % of this group's fee",
-                percent, "percent", 100, -fee, -amount,
+                f"SLA credit, {each.clause}: {each.attained}; {each.percent} % of this group's fee",
+                each.percent, "percent", 100, -fee, -amount,
             )
         )  # fmt: skip
     return credits
 
 
 def ledger(lines: Iterable[Line], taxes: Iterable[TaxLine] = ()) -> dict[str, int]:
-    """Amounts by account, debits positive. Their sum is zero. The tax is owed to the state, and is no revenue."""
+    """Amounts by account, debits positive. Their sum is zero. The tax is owed to the state, and is no revenue.
+
+    The payable amount, in whole cents, is receivable. The rest is rounding."""
     accounts: Counter[str] = Counter()
     for line in lines:
         accounts[RECEIVABLE] += line.amount_micros
@@ -119,5 +160,9 @@ def ledger(lines: Iterable[Line], taxes: Iterable[TaxLine] = ()) -> dict[str, in
     for tax in taxes:
         accounts[RECEIVABLE] += tax.amount_micros
         accounts[TAX_PAYABLE] -= tax.amount_micros
+    rounding = payable(accounts[RECEIVABLE]) - accounts[RECEIVABLE]
+    if rounding:
+        accounts[RECEIVABLE] += rounding
+        accounts[ROUNDING] -= rounding
     assert sum(accounts.values()) == 0, accounts
     return dict(accounts)

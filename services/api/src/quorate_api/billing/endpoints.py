@@ -31,9 +31,11 @@ def _file(media_type: str, description: str) -> dict[str, Any]:
 
 
 @router.get("")
-async def list_invoices(work: Transaction, caller: Caller, paging: PageParameters) -> Page[InvoiceHead]:
+async def list_invoices(
+    work: Transaction, caller: Caller, paging: PageParameters, services: Environment
+) -> Page[InvoiceHead]:
     """Issued invoices and credit notes, newest first."""
-    return await service.page(work, caller, paging)
+    return await service.page(work, caller, services.payments.name, paging)
 
 
 @router.get("/current")
@@ -57,9 +59,9 @@ async def get_current_invoice_lines(work: Transaction, caller: Caller, services:
 
 
 @router.get("/{invoice_id}")
-async def get_invoice(invoice_id: UUID, work: Transaction, caller: Caller) -> Invoice:
+async def get_invoice(invoice_id: UUID, work: Transaction, caller: Caller, services: Environment) -> Invoice:
     """An issued invoice or credit note with its lines."""
-    return await service.get(work, caller, invoice_id)
+    return await service.get(work, caller, services.payments.name, invoice_id)
 
 
 @router.get("/{invoice_id}/document.pdf", **_file(PDF, "The document, the same bytes each time."))

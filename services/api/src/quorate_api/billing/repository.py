@@ -1,11 +1,11 @@
-"""Invoices, their lines, the ledger. Written once, by the month's close; triggers refuse changes."""
+"""Invoices, their lines, the ledger. Written once, by closes and adjustments; triggers refuse changes."""
 
 from collections import defaultdict
 from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import Row, func, or_, select
+from sqlalchemy import Row, and_, func, or_
 from sqlalchemy.dialects.postgresql import insert as upsert
 
 from quorate_api.billing.calculator import Line
@@ -25,7 +25,7 @@ from quorate_api.tax.port import TaxLine
 
 
 class BillingRepository:
-    """The close of a month writes, for one organization. A batch of organizations is read only."""
+    """Closes and adjustments write, for one organization. A batch of organizations is read only."""
 
     def __init__(self, scope: Scope | SomeOrganizations) -> None:
         self._scope = scope
@@ -45,12 +45,12 @@ class BillingRepository:
         return list((await self._scope.connection.execute(statement)).all())
 
     async def billed(self) -> dict[UUID, dict[str, int]]:
-        """Quantities on issued invoices, by group and kind."""
+        """Quantities on issued invoices, by group and kind. Corrections are not in them."""
         statement = (
             self._scope.select(
                 invoice_lines, invoice_lines.c.group_id, invoice_lines.c.kind, func.sum(invoice_lines.c.quantity)
             )
-            .where(invoice_lines.c.kind != "sla_credit")
+            .where(invoice_lines.c.kind != "sla_credit", invoice_lines.c.correction_id.is_(None))
             .group_by(invoice_lines.c.group_id, invoice_lines.c.kind)
         )
         found: dict[UUID, dict[str, int]] = defaultdict(dict)
@@ -64,16 +64,6 @@ class BillingRepository:
         for row in (await self._scope.connection.execute(self._scope.select(former_slas))).all():
             found[row.group_id].append(row)
         return found
-
-    async def closed_until(self) -> dict[UUID, datetime]:
-        """The end of the last month that was closed, by organization; none for those without one."""
-        columns = organizations.c
-        statement = self._scope.select(organizations, columns.organization_id, columns.closed_until)
-        statement = statement.where(columns.closed_until.is_not(None))
-        return {row[0]: row[1] for row in (await self._scope.connection.execute(statement)).all()}
-
-    async def set_closed_until(self, at: datetime) -> None:
-        await self._scope.connection.execute(self._one.update(organizations).values(closed_until=at))
 
     async def first_group_at(self) -> datetime | None:
         statement = self._scope.select(groups, func.min(groups.c.active_at))
@@ -90,8 +80,11 @@ class BillingRepository:
         statement = self._scope.select(invoices).where(invoices.c.id == invoice_id)
         return (await self._scope.connection.execute(statement)).one_or_none()
 
-    async def of_period(self, kind: str, period_start: datetime) -> Row[Any] | None:
-        statement = self._scope.select(invoices).where(invoices.c.kind == kind, invoices.c.period_start == period_start)
+    async def invoice_of(self, period_start: datetime) -> Row[Any] | None:
+        """The invoice of the month that begins then. None: nothing was owed, or it is not closed."""
+        statement = self._scope.select(invoices).where(
+            invoices.c.kind == "invoice", invoices.c.period_start == period_start
+        )
         return (await self._scope.connection.execute(statement)).one_or_none()
 
     async def lines(self, invoice_id: UUID) -> list[Row[Any]]:
@@ -100,6 +93,15 @@ class BillingRepository:
             .where(invoice_lines.c.invoice_id == invoice_id)
             .order_by(invoice_lines.c.position)
         )
+        return list((await self._scope.connection.execute(statement)).all())
+
+    async def credited(self, invoice_id: UUID) -> list[Row[Any]]:
+        """Lines of the credit notes of an invoice."""
+        of_note = and_(
+            invoices.c.organization_id == invoice_lines.c.organization_id, invoices.c.id == invoice_lines.c.invoice_id
+        )
+        statement = self._scope.select(invoice_lines).join(invoices, of_note)
+        statement = statement.where(invoices.c.corrects_invoice_id == invoice_id)
         return list((await self._scope.connection.execute(statement)).all())
 
     async def taxes(self, invoice_id: UUID) -> list[Row[Any]]:
@@ -114,11 +116,6 @@ class BillingRepository:
         """The organization as it is named now."""
         statement = self._scope.select(organizations, organizations.c.name)
         return Customer(str((await self._scope.connection.execute(statement)).scalar_one()))
-
-    async def lock(self) -> None:
-        """One close of the organization runs at a time, until the end of the transaction."""
-        key = func.hashtextextended(f"close {self._one.organization_id}", 0)
-        await self._scope.connection.execute(select(func.pg_advisory_xact_lock(key)))
 
     async def next_number(self, series: str, kind: str) -> int:
         """The seller's next number of the series. Others wait for it until the end of the transaction, which takes it

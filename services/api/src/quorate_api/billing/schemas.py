@@ -7,6 +7,7 @@ from uuid import UUID
 from pydantic import Field
 
 from quorate_api.http.schemas import Output
+from quorate_api.payments.schemas import Payment
 
 
 class InvoiceLine(Output):
@@ -14,13 +15,15 @@ class InvoiceLine(Output):
     group_name: str
     kind: Literal["reservation", "appends", "reads", "storage", "sla_credit"]
     description: str
-    quantity: int
+    quantity: int = Field(description="Negative in corrections that take off use.")
     unit: str = Field(description="second, entry, megabyte_second or percent")
     price_quantity: int = Field(description="How many units unit_price_micros buys.")
     unit_price_micros: int
     amount_micros: int = Field(
-        description="quantity · unit_price_micros / price_quantity, rounded half up; negative for credits."
+        description="quantity · unit_price_micros / price_quantity, rounded half up; negative for credits. A "
+        "correction has what it changes of the amount of all lines of its kind, in their order."
     )
+    correction_id: UUID | None = Field(description="The correction that this line bills; null in other lines.")
 
 
 class InvoiceTax(Output):
@@ -45,6 +48,7 @@ class InvoiceHead(Output):
     tax_micros: int = Field(description="Sum of the tax lines. At most 0 for credit notes.")
     total_micros: int = Field(description="Subtotal and tax. Negative for credit notes.")
     corrects_invoice_id: UUID | None = Field(description="The invoice that a credit note corrects.")
+    payment: Payment | None = Field(description="null for the open invoice and for credit notes.")
 
 
 class Invoice(InvoiceHead):

@@ -12,12 +12,14 @@ from quorate_api.billing.calculator import Line
 from quorate_api.billing.issuer import Issuer, customer_of
 from quorate_api.billing.repository import BillingRepository
 from quorate_api.billing.schemas import Invoice, InvoiceHead, InvoiceLine, InvoiceTax
+from quorate_api.checkout.port import ProviderName
 from quorate_api.database.work import Work
 from quorate_api.documents.document import Document, DocumentLine
 from quorate_api.errors import not_found
 from quorate_api.http.pagination import Paging
 from quorate_api.http.principal import Permission, Principal
 from quorate_api.http.schemas import Page
+from quorate_api.payments import service as payments
 from quorate_api.pricing import prices
 from quorate_api.sla import service as sla
 from quorate_api.tax.port import TaxLine
@@ -48,23 +50,28 @@ async def current(work: Work, principal: Principal, issuer: Issuer) -> Invoice:
         tax_micros=tax,
         total_micros=subtotal + tax,
         corrects_invoice_id=None,
+        payment=None,
         lines=_lines(lines),
         taxes=_taxes(taxes),
     )
 
 
-async def page(work: Work, principal: Principal, paging: Paging) -> Page[InvoiceHead]:
+async def page(work: Work, principal: Principal, provider: ProviderName, paging: Paging) -> Page[InvoiceHead]:
     principal.require(Permission.BILLING)
     rows = await BillingRepository(work.scope).page(paging.limit + 1, paging.after_id)
     more = len(rows) > paging.limit
     rows = rows[: paging.limit]
     cursor = paging.next_cursor(rows[-1].id.bytes) if more else None
-    return Page(items=[InvoiceHead(**_head(row)) for row in rows], next_cursor=cursor)
+    paid = await payments.payments_of(work, provider, rows)
+    return Page(items=[InvoiceHead(**_head(row), payment=paid.get(row.id)) for row in rows], next_cursor=cursor)
 
 
-async def get(work: Work, principal: Principal, invoice_id: UUID) -> Invoice:
+async def get(work: Work, principal: Principal, provider: ProviderName, invoice_id: UUID) -> Invoice:
     principal.require(Permission.BILLING)
-    return await _issued(BillingRepository(work.scope), await _found(work, invoice_id))
+    row, billing = await _found(work, invoice_id), BillingRepository(work.scope)
+    lines, taxes = await billing.lines(row.id), await billing.taxes(row.id)
+    paid = await payments.payments_of(work, provider, [row])
+    return Invoice(**_head(row), payment=paid.get(row.id), lines=_lines(lines), taxes=_taxes(taxes))
 
 
 async def document(work: Work, principal: Principal, issuer: Issuer, invoice_id: UUID) -> Document:
@@ -80,6 +87,7 @@ async def document(work: Work, principal: Principal, issuer: Issuer, invoice_id:
         period_start=row.period_start,
         period_end=row.period_end,
         issued_at=row.issued_at,
+        due_at=row.due_at,
         made_at=row.issued_at,
         currency=row.currency,
         seller=issuer.seller_of(row.seller),
@@ -99,6 +107,7 @@ async def current_document(work: Work, principal: Principal, issuer: Issuer) -> 
         period_start=open_invoice.period_start,
         period_end=open_invoice.period_end,
         issued_at=None,
+        due_at=None,
         made_at=datetime.now(UTC),
         currency=open_invoice.currency,
         seller=issuer.seller,
@@ -113,11 +122,6 @@ async def _found(work: Work, invoice_id: UUID) -> Row[Any]:
     if row is None:
         raise not_found("invoice")
     return row
-
-
-async def _issued(billing: BillingRepository, row: Row[Any]) -> Invoice:
-    lines, taxes = await billing.lines(row.id), await billing.taxes(row.id)
-    return Invoice(**_head(row), lines=_lines(lines), taxes=_taxes(taxes))
 
 
 def _head(row: Row[Any]) -> dict[str, Any]:

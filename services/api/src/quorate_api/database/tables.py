@@ -5,7 +5,7 @@ A table with a column `organization_id` is owned. Query it through `database.sco
 
 from typing import Any
 
-from sqlalchemy import BigInteger, Boolean, Column, DateTime, Integer, LargeBinary, MetaData, Table, Text
+from sqlalchemy import BigInteger, Boolean, Column, Date, DateTime, Integer, LargeBinary, MetaData, Table, Text
 from sqlalchemy.dialects.postgresql import ARRAY, JSONB, UUID
 
 metadata = MetaData()
@@ -242,6 +242,54 @@ sla_bad_minutes = Table(
     _count("within_sla_entries"),
     _count("p99_us", nullable=True),
 )
+sla_region_hours = Table(
+    "sla_region_hours",
+    metadata,
+    _text("region", primary_key=True),
+    _count("hour_s", primary_key=True),
+    _count("minutes"),
+    _count("available_minutes"),
+)
+status_hours = Table(
+    "status_hours",
+    metadata,
+    _text("region", primary_key=True),
+    _text("component", primary_key=True),
+    _count("hour_s", primary_key=True),
+    _count("minutes"),
+    _count("good_minutes"),
+    _count("last_minute_s"),
+)
+status_regions = Table(
+    "status_regions",
+    metadata,
+    _text("region", primary_key=True),
+    _time("sampled_at"),
+    _count("groups"),
+    _count("accepting"),
+    Column("admits", Boolean, nullable=False),
+    Column("api_reached", Boolean, nullable=False),
+    _time("usage_until", nullable=True),
+)
+status_incidents = Table(
+    "status_incidents",
+    metadata,
+    _id(primary_key=True),
+    _text("title"),
+    Column("regions", ARRAY(Text), nullable=False),
+    Column("components", ARRAY(Text), nullable=False),
+    _time("opened_at"),
+)
+status_updates = Table(
+    "status_updates",
+    metadata,
+    _id(primary_key=True),
+    _id("incident_id"),
+    _time("at"),
+    _text("phase"),
+    _text("impact"),
+    _text("message"),
+)
 rejected_usage = Table(
     "rejected_usage",
     metadata,
@@ -294,6 +342,7 @@ invoices = Table(
     _count("tax_micros"),
     _json("seller", nullable=True),
     _json("customer", nullable=True),
+    _time("due_at", nullable=True),
 )
 invoice_lines = Table(
     "invoice_lines",
@@ -310,6 +359,7 @@ invoice_lines = Table(
     _count("price_quantity"),
     _count("unit_price_micros"),
     _count("amount_micros"),
+    _id("correction_id", nullable=True),
 )
 invoice_taxes = Table(
     "invoice_taxes",
@@ -330,6 +380,56 @@ ledger_entries = Table(
     _text("account", primary_key=True),
     _count("amount_micros"),
     _time("created_at"),
+)
+payment_entries = Table(
+    "payment_entries",
+    metadata,
+    _id(primary_key=True),
+    _id("organization_id"),
+    _id("invoice_id"),
+    _text("kind"),
+    _text("provider"),
+    _text("reference"),
+    _count("amount_micros"),
+    _text("debit_account"),
+    _text("credit_account"),
+    _id("reverses_id", nullable=True),
+    _text("recorded_by"),
+    _time("at"),
+)
+payment_events = Table(
+    "payment_events",
+    metadata,
+    _text("provider", primary_key=True),
+    _text("event_id", primary_key=True),
+    _id("organization_id"),
+    _id("invoice_id"),
+    _text("type"),
+    _time("at"),
+)
+payment_checkouts = Table(
+    "payment_checkouts",
+    metadata,
+    _id("organization_id"),
+    _id("invoice_id", primary_key=True),
+    _count("attempt", primary_key=True),
+    _count("amount_micros"),
+    _text("session_id", nullable=True),
+    _text("url", nullable=True),
+    _time("created_at"),
+    _time("expires_at"),
+    Column("ended", Boolean, nullable=False),
+)
+payment_reminders = Table(
+    "payment_reminders",
+    metadata,
+    _id(),
+    _id("organization_id"),
+    _id("invoice_id", primary_key=True),
+    _text("stage", primary_key=True),
+    _count("due_micros"),
+    _time("due_at"),
+    _time("at"),
 )
 budgets = Table(
     "budgets",
@@ -358,6 +458,28 @@ budget_alerts = Table(
     _count("amount_micros"),
     _count("monthly_micros"),
     _time("at"),
+)
+corrections = Table(
+    "corrections",
+    metadata,
+    _id(primary_key=True),
+    _id("organization_id"),
+    _id("group_id"),
+    _text("kind"),
+    _count("quantity", nullable=True),
+    Column("day", Date, nullable=True),
+    _count("start_s", nullable=True),
+    _count("end_s", nullable=True),
+    _text("reason"),
+    _text("author"),
+    _time("created_at"),
+)
+changed_months = Table(
+    "changed_months",
+    metadata,
+    _id("organization_id"),
+    _id("group_id", primary_key=True),
+    Column("month_start", DateTime(timezone=True), nullable=False, primary_key=True),
 )
 
 OWNED = frozenset(table.name for table in metadata.tables.values() if "organization_id" in table.c)

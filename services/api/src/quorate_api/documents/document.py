@@ -31,6 +31,7 @@ class Document:
     period_start: datetime
     period_end: datetime
     issued_at: datetime | None
+    due_at: datetime | None  # None: it names no day, as those from before there were due dates
     made_at: datetime  # the time of issue, so that the bytes stay the same; for a draft, now
     currency: str
     seller: Seller

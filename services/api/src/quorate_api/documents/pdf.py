@@ -105,6 +105,8 @@ class _Drawing:
             ("Period", _period(document.period_start, document.period_end), 250.0, 125.0),
             ("Issued", "Not yet" if document.issued_at is None else _day(document.issued_at), 385.0, 85.0),
         ]
+        if document.due_at is not None:
+            facts.append(("Due", _day(document.due_at), 470.0, RIGHT - 470.0))
         if document.corrects_number is not None:
             facts.append(("Corrects invoice", document.corrects_number, 470.0, RIGHT - 470.0))
         lowest = y

@@ -1,8 +1,9 @@
 """Quantities and prices of lines in words, as the portal says them."""
 
+from dataclasses import replace
 from fractions import Fraction
 
-from quorate_api.documents.amounts import price_text
+from quorate_api.documents.amounts import MINUS, price_text
 from quorate_api.documents.document import DocumentLine
 from quorate_api.pricing import prices
 
@@ -16,6 +17,8 @@ _PRICE_UNITS = {
 
 
 def quantity_text(line: DocumentLine) -> str:
+    if line.quantity < 0:  # a correction that takes off use
+        return MINUS + quantity_text(replace(line, quantity=-line.quantity))
     quantity, unit = line.quantity, line.unit
     if unit == "second":
         return _duration(quantity)

@@ -31,12 +31,19 @@ class Code(StrEnum):
     GROUP_LOST = "group_lost"
     GROUP_NOT_LOST = "group_not_lost"
     DOCUMENT_TOO_LARGE = "document_too_large"
+    MONTH_NOT_CLOSED = "month_not_closed"
+    NOTHING_DUE = "nothing_due"
+    PAYMENT_RECORDED = "payment_recorded"
+    PAYMENT_EXCEEDS_DUE = "payment_exceeds_due"
+    PAYMENT_IN_PROGRESS = "payment_in_progress"
+    SIGNATURE_INVALID = "signature_invalid"
     IDEMPOTENCY_IN_PROGRESS = "idempotency_in_progress"
     IDEMPOTENCY_KEY_REUSED = "idempotency_key_reused"
     PRECONDITION_FAILED = "precondition_failed"
     RATE_LIMITED = "rate_limited"
     COORDINATOR_UNAVAILABLE = "coordinator_unavailable"
     DATABASE_UNAVAILABLE = "database_unavailable"
+    PAYMENT_PROVIDER_UNAVAILABLE = "payment_provider_unavailable"
     OVERLOADED = "overloaded"
     INTERNAL = "internal"
 
@@ -136,6 +143,41 @@ CATALOGUE: dict[Code, Entry] = {
         "The document has too many lines for a PDF",
         "Read all of its lines as CSV: `GET /v1/invoices/{id}/lines.csv`.",
     ),
+    Code.MONTH_NOT_CLOSED: Entry(
+        409,
+        "An earlier month is not closed yet",
+        "Repeat the request once the earlier month has its invoice, some six hours after its end. Late telemetry may "
+        "still move use between the two months.",
+        Fault.NOBODY,
+        retry=True,
+    ),
+    Code.NOTHING_DUE: Entry(
+        409,
+        "Nothing is due",
+        "Nothing is left to pay. `payment` of the invoice shows what was paid.",
+    ),
+    Code.PAYMENT_RECORDED: Entry(
+        409,
+        "It is recorded already",
+        "The invoice has an entry with this reference. Other money is recorded under a reference of its own.",
+    ),
+    Code.PAYMENT_EXCEEDS_DUE: Entry(
+        409,
+        "The amount exceeds what is due",
+        "Record what is due at most, and what is above for another invoice.",
+    ),
+    Code.PAYMENT_IN_PROGRESS: Entry(
+        409,
+        "A payment of this invoice is being confirmed",
+        "Wait for `Retry-After` seconds and read the invoice again. Pay only what is still due then.",
+        Fault.NOBODY,
+        retry=True,
+    ),
+    Code.SIGNATURE_INVALID: Entry(
+        400,
+        "The signature is not valid",
+        "Sign the body as it is sent, with the endpoint's present secret, at most five minutes before.",
+    ),
     Code.IDEMPOTENCY_IN_PROGRESS: Entry(
         409,
         "A request with this Idempotency-Key is running",
@@ -165,6 +207,14 @@ CATALOGUE: dict[Code, Entry] = {
         503,
         "The database does not answer",
         "Repeat with the same Idempotency-Key. Existing groups continue to serve.",
+        Fault.SERVICE,
+        retry=True,
+        outcome=Outcome.UNKNOWN,
+    ),
+    Code.PAYMENT_PROVIDER_UNAVAILABLE: Entry(
+        503,
+        "The payment provider does not answer",
+        "Repeat with the same Idempotency-Key. No money has moved.",
         Fault.SERVICE,
         retry=True,
         outcome=Outcome.UNKNOWN,

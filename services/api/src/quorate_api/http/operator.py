@@ -1,6 +1,8 @@
 """Operators of the fleet. They authenticate with a token from a file and belong to no organization."""
 
-from fastapi import Request
+from typing import Annotated
+
+from fastapi import Depends, Request
 
 from quorate_api.errors import Code, Problem
 from quorate_api.http.services import services_of
@@ -21,3 +23,12 @@ def authenticate(request: Request) -> str:
             "API keys are for customers only.",
         )
     return name
+
+
+def current_operator(request: Request) -> str:
+    name = request.state.operator
+    assert isinstance(name, str), "the route is not an OperatorRoute"
+    return name
+
+
+Operator = Annotated[str, Depends(current_operator)]

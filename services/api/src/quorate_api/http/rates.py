@@ -34,6 +34,7 @@ class Rates:
         self._limiter = FixedWindowRateLimiter(MemoryStorage())
         self._requests = parse(limits.REQUESTS_PER_PRINCIPAL)
         self._signups = parse(signups_per_address)
+        self._status = parse(limits.STATUS_PER_ADDRESS)
         self._account_failures = parse(limits.LOGIN_FAILURES_PER_ACCOUNT)
         self._address_failures = parse(limits.LOGIN_FAILURES_PER_ADDRESS)
 
@@ -42,6 +43,11 @@ class Rates:
 
     async def signup(self, address: str) -> None:
         _raise_unless(await self._hit(self._signups, "signup", address), "Too many sign-ups from this address.")
+
+    async def status(self, address: str) -> Standing:
+        standing = await self._hit(self._status, "status", address)
+        _raise_unless(standing, "Too many requests from this address.")
+        return standing
 
     async def before_login(self, email: str, address: str) -> None:
         for item, what in ((self._account_failures, email), (self._address_failures, address)):

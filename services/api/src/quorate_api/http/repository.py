@@ -28,6 +28,12 @@ class PrincipalRepository:
         found = func.find_session(token_hmac).table_valued("id", "organization_id", "user_id", "expires_at", "role")
         return (await self._connection.execute(select(found))).one_or_none()
 
+    async def organization_of(self, group_id: UUID) -> UUID | None:
+        """For operators alone, who name a group and not its organization."""
+        found = select(func.find_group(group_id).table_valued("organization_id"))
+        owner: UUID | None = (await self._connection.execute(found)).scalar_one_or_none()
+        return owner
+
     async def touch_api_key(self, scope: Scope, key_id: UUID, now: datetime) -> None:
         await scope.connection.execute(scope.update(api_keys).where(api_keys.c.id == key_id).values(last_used_at=now))
 

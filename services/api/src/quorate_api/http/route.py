@@ -95,7 +95,7 @@ class _Run:
         if self._caller == "anybody":
             return "anonymous"
         if self._caller == "operator":
-            name = operator.authenticate(self._request)
+            name = self._request.state.operator = operator.authenticate(self._request)
         else:
             principal = self._request.state.principal = await authenticate(self._request, work)
             name = str(principal.id)

@@ -19,7 +19,7 @@ class Output(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
 
-def _printable(value: str) -> str:
+def printable(value: str) -> str:
     if not value.isprintable():
         raise ValueError("must not contain control characters or line breaks")
     return value
@@ -28,7 +28,7 @@ def _printable(value: str) -> str:
 Name = Annotated[
     str,
     StringConstraints(strip_whitespace=True, min_length=1, max_length=limits.NAME_LENGTH_MAX),
-    AfterValidator(_printable),
+    AfterValidator(printable),
 ]
 
 Item = TypeVar("Item")

@@ -1,12 +1,15 @@
 """The services of one API process, created once at start. Requests find them as `request.app.state.services`."""
 
 from dataclasses import dataclass
+from typing import Any
 
 from fastapi import Request
 from redis.asyncio import Redis
 from sqlalchemy.ext.asyncio import AsyncEngine
 
+from quorate_api.checkout.port import Provider
 from quorate_api.coordinator.client import Coordinator
+from quorate_api.held import Held
 from quorate_api.http.rates import Rates
 from quorate_api.press import Press
 from quorate_api.security.keys import Keys
@@ -32,6 +35,8 @@ class Services:
     hub: Hub
     viewers: Viewers
     press: Press
+    payments: Provider
+    status: Held[Any]  # a snapshot of the public status, which is a resource above this package
 
 
 def services_of(request: Request) -> Services:

@@ -123,14 +123,14 @@ CLOSE_FAILURES = Metric(
     "counter",
     "{failure}",
     ("worker",),
-    "Failures to close an organization's month, each tried again.",
+    "Failures to close or adjust an organization's months, each tried again.",
 )
 BILLED = Metric(
     "quorate.billing.amount",
     "counter",
     "{USD}",
     ("worker",),
-    "Sum of all invoices, and of all credits for missed SLAs, ever issued.",
+    "Sum of all invoices, and of all credits, ever issued.",
 )
 
 ALL = (

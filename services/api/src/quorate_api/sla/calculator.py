@@ -110,6 +110,14 @@ def _incidents(clause: Clause, missed: list[Minute], target_us: int) -> list[Inc
 
 
 def _reason(clause: Clause, run: list[Minute], target_us: int) -> str:
+    """The measurements, then the reasons of operators."""
+    reasons = list(dict.fromkeys(minute.declared for minute in run if minute.declared is not None))
+    declared = "".join(f" Declared bad: {reason.rstrip('.')}." for reason in reasons)
+    measured = [minute for minute in run if minute.declared is None]
+    return f"{_measured(clause, measured, target_us) if measured else ''}{declared}".strip()
+
+
+def _measured(clause: Clause, run: list[Minute], target_us: int) -> str:
     unmeasured = sum(not minute.measured for minute in run)
     missing = f"; no telemetry in {unmeasured} of {len(run)} minutes" if unmeasured else ""
     if unmeasured == len(run):

@@ -1,15 +1,17 @@
 """Hours of groups are judged once they are over, so that a report does not judge a month of windows."""
 
 import asyncio
+from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from itertools import pairwise
 from uuid import UUID
 
 from quorate_api import limits
 from quorate_api.database.scope import EveryOrganization
+from quorate_api.months.repository import MonthRepository
 from quorate_api.sla.lifetime import judged_span
 from quorate_api.sla.minutes import Minute, judge
-from quorate_api.sla.repository import Hour, Life, SlaRepository
+from quorate_api.sla.repository import Hour, Life, RegionHours, SlaRepository
 from quorate_api.sla.tally import Tally, tally
 from quorate_api.sla.targets import LATENCY_P99_US, QUIET_S_MAX
 from quorate_api.telemetry.windows import HOUR_S, WINDOW_S, Window
@@ -26,12 +28,25 @@ async def judge_hours(scope: EveryOrganization, hours: Iterable[Hour], before_s:
     sla = SlaRepository(scope)
     await sla.lock(group_ids)
     lives = await sla.lives(group_ids)
-    gaps = await _judge(scope, due, lives)
-    await _judge(scope, {hour for hour in gaps - due if hour[1] < before_s}, lives)
+    changes: RegionHours = defaultdict(lambda: (0, 0))
+    gaps = await _judge(scope, due, lives, changes)
+    again = {hour for hour in gaps - due if hour[1] < before_s}
+    await _judge(scope, again, lives, changes)
+    # Credits of months that are closed may grow by it.
+    await MonthRepository(scope).note_judged(
+        [(lives[group_id].organization_id, group_id, hour_s) for group_id, hour_s in due | again if group_id in lives]
+    )
+    # Last and in one order: workers wait for each other's rows here, and hold nothing else that the other may need.
+    await sla.add_to_regions(changes)
 
 
-async def _judge(scope: EveryOrganization, hours: set[Hour], lives: Mapping[UUID, Life]) -> set[Hour]:
-    """Judge and store hours, some at a time. Returns those that gaps in the telemetry reach into."""
+async def _judge(
+    scope: EveryOrganization, hours: set[Hour], lives: Mapping[UUID, Life], changes: RegionHours
+) -> set[Hour]:
+    """Judge and store hours, some at a time. Returns those that gaps in the telemetry reach into.
+
+    Adds to `changes` what that changes in the sums of regions.
+    """
     sla, usage = SlaRepository(scope), UsageRepository(scope)
     gaps: set[Hour] = set()
     left = sorted(hours - await sla.folded(hours))
@@ -40,8 +55,24 @@ async def _judge(scope: EveryOrganization, hours: set[Hour], lives: Mapping[UUID
         found = await usage.heads_around(_spans(some), QUIET_S_MAX)
         gaps |= _with_gaps(found)
         # Other tasks of the worker go on meanwhile.
-        await sla.store(await asyncio.to_thread(_all_judged, some, found, lives))
+        judged = await asyncio.to_thread(_all_judged, some, found, lives)
+        _note_changes(changes, judged, await sla.counts(judged), lives)
+        await sla.store(judged)
     return gaps
+
+
+def _note_changes(
+    changes: RegionHours,
+    judged: Mapping[Hour, tuple[UUID, Tally, list[Minute]]],
+    before: Mapping[Hour, tuple[int, int]],
+    lives: Mapping[UUID, Life],
+) -> None:
+    """`before`: minutes and available ones of those hours that were judged before."""
+    for (group_id, hour_s), (_, counted, _) in judged.items():
+        minutes, available = before.get((group_id, hour_s), (0, 0))
+        key = (lives[group_id].region, hour_s)
+        had = changes[key]
+        changes[key] = (had[0] + counted.minutes - minutes, had[1] + counted.available_minutes - available)
 
 
 def _all_judged(

@@ -35,17 +35,22 @@ class Minute:
     throttled_within_sla_entries: int
     within_sla_entries: int  # the reservation let them pass, or should have
     p99_us: int | None  # of entries within the reservation; None: no such entry was committed
+    declared: str | None = None  # an operator's reason to count it as bad, whatever was measured
 
     @property
     def is_available(self) -> bool:
-        return self.measured and self.elapsed_ms - self.active_ms <= PAUSE_MS_MAX
+        return self._counts and self.elapsed_ms - self.active_ms <= PAUSE_MS_MAX
 
     @property
     def is_unthrottled(self) -> bool:
-        return self.measured and self.throttled_within_sla_entries * PPM <= THROTTLED_PPM_MAX * self.within_sla_entries
+        return self._counts and self.throttled_within_sla_entries * PPM <= THROTTLED_PPM_MAX * self.within_sla_entries
 
     def is_timely(self, target_us: int) -> bool:
-        return self.measured and (self.p99_us or 0) <= target_us
+        return self._counts and (self.p99_us or 0) <= target_us
+
+    @property
+    def _counts(self) -> bool:
+        return self.measured and self.declared is None
 
     def is_good(self, target_us: int) -> bool:
         return self.is_available and self.is_unthrottled and self.is_timely(target_us)
@@ -71,13 +76,10 @@ def judge(windows: Iterable[Window], from_ms: int, to_ms: int) -> Judged:
             heads[window.window_start_s].append(window)
     quiet = _quiet_minutes(heads)
     minutes, latencies = [], []
-    for start_ms in range(from_ms // WINDOW_MS * WINDOW_MS, to_ms, WINDOW_MS):
-        elapsed = min(start_ms + WINDOW_MS, to_ms) - max(start_ms, from_ms)
-        if elapsed < RESOLUTION_MS:
-            continue
-        start_s = start_ms // 1_000
+    for start_s, elapsed in counted(from_ms, to_ms):
         found = heads.get(start_s, [])
         idle = start_s in quiet
+        start_ms = start_s * 1_000
         bounds = (max(start_ms, from_ms), min(start_ms + WINDOW_MS, to_ms))
         latency = histogram.merge(window.judged_us for window in found)
         latencies.append(latency)
@@ -111,6 +113,14 @@ def active_ms(heads: Sequence[Window], from_ms: int, to_ms: int) -> int:
         active += max(0, alone - lost)
         to_ms = min(to_ms, head.from_ms)
     return active
+
+
+def counted(from_ms: int, to_ms: int) -> Iterator[tuple[int, int]]:
+    """Each minute that overlaps [from_ms, to_ms) by at least telemetry's resolution: its begin, and that overlap."""
+    for start_ms in range(from_ms // WINDOW_MS * WINDOW_MS, to_ms, WINDOW_MS):
+        elapsed_ms = min(start_ms + WINDOW_MS, to_ms) - max(start_ms, from_ms)
+        if elapsed_ms >= RESOLUTION_MS:
+            yield start_ms // 1_000, elapsed_ms
 
 
 def _quiet_minutes(heads: Mapping[int, list[Window]]) -> set[int]:

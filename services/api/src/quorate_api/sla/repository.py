@@ -7,18 +7,20 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import BigInteger, Uuid, and_, column, func, literal, select, tuple_, union_all, values
+from sqlalchemy import BigInteger, Uuid, and_, column, func, literal, select, tuple_, union_all, update, values
+from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from quorate_api.database.scope import ROWS, EveryOrganization, Scope, rows_sent
-from quorate_api.database.tables import groups, sla_bad_minutes, sla_days, sla_hours, usage_dirty
+from quorate_api.database.tables import groups, sla_bad_minutes, sla_days, sla_hours, sla_region_hours, usage_dirty
 from quorate_api.sla.minutes import Minute
 from quorate_api.sla.tally import COUNTS, Tally, summed
 from quorate_api.telemetry.windows import DAY_S, HOUR_S
 
 Hour = tuple[UUID, int]  # the group, and the time at which the hour begins
+RegionHours = dict[tuple[str, int], tuple[int, int]]  # region and hour → minutes, and available minutes
 
-_HOURS, _DAYS, _BAD, _DIRTY = sla_hours.c, sla_days.c, sla_bad_minutes.c, usage_dirty.c
+_HOURS, _DAYS, _BAD, _DIRTY, _REGIONS = sla_hours.c, sla_days.c, sla_bad_minutes.c, usage_dirty.c, sla_region_hours.c
 _MINUTE = (
     "start_s",
     "elapsed_ms",
@@ -36,6 +38,7 @@ class Life:
 
     organization_id: UUID
     durability: str
+    region: str
     active_at: datetime | None
     delete_requested_at: datetime | None
 
@@ -91,7 +94,9 @@ class SlaRepository:
         statement = self._scope.select(groups, *columns).where(groups.c.id.in_(group_ids))
         rows = (await self._connection.execute(statement)).all()
         return {
-            row.id: Life(row.organization_id, row.sla["durability"], row.active_at, row.delete_requested_at)
+            row.id: Life(
+                row.organization_id, row.sla["durability"], row.sla["region"], row.active_at, row.delete_requested_at
+            )
             for row in rows
         }
 
@@ -147,6 +152,33 @@ class SlaRepository:
         kept = self._scope.upsert(sla_days).from_select(list(_DAYS.keys()), rows_sent(sla_days))
         await self._connection.execute(kept, {ROWS: days})
         return len(parts)
+
+    async def counts(self, hours: Collection[Hour]) -> dict[Hour, tuple[int, int]]:
+        """Minutes and available minutes of those hours that are judged. The caller holds the groups' lock."""
+        if not hours:
+            return {}
+        due = values(column("group_id", Uuid), column("hour_s", BigInteger), name="due").data(sorted(hours))
+        of_hours = and_(_HOURS.group_id == due.c.group_id, _HOURS.hour_s == due.c.hour_s)
+        columns = (_HOURS.group_id, _HOURS.hour_s, _HOURS.minutes, _HOURS.available_minutes)
+        statement = self._scope.select(sla_hours, *columns).join(due, of_hours)
+        return {(row[0], row[1]): (row[2], row[3]) for row in (await self._connection.execute(statement)).all()}
+
+    async def add_to_regions(self, changes: RegionHours) -> None:
+        """Add to the sums of regions. Two transactions wait for each other here in the order of the keys."""
+        rows = [
+            {"region": region, "hour_s": hour_s, "minutes": minutes, "available_minutes": available}
+            for (region, hour_s), (minutes, available) in sorted(changes.items())
+            if minutes or available
+        ]
+        for row in rows:
+            # Row by row: a changed sum may be smaller, and a row to insert must not be negative by itself.
+            added = {name: _REGIONS[name] + row[name] for name in ("minutes", "available_minutes")}
+            of_row = and_(_REGIONS.region == row["region"], _REGIONS.hour_s == row["hour_s"])
+            changed = await self._connection.execute(update(sla_region_hours).where(of_row).values(**added))
+            if changed.rowcount == 0:
+                known = insert(sla_region_hours).values(**row)
+                again = known.on_conflict_do_update(index_elements=["region", "hour_s"], set_=added)
+                await self._connection.execute(again)
 
     async def store(self, judged: Mapping[Hour, tuple[UUID, Tally, list[Minute]]]) -> None:
         """Store these hours in the place of what is there: each with its organization, sum and bad minutes."""

@@ -12,6 +12,27 @@ from quorate_api.http.schemas import Output
 ClauseName = Literal["availability", "throughput", "latency"]
 
 
+class BurnRates(Output):
+    """The missed share of some time over the share that the target allows. At 1 the budget lasts for exactly the time
+    in which the SLA is in force."""
+
+    hour: float | None = Field(
+        description="Rate of the last hour, as far as it is in the month; null: nothing was counted."
+    )
+    six_hours: float | None = Field(description="Rate of the last six hours, likewise.")
+    month: float | None = Field(description="Rate since the month's begin.")
+
+
+class ErrorBudget(Output):
+    """The part of a month that a clause may miss, for the time in which the SLA is in force until the month's end."""
+
+    unit: Literal["ms", "minutes"] = Field(description="ms for availability, minutes for throughput and latency.")
+    allowed: int
+    used: int
+    left: int = Field(description="Below 0 once the month can meet its target no more.")
+    burn_rates: BurnRates
+
+
 class ClauseReport(Output):
     clause: ClauseName
     target: float = Field(
@@ -22,6 +43,7 @@ class ClauseReport(Output):
     bad_minutes: int
     met: bool
     credit_percent: int = Field(description="Credit in percent of the group's fee for the month, as of now.")
+    error_budget: ErrorBudget
     target_p99_us: int | None = Field(None, description="Latency only: bound on p99 of a minute.")
     p99_us: int | None = Field(None, description="Latency only: p99 of the whole period.")
     active_ms: int | None = Field(None, description="Availability only: time in which appends were accepted.")
@@ -42,7 +64,7 @@ class SlaMinute(Output):
     at: datetime = Field(description="Start of the minute.")
     missed: list[ClauseName]
     elapsed_ms: int = Field(description="Less than 60,000 where the group began or ended in it.")
-    active_ms: int = Field(description="Time in which the head accepted appends.")
+    active_ms: int = Field(description="Time in which the head accepted appends; 0 in a declared minute.")
     measured: bool = Field(description="false: no telemetry, and the group cannot show that it had no traffic.")
     throttled_within_sla_entries: int
     within_sla_entries: int = Field(description="Entries that the reservation let pass, or should have.")
@@ -50,6 +72,16 @@ class SlaMinute(Output):
         description="Commit latency of these entries, from the time at which the reservation let them pass;"
         " null when none was committed."
     )
+    declared: str | None = Field(description="Why an operator declared the minute bad; null: it was measured so.")
+
+
+class SlaCorrection(Output):
+    """Minutes that an operator declared bad, as of an outage that telemetry did not see."""
+
+    start: datetime
+    end: datetime
+    reason: str
+    created_at: datetime
 
 
 class SlaPeriod(Output):
@@ -68,3 +100,4 @@ class SlaReport(Output):
     clauses: list[ClauseReport]
     credit_percent: int = Field(description="Sum over all clauses, at most 100.")
     incidents: list[SlaIncident] = Field(description="Oldest first, at most 500.")
+    corrections: list[SlaCorrection] = Field(description="Minutes of the month that were declared bad, oldest first.")

@@ -3,7 +3,7 @@
 import asyncio
 import re
 from collections.abc import Collection, Iterable
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID
 
@@ -11,6 +11,8 @@ from sqlalchemy import Row
 
 from quorate_api import limits
 from quorate_api.coordinator.schemas import ObservedSla
+from quorate_api.corrections.correction import BadSpan
+from quorate_api.corrections.repository import CorrectionRepository
 from quorate_api.database.scope import Scope
 from quorate_api.database.work import Work
 from quorate_api.errors import Code, FieldError, Problem
@@ -20,11 +22,24 @@ from quorate_api.groups.repository import GroupRepository
 from quorate_api.http.pagination import Paging
 from quorate_api.http.principal import Permission, Principal
 from quorate_api.http.schemas import Page
+from quorate_api.months.calendar import month_end
 from quorate_api.sla import calculator
+from quorate_api.sla.budget import Span as Time
+from quorate_api.sla.budget import budget
+from quorate_api.sla.declared import declared
 from quorate_api.sla.lifetime import judged_span
 from quorate_api.sla.minutes import Minute, judge
 from quorate_api.sla.repository import SlaRepository
-from quorate_api.sla.schemas import ClauseReport, SlaIncident, SlaMinute, SlaPeriod, SlaReport
+from quorate_api.sla.schemas import (
+    BurnRates,
+    ClauseReport,
+    ErrorBudget,
+    SlaCorrection,
+    SlaIncident,
+    SlaMinute,
+    SlaPeriod,
+    SlaReport,
+)
 from quorate_api.sla.tally import Tally, summed, tally
 from quorate_api.sla.targets import AVAILABILITY, CLAUSES, LATENCY, LATENCY_P99_US, PPM, QUIET_S_MAX
 from quorate_api.telemetry.windows import HOUR_S, WINDOW_S, Window
@@ -42,14 +57,25 @@ def month_bounds(month: str | None, now: datetime) -> tuple[datetime, datetime]:
             Code.VALIDATION_FAILED, errors=[FieldError(field="month", message="Must be YYYY-MM, as in 2026-11.")]
         )
     start = datetime(int(match[1]), int(match[2]), 1, tzinfo=UTC)
-    return start, (start + timedelta(days=31)).replace(day=1)
+    return start, month_end(start)
 
 
 async def measure(scope: Scope, group: Row[Any], start: datetime, end: datetime, now: datetime) -> calculator.Report:
     """Measure the part of [start, end) in which the group was active and whose minutes are over.
 
-    `start` and `end` begin days. Judged hours count as they were judged, and the others by their windows.
+    `start` and `end` begin days. Judged hours count as they were judged, and the others by their windows. Minutes that
+    an operator declared bad are bad.
     """
+    return await _measured(scope, group, start, end, now, await _declared(scope, group, start, end))
+
+
+async def _declared(scope: Scope, group: Row[Any], start: datetime, end: datetime) -> list[Row[Any]]:
+    return await CorrectionRepository(scope).bad_spans(group.id, int(start.timestamp()), int(end.timestamp()))
+
+
+async def _measured(
+    scope: Scope, group: Row[Any], start: datetime, end: datetime, now: datetime, corrections: list[Row[Any]]
+) -> calculator.Report:
     from_s, to_s = int(start.timestamp()), int(end.timestamp())
     sla = SlaRepository(scope)
     known, tallies = await sla.judged(group.id, from_s, to_s)
@@ -58,8 +84,10 @@ async def measure(scope: Scope, group: Row[Any], start: datetime, end: datetime,
     ]
     spans = [Span(group.id, *hours) for hours in _unjudged(known, from_s, min(to_s, settled_s(now)))]
     windows = await UsageRepository(scope).heads_around(spans, QUIET_S_MAX)
+    declared_bad = [BadSpan(row.start_s, row.end_s, row.reason) for row in corrections]
+    month = judged_span(group, from_s * 1_000, min(to_s, settled_s(now)) * 1_000)
     # Other requests go on meanwhile.
-    return await asyncio.to_thread(_concluded, group, tallies, bad, windows, now)
+    return await asyncio.to_thread(_concluded, group, tallies, bad, windows, declared_bad, month, now)
 
 
 def _unjudged(known: Collection[int], from_s: int, to_s: int) -> list[tuple[int, int]]:
@@ -76,7 +104,13 @@ def _unjudged(known: Collection[int], from_s: int, to_s: int) -> list[tuple[int,
 
 
 def _concluded(
-    group: Row[Any], known: list[Tally], bad: list[Minute], windows: dict[Span, list[Window]], now: datetime
+    group: Row[Any],
+    known: list[Tally],
+    bad: list[Minute],
+    windows: dict[Span, list[Window]],
+    declared_bad: list[BadSpan],
+    span_ms: tuple[int, int],
+    now: datetime,
 ) -> calculator.Report:
     target_us = LATENCY_P99_US[group.sla["durability"]]
     tallies = list(known)
@@ -85,7 +119,8 @@ def _concluded(
         judged = judge(found, *judged_span(group, span.from_s * 1_000, until_s * 1_000))
         tallies.append(tally(judged, target_us))
         bad += [minute for minute in judged.minutes if not minute.is_good(target_us)]
-    return calculator.concluded(summed(tallies), sorted(bad, key=lambda minute: minute.start_s), target_us)
+    total, every_bad = declared(summed(tallies), bad, declared_bad, span_ms, target_us)
+    return calculator.concluded(total, every_bad, target_us)
 
 
 def settled_s(now: datetime) -> int:
@@ -107,8 +142,11 @@ async def report(work: Work, principal: Principal, group_id: UUID, month: str | 
     principal.require(Permission.VIEW)
     now = datetime.now(UTC)
     start, end = month_bounds(month, now)
-    measured = await measure(work.scope, group, start, end, now)
-    clauses = [_clause(measured, attainment) for attainment in measured.attainments]
+    corrections = await _declared(work.scope, group, start, end)
+    measured = await _measured(work.scope, group, start, end, now, corrections)
+    whole = judged_span(group, int(start.timestamp()) * 1_000, int(end.timestamp()) * 1_000)
+    # Other requests go on meanwhile: a month may have 40,000 bad minutes.
+    clauses = await asyncio.to_thread(_clauses, measured, whole, settled_s(now) * 1_000)
     return SlaReport(
         group_id=group_id,
         month=f"{start:%Y-%m}",
@@ -125,6 +163,15 @@ async def report(work: Work, principal: Principal, group_id: UUID, month: str | 
                 reason=incident.reason,
             )
             for incident in measured.incidents[:INCIDENTS_MAX]
+        ],
+        corrections=[
+            SlaCorrection(
+                start=datetime.fromtimestamp(row.start_s, UTC),
+                end=datetime.fromtimestamp(row.end_s, UTC),
+                reason=row.reason,
+                created_at=row.created_at,
+            )
+            for row in corrections
         ],
     )
 
@@ -153,6 +200,7 @@ def _minute(minute: Minute, target_us: int) -> SlaMinute:
         throttled_within_sla_entries=minute.throttled_within_sla_entries,
         within_sla_entries=minute.within_sla_entries,
         p99_us=minute.p99_us,
+        declared=minute.declared,
     )
 
 
@@ -169,8 +217,15 @@ def _promised(group: Row[Any], former: list[Row[Any]], start: datetime, end: dat
     return found
 
 
-def _clause(measured: calculator.Report, attainment: calculator.Attainment) -> ClauseReport:
+def _clauses(measured: calculator.Report, whole: Time, settled_ms: int) -> list[ClauseReport]:
+    return [_clause(measured, attainment, whole, settled_ms) for attainment in measured.attainments]
+
+
+def _clause(
+    measured: calculator.Report, attainment: calculator.Attainment, whole: Time, settled_ms: int
+) -> ClauseReport:
     clause = attainment.clause
+    own = budget(measured, clause, whole, settled_ms)
     return ClauseReport(
         clause=clause.name,
         target=clause.target_ppm / PPM,
@@ -179,6 +234,13 @@ def _clause(measured: calculator.Report, attainment: calculator.Attainment) -> C
         bad_minutes=attainment.bad_minutes,
         met=attainment.met,
         credit_percent=attainment.credit_percent,
+        error_budget=ErrorBudget(
+            unit=own.unit,
+            allowed=own.allowed,
+            used=own.used,
+            left=own.left,
+            burn_rates=BurnRates(hour=own.burn_hour, six_hours=own.burn_six_hours, month=own.burn_month),
+        ),
         target_p99_us=measured.latency_target_us if clause is LATENCY else None,
         p99_us=measured.p99_us if clause is LATENCY else None,
         active_ms=measured.active_ms if clause is AVAILABILITY else None,

@@ -12,7 +12,7 @@ observed run from the same time, or from the group's begin, and are at least a d
 The low and the high take the cheapest and the dearest of the whole days observed in the place of the rate.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -22,7 +22,7 @@ from sqlalchemy import Row
 
 from quorate_api import limits
 from quorate_api.billing import account as accounts
-from quorate_api.billing.account import Account
+from quorate_api.billing.account import Account, Basis
 from quorate_api.billing.calculator import Line
 from quorate_api.pricing import prices
 from quorate_api.telemetry.windows import DAY_S
@@ -83,11 +83,11 @@ class Spread:
 
 def forecast(account: Account, used: DailyUse, month: Month) -> Forecast:
     """`used` has each day of the month."""
-    done = accounts.done_before(account, used, month.start)
+    basis = accounts.open_basis(account, used, month.start)
     total = used.before(None)
-    spent = accounts.lines_of(account, month.start, month.now, total, done)
+    spent = accounts.lines_of(account, month.start, month.now, total, basis)
     at_end = _at_end(account.groups, total, used.before(month.since_s), month)
-    return Forecast(spent, accounts.lines_of(account, month.start, month.end, at_end, done))
+    return Forecast(spent, accounts.lines_of(account, month.start, month.end, at_end, basis))
 
 
 def spread(account: Account, used: DailyUse, month: Month, expected_micros: int) -> Spread:
@@ -95,9 +95,9 @@ def spread(account: Account, used: DailyUse, month: Month, expected_micros: int)
     costs = _usage_by_day(account.groups, used, month)
     if len(costs) < DAYS_COMPARED_MIN:
         return Spread(expected_micros, expected_micros, len(costs))
-    done = accounts.done_before(account, used, month.start)
+    basis = accounts.open_basis(account, used, month.start)
     # Reservations until the end, and no more usage.
-    certain_micros = total_micros(accounts.lines_of(account, month.start, month.end, used.before(None), done))
+    certain_micros = total_micros(accounts.lines_of(account, month.start, month.end, used.before(None), basis))
     low_micros = min(expected_micros, certain_micros + min(costs) * month.left_s // DAY_S)
     high_micros = max(expected_micros, certain_micros + max(costs) * month.left_s // DAY_S)
     return Spread(low_micros, high_micros, len(costs))
@@ -166,13 +166,11 @@ def by_kind(lines: Iterable[Line]) -> dict[str, int]:
     return found
 
 
-def days(
-    account: Account, used: DailyUse, month: Month, done: Mapping[UUID, accounts.Quantities]
-) -> list[dict[str, int]]:
+def days(account: Account, used: DailyUse, month: Month, basis: Basis) -> list[dict[str, int]]:
     """The cost of each day of the month until now, by kind. Together they are what the month costs until now.
 
     A day costs what the lines at its end have more than those at its begin, so that no rounding is lost. Usage that
-    arrived too late for an earlier invoice is in the first day.
+    arrived too late for an earlier invoice is in the first day. A correction is in the day that it is about.
     """
     found: list[dict[str, int]] = []
     had: dict[str, int] = {}
@@ -180,7 +178,7 @@ def days(
         end = datetime.fromtimestamp(day_s + DAY_S, month.start.tzinfo)
         is_last = end > month.now
         metered = used.before(None if is_last else day_s + DAY_S)
-        lines = accounts.lines_of(account, month.start, month.now if is_last else end, metered, done)
+        lines = accounts.lines_of(account, month.start, month.now if is_last else end, metered, basis)
         has = by_kind(lines)
         found.append({kind: amount - had.get(kind, 0) for kind, amount in has.items()})
         had = has

@@ -78,10 +78,10 @@ async def days(work: Work, principal: Principal, name: str | None) -> SpendDays:
     month = _month(name, now)
     account, used = await _read(work.scope, now, month.start)
     if month.end > now:
-        done = accounts.done_before(account, used, month.start)
+        basis = accounts.open_basis(account, used, month.start)
     else:  # an invoice bills what came late; a past day costs what was used on it
-        done = accounts.closing(account, used, month.start)
-    found = await asyncio.to_thread(forecast.days, account, used, month, done)
+        basis = accounts.closed_basis(account, used, month.start)
+    found = await asyncio.to_thread(forecast.days, account, used, month, basis)
     return SpendDays(
         month=_name(month.start),
         currency=prices.CURRENCY,
@@ -122,13 +122,13 @@ async def _read(scope: Scope, now: datetime, from_: datetime) -> tuple[Account, 
 async def _before(scope: Scope, account: Account, used: DailyUse, start: datetime, end: datetime) -> Before | None:
     """None if nothing was owed in [start, end), a month."""
     billing = BillingRepository(scope)
-    issued = await billing.of_period("invoice", start)
+    issued = await billing.invoice_of(start)
     if issued is not None:
         return Before(start, forecast.by_group(await billing.lines(issued.id)), issued.id)
     if account.is_closed(scope.organization_id, end):
         return None
     metered = used.before(int(end.timestamp()))
-    lines = accounts.lines_of(account, start, end, metered, accounts.done_before(account, used, start))
+    lines = accounts.lines_of(account, start, end, metered, accounts.open_basis(account, used, start))
     return Before(start, forecast.by_group(lines), None) if lines else None
 
 

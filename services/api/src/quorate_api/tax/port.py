@@ -42,18 +42,18 @@ def part_of(amount_micros: int, part: int, whole: int) -> int:
     return size if amount_micros >= 0 else -size
 
 
-def credited(taxes: Iterable[TaxLine], base_micros: int, credit_micros: int) -> list[TaxLine]:
+def credited(taxes: Iterable[TaxLine], base_micros: int, credit_micros: int, credited_micros: int = 0) -> list[TaxLine]:
     """The share of an invoice's `taxes` that a credit of `credit_micros` (negative) of `base_micros` takes back.
 
-    A credit of the whole invoice takes back its whole tax, and no credit takes back more.
+    `credited_micros`: earlier credits of the invoice, at most 0. All credits together take back what one of their sum
+    would: a credit of the whole invoice takes back its whole tax, and no credits take back more.
     """
-    assert -base_micros <= credit_micros <= 0 < base_micros, (base_micros, credit_micros)
-    return [
-        TaxLine(
-            each.label,
-            each.rate_ppm,
-            part_of(credit_micros, each.base_micros, base_micros),
-            part_of(credit_micros, each.amount_micros, base_micros),
-        )
-        for each in taxes
-    ]
+    credited = credited_micros + credit_micros
+    assert -base_micros <= credited <= credited_micros <= 0, (base_micros, credited_micros, credit_micros)
+    if not base_micros:
+        return []
+
+    def share(amount_micros: int) -> int:
+        return part_of(credited, amount_micros, base_micros) - part_of(credited_micros, amount_micros, base_micros)
+
+    return [TaxLine(each.label, each.rate_ppm, share(each.base_micros), share(each.amount_micros)) for each in taxes]

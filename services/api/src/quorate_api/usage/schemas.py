@@ -5,6 +5,7 @@ from uuid import UUID
 
 from pydantic import Field
 
+from quorate_api.corrections.schemas import CorrectionOfUsage
 from quorate_api.http.schemas import Output
 
 
@@ -16,15 +17,19 @@ class UsageMinute(Output):
 
 
 class Usage(Output):
-    """Committed entries are counted from the log itself: they equal the growth of its commit offset."""
+    """Committed entries are counted from the log itself: they equal the growth of its commit offset. The sums have
+    corrections in them, the minutes have none."""
 
     group_id: UUID
     period_start: datetime
     period_end: datetime
-    committed_entries: int
+    committed_entries: int = Field(description="Negative where corrections take off more than the period has.")
     committed_bytes: int
-    read_entries: int
+    read_entries: int = Field(description="Negative where corrections take off more than the period has.")
     minutes: list[UsageMinute] = Field(description="Minutes without use are left out.")
+    corrections: list[CorrectionOfUsage] = Field(
+        description="Corrections of days that begin in the period, oldest first."
+    )
 
 
 class MetricsMinute(Output):

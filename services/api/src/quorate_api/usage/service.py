@@ -4,14 +4,17 @@ from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
 from quorate_api import limits
+from quorate_api.corrections.repository import CorrectionRepository
+from quorate_api.corrections.schemas import CorrectionOfUsage
 from quorate_api.database.work import Work
 from quorate_api.errors import Code, FieldError, Problem
 from quorate_api.groups import service as groups
 from quorate_api.groups.periods import periods, rate_at
 from quorate_api.groups.repository import GroupRepository
 from quorate_api.http.principal import Permission, Principal
+from quorate_api.pricing import prices
 from quorate_api.telemetry.plausible import kept_from_s
-from quorate_api.telemetry.windows import WINDOW_S
+from quorate_api.telemetry.windows import DAY_S, WINDOW_S
 from quorate_api.totals.repository import TotalsRepository
 from quorate_api.usage import calculator
 from quorate_api.usage.repository import UsageRepository
@@ -38,13 +41,14 @@ async def usage(
     repository = UsageRepository(work.scope)
     before = await TotalsRepository(work.scope).committed_before(group_id, from_s)
     minutes = calculator.minutes(await repository.windows(group_id, from_s, to_s), before)
+    corrections = await _corrections(work, group_id, from_s, to_s)
     return Usage(
         group_id=group_id,
         period_start=_at(from_s),
         period_end=_at(to_s),
-        committed_entries=sum(minute.committed_entries for minute in minutes),
+        committed_entries=sum(minute.committed_entries for minute in minutes) + _sum(corrections, prices.APPENDS),
         committed_bytes=sum(minute.committed_bytes for minute in minutes),
-        read_entries=sum(minute.read_entries for minute in minutes),
+        read_entries=sum(minute.read_entries for minute in minutes) + _sum(corrections, prices.READS),
         minutes=[
             UsageMinute(
                 at=_at(minute.start_s),
@@ -55,7 +59,19 @@ async def usage(
             for minute in minutes
             if minute.committed_entries or minute.committed_bytes or minute.read_entries
         ],
+        corrections=corrections,
     )
+
+
+async def _corrections(work: Work, group_id: UUID, from_s: int, to_s: int) -> list[CorrectionOfUsage]:
+    """Of days that begin in [from_s, to_s), so that each is in one of adjacent periods."""
+    first, last = (_at(-(-at_s // DAY_S) * DAY_S).date() for at_s in (from_s, to_s))
+    found = await CorrectionRepository(work.scope).of_days(group_id, first, last)
+    return [CorrectionOfUsage(**{name: getattr(row, name) for name in CorrectionOfUsage.model_fields}) for row in found]
+
+
+def _sum(corrections: list[CorrectionOfUsage], kind: str) -> int:
+    return sum(each.quantity for each in corrections if each.kind == kind)
 
 
 async def metrics(work: Work, principal: Principal, group_id: UUID, minutes: int) -> Metrics:

@@ -8,6 +8,7 @@ A record that cannot be true, or that PostgreSQL does not take, is set aside alo
 
 import time
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID
 
@@ -122,6 +123,14 @@ class Ingest:
             after = await self.redis.xrange(STREAM, min=b"(" + own["last-delivered-id"], count=BACKLOG_COUNTED_MAX)
             unread = len(after or [])
         return int(own["pending"]) + int(unread)
+
+    async def stored_until(self) -> datetime | None:
+        """The time until which everything that was sent is stored, by any worker; None: nothing was ever read."""
+        groups: Any = await self.redis.xinfo_groups(STREAM)
+        pending: Any = await self.redis.xpending(STREAM, GROUP)
+        read = next(group["last-delivered-id"] for group in groups if group["name"] == GROUP.encode())
+        until_ms = int((pending["min"] if pending["pending"] else read).partition(b"-")[0])
+        return datetime.fromtimestamp(until_ms / 1_000, UTC) if until_ms else None
 
     async def _next(self, block_ms: int) -> list[StreamEntry]:
         if not self._recovered:

@@ -1,4 +1,4 @@
-"""The `worker` process: seven independent tasks that survive missing dependencies, and two for metrics."""
+"""The `worker` process: eight independent tasks that survive missing dependencies, and two for metrics."""
 
 import asyncio
 import signal
@@ -20,13 +20,16 @@ from quorate_api.observability import counters, logs, telemetry
 from quorate_api.observability.readings import Readings
 from quorate_api.settings import ConfigurationError, Settings, load
 from quorate_api.tasks import end_task
+from quorate_api.worker.adjustments import adjust_closed_months
 from quorate_api.worker.budgets import evaluate_budgets
+from quorate_api.worker.dunning import remind
 from quorate_api.worker.events import Follower
 from quorate_api.worker.ingest import Ingest
 from quorate_api.worker.month_close import close_months
 from quorate_api.worker.reconcile import Reconciler
 from quorate_api.worker.retention import settle_days
 from quorate_api.worker.rollup import roll_up
+from quorate_api.worker.status import StatusWatch, client
 from quorate_api.worker.steady import keep_running
 from quorate_api.worker.watch import Watch
 
@@ -67,6 +70,7 @@ async def _work(settings: Settings) -> int:
     assert redis is not None, "checked by run"
     engine = database.create(settings.database_url, database.WORKER_ROLE)
     coordinator = Coordinator(settings.coordinator_url, settings.coordinator_token())
+    api = client(settings.origin)
     try:
         there = await lifecycle.wait_for(
             [
@@ -80,11 +84,15 @@ async def _work(settings: Settings) -> int:
             return exit_codes.DEPENDENCY
         ingest = Ingest(redis, engine, settings.worker_name or socket.gethostname())
         follower, reconciler = Follower(engine, coordinator), Reconciler(engine, coordinator)
+        status = StatusWatch(engine, coordinator, ingest, api)
 
         issuer = Issuer.configured(settings)
 
         async def close() -> None:
             await close_months(engine, issuer, datetime.now(UTC))
+
+        async def adjust() -> None:
+            await adjust_closed_months(engine, issuer)
 
         async def roll() -> None:
             await roll_up(engine)
@@ -95,6 +103,9 @@ async def _work(settings: Settings) -> int:
         async def evaluate() -> None:
             await evaluate_budgets(engine)
 
+        async def dun() -> None:
+            await remind(engine)
+
         tasks = [
             asyncio.create_task(keep_running("ingest", ingest.run)),
             asyncio.create_task(keep_running("events", follower.run)),
@@ -102,7 +113,10 @@ async def _work(settings: Settings) -> int:
             asyncio.create_task(keep_running("roll-up", roll, every_s=limits.ROLL_INTERVAL_S)),
             asyncio.create_task(keep_running("retention", settle, every_s=limits.RETENTION_INTERVAL_S)),
             asyncio.create_task(keep_running("month close", close, every_s=limits.MONTH_CLOSE_INTERVAL_S)),
+            asyncio.create_task(keep_running("adjustments", adjust, every_s=limits.ADJUST_INTERVAL_S)),
             asyncio.create_task(keep_running("budgets", evaluate, every_s=limits.BUDGET_INTERVAL_S)),
+            asyncio.create_task(keep_running("dunning", dun, every_s=limits.DUNNING_INTERVAL_S)),
+            asyncio.create_task(keep_running("status", status.run, every_s=limits.STATUS_SAMPLE_S)),
         ]
         if settings.otlp_endpoint:
             tasks += _watching(engine, redis, coordinator, ingest)
@@ -110,6 +124,7 @@ async def _work(settings: Settings) -> int:
         sys.stdout.flush()
         return await _until_stopped(tasks)
     finally:
+        await api.aclose()
         await coordinator.aclose()
         await redis.aclose()
         await engine.dispose()

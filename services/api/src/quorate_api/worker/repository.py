@@ -115,6 +115,16 @@ class WorkerRepository:
         )
         return {str(row[0]): int(row[1]) for row in (await self._connection.execute(statement)).all()}
 
+    async def groups_by_region(self) -> dict[str, tuple[int, int]]:
+        """Groups whose SLA is in force in each region, and those of them that accept appends."""
+        region = groups.c.sla["region"].astext
+        accepting = func.count().filter(groups.c.status.in_(("active", "degraded")))
+        statement = self._scope.select(groups, region, func.count(), accepting).where(
+            groups.c.active_at.is_not(None), groups.c.delete_requested_at.is_(None), groups.c.deleted_at.is_(None)
+        )
+        rows = (await self._connection.execute(statement.group_by(region))).all()
+        return {str(row[0]): (int(row[1]), int(row[2])) for row in rows}
+
     async def running_groups(self) -> list[Row[Any]]:
         """Groups whose SLA is in force now."""
         statement = self._scope.select(

@@ -10,6 +10,8 @@ use super::Transcript;
 #[derive(Debug)]
 pub struct Hosted {
     pub group: Group,
+    /// Its log has a hole and a made-up base. It is dropped at once, so invariants have nothing to say of it.
+    pub is_useless: bool,
     /// It took a step since it was last flushed.
     pub is_dirty: bool,
     /// A `CommitNoticeDue` is scheduled.
@@ -36,6 +38,7 @@ impl Hosted {
             last_seen: group.replica().log().last_index(),
             old_seen: 0,
             group,
+            is_useless: false,
             is_dirty: false,
             is_notice_scheduled: false,
             is_catchup_scheduled: false,

@@ -56,6 +56,10 @@ use crate::fleet::World;
 
 /// A group took a step, or was flushed.
 pub fn after_step(world: &mut World, s: usize, g: usize) {
+    let hosted = world.servers[s].groups.get(&World::group_id(g));
+    if hosted.is_some_and(|hosted| hosted.is_useless) {
+        return;
+    }
     if let Some((from, to)) = committed_agrees::check(world, s, g) {
         one_head_commits::check(world, s, g, from, to);
         min_replicas::check(world, s, g);

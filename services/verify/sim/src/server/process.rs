@@ -190,7 +190,11 @@ fn recover(world: &mut World, s: usize, id: ServerId) {
         }
         match held.report {
             Some(report) => world.servers[s].held.push(report),
-            None => hosting::drop_group(world, s, group_id, None),
+            None => {
+                let hosted = world.servers[s].groups.get_mut(&group_id);
+                hosted.expect("it has just come").is_useless = true;
+                hosting::drop_group(world, s, group_id, None);
+            }
         }
     }
 }

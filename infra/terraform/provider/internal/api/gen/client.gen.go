@@ -36,6 +36,24 @@ func (e BudgetAlertKind) Valid() bool {
 	}
 }
 
+// Defines values for CheckoutProvider.
+const (
+	CheckoutProviderManual CheckoutProvider = "manual"
+	CheckoutProviderStripe CheckoutProvider = "stripe"
+)
+
+// Valid indicates whether the value is a known member of the CheckoutProvider enum.
+func (e CheckoutProvider) Valid() bool {
+	switch e {
+	case CheckoutProviderManual:
+		return true
+	case CheckoutProviderStripe:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for ClauseReportClause.
 const (
 	ClauseReportClauseAvailability ClauseReportClause = "availability"
@@ -59,37 +77,44 @@ func (e ClauseReportClause) Valid() bool {
 
 // Defines values for Code.
 const (
-	AdmissionRefused       Code = "admission_refused"
-	BodyTooLarge           Code = "body_too_large"
-	CoordinatorUnavailable Code = "coordinator_unavailable"
-	CredentialsInvalid     Code = "credentials_invalid"
-	CsrfTokenInvalid       Code = "csrf_token_invalid"
-	CursorInvalid          Code = "cursor_invalid"
-	DatabaseUnavailable    Code = "database_unavailable"
-	DocumentTooLarge       Code = "document_too_large"
-	EmailTaken             Code = "email_taken"
-	GroupLost              Code = "group_lost"
-	GroupNotLost           Code = "group_not_lost"
-	GroupNotReady          Code = "group_not_ready"
-	IdempotencyInProgress  Code = "idempotency_in_progress"
-	IdempotencyKeyReused   Code = "idempotency_key_reused"
-	Internal               Code = "internal"
-	MalformedJson          Code = "malformed_json"
-	MethodNotAllowed       Code = "method_not_allowed"
-	NameTaken              Code = "name_taken"
-	NotAuthenticated       Code = "not_authenticated"
-	NotFound               Code = "not_found"
-	Overloaded             Code = "overloaded"
-	PermissionDenied       Code = "permission_denied"
-	PreconditionFailed     Code = "precondition_failed"
-	ProjectNotEmpty        Code = "project_not_empty"
-	QuotaExceeded          Code = "quota_exceeded"
-	RateLimited            Code = "rate_limited"
-	ServerAlive            Code = "server_alive"
-	SessionExpired         Code = "session_expired"
-	TooManyJoinTokens      Code = "too_many_join_tokens"
-	UnsupportedMediaType   Code = "unsupported_media_type"
-	ValidationFailed       Code = "validation_failed"
+	AdmissionRefused           Code = "admission_refused"
+	BodyTooLarge               Code = "body_too_large"
+	CoordinatorUnavailable     Code = "coordinator_unavailable"
+	CredentialsInvalid         Code = "credentials_invalid"
+	CsrfTokenInvalid           Code = "csrf_token_invalid"
+	CursorInvalid              Code = "cursor_invalid"
+	DatabaseUnavailable        Code = "database_unavailable"
+	DocumentTooLarge           Code = "document_too_large"
+	EmailTaken                 Code = "email_taken"
+	GroupLost                  Code = "group_lost"
+	GroupNotLost               Code = "group_not_lost"
+	GroupNotReady              Code = "group_not_ready"
+	IdempotencyInProgress      Code = "idempotency_in_progress"
+	IdempotencyKeyReused       Code = "idempotency_key_reused"
+	Internal                   Code = "internal"
+	MalformedJson              Code = "malformed_json"
+	MethodNotAllowed           Code = "method_not_allowed"
+	MonthNotClosed             Code = "month_not_closed"
+	NameTaken                  Code = "name_taken"
+	NotAuthenticated           Code = "not_authenticated"
+	NotFound                   Code = "not_found"
+	NothingDue                 Code = "nothing_due"
+	Overloaded                 Code = "overloaded"
+	PaymentExceedsDue          Code = "payment_exceeds_due"
+	PaymentInProgress          Code = "payment_in_progress"
+	PaymentProviderUnavailable Code = "payment_provider_unavailable"
+	PaymentRecorded            Code = "payment_recorded"
+	PermissionDenied           Code = "permission_denied"
+	PreconditionFailed         Code = "precondition_failed"
+	ProjectNotEmpty            Code = "project_not_empty"
+	QuotaExceeded              Code = "quota_exceeded"
+	RateLimited                Code = "rate_limited"
+	ServerAlive                Code = "server_alive"
+	SessionExpired             Code = "session_expired"
+	SignatureInvalid           Code = "signature_invalid"
+	TooManyJoinTokens          Code = "too_many_join_tokens"
+	UnsupportedMediaType       Code = "unsupported_media_type"
+	ValidationFailed           Code = "validation_failed"
 )
 
 // Valid indicates whether the value is a known member of the Code enum.
@@ -129,13 +154,25 @@ func (e Code) Valid() bool {
 		return true
 	case MethodNotAllowed:
 		return true
+	case MonthNotClosed:
+		return true
 	case NameTaken:
 		return true
 	case NotAuthenticated:
 		return true
 	case NotFound:
 		return true
+	case NothingDue:
+		return true
 	case Overloaded:
+		return true
+	case PaymentExceedsDue:
+		return true
+	case PaymentInProgress:
+		return true
+	case PaymentProviderUnavailable:
+		return true
+	case PaymentRecorded:
 		return true
 	case PermissionDenied:
 		return true
@@ -151,11 +188,58 @@ func (e Code) Valid() bool {
 		return true
 	case SessionExpired:
 		return true
+	case SignatureInvalid:
+		return true
 	case TooManyJoinTokens:
 		return true
 	case UnsupportedMediaType:
 		return true
 	case ValidationFailed:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for CorrectionKind.
+const (
+	CorrectionKindAppends    CorrectionKind = "appends"
+	CorrectionKindReads      CorrectionKind = "reads"
+	CorrectionKindSlaMinutes CorrectionKind = "sla_minutes"
+	CorrectionKindStorage    CorrectionKind = "storage"
+)
+
+// Valid indicates whether the value is a known member of the CorrectionKind enum.
+func (e CorrectionKind) Valid() bool {
+	switch e {
+	case CorrectionKindAppends:
+		return true
+	case CorrectionKindReads:
+		return true
+	case CorrectionKindSlaMinutes:
+		return true
+	case CorrectionKindStorage:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for CorrectionOfUsageKind.
+const (
+	CorrectionOfUsageKindAppends CorrectionOfUsageKind = "appends"
+	CorrectionOfUsageKindReads   CorrectionOfUsageKind = "reads"
+	CorrectionOfUsageKindStorage CorrectionOfUsageKind = "storage"
+)
+
+// Valid indicates whether the value is a known member of the CorrectionOfUsageKind enum.
+func (e CorrectionOfUsageKind) Valid() bool {
+	switch e {
+	case CorrectionOfUsageKindAppends:
+		return true
+	case CorrectionOfUsageKindReads:
+		return true
+	case CorrectionOfUsageKindStorage:
 		return true
 	default:
 		return false
@@ -294,6 +378,45 @@ func (e Durability) Valid() bool {
 	}
 }
 
+// Defines values for ErrorBudgetUnit.
+const (
+	Minutes ErrorBudgetUnit = "minutes"
+	Ms      ErrorBudgetUnit = "ms"
+)
+
+// Valid indicates whether the value is a known member of the ErrorBudgetUnit enum.
+func (e ErrorBudgetUnit) Valid() bool {
+	switch e {
+	case Minutes:
+		return true
+	case Ms:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for EventAnswerOutcome.
+const (
+	Ignored  EventAnswerOutcome = "ignored"
+	Recorded EventAnswerOutcome = "recorded"
+	Repeated EventAnswerOutcome = "repeated"
+)
+
+// Valid indicates whether the value is a known member of the EventAnswerOutcome enum.
+func (e EventAnswerOutcome) Valid() bool {
+	switch e {
+	case Ignored:
+		return true
+	case Recorded:
+		return true
+	case Repeated:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for GroupStatus.
 const (
 	GroupStatusActive       GroupStatus = "active"
@@ -321,6 +444,114 @@ func (e GroupStatus) Valid() bool {
 	case GroupStatusPaused:
 		return true
 	case GroupStatusProvisioning:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for IncidentComponents.
+const (
+	IncidentComponentsAdmission IncidentComponents = "admission"
+	IncidentComponentsApi       IncidentComponents = "api"
+	IncidentComponentsDataPlane IncidentComponents = "data_plane"
+	IncidentComponentsUsage     IncidentComponents = "usage"
+)
+
+// Valid indicates whether the value is a known member of the IncidentComponents enum.
+func (e IncidentComponents) Valid() bool {
+	switch e {
+	case IncidentComponentsAdmission:
+		return true
+	case IncidentComponentsApi:
+		return true
+	case IncidentComponentsDataPlane:
+		return true
+	case IncidentComponentsUsage:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for IncidentImpact.
+const (
+	IncidentImpactDegraded IncidentImpact = "degraded"
+	IncidentImpactOutage   IncidentImpact = "outage"
+)
+
+// Valid indicates whether the value is a known member of the IncidentImpact enum.
+func (e IncidentImpact) Valid() bool {
+	switch e {
+	case IncidentImpactDegraded:
+		return true
+	case IncidentImpactOutage:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for IncidentPhase.
+const (
+	IncidentPhaseIdentified    IncidentPhase = "identified"
+	IncidentPhaseInvestigating IncidentPhase = "investigating"
+	IncidentPhaseMonitoring    IncidentPhase = "monitoring"
+	IncidentPhaseResolved      IncidentPhase = "resolved"
+)
+
+// Valid indicates whether the value is a known member of the IncidentPhase enum.
+func (e IncidentPhase) Valid() bool {
+	switch e {
+	case IncidentPhaseIdentified:
+		return true
+	case IncidentPhaseInvestigating:
+		return true
+	case IncidentPhaseMonitoring:
+		return true
+	case IncidentPhaseResolved:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for IncidentUpdateImpact.
+const (
+	IncidentUpdateImpactDegraded IncidentUpdateImpact = "degraded"
+	IncidentUpdateImpactOutage   IncidentUpdateImpact = "outage"
+)
+
+// Valid indicates whether the value is a known member of the IncidentUpdateImpact enum.
+func (e IncidentUpdateImpact) Valid() bool {
+	switch e {
+	case IncidentUpdateImpactDegraded:
+		return true
+	case IncidentUpdateImpactOutage:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for IncidentUpdatePhase.
+const (
+	IncidentUpdatePhaseIdentified    IncidentUpdatePhase = "identified"
+	IncidentUpdatePhaseInvestigating IncidentUpdatePhase = "investigating"
+	IncidentUpdatePhaseMonitoring    IncidentUpdatePhase = "monitoring"
+	IncidentUpdatePhaseResolved      IncidentUpdatePhase = "resolved"
+)
+
+// Valid indicates whether the value is a known member of the IncidentUpdatePhase enum.
+func (e IncidentUpdatePhase) Valid() bool {
+	switch e {
+	case IncidentUpdatePhaseIdentified:
+		return true
+	case IncidentUpdatePhaseInvestigating:
+		return true
+	case IncidentUpdatePhaseMonitoring:
+		return true
+	case IncidentUpdatePhaseResolved:
 		return true
 	default:
 		return false
@@ -476,19 +707,19 @@ func (e KnownJoinTokenState) Valid() bool {
 
 // Defines values for LendingState.
 const (
-	Complete LendingState = "complete"
-	Partial  LendingState = "partial"
-	Unknown  LendingState = "unknown"
+	LendingStateComplete LendingState = "complete"
+	LendingStatePartial  LendingState = "partial"
+	LendingStateUnknown  LendingState = "unknown"
 )
 
 // Valid indicates whether the value is a known member of the LendingState enum.
 func (e LendingState) Valid() bool {
 	switch e {
-	case Complete:
+	case LendingStateComplete:
 		return true
-	case Partial:
+	case LendingStatePartial:
 		return true
-	case Unknown:
+	case LendingStateUnknown:
 		return true
 	default:
 		return false
@@ -516,6 +747,30 @@ func (e LentBoundedBy) Valid() bool {
 	}
 }
 
+// Defines values for NewCorrectionKind.
+const (
+	NewCorrectionKindAppends    NewCorrectionKind = "appends"
+	NewCorrectionKindReads      NewCorrectionKind = "reads"
+	NewCorrectionKindSlaMinutes NewCorrectionKind = "sla_minutes"
+	NewCorrectionKindStorage    NewCorrectionKind = "storage"
+)
+
+// Valid indicates whether the value is a known member of the NewCorrectionKind enum.
+func (e NewCorrectionKind) Valid() bool {
+	switch e {
+	case NewCorrectionKindAppends:
+		return true
+	case NewCorrectionKindReads:
+		return true
+	case NewCorrectionKindSlaMinutes:
+		return true
+	case NewCorrectionKindStorage:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for NewGroupDurability.
 const (
 	NewGroupDurabilityInMemory   NewGroupDurability = "in_memory"
@@ -528,6 +783,72 @@ func (e NewGroupDurability) Valid() bool {
 	case NewGroupDurabilityInMemory:
 		return true
 	case NewGroupDurabilityPersistent:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for NewIncidentComponents.
+const (
+	NewIncidentComponentsAdmission NewIncidentComponents = "admission"
+	NewIncidentComponentsApi       NewIncidentComponents = "api"
+	NewIncidentComponentsDataPlane NewIncidentComponents = "data_plane"
+	NewIncidentComponentsUsage     NewIncidentComponents = "usage"
+)
+
+// Valid indicates whether the value is a known member of the NewIncidentComponents enum.
+func (e NewIncidentComponents) Valid() bool {
+	switch e {
+	case NewIncidentComponentsAdmission:
+		return true
+	case NewIncidentComponentsApi:
+		return true
+	case NewIncidentComponentsDataPlane:
+		return true
+	case NewIncidentComponentsUsage:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for NewIncidentImpact.
+const (
+	NewIncidentImpactDegraded NewIncidentImpact = "degraded"
+	NewIncidentImpactOutage   NewIncidentImpact = "outage"
+)
+
+// Valid indicates whether the value is a known member of the NewIncidentImpact enum.
+func (e NewIncidentImpact) Valid() bool {
+	switch e {
+	case NewIncidentImpactDegraded:
+		return true
+	case NewIncidentImpactOutage:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for NewIncidentPhase.
+const (
+	NewIncidentPhaseIdentified    NewIncidentPhase = "identified"
+	NewIncidentPhaseInvestigating NewIncidentPhase = "investigating"
+	NewIncidentPhaseMonitoring    NewIncidentPhase = "monitoring"
+	NewIncidentPhaseResolved      NewIncidentPhase = "resolved"
+)
+
+// Valid indicates whether the value is a known member of the NewIncidentPhase enum.
+func (e NewIncidentPhase) Valid() bool {
+	switch e {
+	case NewIncidentPhaseIdentified:
+		return true
+	case NewIncidentPhaseInvestigating:
+		return true
+	case NewIncidentPhaseMonitoring:
+		return true
+	case NewIncidentPhaseResolved:
 		return true
 	default:
 		return false
@@ -552,6 +873,150 @@ func (e NewKeyScopes) Valid() bool {
 	case NewKeyScopesManage:
 		return true
 	case NewKeyScopesRead:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for NewPaymentEntryKind.
+const (
+	NewPaymentEntryKindPayment  NewPaymentEntryKind = "payment"
+	NewPaymentEntryKindReversal NewPaymentEntryKind = "reversal"
+	NewPaymentEntryKindWriteOff NewPaymentEntryKind = "write_off"
+)
+
+// Valid indicates whether the value is a known member of the NewPaymentEntryKind enum.
+func (e NewPaymentEntryKind) Valid() bool {
+	switch e {
+	case NewPaymentEntryKindPayment:
+		return true
+	case NewPaymentEntryKindReversal:
+		return true
+	case NewPaymentEntryKindWriteOff:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for NewUpdateImpact.
+const (
+	NewUpdateImpactDegraded NewUpdateImpact = "degraded"
+	NewUpdateImpactOutage   NewUpdateImpact = "outage"
+)
+
+// Valid indicates whether the value is a known member of the NewUpdateImpact enum.
+func (e NewUpdateImpact) Valid() bool {
+	switch e {
+	case NewUpdateImpactDegraded:
+		return true
+	case NewUpdateImpactOutage:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for NewUpdatePhase.
+const (
+	NewUpdatePhaseIdentified    NewUpdatePhase = "identified"
+	NewUpdatePhaseInvestigating NewUpdatePhase = "investigating"
+	NewUpdatePhaseMonitoring    NewUpdatePhase = "monitoring"
+	NewUpdatePhaseResolved      NewUpdatePhase = "resolved"
+)
+
+// Valid indicates whether the value is a known member of the NewUpdatePhase enum.
+func (e NewUpdatePhase) Valid() bool {
+	switch e {
+	case NewUpdatePhaseIdentified:
+		return true
+	case NewUpdatePhaseInvestigating:
+		return true
+	case NewUpdatePhaseMonitoring:
+		return true
+	case NewUpdatePhaseResolved:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for PaymentProvider.
+const (
+	PaymentProviderManual PaymentProvider = "manual"
+	PaymentProviderStripe PaymentProvider = "stripe"
+)
+
+// Valid indicates whether the value is a known member of the PaymentProvider enum.
+func (e PaymentProvider) Valid() bool {
+	switch e {
+	case PaymentProviderManual:
+		return true
+	case PaymentProviderStripe:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for PaymentState.
+const (
+	PaymentStateOpen       PaymentState = "open"
+	PaymentStateOverdue    PaymentState = "overdue"
+	PaymentStatePaid       PaymentState = "paid"
+	PaymentStateWrittenOff PaymentState = "written_off"
+)
+
+// Valid indicates whether the value is a known member of the PaymentState enum.
+func (e PaymentState) Valid() bool {
+	switch e {
+	case PaymentStateOpen:
+		return true
+	case PaymentStateOverdue:
+		return true
+	case PaymentStatePaid:
+		return true
+	case PaymentStateWrittenOff:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for PaymentEntryKind.
+const (
+	PaymentEntryKindPayment  PaymentEntryKind = "payment"
+	PaymentEntryKindReversal PaymentEntryKind = "reversal"
+	PaymentEntryKindWriteOff PaymentEntryKind = "write_off"
+)
+
+// Valid indicates whether the value is a known member of the PaymentEntryKind enum.
+func (e PaymentEntryKind) Valid() bool {
+	switch e {
+	case PaymentEntryKindPayment:
+		return true
+	case PaymentEntryKindReversal:
+		return true
+	case PaymentEntryKindWriteOff:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for PaymentEntryProvider.
+const (
+	PaymentEntryProviderManual PaymentEntryProvider = "manual"
+	PaymentEntryProviderStripe PaymentEntryProvider = "stripe"
+)
+
+// Valid indicates whether the value is a known member of the PaymentEntryProvider enum.
+func (e PaymentEntryProvider) Valid() bool {
+	switch e {
+	case PaymentEntryProviderManual:
+		return true
+	case PaymentEntryProviderStripe:
 		return true
 	default:
 		return false
@@ -648,6 +1113,27 @@ func (e ReadinessStatus) Valid() bool {
 	}
 }
 
+// Defines values for ReminderStage.
+const (
+	ReminderStageFinalNotice    ReminderStage = "final_notice"
+	ReminderStageReminder       ReminderStage = "reminder"
+	ReminderStageSecondReminder ReminderStage = "second_reminder"
+)
+
+// Valid indicates whether the value is a known member of the ReminderStage enum.
+func (e ReminderStage) Valid() bool {
+	switch e {
+	case ReminderStageFinalNotice:
+		return true
+	case ReminderStageReminder:
+		return true
+	case ReminderStageSecondReminder:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for SlaIncidentClause.
 const (
 	SlaIncidentClauseAvailability SlaIncidentClause = "availability"
@@ -684,6 +1170,126 @@ func (e SlaMinuteMissed) Valid() bool {
 	case SlaMinuteMissedLatency:
 		return true
 	case SlaMinuteMissedThroughput:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for StatusState.
+const (
+	StatusStateDegraded    StatusState = "degraded"
+	StatusStateOperational StatusState = "operational"
+	StatusStateOutage      StatusState = "outage"
+	StatusStateUnknown     StatusState = "unknown"
+)
+
+// Valid indicates whether the value is a known member of the StatusState enum.
+func (e StatusState) Valid() bool {
+	switch e {
+	case StatusStateDegraded:
+		return true
+	case StatusStateOperational:
+		return true
+	case StatusStateOutage:
+		return true
+	case StatusStateUnknown:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for StatusComponentComponent.
+const (
+	StatusComponentComponentAdmission StatusComponentComponent = "admission"
+	StatusComponentComponentApi       StatusComponentComponent = "api"
+	StatusComponentComponentDataPlane StatusComponentComponent = "data_plane"
+	StatusComponentComponentUsage     StatusComponentComponent = "usage"
+)
+
+// Valid indicates whether the value is a known member of the StatusComponentComponent enum.
+func (e StatusComponentComponent) Valid() bool {
+	switch e {
+	case StatusComponentComponentAdmission:
+		return true
+	case StatusComponentComponentApi:
+		return true
+	case StatusComponentComponentDataPlane:
+		return true
+	case StatusComponentComponentUsage:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for StatusComponentState.
+const (
+	StatusComponentStateDegraded    StatusComponentState = "degraded"
+	StatusComponentStateOperational StatusComponentState = "operational"
+	StatusComponentStateOutage      StatusComponentState = "outage"
+	StatusComponentStateUnknown     StatusComponentState = "unknown"
+)
+
+// Valid indicates whether the value is a known member of the StatusComponentState enum.
+func (e StatusComponentState) Valid() bool {
+	switch e {
+	case StatusComponentStateDegraded:
+		return true
+	case StatusComponentStateOperational:
+		return true
+	case StatusComponentStateOutage:
+		return true
+	case StatusComponentStateUnknown:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for StatusDayState.
+const (
+	StatusDayStateDegraded    StatusDayState = "degraded"
+	StatusDayStateOperational StatusDayState = "operational"
+	StatusDayStateOutage      StatusDayState = "outage"
+	StatusDayStateUnknown     StatusDayState = "unknown"
+)
+
+// Valid indicates whether the value is a known member of the StatusDayState enum.
+func (e StatusDayState) Valid() bool {
+	switch e {
+	case StatusDayStateDegraded:
+		return true
+	case StatusDayStateOperational:
+		return true
+	case StatusDayStateOutage:
+		return true
+	case StatusDayStateUnknown:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for StatusRegionState.
+const (
+	StatusRegionStateDegraded    StatusRegionState = "degraded"
+	StatusRegionStateOperational StatusRegionState = "operational"
+	StatusRegionStateOutage      StatusRegionState = "outage"
+	StatusRegionStateUnknown     StatusRegionState = "unknown"
+)
+
+// Valid indicates whether the value is a known member of the StatusRegionState enum.
+func (e StatusRegionState) Valid() bool {
+	switch e {
+	case StatusRegionStateDegraded:
+		return true
+	case StatusRegionStateOperational:
+		return true
+	case StatusRegionStateOutage:
+		return true
+	case StatusRegionStateUnknown:
 		return true
 	default:
 		return false
@@ -767,6 +1373,19 @@ type BudgetAlert struct {
 // BudgetAlertKind defines model for BudgetAlert.Kind.
 type BudgetAlertKind string
 
+// BurnRates The missed share of some time over the share that the target allows. At 1 the budget lasts for exactly the time
+// in which the SLA is in force.
+type BurnRates struct {
+	// Hour Rate of the last hour, as far as it is in the month; null: nothing was counted.
+	Hour *float64 `json:"hour"`
+
+	// Month Rate since the month's begin.
+	Month *float64 `json:"month"`
+
+	// SixHours Rate of the last six hours, likewise.
+	SixHours *float64 `json:"six_hours"`
+}
+
 // Capacity Sums over the servers that are alive and neither auxiliary nor draining.
 type Capacity struct {
 	// Allocated Amounts of each resource, as the coordinator counts them.
@@ -788,6 +1407,28 @@ type Capacity struct {
 	ServersAlive int     `json:"servers_alive"`
 }
 
+// Checkout The way to pay what is due now.
+type Checkout struct {
+	AmountMicros int    `json:"amount_micros"`
+	Currency     string `json:"currency"`
+
+	// ExpiresAt End of that page. Another request makes another one.
+	ExpiresAt *time.Time `json:"expires_at"`
+
+	// Instructions With `manual`: lines that say how to pay.
+	Instructions []string         `json:"instructions"`
+	Provider     CheckoutProvider `json:"provider"`
+
+	// Reference The invoice's number. Name it when you pay.
+	Reference string `json:"reference"`
+
+	// Url With `stripe`: its page, on which the customer pays by card.
+	Url *string `json:"url"`
+}
+
+// CheckoutProvider defines model for Checkout.Provider.
+type CheckoutProvider string
+
 // ClauseReport defines model for ClauseReport.
 type ClauseReport struct {
 	// ActiveMs Availability only: time in which appends were accepted.
@@ -802,9 +1443,12 @@ type ClauseReport struct {
 	CreditPercent int `json:"credit_percent"`
 
 	// ElapsedMs Availability only: time counted.
-	ElapsedMs   *int `json:"elapsed_ms,omitempty"`
-	GoodMinutes int  `json:"good_minutes"`
-	Met         bool `json:"met"`
+	ElapsedMs *int `json:"elapsed_ms,omitempty"`
+
+	// ErrorBudget The part of a month that a clause may miss, for the time in which the SLA is in force until the month's end.
+	ErrorBudget ErrorBudget `json:"error_budget"`
+	GoodMinutes int         `json:"good_minutes"`
+	Met         bool        `json:"met"`
 
 	// P99Us Latency only: p99 of the whole period.
 	P99Us *int `json:"p99_us,omitempty"`
@@ -821,6 +1465,38 @@ type ClauseReportClause string
 
 // Code defines model for Code.
 type Code string
+
+// Correction defines model for Correction.
+type Correction struct {
+	// Author The operator's token by name. It tells nothing of the token.
+	Author    string              `json:"author"`
+	CreatedAt time.Time           `json:"created_at"`
+	Day       *openapi_types.Date `json:"day"`
+	End       *time.Time          `json:"end"`
+	Id        openapi_types.UUID  `json:"id"`
+	Kind      CorrectionKind      `json:"kind"`
+	Quantity  *int                `json:"quantity"`
+	Reason    string              `json:"reason"`
+	Start     *time.Time          `json:"start"`
+}
+
+// CorrectionKind defines model for Correction.Kind.
+type CorrectionKind string
+
+// CorrectionOfUsage A quantity that was added to what was counted, or taken from it.
+type CorrectionOfUsage struct {
+	CreatedAt time.Time             `json:"created_at"`
+	Day       openapi_types.Date    `json:"day"`
+	Id        openapi_types.UUID    `json:"id"`
+	Kind      CorrectionOfUsageKind `json:"kind"`
+
+	// Quantity Entries, or megabyte-seconds of storage; negative: taken off.
+	Quantity int    `json:"quantity"`
+	Reason   string `json:"reason"`
+}
+
+// CorrectionOfUsageKind defines model for CorrectionOfUsage.Kind.
+type CorrectionOfUsageKind string
 
 // CreatedGroup defines model for CreatedGroup.
 type CreatedGroup struct {
@@ -941,6 +1617,34 @@ type Endpoint struct {
 	ServerId int    `json:"server_id"`
 }
 
+// ErrorBudget The part of a month that a clause may miss, for the time in which the SLA is in force until the month's end.
+type ErrorBudget struct {
+	Allowed int `json:"allowed"`
+
+	// BurnRates The missed share of some time over the share that the target allows. At 1 the budget lasts for exactly the time
+	// in which the SLA is in force.
+	BurnRates BurnRates `json:"burn_rates"`
+
+	// Left Below 0 once the month can meet its target no more.
+	Left int `json:"left"`
+
+	// Unit ms for availability, minutes for throughput and latency.
+	Unit ErrorBudgetUnit `json:"unit"`
+	Used int             `json:"used"`
+}
+
+// ErrorBudgetUnit ms for availability, minutes for throughput and latency.
+type ErrorBudgetUnit string
+
+// EventAnswer defines model for EventAnswer.
+type EventAnswer struct {
+	// Outcome repeated: it was recorded before; ignored: it tells of no payment of an invoice here.
+	Outcome EventAnswerOutcome `json:"outcome"`
+}
+
+// EventAnswerOutcome repeated: it was recorded before; ignored: it tells of no payment of an invoice here.
+type EventAnswerOutcome string
+
 // FieldError defines model for FieldError.
 type FieldError struct {
 	// Field Place of the fault: a field's path, or the name of a parameter or header.
@@ -961,6 +1665,22 @@ type ForecastBasis struct {
 
 	// WholeDays Recent days that are over. From two on, low and high tell how they differ.
 	WholeDays int `json:"whole_days"`
+}
+
+// FoundInvoice An invoice as an operator finds it.
+type FoundInvoice struct {
+	Currency       string             `json:"currency"`
+	DueAt          *time.Time         `json:"due_at"`
+	Id             openapi_types.UUID `json:"id"`
+	IssuedAt       time.Time          `json:"issued_at"`
+	Number         string             `json:"number"`
+	OrganizationId openapi_types.UUID `json:"organization_id"`
+	TotalMicros    int                `json:"total_micros"`
+}
+
+// FoundInvoices defines model for FoundInvoices.
+type FoundInvoices struct {
+	Items []FoundInvoice `json:"items"`
 }
 
 // Group defines model for Group.
@@ -1058,6 +1778,49 @@ type Health struct {
 	Status string `json:"status"`
 }
 
+// Incident defines model for Incident.
+type Incident struct {
+	Components []IncidentComponents `json:"components"`
+	Id         openapi_types.UUID   `json:"id"`
+
+	// Impact As of the newest update.
+	Impact   IncidentImpact `json:"impact"`
+	OpenedAt time.Time      `json:"opened_at"`
+	Phase    IncidentPhase  `json:"phase"`
+	Regions  []string       `json:"regions"`
+
+	// ResolvedAt null: it is open.
+	ResolvedAt *time.Time `json:"resolved_at"`
+	Title      string     `json:"title"`
+
+	// Updates Newest first, at most 200.
+	Updates []IncidentUpdate `json:"updates"`
+}
+
+// IncidentComponents defines model for Incident.Components.
+type IncidentComponents string
+
+// IncidentImpact As of the newest update.
+type IncidentImpact string
+
+// IncidentPhase defines model for Incident.Phase.
+type IncidentPhase string
+
+// IncidentUpdate defines model for IncidentUpdate.
+type IncidentUpdate struct {
+	At      time.Time            `json:"at"`
+	Id      openapi_types.UUID   `json:"id"`
+	Impact  IncidentUpdateImpact `json:"impact"`
+	Message string               `json:"message"`
+	Phase   IncidentUpdatePhase  `json:"phase"`
+}
+
+// IncidentUpdateImpact defines model for IncidentUpdate.Impact.
+type IncidentUpdateImpact string
+
+// IncidentUpdatePhase defines model for IncidentUpdate.Phase.
+type IncidentUpdatePhase string
+
 // Invoice defines model for Invoice.
 type Invoice struct {
 	// CorrectsInvoiceId The invoice that a credit note corrects.
@@ -1071,7 +1834,10 @@ type Invoice struct {
 	Lines    []InvoiceLine       `json:"lines"`
 
 	// Number Unique, and without gaps among all of the year and kind; null for the open invoice.
-	Number      *string       `json:"number"`
+	Number *string `json:"number"`
+
+	// Payment null for the open invoice and for credit notes.
+	Payment     *Payment      `json:"payment"`
 	PeriodEnd   time.Time     `json:"period_end"`
 	PeriodStart time.Time     `json:"period_start"`
 	Status      InvoiceStatus `json:"status"`
@@ -1093,6 +1859,17 @@ type InvoiceKind string
 // InvoiceStatus defines model for Invoice.Status.
 type InvoiceStatus string
 
+// InvoiceAccount defines model for InvoiceAccount.
+type InvoiceAccount struct {
+	Items []PaymentEntry `json:"items"`
+
+	// NextCursor The next page's `cursor`; null on the last page.
+	NextCursor *string `json:"next_cursor"`
+
+	// Payment How far an invoice is paid. All amounts are whole cents.
+	Payment Payment `json:"payment"`
+}
+
 // InvoiceHead defines model for InvoiceHead.
 type InvoiceHead struct {
 	// CorrectsInvoiceId The invoice that a credit note corrects.
@@ -1105,7 +1882,10 @@ type InvoiceHead struct {
 	Kind     InvoiceHeadKind     `json:"kind"`
 
 	// Number Unique, and without gaps among all of the year and kind; null for the open invoice.
-	Number      *string           `json:"number"`
+	Number *string `json:"number"`
+
+	// Payment null for the open invoice and for credit notes.
+	Payment     *Payment          `json:"payment"`
 	PeriodEnd   time.Time         `json:"period_end"`
 	PeriodStart time.Time         `json:"period_start"`
 	Status      InvoiceHeadStatus `json:"status"`
@@ -1128,16 +1908,21 @@ type InvoiceHeadStatus string
 
 // InvoiceLine defines model for InvoiceLine.
 type InvoiceLine struct {
-	// AmountMicros quantity · unit_price_micros / price_quantity, rounded half up; negative for credits.
-	AmountMicros int                `json:"amount_micros"`
-	Description  string             `json:"description"`
-	GroupId      openapi_types.UUID `json:"group_id"`
-	GroupName    string             `json:"group_name"`
-	Kind         InvoiceLineKind    `json:"kind"`
+	// AmountMicros quantity · unit_price_micros / price_quantity, rounded half up; negative for credits. A correction has what it changes of the amount of all lines of its kind, in their order.
+	AmountMicros int `json:"amount_micros"`
+
+	// CorrectionId The correction that this line bills; null in other lines.
+	CorrectionId *openapi_types.UUID `json:"correction_id"`
+	Description  string              `json:"description"`
+	GroupId      openapi_types.UUID  `json:"group_id"`
+	GroupName    string              `json:"group_name"`
+	Kind         InvoiceLineKind     `json:"kind"`
 
 	// PriceQuantity How many units unit_price_micros buys.
 	PriceQuantity int `json:"price_quantity"`
-	Quantity      int `json:"quantity"`
+
+	// Quantity Negative in corrections that take off use.
+	Quantity int `json:"quantity"`
 
 	// Unit second, entry, megabyte_second or percent
 	Unit            string `json:"unit"`
@@ -1326,6 +2111,30 @@ type NewBudget struct {
 	ThresholdsPercent *[]int `json:"thresholds_percent,omitempty"`
 }
 
+// NewCorrection Either `quantity` and `day`, for a kind of use, or `start` and `end`, for `sla_minutes`.
+type NewCorrection struct {
+	// Day YYYY-MM-DD, in UTC: the day that was counted wrong. Its month is the month that it is about.
+	Day *openapi_types.Date `json:"day,omitempty"`
+
+	// End RFC 3339, a whole minute, not in the future, at most 31 days after start.
+	End *time.Time `json:"end,omitempty"`
+
+	// Kind A kind of use, or sla_minutes: minutes that are bad, whatever was measured.
+	Kind NewCorrectionKind `json:"kind"`
+
+	// Quantity Entries, or megabyte-seconds of storage, to add to the use; negative: to take off.
+	Quantity *int `json:"quantity,omitempty"`
+
+	// Reason Reason for the customer. It is on documents and in SLA reports.
+	Reason string `json:"reason"`
+
+	// Start RFC 3339, a whole minute.
+	Start *time.Time `json:"start,omitempty"`
+}
+
+// NewCorrectionKind A kind of use, or sla_minutes: minutes that are bad, whatever was measured.
+type NewCorrectionKind string
+
 // NewGroup defines model for NewGroup.
 type NewGroup struct {
 	// Durability Place of an entry on every replica before its acknowledgement: stable storage, or memory.
@@ -1355,6 +2164,27 @@ type NewGroup struct {
 // NewGroupDurability Place of an entry on every replica before its acknowledgement: stable storage, or memory.
 type NewGroupDurability string
 
+// NewIncident defines model for NewIncident.
+type NewIncident struct {
+	Components []NewIncidentComponents `json:"components"`
+	Impact     NewIncidentImpact       `json:"impact"`
+	Message    string                  `json:"message"`
+	Phase      *NewIncidentPhase       `json:"phase,omitempty"`
+
+	// Regions null: every region.
+	Regions *[]string `json:"regions,omitempty"`
+	Title   string    `json:"title"`
+}
+
+// NewIncidentComponents defines model for NewIncident.Components.
+type NewIncidentComponents string
+
+// NewIncidentImpact defines model for NewIncident.Impact.
+type NewIncidentImpact string
+
+// NewIncidentPhase defines model for NewIncident.Phase.
+type NewIncidentPhase string
+
 // NewJoinToken defines model for NewJoinToken.
 type NewJoinToken struct {
 	// Auxiliary The server then takes replacements of failed replicas only.
@@ -1381,10 +2211,40 @@ type NewOrganizationKey struct {
 	Name string `json:"name"`
 }
 
+// NewPaymentEntry An operator's record: money that came in, a debt that is given up, or the reversal of an earlier entry.
+type NewPaymentEntry struct {
+	// AmountMicros Left out for a reversal, which is of the whole entry.
+	AmountMicros *int                 `json:"amount_micros,omitempty"`
+	Kind         *NewPaymentEntryKind `json:"kind,omitempty"`
+
+	// Reference Name of the money, such as the bank's number of the transfer.
+	Reference  string              `json:"reference"`
+	ReversesId *openapi_types.UUID `json:"reverses_id,omitempty"`
+}
+
+// NewPaymentEntryKind defines model for NewPaymentEntry.Kind.
+type NewPaymentEntryKind string
+
 // NewProject defines model for NewProject.
 type NewProject struct {
 	Name string `json:"name"`
 }
+
+// NewUpdate defines model for NewUpdate.
+type NewUpdate struct {
+	// Impact null: as before.
+	Impact  *NewUpdateImpact `json:"impact,omitempty"`
+	Message string           `json:"message"`
+
+	// Phase resolved ends the incident; any other opens it again.
+	Phase NewUpdatePhase `json:"phase"`
+}
+
+// NewUpdateImpact null: as before.
+type NewUpdateImpact string
+
+// NewUpdatePhase resolved ends the incident; any other opens it again.
+type NewUpdatePhase string
 
 // ObservedSla An SLA as it stands, with every field set.
 type ObservedSla struct {
@@ -1446,6 +2306,14 @@ type PageBudget struct {
 	NextCursor *string `json:"next_cursor"`
 }
 
+// PageCorrection defines model for Page_Correction_.
+type PageCorrection struct {
+	Items []Correction `json:"items"`
+
+	// NextCursor The next page's `cursor`; null on the last page.
+	NextCursor *string `json:"next_cursor"`
+}
+
 // PageGroupEvent defines model for Page_GroupEvent_.
 type PageGroupEvent struct {
 	Items []GroupEvent `json:"items"`
@@ -1486,6 +2354,14 @@ type PageOrganizationKey struct {
 	NextCursor *string `json:"next_cursor"`
 }
 
+// PagePaymentEntry defines model for Page_PaymentEntry_.
+type PagePaymentEntry struct {
+	Items []PaymentEntry `json:"items"`
+
+	// NextCursor The next page's `cursor`; null on the last page.
+	NextCursor *string `json:"next_cursor"`
+}
+
 // PageProject defines model for Page_Project_.
 type PageProject struct {
 	Items []Project `json:"items"`
@@ -1501,6 +2377,61 @@ type PageSlaMinute struct {
 	// NextCursor The next page's `cursor`; null on the last page.
 	NextCursor *string `json:"next_cursor"`
 }
+
+// Payment How far an invoice is paid. All amounts are whole cents.
+type Payment struct {
+	// DueAt null for invoices from before there were due dates.
+	DueAt *time.Time `json:"due_at"`
+
+	// DueMicros Amount that is left to pay.
+	DueMicros int `json:"due_micros"`
+
+	// OverpaidMicros Amount that came in above the payable one. The seller returns it.
+	OverpaidMicros int `json:"overpaid_micros"`
+	PaidMicros     int `json:"paid_micros"`
+
+	// PayableMicros The total and its credit notes, each rounded half up to whole cents.
+	PayableMicros int `json:"payable_micros"`
+
+	// Provider How it is paid now: see `POST /v1/invoices/{id}/checkout`.
+	Provider PaymentProvider `json:"provider"`
+
+	// Reminders Oldest first.
+	Reminders []Reminder `json:"reminders"`
+
+	// State `paid` also where nothing is to pay; `overdue` from `due_at` on.
+	State PaymentState `json:"state"`
+
+	// WrittenOffMicros Amount that the seller has given up.
+	WrittenOffMicros int `json:"written_off_micros"`
+}
+
+// PaymentProvider How it is paid now: see `POST /v1/invoices/{id}/checkout`.
+type PaymentProvider string
+
+// PaymentState `paid` also where nothing is to pay; `overdue` from `due_at` on.
+type PaymentState string
+
+// PaymentEntry An entry of the invoice's account. Entries are only added; a reversal takes a whole one back.
+type PaymentEntry struct {
+	AmountMicros int                  `json:"amount_micros"`
+	At           time.Time            `json:"at"`
+	Id           openapi_types.UUID   `json:"id"`
+	Kind         PaymentEntryKind     `json:"kind"`
+	Provider     PaymentEntryProvider `json:"provider"`
+
+	// Reference Name of the money at the bank or at Stripe.
+	Reference string `json:"reference"`
+
+	// ReversesId The entry that a reversal takes back.
+	ReversesId *openapi_types.UUID `json:"reverses_id"`
+}
+
+// PaymentEntryKind defines model for PaymentEntry.Kind.
+type PaymentEntryKind string
+
+// PaymentEntryProvider defines model for PaymentEntry.Provider.
+type PaymentEntryProvider string
 
 // PlacedReplica defines model for PlacedReplica.
 type PlacedReplica struct {
@@ -1678,6 +2609,15 @@ type Readiness struct {
 // ReadinessStatus degraded: calls that need a missing dependency fail; the others work.
 type ReadinessStatus string
 
+// RecordedEntry defines model for RecordedEntry.
+type RecordedEntry struct {
+	// Entry An entry of the invoice's account. Entries are only added; a reversal takes a whole one back.
+	Entry PaymentEntry `json:"entry"`
+
+	// Payment How far an invoice is paid. All amounts are whole cents.
+	Payment Payment `json:"payment"`
+}
+
 // Refusal The reason why an SLA cannot be promised, and the nearest SLA that can.
 type Refusal struct {
 	// LargestSlaThatFits An SLA with a lower rate or a shorter retention that would fit. It is found by halving, so a larger one may fit too.
@@ -1692,6 +2632,20 @@ type Refusal struct {
 	// ScarceResource cpu, network, storage_io, memory, disk, servers, shard or groups
 	ScarceResource string `json:"scarce_resource"`
 }
+
+// Reminder A reminder that was given, once for each stage.
+type Reminder struct {
+	At    time.Time `json:"at"`
+	DueAt time.Time `json:"due_at"`
+
+	// DueMicros Amount that was due then.
+	DueMicros int                `json:"due_micros"`
+	Id        openapi_types.UUID `json:"id"`
+	Stage     ReminderStage      `json:"stage"`
+}
+
+// ReminderStage defines model for Reminder.Stage.
+type ReminderStage string
 
 // ReplicaDemand defines model for ReplicaDemand.
 type ReplicaDemand struct {
@@ -1829,6 +2783,14 @@ type SignedUp struct {
 	User         User         `json:"user"`
 }
 
+// SlaCorrection Minutes that an operator declared bad, as of an outage that telemetry did not see.
+type SlaCorrection struct {
+	CreatedAt time.Time `json:"created_at"`
+	End       time.Time `json:"end"`
+	Reason    string    `json:"reason"`
+	Start     time.Time `json:"start"`
+}
+
 // SlaIncident defines model for SlaIncident.
 type SlaIncident struct {
 	Clause  SlaIncidentClause `json:"clause"`
@@ -1843,11 +2805,14 @@ type SlaIncidentClause string
 
 // SlaMinute The evidence for a minute that missed a clause.
 type SlaMinute struct {
-	// ActiveMs Time in which the head accepted appends.
+	// ActiveMs Time in which the head accepted appends; 0 in a declared minute.
 	ActiveMs int `json:"active_ms"`
 
 	// At Start of the minute.
 	At time.Time `json:"at"`
+
+	// Declared Why an operator declared the minute bad; null: it was measured so.
+	Declared *string `json:"declared"`
 
 	// ElapsedMs Less than 60,000 where the group began or ended in it.
 	ElapsedMs int `json:"elapsed_ms"`
@@ -1879,6 +2844,9 @@ type SlaPeriod struct {
 // SlaReport defines model for SlaReport.
 type SlaReport struct {
 	Clauses []ClauseReport `json:"clauses"`
+
+	// Corrections Minutes of the month that were declared bad, oldest first.
+	Corrections []SlaCorrection `json:"corrections"`
 
 	// CreditPercent Sum over all clauses, at most 100.
 	CreditPercent int                `json:"credit_percent"`
@@ -1958,17 +2926,86 @@ type SpendForecast struct {
 	TotalMicros int `json:"total_micros"`
 }
 
-// Usage Committed entries are counted from the log itself: they equal the growth of its commit offset.
+// Status defines model for Status.
+type Status struct {
+	// At Time at which the measurements were read.
+	At time.Time `json:"at"`
+
+	// Incidents Open ones, then those of the last 90 days; both newest first. At most 100.
+	Incidents []Incident     `json:"incidents"`
+	Regions   []StatusRegion `json:"regions"`
+
+	// State The worst of all components, by measurements alone.
+	State StatusState `json:"state"`
+}
+
+// StatusState The worst of all components, by measurements alone.
+type StatusState string
+
+// StatusComponent defines model for StatusComponent.
+type StatusComponent struct {
+	Component StatusComponentComponent `json:"component"`
+
+	// Days The last 90 days until today, oldest first.
+	Days   []StatusDay `json:"days"`
+	Detail string      `json:"detail"`
+
+	// Good24h Share of good minutes of the last 24 hours.
+	Good24h *float64 `json:"good_24h"`
+	Good90d *float64 `json:"good_90d"`
+
+	// State Now, by measurements. unknown: nothing was measured, which may be good or bad.
+	State StatusComponentState `json:"state"`
+}
+
+// StatusComponentComponent defines model for StatusComponent.Component.
+type StatusComponentComponent string
+
+// StatusComponentState Now, by measurements. unknown: nothing was measured, which may be good or bad.
+type StatusComponentState string
+
+// StatusDay defines model for StatusDay.
+type StatusDay struct {
+	// Day In UTC.
+	Day openapi_types.Date `json:"day"`
+
+	// Good Share of its measured minutes that were good; null: none was measured.
+	Good  *float64       `json:"good"`
+	State StatusDayState `json:"state"`
+}
+
+// StatusDayState defines model for StatusDay.State.
+type StatusDayState string
+
+// StatusRegion defines model for StatusRegion.
+type StatusRegion struct {
+	Components []StatusComponent `json:"components"`
+	Region     string            `json:"region"`
+	State      StatusRegionState `json:"state"`
+}
+
+// StatusRegionState defines model for StatusRegion.State.
+type StatusRegionState string
+
+// Usage Committed entries are counted from the log itself: they equal the growth of its commit offset. The sums have
+// corrections in them, the minutes have none.
 type Usage struct {
-	CommittedBytes   int                `json:"committed_bytes"`
-	CommittedEntries int                `json:"committed_entries"`
-	GroupId          openapi_types.UUID `json:"group_id"`
+	CommittedBytes int `json:"committed_bytes"`
+
+	// CommittedEntries Negative where corrections take off more than the period has.
+	CommittedEntries int `json:"committed_entries"`
+
+	// Corrections Corrections of days that begin in the period, oldest first.
+	Corrections []CorrectionOfUsage `json:"corrections"`
+	GroupId     openapi_types.UUID  `json:"group_id"`
 
 	// Minutes Minutes without use are left out.
 	Minutes     []UsageMinute `json:"minutes"`
 	PeriodEnd   time.Time     `json:"period_end"`
 	PeriodStart time.Time     `json:"period_start"`
-	ReadEntries int           `json:"read_entries"`
+
+	// ReadEntries Negative where corrections take off more than the period has.
+	ReadEntries int `json:"read_entries"`
 }
 
 // UsageMinute defines model for UsageMinute.
@@ -2108,6 +3145,21 @@ type ListInvoicesParams struct {
 	Cursor *string `form:"cursor,omitempty" json:"cursor,omitempty"`
 }
 
+// CheckOutParams defines parameters for CheckOut.
+type CheckOutParams struct {
+	// IdempotencyKey A random string for this request. Repeating it with the same body only repeats the answer.
+	IdempotencyKey *string `json:"Idempotency-Key,omitempty"`
+}
+
+// ListPaymentsParams defines parameters for ListPayments.
+type ListPaymentsParams struct {
+	// Limit Items per page.
+	Limit *int `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// Cursor `next_cursor` of the previous page.
+	Cursor *string `form:"cursor,omitempty" json:"cursor,omitempty"`
+}
+
 // LogInParams defines parameters for LogIn.
 type LogInParams struct {
 	// IdempotencyKey A random string for this request. Repeating it with the same body only repeats the answer.
@@ -2116,6 +3168,54 @@ type LogInParams struct {
 
 // LogOutParams defines parameters for LogOut.
 type LogOutParams struct {
+	// IdempotencyKey A random string for this request. Repeating it with the same body only repeats the answer.
+	IdempotencyKey *string `json:"Idempotency-Key,omitempty"`
+}
+
+// ListCorrectionsParams defines parameters for ListCorrections.
+type ListCorrectionsParams struct {
+	// Limit Items per page.
+	Limit *int `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// Cursor `next_cursor` of the previous page.
+	Cursor *string `form:"cursor,omitempty" json:"cursor,omitempty"`
+}
+
+// CreateCorrectionParams defines parameters for CreateCorrection.
+type CreateCorrectionParams struct {
+	// IdempotencyKey A random string for this request. Repeating it with the same body only repeats the answer.
+	IdempotencyKey *string `json:"Idempotency-Key,omitempty"`
+}
+
+// OpenIncidentParams defines parameters for OpenIncident.
+type OpenIncidentParams struct {
+	// IdempotencyKey A random string for this request. Repeating it with the same body only repeats the answer.
+	IdempotencyKey *string `json:"Idempotency-Key,omitempty"`
+}
+
+// UpdateIncidentParams defines parameters for UpdateIncident.
+type UpdateIncidentParams struct {
+	// IdempotencyKey A random string for this request. Repeating it with the same body only repeats the answer.
+	IdempotencyKey *string `json:"Idempotency-Key,omitempty"`
+}
+
+// FindInvoicesParams defines parameters for FindInvoices.
+type FindInvoicesParams struct {
+	// Number The invoice's number, whole, as in INV-2026-000042.
+	Number string `form:"number" json:"number"`
+}
+
+// GetInvoiceAccountParams defines parameters for GetInvoiceAccount.
+type GetInvoiceAccountParams struct {
+	// Limit Items per page.
+	Limit *int `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// Cursor `next_cursor` of the previous page.
+	Cursor *string `form:"cursor,omitempty" json:"cursor,omitempty"`
+}
+
+// RecordPaymentParams defines parameters for RecordPayment.
+type RecordPaymentParams struct {
 	// IdempotencyKey A random string for this request. Repeating it with the same body only repeats the answer.
 	IdempotencyKey *string `json:"Idempotency-Key,omitempty"`
 }
@@ -2161,6 +3261,17 @@ type ListOrganizationKeysParams struct {
 
 // CreateOrganizationKeyParams defines parameters for CreateOrganizationKey.
 type CreateOrganizationKeyParams struct {
+	// IdempotencyKey A random string for this request. Repeating it with the same body only repeats the answer.
+	IdempotencyKey *string `json:"Idempotency-Key,omitempty"`
+}
+
+// ReceiveStripeEventJSONBody defines parameters for ReceiveStripeEvent.
+type ReceiveStripeEventJSONBody = map[string]interface{}
+
+// ReceiveStripeEventParams defines parameters for ReceiveStripeEvent.
+type ReceiveStripeEventParams struct {
+	StripeSignature *string `json:"Stripe-Signature,omitempty"`
+
 	// IdempotencyKey A random string for this request. Repeating it with the same body only repeats the answer.
 	IdempotencyKey *string `json:"Idempotency-Key,omitempty"`
 }
@@ -2240,11 +3351,26 @@ type ResetGroupJSONRequestBody = Reset
 // LogInJSONRequestBody defines body for LogIn for application/json ContentType.
 type LogInJSONRequestBody = Login
 
+// CreateCorrectionJSONRequestBody defines body for CreateCorrection for application/json ContentType.
+type CreateCorrectionJSONRequestBody = NewCorrection
+
+// OpenIncidentJSONRequestBody defines body for OpenIncident for application/json ContentType.
+type OpenIncidentJSONRequestBody = NewIncident
+
+// UpdateIncidentJSONRequestBody defines body for UpdateIncident for application/json ContentType.
+type UpdateIncidentJSONRequestBody = NewUpdate
+
+// RecordPaymentJSONRequestBody defines body for RecordPayment for application/json ContentType.
+type RecordPaymentJSONRequestBody = NewPaymentEntry
+
 // CreateJoinTokenJSONRequestBody defines body for CreateJoinToken for application/json ContentType.
 type CreateJoinTokenJSONRequestBody = NewJoinToken
 
 // CreateOrganizationKeyJSONRequestBody defines body for CreateOrganizationKey for application/json ContentType.
 type CreateOrganizationKeyJSONRequestBody = NewOrganizationKey
+
+// ReceiveStripeEventJSONRequestBody defines body for ReceiveStripeEvent for application/json ContentType.
+type ReceiveStripeEventJSONRequestBody = ReceiveStripeEventJSONBody
 
 // CreateProjectJSONRequestBody defines body for CreateProject for application/json ContentType.
 type CreateProjectJSONRequestBody = NewProject
@@ -2543,6 +3669,15 @@ type ClientInterface interface {
 	// Corresponds with GET /v1/invoices/{invoice_id} (the `GetInvoice` operationId).
 	GetInvoice(ctx context.Context, invoiceId openapi_types.UUID, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// CheckOut Check Out
+	//
+	// How to pay what is due: the provider's page, or lines that say where to transfer it.
+	//
+	// Repeating it gives the same page while that is open and the amount is the same.
+	//
+	// Corresponds with POST /v1/invoices/{invoice_id}/checkout (the `CheckOut` operationId).
+	CheckOut(ctx context.Context, invoiceId openapi_types.UUID, params *CheckOutParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// GetInvoiceDocument Get Invoice Document
 	//
 	// An issued invoice or credit note as a PDF.
@@ -2556,6 +3691,13 @@ type ClientInterface interface {
 	//
 	// Corresponds with GET /v1/invoices/{invoice_id}/lines.csv (the `GetInvoiceLines` operationId).
 	GetInvoiceLines(ctx context.Context, invoiceId openapi_types.UUID, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ListPayments List Payments
+	//
+	// Payments of the invoice, and what took them back, newest first.
+	//
+	// Corresponds with GET /v1/invoices/{invoice_id}/payments (the `ListPayments` operationId).
+	ListPayments(ctx context.Context, invoiceId openapi_types.UUID, params *ListPaymentsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// RevokeKey Revoke Key
 	//
@@ -2602,6 +3744,99 @@ type ClientInterface interface {
 	//
 	// Corresponds with GET /v1/operator/capacity (the `GetCapacity` operationId).
 	GetCapacity(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ListCorrections List Corrections
+	//
+	// The corrections of a group, newest first.
+	//
+	// Corresponds with GET /v1/operator/groups/{group_id}/corrections (the `ListCorrections` operationId).
+	ListCorrections(ctx context.Context, groupId openapi_types.UUID, params *ListCorrectionsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// CreateCorrectionWithBody Create Correction
+	//
+	// Correct a group's use or SLA minutes. Needs an Idempotency-Key. The customer sees it, with its reason.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /v1/operator/groups/{group_id}/corrections (the `CreateCorrection` operationId).
+	CreateCorrectionWithBody(ctx context.Context, groupId openapi_types.UUID, params *CreateCorrectionParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// CreateCorrection Create Correction
+	//
+	// Correct a group's use or SLA minutes. Needs an Idempotency-Key. The customer sees it, with its reason.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /v1/operator/groups/{group_id}/corrections (the `CreateCorrection` operationId).
+	CreateCorrection(ctx context.Context, groupId openapi_types.UUID, params *CreateCorrectionParams, body CreateCorrectionJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// OpenIncidentWithBody Open Incident
+	//
+	// Tell the public of an incident. It is on the status page within seconds, and stays on record.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /v1/operator/incidents (the `OpenIncident` operationId).
+	OpenIncidentWithBody(ctx context.Context, params *OpenIncidentParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// OpenIncident Open Incident
+	//
+	// Tell the public of an incident. It is on the status page within seconds, and stays on record.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /v1/operator/incidents (the `OpenIncident` operationId).
+	OpenIncident(ctx context.Context, params *OpenIncidentParams, body OpenIncidentJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// UpdateIncidentWithBody Update Incident
+	//
+	// Add to an incident's timeline, or resolve it. Nothing of the timeline changes afterwards.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /v1/operator/incidents/{incident_id}/updates (the `UpdateIncident` operationId).
+	UpdateIncidentWithBody(ctx context.Context, incidentId openapi_types.UUID, params *UpdateIncidentParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// UpdateIncident Update Incident
+	//
+	// Add to an incident's timeline, or resolve it. Nothing of the timeline changes afterwards.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /v1/operator/incidents/{incident_id}/updates (the `UpdateIncident` operationId).
+	UpdateIncident(ctx context.Context, incidentId openapi_types.UUID, params *UpdateIncidentParams, body UpdateIncidentJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// FindInvoices Find Invoices
+	//
+	// Invoices of that number: one, or for numbers of before 2026-11-24 one for each customer.
+	//
+	// Corresponds with GET /v1/operator/invoices (the `FindInvoices` operationId).
+	FindInvoices(ctx context.Context, params *FindInvoicesParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// GetInvoiceAccount Get Invoice Account
+	//
+	// Any customer's invoice: its entries, newest first, and where it stands.
+	//
+	// Corresponds with GET /v1/operator/invoices/{invoice_id}/payments (the `GetInvoiceAccount` operationId).
+	GetInvoiceAccount(ctx context.Context, invoiceId openapi_types.UUID, params *GetInvoiceAccountParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// RecordPaymentWithBody Record Payment
+	//
+	// Record money that came in, a debt that is given up, or the reversal of an entry. Entries are never changed.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /v1/operator/invoices/{invoice_id}/payments (the `RecordPayment` operationId).
+	RecordPaymentWithBody(ctx context.Context, invoiceId openapi_types.UUID, params *RecordPaymentParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// RecordPayment Record Payment
+	//
+	// Record money that came in, a debt that is given up, or the reversal of an entry. Entries are never changed.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /v1/operator/invoices/{invoice_id}/payments (the `RecordPayment` operationId).
+	RecordPayment(ctx context.Context, invoiceId openapi_types.UUID, params *RecordPaymentParams, body RecordPaymentJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// ListJoinTokens List Join Tokens
 	//
@@ -2701,6 +3936,24 @@ type ClientInterface interface {
 	//
 	// Corresponds with POST /v1/organization/keys (the `CreateOrganizationKey` operationId).
 	CreateOrganizationKey(ctx context.Context, params *CreateOrganizationKeyParams, body CreateOrganizationKeyJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ReceiveStripeEventWithBody Receive Stripe Event
+	//
+	// For Stripe: a signed event. A paid checkout is recorded once.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /v1/payments/stripe/events (the `ReceiveStripeEvent` operationId).
+	ReceiveStripeEventWithBody(ctx context.Context, params *ReceiveStripeEventParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ReceiveStripeEvent Receive Stripe Event
+	//
+	// For Stripe: a signed event. A paid checkout is recorded once.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /v1/payments/stripe/events (the `ReceiveStripeEvent` operationId).
+	ReceiveStripeEvent(ctx context.Context, params *ReceiveStripeEventParams, body ReceiveStripeEventJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// ListProjects List Projects
 	//
@@ -2861,6 +4114,27 @@ type ClientInterface interface {
 	//
 	// Corresponds with GET /v1/spend/metrics (the `GetSpendMetrics` operationId).
 	GetSpendMetrics(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// GetStatus Get Status
+	//
+	// The state of each region's components, their last 90 days, and incidents. It needs no login.
+	//
+	// Corresponds with GET /v1/status (the `GetStatus` operationId).
+	GetStatus(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// GetStatusFeed Get Status Feed
+	//
+	// Incidents as an Atom feed.
+	//
+	// Corresponds with GET /v1/status/feed (the `GetStatusFeed` operationId).
+	GetStatusFeed(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// GetIncident Get Incident
+	//
+	// One incident, however old.
+	//
+	// Corresponds with GET /v1/status/incidents/{incident_id} (the `GetIncident` operationId).
+	GetIncident(ctx context.Context, incidentId openapi_types.UUID, reqEditors ...RequestEditorFn) (*http.Response, error)
 }
 
 // ListBudgets List Budgets
@@ -3331,6 +4605,25 @@ func (c *Client) GetInvoice(ctx context.Context, invoiceId openapi_types.UUID, r
 	return c.Client.Do(req)
 }
 
+// CheckOut Check Out
+//
+// How to pay what is due: the provider's page, or lines that say where to transfer it.
+//
+// Repeating it gives the same page while that is open and the amount is the same.
+//
+// Corresponds with POST /v1/invoices/{invoice_id}/checkout (the `CheckOut` operationId).
+func (c *Client) CheckOut(ctx context.Context, invoiceId openapi_types.UUID, params *CheckOutParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCheckOutRequest(c.Server, invoiceId, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
 // GetInvoiceDocument Get Invoice Document
 //
 // An issued invoice or credit note as a PDF.
@@ -3355,6 +4648,23 @@ func (c *Client) GetInvoiceDocument(ctx context.Context, invoiceId openapi_types
 // Corresponds with GET /v1/invoices/{invoice_id}/lines.csv (the `GetInvoiceLines` operationId).
 func (c *Client) GetInvoiceLines(ctx context.Context, invoiceId openapi_types.UUID, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewGetInvoiceLinesRequest(c.Server, invoiceId)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ListPayments List Payments
+//
+// Payments of the invoice, and what took them back, newest first.
+//
+// Corresponds with GET /v1/invoices/{invoice_id}/payments (the `ListPayments` operationId).
+func (c *Client) ListPayments(ctx context.Context, invoiceId openapi_types.UUID, params *ListPaymentsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListPaymentsRequest(c.Server, invoiceId, params)
 	if err != nil {
 		return nil, err
 	}
@@ -3461,6 +4771,209 @@ func (c *Client) GetMe(ctx context.Context, reqEditors ...RequestEditorFn) (*htt
 // Corresponds with GET /v1/operator/capacity (the `GetCapacity` operationId).
 func (c *Client) GetCapacity(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewGetCapacityRequest(c.Server)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ListCorrections List Corrections
+//
+// The corrections of a group, newest first.
+//
+// Corresponds with GET /v1/operator/groups/{group_id}/corrections (the `ListCorrections` operationId).
+func (c *Client) ListCorrections(ctx context.Context, groupId openapi_types.UUID, params *ListCorrectionsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListCorrectionsRequest(c.Server, groupId, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// CreateCorrectionWithBody Create Correction
+//
+// Correct a group's use or SLA minutes. Needs an Idempotency-Key. The customer sees it, with its reason.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /v1/operator/groups/{group_id}/corrections (the `CreateCorrection` operationId).
+func (c *Client) CreateCorrectionWithBody(ctx context.Context, groupId openapi_types.UUID, params *CreateCorrectionParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCreateCorrectionRequestWithBody(c.Server, groupId, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// CreateCorrection Create Correction
+//
+// Correct a group's use or SLA minutes. Needs an Idempotency-Key. The customer sees it, with its reason.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /v1/operator/groups/{group_id}/corrections (the `CreateCorrection` operationId).
+func (c *Client) CreateCorrection(ctx context.Context, groupId openapi_types.UUID, params *CreateCorrectionParams, body CreateCorrectionJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCreateCorrectionRequest(c.Server, groupId, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// OpenIncidentWithBody Open Incident
+//
+// Tell the public of an incident. It is on the status page within seconds, and stays on record.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /v1/operator/incidents (the `OpenIncident` operationId).
+func (c *Client) OpenIncidentWithBody(ctx context.Context, params *OpenIncidentParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewOpenIncidentRequestWithBody(c.Server, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// OpenIncident Open Incident
+//
+// Tell the public of an incident. It is on the status page within seconds, and stays on record.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /v1/operator/incidents (the `OpenIncident` operationId).
+func (c *Client) OpenIncident(ctx context.Context, params *OpenIncidentParams, body OpenIncidentJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewOpenIncidentRequest(c.Server, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// UpdateIncidentWithBody Update Incident
+//
+// Add to an incident's timeline, or resolve it. Nothing of the timeline changes afterwards.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /v1/operator/incidents/{incident_id}/updates (the `UpdateIncident` operationId).
+func (c *Client) UpdateIncidentWithBody(ctx context.Context, incidentId openapi_types.UUID, params *UpdateIncidentParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewUpdateIncidentRequestWithBody(c.Server, incidentId, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// UpdateIncident Update Incident
+//
+// Add to an incident's timeline, or resolve it. Nothing of the timeline changes afterwards.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /v1/operator/incidents/{incident_id}/updates (the `UpdateIncident` operationId).
+func (c *Client) UpdateIncident(ctx context.Context, incidentId openapi_types.UUID, params *UpdateIncidentParams, body UpdateIncidentJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewUpdateIncidentRequest(c.Server, incidentId, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// FindInvoices Find Invoices
+//
+// Invoices of that number: one, or for numbers of before 2026-11-24 one for each customer.
+//
+// Corresponds with GET /v1/operator/invoices (the `FindInvoices` operationId).
+func (c *Client) FindInvoices(ctx context.Context, params *FindInvoicesParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewFindInvoicesRequest(c.Server, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// GetInvoiceAccount Get Invoice Account
+//
+// Any customer's invoice: its entries, newest first, and where it stands.
+//
+// Corresponds with GET /v1/operator/invoices/{invoice_id}/payments (the `GetInvoiceAccount` operationId).
+func (c *Client) GetInvoiceAccount(ctx context.Context, invoiceId openapi_types.UUID, params *GetInvoiceAccountParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewGetInvoiceAccountRequest(c.Server, invoiceId, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// RecordPaymentWithBody Record Payment
+//
+// Record money that came in, a debt that is given up, or the reversal of an entry. Entries are never changed.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /v1/operator/invoices/{invoice_id}/payments (the `RecordPayment` operationId).
+func (c *Client) RecordPaymentWithBody(ctx context.Context, invoiceId openapi_types.UUID, params *RecordPaymentParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewRecordPaymentRequestWithBody(c.Server, invoiceId, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// RecordPayment Record Payment
+//
+// Record money that came in, a debt that is given up, or the reversal of an entry. Entries are never changed.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /v1/operator/invoices/{invoice_id}/payments (the `RecordPayment` operationId).
+func (c *Client) RecordPayment(ctx context.Context, invoiceId openapi_types.UUID, params *RecordPaymentParams, body RecordPaymentJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewRecordPaymentRequest(c.Server, invoiceId, params, body)
 	if err != nil {
 		return nil, err
 	}
@@ -3690,6 +5203,44 @@ func (c *Client) CreateOrganizationKeyWithBody(ctx context.Context, params *Crea
 // Corresponds with POST /v1/organization/keys (the `CreateOrganizationKey` operationId).
 func (c *Client) CreateOrganizationKey(ctx context.Context, params *CreateOrganizationKeyParams, body CreateOrganizationKeyJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewCreateOrganizationKeyRequest(c.Server, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ReceiveStripeEventWithBody Receive Stripe Event
+//
+// For Stripe: a signed event. A paid checkout is recorded once.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /v1/payments/stripe/events (the `ReceiveStripeEvent` operationId).
+func (c *Client) ReceiveStripeEventWithBody(ctx context.Context, params *ReceiveStripeEventParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewReceiveStripeEventRequestWithBody(c.Server, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ReceiveStripeEvent Receive Stripe Event
+//
+// For Stripe: a signed event. A paid checkout is recorded once.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /v1/payments/stripe/events (the `ReceiveStripeEvent` operationId).
+func (c *Client) ReceiveStripeEvent(ctx context.Context, params *ReceiveStripeEventParams, body ReceiveStripeEventJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewReceiveStripeEventRequest(c.Server, params, body)
 	if err != nil {
 		return nil, err
 	}
@@ -4050,6 +5601,57 @@ func (c *Client) GetSpendDays(ctx context.Context, params *GetSpendDaysParams, r
 // Corresponds with GET /v1/spend/metrics (the `GetSpendMetrics` operationId).
 func (c *Client) GetSpendMetrics(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewGetSpendMetricsRequest(c.Server)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// GetStatus Get Status
+//
+// The state of each region's components, their last 90 days, and incidents. It needs no login.
+//
+// Corresponds with GET /v1/status (the `GetStatus` operationId).
+func (c *Client) GetStatus(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewGetStatusRequest(c.Server)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// GetStatusFeed Get Status Feed
+//
+// Incidents as an Atom feed.
+//
+// Corresponds with GET /v1/status/feed (the `GetStatusFeed` operationId).
+func (c *Client) GetStatusFeed(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewGetStatusFeedRequest(c.Server)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// GetIncident Get Incident
+//
+// One incident, however old.
+//
+// Corresponds with GET /v1/status/incidents/{incident_id} (the `GetIncident` operationId).
+func (c *Client) GetIncident(ctx context.Context, incidentId openapi_types.UUID, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewGetIncidentRequest(c.Server, incidentId)
 	if err != nil {
 		return nil, err
 	}
@@ -5222,6 +6824,55 @@ func NewGetInvoiceRequest(server string, invoiceId openapi_types.UUID) (*http.Re
 	return req, nil
 }
 
+// NewCheckOutRequest constructs an http.Request for the CheckOut method
+func NewCheckOutRequest(server string, invoiceId openapi_types.UUID, params *CheckOutParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "invoice_id", invoiceId, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/invoices/%s/checkout", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+
+		if params.IdempotencyKey != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Idempotency-Key", *params.IdempotencyKey, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("Idempotency-Key", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
 // NewGetInvoiceDocumentRequest constructs an http.Request for the GetInvoiceDocument method
 func NewGetInvoiceDocumentRequest(server string, invoiceId openapi_types.UUID) (*http.Request, error) {
 	var err error
@@ -5280,6 +6931,79 @@ func NewGetInvoiceLinesRequest(server string, invoiceId openapi_types.UUID) (*ht
 	queryURL, err := serverURL.Parse(operationPath)
 	if err != nil {
 		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewListPaymentsRequest constructs an http.Request for the ListPayments method
+func NewListPaymentsRequest(server string, invoiceId openapi_types.UUID, params *ListPaymentsParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "invoice_id", invoiceId, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/invoices/%s/payments", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.Limit != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "limit", *params.Limit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Cursor != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "cursor", *params.Cursor, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
 	}
 
 	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
@@ -5470,6 +7194,443 @@ func NewGetCapacityRequest(server string) (*http.Request, error) {
 	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
 	if err != nil {
 		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewListCorrectionsRequest constructs an http.Request for the ListCorrections method
+func NewListCorrectionsRequest(server string, groupId openapi_types.UUID, params *ListCorrectionsParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "group_id", groupId, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/operator/groups/%s/corrections", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.Limit != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "limit", *params.Limit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Cursor != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "cursor", *params.Cursor, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewCreateCorrectionRequest calls the generic CreateCorrection builder with application/json body
+func NewCreateCorrectionRequest(server string, groupId openapi_types.UUID, params *CreateCorrectionParams, body CreateCorrectionJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewCreateCorrectionRequestWithBody(server, groupId, params, "application/json", bodyReader)
+}
+
+// NewCreateCorrectionRequestWithBody constructs an http.Request for the CreateCorrection method, with any body, and a specified content type
+func NewCreateCorrectionRequestWithBody(server string, groupId openapi_types.UUID, params *CreateCorrectionParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "group_id", groupId, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/operator/groups/%s/corrections", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.IdempotencyKey != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Idempotency-Key", *params.IdempotencyKey, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("Idempotency-Key", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewOpenIncidentRequest calls the generic OpenIncident builder with application/json body
+func NewOpenIncidentRequest(server string, params *OpenIncidentParams, body OpenIncidentJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewOpenIncidentRequestWithBody(server, params, "application/json", bodyReader)
+}
+
+// NewOpenIncidentRequestWithBody constructs an http.Request for the OpenIncident method, with any body, and a specified content type
+func NewOpenIncidentRequestWithBody(server string, params *OpenIncidentParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/operator/incidents")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.IdempotencyKey != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Idempotency-Key", *params.IdempotencyKey, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("Idempotency-Key", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewUpdateIncidentRequest calls the generic UpdateIncident builder with application/json body
+func NewUpdateIncidentRequest(server string, incidentId openapi_types.UUID, params *UpdateIncidentParams, body UpdateIncidentJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewUpdateIncidentRequestWithBody(server, incidentId, params, "application/json", bodyReader)
+}
+
+// NewUpdateIncidentRequestWithBody constructs an http.Request for the UpdateIncident method, with any body, and a specified content type
+func NewUpdateIncidentRequestWithBody(server string, incidentId openapi_types.UUID, params *UpdateIncidentParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "incident_id", incidentId, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/operator/incidents/%s/updates", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.IdempotencyKey != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Idempotency-Key", *params.IdempotencyKey, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("Idempotency-Key", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewFindInvoicesRequest constructs an http.Request for the FindInvoices method
+func NewFindInvoicesRequest(server string, params *FindInvoicesParams) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/operator/invoices")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if queryFrag, err := runtime.StyleParamWithOptions("form", true, "number", params.Number, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+			return nil, err
+		} else {
+			for _, qp := range strings.Split(queryFrag, "&") {
+				rawQueryFragments = append(rawQueryFragments, qp)
+			}
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewGetInvoiceAccountRequest constructs an http.Request for the GetInvoiceAccount method
+func NewGetInvoiceAccountRequest(server string, invoiceId openapi_types.UUID, params *GetInvoiceAccountParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "invoice_id", invoiceId, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/operator/invoices/%s/payments", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.Limit != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "limit", *params.Limit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Cursor != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "cursor", *params.Cursor, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewRecordPaymentRequest calls the generic RecordPayment builder with application/json body
+func NewRecordPaymentRequest(server string, invoiceId openapi_types.UUID, params *RecordPaymentParams, body RecordPaymentJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewRecordPaymentRequestWithBody(server, invoiceId, params, "application/json", bodyReader)
+}
+
+// NewRecordPaymentRequestWithBody constructs an http.Request for the RecordPayment method, with any body, and a specified content type
+func NewRecordPaymentRequestWithBody(server string, invoiceId openapi_types.UUID, params *RecordPaymentParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "invoice_id", invoiceId, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/operator/invoices/%s/payments", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.IdempotencyKey != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Idempotency-Key", *params.IdempotencyKey, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("Idempotency-Key", headerParam0)
+		}
+
 	}
 
 	return req, nil
@@ -5988,6 +8149,72 @@ func NewCreateOrganizationKeyRequestWithBody(server string, params *CreateOrgani
 			}
 
 			req.Header.Set("Idempotency-Key", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewReceiveStripeEventRequest calls the generic ReceiveStripeEvent builder with application/json body
+func NewReceiveStripeEventRequest(server string, params *ReceiveStripeEventParams, body ReceiveStripeEventJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewReceiveStripeEventRequestWithBody(server, params, "application/json", bodyReader)
+}
+
+// NewReceiveStripeEventRequestWithBody constructs an http.Request for the ReceiveStripeEvent method, with any body, and a specified content type
+func NewReceiveStripeEventRequestWithBody(server string, params *ReceiveStripeEventParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/payments/stripe/events")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.StripeSignature != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Stripe-Signature", *params.StripeSignature, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("Stripe-Signature", headerParam0)
+		}
+
+		if params.IdempotencyKey != nil {
+			var headerParam1 string
+
+			headerParam1, err = runtime.StyleParamWithOptions("simple", false, "Idempotency-Key", *params.IdempotencyKey, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("Idempotency-Key", headerParam1)
 		}
 
 	}
@@ -6726,6 +8953,94 @@ func NewGetSpendMetricsRequest(server string) (*http.Request, error) {
 	return req, nil
 }
 
+// NewGetStatusRequest constructs an http.Request for the GetStatus method
+func NewGetStatusRequest(server string) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/status")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewGetStatusFeedRequest constructs an http.Request for the GetStatusFeed method
+func NewGetStatusFeedRequest(server string) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/status/feed")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewGetIncidentRequest constructs an http.Request for the GetIncident method
+func NewGetIncidentRequest(server string, incidentId openapi_types.UUID) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "incident_id", incidentId, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/status/incidents/%s", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
 func (c *Client) applyEditors(ctx context.Context, req *http.Request, additionalEditors []RequestEditorFn) error {
 	for _, r := range c.RequestEditors {
 		if err := r(ctx, req); err != nil {
@@ -7018,6 +9333,17 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with GET /v1/invoices/{invoice_id} (the `GetInvoice` operationId).
 	GetInvoiceWithResponse(ctx context.Context, invoiceId openapi_types.UUID, reqEditors ...RequestEditorFn) (*GetInvoiceResponse, error)
 
+	// CheckOutWithResponse Check Out
+	//
+	// How to pay what is due: the provider's page, or lines that say where to transfer it.
+	//
+	// Repeating it gives the same page while that is open and the amount is the same.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/invoices/{invoice_id}/checkout (the `CheckOut` operationId).
+	CheckOutWithResponse(ctx context.Context, invoiceId openapi_types.UUID, params *CheckOutParams, reqEditors ...RequestEditorFn) (*CheckOutResponse, error)
+
 	// GetInvoiceDocumentWithResponse Get Invoice Document
 	//
 	// An issued invoice or credit note as a PDF.
@@ -7035,6 +9361,15 @@ type ClientWithResponsesInterface interface {
 	//
 	// Corresponds with GET /v1/invoices/{invoice_id}/lines.csv (the `GetInvoiceLines` operationId).
 	GetInvoiceLinesWithResponse(ctx context.Context, invoiceId openapi_types.UUID, reqEditors ...RequestEditorFn) (*GetInvoiceLinesResponse, error)
+
+	// ListPaymentsWithResponse List Payments
+	//
+	// Payments of the invoice, and what took them back, newest first.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /v1/invoices/{invoice_id}/payments (the `ListPayments` operationId).
+	ListPaymentsWithResponse(ctx context.Context, invoiceId openapi_types.UUID, params *ListPaymentsParams, reqEditors ...RequestEditorFn) (*ListPaymentsResponse, error)
 
 	// RevokeKeyWithResponse Revoke Key
 	//
@@ -7089,6 +9424,105 @@ type ClientWithResponsesInterface interface {
 	//
 	// Corresponds with GET /v1/operator/capacity (the `GetCapacity` operationId).
 	GetCapacityWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*GetCapacityResponse, error)
+
+	// ListCorrectionsWithResponse List Corrections
+	//
+	// The corrections of a group, newest first.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /v1/operator/groups/{group_id}/corrections (the `ListCorrections` operationId).
+	ListCorrectionsWithResponse(ctx context.Context, groupId openapi_types.UUID, params *ListCorrectionsParams, reqEditors ...RequestEditorFn) (*ListCorrectionsResponse, error)
+
+	// CreateCorrectionWithBodyWithResponse Create Correction
+	//
+	// Correct a group's use or SLA minutes. Needs an Idempotency-Key. The customer sees it, with its reason.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/operator/groups/{group_id}/corrections (the `CreateCorrection` operationId).
+	CreateCorrectionWithBodyWithResponse(ctx context.Context, groupId openapi_types.UUID, params *CreateCorrectionParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CreateCorrectionResponse, error)
+
+	// CreateCorrectionWithResponse Create Correction
+	//
+	// Correct a group's use or SLA minutes. Needs an Idempotency-Key. The customer sees it, with its reason.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/operator/groups/{group_id}/corrections (the `CreateCorrection` operationId).
+	CreateCorrectionWithResponse(ctx context.Context, groupId openapi_types.UUID, params *CreateCorrectionParams, body CreateCorrectionJSONRequestBody, reqEditors ...RequestEditorFn) (*CreateCorrectionResponse, error)
+
+	// OpenIncidentWithBodyWithResponse Open Incident
+	//
+	// Tell the public of an incident. It is on the status page within seconds, and stays on record.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/operator/incidents (the `OpenIncident` operationId).
+	OpenIncidentWithBodyWithResponse(ctx context.Context, params *OpenIncidentParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*OpenIncidentResponse, error)
+
+	// OpenIncidentWithResponse Open Incident
+	//
+	// Tell the public of an incident. It is on the status page within seconds, and stays on record.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/operator/incidents (the `OpenIncident` operationId).
+	OpenIncidentWithResponse(ctx context.Context, params *OpenIncidentParams, body OpenIncidentJSONRequestBody, reqEditors ...RequestEditorFn) (*OpenIncidentResponse, error)
+
+	// UpdateIncidentWithBodyWithResponse Update Incident
+	//
+	// Add to an incident's timeline, or resolve it. Nothing of the timeline changes afterwards.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/operator/incidents/{incident_id}/updates (the `UpdateIncident` operationId).
+	UpdateIncidentWithBodyWithResponse(ctx context.Context, incidentId openapi_types.UUID, params *UpdateIncidentParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*UpdateIncidentResponse, error)
+
+	// UpdateIncidentWithResponse Update Incident
+	//
+	// Add to an incident's timeline, or resolve it. Nothing of the timeline changes afterwards.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/operator/incidents/{incident_id}/updates (the `UpdateIncident` operationId).
+	UpdateIncidentWithResponse(ctx context.Context, incidentId openapi_types.UUID, params *UpdateIncidentParams, body UpdateIncidentJSONRequestBody, reqEditors ...RequestEditorFn) (*UpdateIncidentResponse, error)
+
+	// FindInvoicesWithResponse Find Invoices
+	//
+	// Invoices of that number: one, or for numbers of before 2026-11-24 one for each customer.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /v1/operator/invoices (the `FindInvoices` operationId).
+	FindInvoicesWithResponse(ctx context.Context, params *FindInvoicesParams, reqEditors ...RequestEditorFn) (*FindInvoicesResponse, error)
+
+	// GetInvoiceAccountWithResponse Get Invoice Account
+	//
+	// Any customer's invoice: its entries, newest first, and where it stands.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /v1/operator/invoices/{invoice_id}/payments (the `GetInvoiceAccount` operationId).
+	GetInvoiceAccountWithResponse(ctx context.Context, invoiceId openapi_types.UUID, params *GetInvoiceAccountParams, reqEditors ...RequestEditorFn) (*GetInvoiceAccountResponse, error)
+
+	// RecordPaymentWithBodyWithResponse Record Payment
+	//
+	// Record money that came in, a debt that is given up, or the reversal of an entry. Entries are never changed.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/operator/invoices/{invoice_id}/payments (the `RecordPayment` operationId).
+	RecordPaymentWithBodyWithResponse(ctx context.Context, invoiceId openapi_types.UUID, params *RecordPaymentParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*RecordPaymentResponse, error)
+
+	// RecordPaymentWithResponse Record Payment
+	//
+	// Record money that came in, a debt that is given up, or the reversal of an entry. Entries are never changed.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/operator/invoices/{invoice_id}/payments (the `RecordPayment` operationId).
+	RecordPaymentWithResponse(ctx context.Context, invoiceId openapi_types.UUID, params *RecordPaymentParams, body RecordPaymentJSONRequestBody, reqEditors ...RequestEditorFn) (*RecordPaymentResponse, error)
 
 	// ListJoinTokensWithResponse List Join Tokens
 	//
@@ -7206,6 +9640,24 @@ type ClientWithResponsesInterface interface {
 	//
 	// Corresponds with POST /v1/organization/keys (the `CreateOrganizationKey` operationId).
 	CreateOrganizationKeyWithResponse(ctx context.Context, params *CreateOrganizationKeyParams, body CreateOrganizationKeyJSONRequestBody, reqEditors ...RequestEditorFn) (*CreateOrganizationKeyResponse, error)
+
+	// ReceiveStripeEventWithBodyWithResponse Receive Stripe Event
+	//
+	// For Stripe: a signed event. A paid checkout is recorded once.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/payments/stripe/events (the `ReceiveStripeEvent` operationId).
+	ReceiveStripeEventWithBodyWithResponse(ctx context.Context, params *ReceiveStripeEventParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ReceiveStripeEventResponse, error)
+
+	// ReceiveStripeEventWithResponse Receive Stripe Event
+	//
+	// For Stripe: a signed event. A paid checkout is recorded once.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/payments/stripe/events (the `ReceiveStripeEvent` operationId).
+	ReceiveStripeEventWithResponse(ctx context.Context, params *ReceiveStripeEventParams, body ReceiveStripeEventJSONRequestBody, reqEditors ...RequestEditorFn) (*ReceiveStripeEventResponse, error)
 
 	// ListProjectsWithResponse List Projects
 	//
@@ -7386,6 +9838,33 @@ type ClientWithResponsesInterface interface {
 	//
 	// Corresponds with GET /v1/spend/metrics (the `GetSpendMetrics` operationId).
 	GetSpendMetricsWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*GetSpendMetricsResponse, error)
+
+	// GetStatusWithResponse Get Status
+	//
+	// The state of each region's components, their last 90 days, and incidents. It needs no login.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /v1/status (the `GetStatus` operationId).
+	GetStatusWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*GetStatusResponse, error)
+
+	// GetStatusFeedWithResponse Get Status Feed
+	//
+	// Incidents as an Atom feed.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /v1/status/feed (the `GetStatusFeed` operationId).
+	GetStatusFeedWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*GetStatusFeedResponse, error)
+
+	// GetIncidentWithResponse Get Incident
+	//
+	// One incident, however old.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /v1/status/incidents/{incident_id} (the `GetIncident` operationId).
+	GetIncidentWithResponse(ctx context.Context, incidentId openapi_types.UUID, reqEditors ...RequestEditorFn) (*GetIncidentResponse, error)
 }
 
 type ListBudgetsResponse struct {
@@ -8618,6 +11097,61 @@ func (r GetInvoiceResponse) ContentType() string {
 	return ""
 }
 
+type CheckOutResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *Checkout
+	// ApplicationproblemJSON4XX the response for an HTTP 4XX `application/problem+json` response
+	ApplicationproblemJSON4XX *Problem
+	// ApplicationproblemJSON5XX the response for an HTTP 5XX `application/problem+json` response
+	ApplicationproblemJSON5XX *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r CheckOutResponse) GetJSON200() *Checkout {
+	return r.JSON200
+}
+
+// GetApplicationproblemJSON4XX returns the response for an HTTP 4XX `application/problem+json` response
+func (r CheckOutResponse) GetApplicationproblemJSON4XX() *Problem {
+	return r.ApplicationproblemJSON4XX
+}
+
+// GetApplicationproblemJSON5XX returns the response for an HTTP 5XX `application/problem+json` response
+func (r CheckOutResponse) GetApplicationproblemJSON5XX() *Problem {
+	return r.ApplicationproblemJSON5XX
+}
+
+// GetBody returns the raw response body bytes
+func (r CheckOutResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r CheckOutResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r CheckOutResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r CheckOutResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
 type GetInvoiceDocumentResponse struct {
 	Body         []byte
 	HTTPResponse *http.Response
@@ -8708,6 +11242,61 @@ func (r GetInvoiceLinesResponse) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r GetInvoiceLinesResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type ListPaymentsResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *PagePaymentEntry
+	// ApplicationproblemJSON4XX the response for an HTTP 4XX `application/problem+json` response
+	ApplicationproblemJSON4XX *Problem
+	// ApplicationproblemJSON5XX the response for an HTTP 5XX `application/problem+json` response
+	ApplicationproblemJSON5XX *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ListPaymentsResponse) GetJSON200() *PagePaymentEntry {
+	return r.JSON200
+}
+
+// GetApplicationproblemJSON4XX returns the response for an HTTP 4XX `application/problem+json` response
+func (r ListPaymentsResponse) GetApplicationproblemJSON4XX() *Problem {
+	return r.ApplicationproblemJSON4XX
+}
+
+// GetApplicationproblemJSON5XX returns the response for an HTTP 5XX `application/problem+json` response
+func (r ListPaymentsResponse) GetApplicationproblemJSON5XX() *Problem {
+	return r.ApplicationproblemJSON5XX
+}
+
+// GetBody returns the raw response body bytes
+func (r ListPaymentsResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ListPaymentsResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ListPaymentsResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ListPaymentsResponse) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -8969,6 +11558,391 @@ func (r GetCapacityResponse) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r GetCapacityResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type ListCorrectionsResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *PageCorrection
+	// ApplicationproblemJSON4XX the response for an HTTP 4XX `application/problem+json` response
+	ApplicationproblemJSON4XX *Problem
+	// ApplicationproblemJSON5XX the response for an HTTP 5XX `application/problem+json` response
+	ApplicationproblemJSON5XX *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ListCorrectionsResponse) GetJSON200() *PageCorrection {
+	return r.JSON200
+}
+
+// GetApplicationproblemJSON4XX returns the response for an HTTP 4XX `application/problem+json` response
+func (r ListCorrectionsResponse) GetApplicationproblemJSON4XX() *Problem {
+	return r.ApplicationproblemJSON4XX
+}
+
+// GetApplicationproblemJSON5XX returns the response for an HTTP 5XX `application/problem+json` response
+func (r ListCorrectionsResponse) GetApplicationproblemJSON5XX() *Problem {
+	return r.ApplicationproblemJSON5XX
+}
+
+// GetBody returns the raw response body bytes
+func (r ListCorrectionsResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ListCorrectionsResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ListCorrectionsResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ListCorrectionsResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type CreateCorrectionResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON201 the response for an HTTP 201 `application/json` response
+	JSON201 *Correction
+	// ApplicationproblemJSON4XX the response for an HTTP 4XX `application/problem+json` response
+	ApplicationproblemJSON4XX *Problem
+	// ApplicationproblemJSON5XX the response for an HTTP 5XX `application/problem+json` response
+	ApplicationproblemJSON5XX *Problem
+}
+
+// GetJSON201 returns the response for an HTTP 201 `application/json` response
+func (r CreateCorrectionResponse) GetJSON201() *Correction {
+	return r.JSON201
+}
+
+// GetApplicationproblemJSON4XX returns the response for an HTTP 4XX `application/problem+json` response
+func (r CreateCorrectionResponse) GetApplicationproblemJSON4XX() *Problem {
+	return r.ApplicationproblemJSON4XX
+}
+
+// GetApplicationproblemJSON5XX returns the response for an HTTP 5XX `application/problem+json` response
+func (r CreateCorrectionResponse) GetApplicationproblemJSON5XX() *Problem {
+	return r.ApplicationproblemJSON5XX
+}
+
+// GetBody returns the raw response body bytes
+func (r CreateCorrectionResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r CreateCorrectionResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r CreateCorrectionResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r CreateCorrectionResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type OpenIncidentResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON201 the response for an HTTP 201 `application/json` response
+	JSON201 *Incident
+	// ApplicationproblemJSON4XX the response for an HTTP 4XX `application/problem+json` response
+	ApplicationproblemJSON4XX *Problem
+	// ApplicationproblemJSON5XX the response for an HTTP 5XX `application/problem+json` response
+	ApplicationproblemJSON5XX *Problem
+}
+
+// GetJSON201 returns the response for an HTTP 201 `application/json` response
+func (r OpenIncidentResponse) GetJSON201() *Incident {
+	return r.JSON201
+}
+
+// GetApplicationproblemJSON4XX returns the response for an HTTP 4XX `application/problem+json` response
+func (r OpenIncidentResponse) GetApplicationproblemJSON4XX() *Problem {
+	return r.ApplicationproblemJSON4XX
+}
+
+// GetApplicationproblemJSON5XX returns the response for an HTTP 5XX `application/problem+json` response
+func (r OpenIncidentResponse) GetApplicationproblemJSON5XX() *Problem {
+	return r.ApplicationproblemJSON5XX
+}
+
+// GetBody returns the raw response body bytes
+func (r OpenIncidentResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r OpenIncidentResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r OpenIncidentResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r OpenIncidentResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type UpdateIncidentResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON201 the response for an HTTP 201 `application/json` response
+	JSON201 *Incident
+	// ApplicationproblemJSON4XX the response for an HTTP 4XX `application/problem+json` response
+	ApplicationproblemJSON4XX *Problem
+	// ApplicationproblemJSON5XX the response for an HTTP 5XX `application/problem+json` response
+	ApplicationproblemJSON5XX *Problem
+}
+
+// GetJSON201 returns the response for an HTTP 201 `application/json` response
+func (r UpdateIncidentResponse) GetJSON201() *Incident {
+	return r.JSON201
+}
+
+// GetApplicationproblemJSON4XX returns the response for an HTTP 4XX `application/problem+json` response
+func (r UpdateIncidentResponse) GetApplicationproblemJSON4XX() *Problem {
+	return r.ApplicationproblemJSON4XX
+}
+
+// GetApplicationproblemJSON5XX returns the response for an HTTP 5XX `application/problem+json` response
+func (r UpdateIncidentResponse) GetApplicationproblemJSON5XX() *Problem {
+	return r.ApplicationproblemJSON5XX
+}
+
+// GetBody returns the raw response body bytes
+func (r UpdateIncidentResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r UpdateIncidentResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r UpdateIncidentResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r UpdateIncidentResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type FindInvoicesResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *FoundInvoices
+	// ApplicationproblemJSON4XX the response for an HTTP 4XX `application/problem+json` response
+	ApplicationproblemJSON4XX *Problem
+	// ApplicationproblemJSON5XX the response for an HTTP 5XX `application/problem+json` response
+	ApplicationproblemJSON5XX *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r FindInvoicesResponse) GetJSON200() *FoundInvoices {
+	return r.JSON200
+}
+
+// GetApplicationproblemJSON4XX returns the response for an HTTP 4XX `application/problem+json` response
+func (r FindInvoicesResponse) GetApplicationproblemJSON4XX() *Problem {
+	return r.ApplicationproblemJSON4XX
+}
+
+// GetApplicationproblemJSON5XX returns the response for an HTTP 5XX `application/problem+json` response
+func (r FindInvoicesResponse) GetApplicationproblemJSON5XX() *Problem {
+	return r.ApplicationproblemJSON5XX
+}
+
+// GetBody returns the raw response body bytes
+func (r FindInvoicesResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r FindInvoicesResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r FindInvoicesResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r FindInvoicesResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type GetInvoiceAccountResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *InvoiceAccount
+	// ApplicationproblemJSON4XX the response for an HTTP 4XX `application/problem+json` response
+	ApplicationproblemJSON4XX *Problem
+	// ApplicationproblemJSON5XX the response for an HTTP 5XX `application/problem+json` response
+	ApplicationproblemJSON5XX *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r GetInvoiceAccountResponse) GetJSON200() *InvoiceAccount {
+	return r.JSON200
+}
+
+// GetApplicationproblemJSON4XX returns the response for an HTTP 4XX `application/problem+json` response
+func (r GetInvoiceAccountResponse) GetApplicationproblemJSON4XX() *Problem {
+	return r.ApplicationproblemJSON4XX
+}
+
+// GetApplicationproblemJSON5XX returns the response for an HTTP 5XX `application/problem+json` response
+func (r GetInvoiceAccountResponse) GetApplicationproblemJSON5XX() *Problem {
+	return r.ApplicationproblemJSON5XX
+}
+
+// GetBody returns the raw response body bytes
+func (r GetInvoiceAccountResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r GetInvoiceAccountResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r GetInvoiceAccountResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r GetInvoiceAccountResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type RecordPaymentResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON201 the response for an HTTP 201 `application/json` response
+	JSON201 *RecordedEntry
+	// ApplicationproblemJSON4XX the response for an HTTP 4XX `application/problem+json` response
+	ApplicationproblemJSON4XX *Problem
+	// ApplicationproblemJSON5XX the response for an HTTP 5XX `application/problem+json` response
+	ApplicationproblemJSON5XX *Problem
+}
+
+// GetJSON201 returns the response for an HTTP 201 `application/json` response
+func (r RecordPaymentResponse) GetJSON201() *RecordedEntry {
+	return r.JSON201
+}
+
+// GetApplicationproblemJSON4XX returns the response for an HTTP 4XX `application/problem+json` response
+func (r RecordPaymentResponse) GetApplicationproblemJSON4XX() *Problem {
+	return r.ApplicationproblemJSON4XX
+}
+
+// GetApplicationproblemJSON5XX returns the response for an HTTP 5XX `application/problem+json` response
+func (r RecordPaymentResponse) GetApplicationproblemJSON5XX() *Problem {
+	return r.ApplicationproblemJSON5XX
+}
+
+// GetBody returns the raw response body bytes
+func (r RecordPaymentResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r RecordPaymentResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r RecordPaymentResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r RecordPaymentResponse) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -9560,6 +12534,61 @@ func (r CreateOrganizationKeyResponse) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r CreateOrganizationKeyResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type ReceiveStripeEventResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *EventAnswer
+	// ApplicationproblemJSON4XX the response for an HTTP 4XX `application/problem+json` response
+	ApplicationproblemJSON4XX *Problem
+	// ApplicationproblemJSON5XX the response for an HTTP 5XX `application/problem+json` response
+	ApplicationproblemJSON5XX *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ReceiveStripeEventResponse) GetJSON200() *EventAnswer {
+	return r.JSON200
+}
+
+// GetApplicationproblemJSON4XX returns the response for an HTTP 4XX `application/problem+json` response
+func (r ReceiveStripeEventResponse) GetApplicationproblemJSON4XX() *Problem {
+	return r.ApplicationproblemJSON4XX
+}
+
+// GetApplicationproblemJSON5XX returns the response for an HTTP 5XX `application/problem+json` response
+func (r ReceiveStripeEventResponse) GetApplicationproblemJSON5XX() *Problem {
+	return r.ApplicationproblemJSON5XX
+}
+
+// GetBody returns the raw response body bytes
+func (r ReceiveStripeEventResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ReceiveStripeEventResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ReceiveStripeEventResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ReceiveStripeEventResponse) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -10384,6 +13413,164 @@ func (r GetSpendMetricsResponse) ContentType() string {
 	return ""
 }
 
+type GetStatusResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *Status
+	// ApplicationproblemJSON4XX the response for an HTTP 4XX `application/problem+json` response
+	ApplicationproblemJSON4XX *Problem
+	// ApplicationproblemJSON5XX the response for an HTTP 5XX `application/problem+json` response
+	ApplicationproblemJSON5XX *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r GetStatusResponse) GetJSON200() *Status {
+	return r.JSON200
+}
+
+// GetApplicationproblemJSON4XX returns the response for an HTTP 4XX `application/problem+json` response
+func (r GetStatusResponse) GetApplicationproblemJSON4XX() *Problem {
+	return r.ApplicationproblemJSON4XX
+}
+
+// GetApplicationproblemJSON5XX returns the response for an HTTP 5XX `application/problem+json` response
+func (r GetStatusResponse) GetApplicationproblemJSON5XX() *Problem {
+	return r.ApplicationproblemJSON5XX
+}
+
+// GetBody returns the raw response body bytes
+func (r GetStatusResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r GetStatusResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r GetStatusResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r GetStatusResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type GetStatusFeedResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// ApplicationproblemJSON4XX the response for an HTTP 4XX `application/problem+json` response
+	ApplicationproblemJSON4XX *Problem
+	// ApplicationproblemJSON5XX the response for an HTTP 5XX `application/problem+json` response
+	ApplicationproblemJSON5XX *Problem
+}
+
+// GetApplicationproblemJSON4XX returns the response for an HTTP 4XX `application/problem+json` response
+func (r GetStatusFeedResponse) GetApplicationproblemJSON4XX() *Problem {
+	return r.ApplicationproblemJSON4XX
+}
+
+// GetApplicationproblemJSON5XX returns the response for an HTTP 5XX `application/problem+json` response
+func (r GetStatusFeedResponse) GetApplicationproblemJSON5XX() *Problem {
+	return r.ApplicationproblemJSON5XX
+}
+
+// GetBody returns the raw response body bytes
+func (r GetStatusFeedResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r GetStatusFeedResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r GetStatusFeedResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r GetStatusFeedResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type GetIncidentResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *Incident
+	// ApplicationproblemJSON4XX the response for an HTTP 4XX `application/problem+json` response
+	ApplicationproblemJSON4XX *Problem
+	// ApplicationproblemJSON5XX the response for an HTTP 5XX `application/problem+json` response
+	ApplicationproblemJSON5XX *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r GetIncidentResponse) GetJSON200() *Incident {
+	return r.JSON200
+}
+
+// GetApplicationproblemJSON4XX returns the response for an HTTP 4XX `application/problem+json` response
+func (r GetIncidentResponse) GetApplicationproblemJSON4XX() *Problem {
+	return r.ApplicationproblemJSON4XX
+}
+
+// GetApplicationproblemJSON5XX returns the response for an HTTP 5XX `application/problem+json` response
+func (r GetIncidentResponse) GetApplicationproblemJSON5XX() *Problem {
+	return r.ApplicationproblemJSON5XX
+}
+
+// GetBody returns the raw response body bytes
+func (r GetIncidentResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r GetIncidentResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r GetIncidentResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r GetIncidentResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
 // ListBudgetsWithResponse List Budgets
 //
 // The organization's budgets with this month's alerts, newest first.
@@ -10788,6 +13975,23 @@ func (c *ClientWithResponses) GetInvoiceWithResponse(ctx context.Context, invoic
 	return ParseGetInvoiceResponse(rsp)
 }
 
+// CheckOutWithResponse Check Out
+//
+// How to pay what is due: the provider's page, or lines that say where to transfer it.
+//
+// Repeating it gives the same page while that is open and the amount is the same.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/invoices/{invoice_id}/checkout (the `CheckOut` operationId).
+func (c *ClientWithResponses) CheckOutWithResponse(ctx context.Context, invoiceId openapi_types.UUID, params *CheckOutParams, reqEditors ...RequestEditorFn) (*CheckOutResponse, error) {
+	rsp, err := c.CheckOut(ctx, invoiceId, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseCheckOutResponse(rsp)
+}
+
 // GetInvoiceDocumentWithResponse Get Invoice Document
 //
 // An issued invoice or credit note as a PDF.
@@ -10816,6 +14020,21 @@ func (c *ClientWithResponses) GetInvoiceLinesWithResponse(ctx context.Context, i
 		return nil, err
 	}
 	return ParseGetInvoiceLinesResponse(rsp)
+}
+
+// ListPaymentsWithResponse List Payments
+//
+// Payments of the invoice, and what took them back, newest first.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /v1/invoices/{invoice_id}/payments (the `ListPayments` operationId).
+func (c *ClientWithResponses) ListPaymentsWithResponse(ctx context.Context, invoiceId openapi_types.UUID, params *ListPaymentsParams, reqEditors ...RequestEditorFn) (*ListPaymentsResponse, error) {
+	rsp, err := c.ListPayments(ctx, invoiceId, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseListPaymentsResponse(rsp)
 }
 
 // RevokeKeyWithResponse Revoke Key
@@ -10906,6 +14125,171 @@ func (c *ClientWithResponses) GetCapacityWithResponse(ctx context.Context, reqEd
 		return nil, err
 	}
 	return ParseGetCapacityResponse(rsp)
+}
+
+// ListCorrectionsWithResponse List Corrections
+//
+// The corrections of a group, newest first.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /v1/operator/groups/{group_id}/corrections (the `ListCorrections` operationId).
+func (c *ClientWithResponses) ListCorrectionsWithResponse(ctx context.Context, groupId openapi_types.UUID, params *ListCorrectionsParams, reqEditors ...RequestEditorFn) (*ListCorrectionsResponse, error) {
+	rsp, err := c.ListCorrections(ctx, groupId, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseListCorrectionsResponse(rsp)
+}
+
+// CreateCorrectionWithBodyWithResponse Create Correction
+//
+// Correct a group's use or SLA minutes. Needs an Idempotency-Key. The customer sees it, with its reason.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/operator/groups/{group_id}/corrections (the `CreateCorrection` operationId).
+func (c *ClientWithResponses) CreateCorrectionWithBodyWithResponse(ctx context.Context, groupId openapi_types.UUID, params *CreateCorrectionParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CreateCorrectionResponse, error) {
+	rsp, err := c.CreateCorrectionWithBody(ctx, groupId, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseCreateCorrectionResponse(rsp)
+}
+
+// CreateCorrectionWithResponse Create Correction
+//
+// Correct a group's use or SLA minutes. Needs an Idempotency-Key. The customer sees it, with its reason.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/operator/groups/{group_id}/corrections (the `CreateCorrection` operationId).
+func (c *ClientWithResponses) CreateCorrectionWithResponse(ctx context.Context, groupId openapi_types.UUID, params *CreateCorrectionParams, body CreateCorrectionJSONRequestBody, reqEditors ...RequestEditorFn) (*CreateCorrectionResponse, error) {
+	rsp, err := c.CreateCorrection(ctx, groupId, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseCreateCorrectionResponse(rsp)
+}
+
+// OpenIncidentWithBodyWithResponse Open Incident
+//
+// Tell the public of an incident. It is on the status page within seconds, and stays on record.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/operator/incidents (the `OpenIncident` operationId).
+func (c *ClientWithResponses) OpenIncidentWithBodyWithResponse(ctx context.Context, params *OpenIncidentParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*OpenIncidentResponse, error) {
+	rsp, err := c.OpenIncidentWithBody(ctx, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseOpenIncidentResponse(rsp)
+}
+
+// OpenIncidentWithResponse Open Incident
+//
+// Tell the public of an incident. It is on the status page within seconds, and stays on record.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/operator/incidents (the `OpenIncident` operationId).
+func (c *ClientWithResponses) OpenIncidentWithResponse(ctx context.Context, params *OpenIncidentParams, body OpenIncidentJSONRequestBody, reqEditors ...RequestEditorFn) (*OpenIncidentResponse, error) {
+	rsp, err := c.OpenIncident(ctx, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseOpenIncidentResponse(rsp)
+}
+
+// UpdateIncidentWithBodyWithResponse Update Incident
+//
+// Add to an incident's timeline, or resolve it. Nothing of the timeline changes afterwards.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/operator/incidents/{incident_id}/updates (the `UpdateIncident` operationId).
+func (c *ClientWithResponses) UpdateIncidentWithBodyWithResponse(ctx context.Context, incidentId openapi_types.UUID, params *UpdateIncidentParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*UpdateIncidentResponse, error) {
+	rsp, err := c.UpdateIncidentWithBody(ctx, incidentId, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseUpdateIncidentResponse(rsp)
+}
+
+// UpdateIncidentWithResponse Update Incident
+//
+// Add to an incident's timeline, or resolve it. Nothing of the timeline changes afterwards.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/operator/incidents/{incident_id}/updates (the `UpdateIncident` operationId).
+func (c *ClientWithResponses) UpdateIncidentWithResponse(ctx context.Context, incidentId openapi_types.UUID, params *UpdateIncidentParams, body UpdateIncidentJSONRequestBody, reqEditors ...RequestEditorFn) (*UpdateIncidentResponse, error) {
+	rsp, err := c.UpdateIncident(ctx, incidentId, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseUpdateIncidentResponse(rsp)
+}
+
+// FindInvoicesWithResponse Find Invoices
+//
+// Invoices of that number: one, or for numbers of before 2026-11-24 one for each customer.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /v1/operator/invoices (the `FindInvoices` operationId).
+func (c *ClientWithResponses) FindInvoicesWithResponse(ctx context.Context, params *FindInvoicesParams, reqEditors ...RequestEditorFn) (*FindInvoicesResponse, error) {
+	rsp, err := c.FindInvoices(ctx, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseFindInvoicesResponse(rsp)
+}
+
+// GetInvoiceAccountWithResponse Get Invoice Account
+//
+// Any customer's invoice: its entries, newest first, and where it stands.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /v1/operator/invoices/{invoice_id}/payments (the `GetInvoiceAccount` operationId).
+func (c *ClientWithResponses) GetInvoiceAccountWithResponse(ctx context.Context, invoiceId openapi_types.UUID, params *GetInvoiceAccountParams, reqEditors ...RequestEditorFn) (*GetInvoiceAccountResponse, error) {
+	rsp, err := c.GetInvoiceAccount(ctx, invoiceId, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseGetInvoiceAccountResponse(rsp)
+}
+
+// RecordPaymentWithBodyWithResponse Record Payment
+//
+// Record money that came in, a debt that is given up, or the reversal of an entry. Entries are never changed.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/operator/invoices/{invoice_id}/payments (the `RecordPayment` operationId).
+func (c *ClientWithResponses) RecordPaymentWithBodyWithResponse(ctx context.Context, invoiceId openapi_types.UUID, params *RecordPaymentParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*RecordPaymentResponse, error) {
+	rsp, err := c.RecordPaymentWithBody(ctx, invoiceId, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseRecordPaymentResponse(rsp)
+}
+
+// RecordPaymentWithResponse Record Payment
+//
+// Record money that came in, a debt that is given up, or the reversal of an entry. Entries are never changed.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/operator/invoices/{invoice_id}/payments (the `RecordPayment` operationId).
+func (c *ClientWithResponses) RecordPaymentWithResponse(ctx context.Context, invoiceId openapi_types.UUID, params *RecordPaymentParams, body RecordPaymentJSONRequestBody, reqEditors ...RequestEditorFn) (*RecordPaymentResponse, error) {
+	rsp, err := c.RecordPayment(ctx, invoiceId, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseRecordPaymentResponse(rsp)
 }
 
 // ListJoinTokensWithResponse List Join Tokens
@@ -11101,6 +14485,36 @@ func (c *ClientWithResponses) CreateOrganizationKeyWithResponse(ctx context.Cont
 		return nil, err
 	}
 	return ParseCreateOrganizationKeyResponse(rsp)
+}
+
+// ReceiveStripeEventWithBodyWithResponse Receive Stripe Event
+//
+// For Stripe: a signed event. A paid checkout is recorded once.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/payments/stripe/events (the `ReceiveStripeEvent` operationId).
+func (c *ClientWithResponses) ReceiveStripeEventWithBodyWithResponse(ctx context.Context, params *ReceiveStripeEventParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ReceiveStripeEventResponse, error) {
+	rsp, err := c.ReceiveStripeEventWithBody(ctx, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseReceiveStripeEventResponse(rsp)
+}
+
+// ReceiveStripeEventWithResponse Receive Stripe Event
+//
+// For Stripe: a signed event. A paid checkout is recorded once.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/payments/stripe/events (the `ReceiveStripeEvent` operationId).
+func (c *ClientWithResponses) ReceiveStripeEventWithResponse(ctx context.Context, params *ReceiveStripeEventParams, body ReceiveStripeEventJSONRequestBody, reqEditors ...RequestEditorFn) (*ReceiveStripeEventResponse, error) {
+	rsp, err := c.ReceiveStripeEvent(ctx, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseReceiveStripeEventResponse(rsp)
 }
 
 // ListProjectsWithResponse List Projects
@@ -11401,6 +14815,51 @@ func (c *ClientWithResponses) GetSpendMetricsWithResponse(ctx context.Context, r
 		return nil, err
 	}
 	return ParseGetSpendMetricsResponse(rsp)
+}
+
+// GetStatusWithResponse Get Status
+//
+// The state of each region's components, their last 90 days, and incidents. It needs no login.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /v1/status (the `GetStatus` operationId).
+func (c *ClientWithResponses) GetStatusWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*GetStatusResponse, error) {
+	rsp, err := c.GetStatus(ctx, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseGetStatusResponse(rsp)
+}
+
+// GetStatusFeedWithResponse Get Status Feed
+//
+// Incidents as an Atom feed.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /v1/status/feed (the `GetStatusFeed` operationId).
+func (c *ClientWithResponses) GetStatusFeedWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*GetStatusFeedResponse, error) {
+	rsp, err := c.GetStatusFeed(ctx, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseGetStatusFeedResponse(rsp)
+}
+
+// GetIncidentWithResponse Get Incident
+//
+// One incident, however old.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /v1/status/incidents/{incident_id} (the `GetIncident` operationId).
+func (c *ClientWithResponses) GetIncidentWithResponse(ctx context.Context, incidentId openapi_types.UUID, reqEditors ...RequestEditorFn) (*GetIncidentResponse, error) {
+	rsp, err := c.GetIncident(ctx, incidentId, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseGetIncidentResponse(rsp)
 }
 
 // ParseListBudgetsResponse parses an HTTP response from a ListBudgetsWithResponse call
@@ -12294,6 +15753,46 @@ func ParseGetInvoiceResponse(rsp *http.Response) (*GetInvoiceResponse, error) {
 	return response, nil
 }
 
+// ParseCheckOutResponse parses an HTTP response from a CheckOutWithResponse call
+func ParseCheckOutResponse(rsp *http.Response) (*CheckOutResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &CheckOutResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest Checkout
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 4:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON4XX = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 5:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON5XX = &dest
+
+	}
+
+	return response, nil
+}
+
 // ParseGetInvoiceDocumentResponse parses an HTTP response from a GetInvoiceDocumentWithResponse call
 func ParseGetInvoiceDocumentResponse(rsp *http.Response) (*GetInvoiceDocumentResponse, error) {
 	bodyBytes, err := io.ReadAll(rsp.Body)
@@ -12341,6 +15840,46 @@ func ParseGetInvoiceLinesResponse(rsp *http.Response) (*GetInvoiceLinesResponse,
 	}
 
 	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 4:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON4XX = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 5:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON5XX = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseListPaymentsResponse parses an HTTP response from a ListPaymentsWithResponse call
+func ParseListPaymentsResponse(rsp *http.Response) (*ListPaymentsResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ListPaymentsResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest PagePaymentEntry
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 4:
 		var dest Problem
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
@@ -12532,6 +16071,286 @@ func ParseGetCapacityResponse(rsp *http.Response) (*GetCapacityResponse, error) 
 			return nil, err
 		}
 		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 4:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON4XX = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 5:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON5XX = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseListCorrectionsResponse parses an HTTP response from a ListCorrectionsWithResponse call
+func ParseListCorrectionsResponse(rsp *http.Response) (*ListCorrectionsResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ListCorrectionsResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest PageCorrection
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 4:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON4XX = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 5:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON5XX = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseCreateCorrectionResponse parses an HTTP response from a CreateCorrectionWithResponse call
+func ParseCreateCorrectionResponse(rsp *http.Response) (*CreateCorrectionResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &CreateCorrectionResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 201:
+		var dest Correction
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON201 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 4:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON4XX = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 5:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON5XX = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseOpenIncidentResponse parses an HTTP response from a OpenIncidentWithResponse call
+func ParseOpenIncidentResponse(rsp *http.Response) (*OpenIncidentResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &OpenIncidentResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 201:
+		var dest Incident
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON201 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 4:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON4XX = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 5:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON5XX = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseUpdateIncidentResponse parses an HTTP response from a UpdateIncidentWithResponse call
+func ParseUpdateIncidentResponse(rsp *http.Response) (*UpdateIncidentResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &UpdateIncidentResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 201:
+		var dest Incident
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON201 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 4:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON4XX = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 5:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON5XX = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseFindInvoicesResponse parses an HTTP response from a FindInvoicesWithResponse call
+func ParseFindInvoicesResponse(rsp *http.Response) (*FindInvoicesResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &FindInvoicesResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest FoundInvoices
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 4:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON4XX = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 5:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON5XX = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseGetInvoiceAccountResponse parses an HTTP response from a GetInvoiceAccountWithResponse call
+func ParseGetInvoiceAccountResponse(rsp *http.Response) (*GetInvoiceAccountResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &GetInvoiceAccountResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest InvoiceAccount
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 4:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON4XX = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 5:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON5XX = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseRecordPaymentResponse parses an HTTP response from a RecordPaymentWithResponse call
+func ParseRecordPaymentResponse(rsp *http.Response) (*RecordPaymentResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &RecordPaymentResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 201:
+		var dest RecordedEntry
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON201 = &dest
 
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 4:
 		var dest Problem
@@ -12964,6 +16783,46 @@ func ParseCreateOrganizationKeyResponse(rsp *http.Response) (*CreateOrganization
 			return nil, err
 		}
 		response.JSON201 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 4:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON4XX = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 5:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON5XX = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseReceiveStripeEventResponse parses an HTTP response from a ReceiveStripeEventWithResponse call
+func ParseReceiveStripeEventResponse(rsp *http.Response) (*ReceiveStripeEventResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ReceiveStripeEventResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest EventAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
 
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 4:
 		var dest Problem
@@ -13561,6 +17420,119 @@ func ParseGetSpendMetricsResponse(rsp *http.Response) (*GetSpendMetricsResponse,
 	}
 
 	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 4:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON4XX = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 5:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON5XX = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseGetStatusResponse parses an HTTP response from a GetStatusWithResponse call
+func ParseGetStatusResponse(rsp *http.Response) (*GetStatusResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &GetStatusResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest Status
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 4:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON4XX = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 5:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON5XX = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseGetStatusFeedResponse parses an HTTP response from a GetStatusFeedWithResponse call
+func ParseGetStatusFeedResponse(rsp *http.Response) (*GetStatusFeedResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &GetStatusFeedResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 4:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON4XX = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 5:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON5XX = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseGetIncidentResponse parses an HTTP response from a GetIncidentWithResponse call
+func ParseGetIncidentResponse(rsp *http.Response) (*GetIncidentResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &GetIncidentResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest Incident
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 4:
 		var dest Problem
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {

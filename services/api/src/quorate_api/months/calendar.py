@@ -1,0 +1,17 @@
+"""Months and days in UTC. Pure."""
+
+from datetime import UTC, date, datetime, time, timedelta
+
+
+def month_begin(at: datetime) -> datetime:
+    """The begin of its month."""
+    return at.astimezone(UTC).replace(day=1, hour=0, minute=0, second=0, microsecond=0)
+
+
+def month_end(start: datetime) -> datetime:
+    """The begin of the month after the one that begins at `start`."""
+    return (start + timedelta(days=31)).replace(day=1)
+
+
+def day_begin(day: date) -> datetime:
+    return datetime.combine(day, time(), UTC)
