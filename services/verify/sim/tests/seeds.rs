@@ -32,7 +32,10 @@ fn run(first: u64, count: u64, profile: Profile) {
 /// Rare ones, that found something once (`docs/internals/simulator.md`).
 #[test]
 fn seeds_that_failed_before_are_clean() {
-    for seed in [1_323, 8_789, 17_327, 28_292, 29_033, 41_696, 57_588, 1_218_899] {
+    let any = [
+        1_323, 8_789, 17_327, 28_292, 29_033, 41_696, 57_588, 1_218_899, 1_243_327, 1_250_998,
+    ];
+    for seed in any {
         run(seed, 1, Profile::Any);
     }
     for seed in [117, 314] {

@@ -267,10 +267,13 @@ impl Upstream {
         else {
             return;
         };
+        let is_learner = membership.role() == Role::Learner;
         let is_due = match following.confirmed {
+            // The ring would wait for a disk that takes nothing.
+            None if is_learner && local.has_fault() => false,
             // A truncation that a restart could undo must not come into the chain.
             None => local.is_settled() && following.lacks_nothing(local),
-            Some(confirmed) => membership.role() == Role::Learner && has.is_update_of(confirmed),
+            Some(confirmed) => is_learner && has.is_update_of(confirmed),
         };
         if !is_due {
             return;

@@ -98,6 +98,26 @@ fn a_persistent_learner_counts_by_its_disk() {
 }
 
 #[test]
+fn commitment_does_not_wait_for_a_learner_whose_disk_takes_nothing() {
+    let mut fleet = Fleet::of_three(Durability::Persistent);
+    fleet.append(1, append(1, 1));
+    for id in [1, 2, 3] {
+        fleet.sync(id);
+    }
+    fleet.take_commands();
+    fleet.give(4, ReplicaEvent::StorageFault(true));
+    fleet.configure(2, &[1, 2, 3], &[4]);
+    fleet.append(1, append(1, 2));
+    for id in [1, 2, 3] {
+        fleet.sync(id);
+    }
+    assert_eq!(acks(&fleet.take_commands()), [(2, 2)]);
+    fleet.event(4, ReplicaEvent::StorageFault(false));
+    fleet.sync(4);
+    assert_eq!(reports(&mut fleet), 1, "it learns on once its disk does");
+}
+
+#[test]
 fn a_learner_of_a_chain_of_one_is_waited_for_too() {
     let mut fleet = Fleet::new(Durability::InMemory, &[1, 4]);
     fleet.configure(1, &[1], &[4]);

@@ -241,6 +241,28 @@ mod faults {
         assert_eq!(world.group(1).chain.len(), 2);
     }
 
+    /// The learner may be about to join: commits wait for it.
+    #[test]
+    fn a_learner_whose_disk_stays_full_is_given_up_though_no_other_server_fits() {
+        let mut world = World::new(3);
+        world.active(1, Persistent, 2);
+        let leaves = world.group(1).chain[1];
+        world.apply(Command::Drain { server: leaves });
+        let learner = world.group(1).learner.expect("it moves").0;
+        set_fault(&mut world, learner, Some("no space"));
+        assert_eq!(world.group(1).learner, Some(server(learner)));
+        lasts(&mut world, learner);
+        assert_eq!((world.group(1).learner, world.group(1).leaving), (None, None));
+        assert_eq!(world.group(1).status, Active);
+        set_fault(&mut world, learner, None);
+        assert_eq!(
+            world.group(1).learner,
+            Some(server(learner)),
+            "the move begins again"
+        );
+        assert_eq!(world.group(1).leaving, Some(leaves));
+    }
+
     #[test]
     fn appends_go_on_though_no_server_has_room_for_a_replacement() {
         let mut world = World::new(3);

@@ -183,6 +183,9 @@ impl Disk {
             if covered.iter().chain(&self.pending).any(is_drop) {
                 continue;
             }
+            if durable.kind == KIND_BASE {
+                self.forget_behind(record);
+            }
             if merged {
                 durable.note(&mut completions);
             } else {
@@ -261,11 +264,14 @@ impl Disk {
             self.mended.insert(id);
         }
         self.born.entry(id).or_insert(record.lsn);
-        if durable.kind == KIND_BASE {
-            let places = self.places.entry(id).or_default();
-            places.forget_through(durable.index);
-            places.base = Some((durable.index, record.lsn));
-        }
+    }
+
+    /// Behind a durable base nothing older is needed.
+    fn forget_behind(&mut self, base: &Record) {
+        let durable = &base.entry.durable;
+        let places = self.places.entry(durable.group_id).or_default();
+        places.forget_through(durable.index);
+        places.base = Some((durable.index, base.lsn));
     }
 
     /// Segments are freed whole, oldest first, as far as no group needs what they hold; never the newest.

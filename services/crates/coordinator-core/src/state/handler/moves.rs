@@ -113,7 +113,9 @@ impl<'a> Moves<'a> {
             .count();
         for group_id in groups {
             if self.group(group_id).learner == Some(id) {
-                self.replace_learner(group_id, id);
+                if !self.replace_learner(group_id, id) {
+                    self.give_up_learner(group_id);
+                }
             } else if self.group(group_id).can_spare_one()
                 && self.has_all_alive(group_id)
                 && self.has_another_sound_disk(group_id, id)
@@ -187,6 +189,14 @@ impl<'a> Moves<'a> {
         self.epochs.reconfigure(group_id, |members| {
             members.chain.retain(|server| *server != out);
             members.relieved = relieved.or(members.relieved);
+        });
+    }
+
+    /// A learner whose disk takes nothing never joins, and commits wait for one that was about to. Another is elected once a
+    /// server fits.
+    fn give_up_learner(&mut self, group_id: GroupId) {
+        self.epochs.reconfigure(group_id, |members| {
+            (members.learner, members.leaving) = (None, None);
         });
     }
 
