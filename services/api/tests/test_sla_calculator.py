@@ -1,5 +1,6 @@
 """The SLA calculator against a brute-force oracle that counts millisecond by millisecond and minute by minute."""
 
+from dataclasses import replace
 from fractions import Fraction
 from itertools import pairwise
 
@@ -114,6 +115,18 @@ def test_time_that_nobody_counted_is_lost() -> None:
 def test_a_gap_in_which_the_head_stood_still_is_not_quiet() -> None:
     windows = [window(0, active_ms=30_000, paused_ms=30_000, **covering(0, 0, 30_000)), window(20)]
     assert [attainment.bad_minutes for attainment in over(21, *windows).attainments][1:] == [19, 19]
+
+
+def test_a_head_that_was_replaced_does_not_stand_in_for_its_successor() -> None:
+    """It is cut off, and reports on. The new head came in minute 1; nothing was heard of it in minute 2."""
+    windows = [
+        *(window(minute) for minute in range(4)),
+        window(1, epoch=2, server_id=2),
+        window(3, epoch=2, server_id=2),
+    ]
+    windows[-1] = replace(windows[-1], first_committed_entries=7)
+    found = over(4, *windows)
+    assert (found.active_ms, [minute.measured for minute in found.bad_minutes]) == (180_000, [False])
 
 
 def test_servers_of_earlier_versions_say_how_long_and_not_when() -> None:
@@ -252,13 +265,17 @@ def oracle(
     elapsed_all = active_all = 0
     good = {clause.name: 0 for clause in CLAUSES}
     counted = 0
+    claimed = [w for w in windows if w.role in ("head", "sole")]
+    everybody = [
+        w for w in claimed if not any(o.epoch > w.epoch and o.from_ms < w.window_start_s * 1000 for o in claimed)
+    ]
     for minute in range(-1, 4 * MINUTES):
         begin = START_S * 1000 + minute * 60_000
         elapsed = len(range(max(begin, start_ms), min(begin + 60_000, end_ms)))
         if elapsed < 1_000:
             continue
         counted += 1
-        heads = [w for w in windows if w.window_start_s * 1000 == begin and w.role in ("head", "sole")]
+        heads = [w for w in everybody if w.window_start_s * 1000 == begin]
         if heads:
             active = oracle_active_ms(heads, max(begin, start_ms), min(begin + 60_000, end_ms))
             throttled = sum(w.throttled_within_sla_entries for w in heads)
@@ -272,7 +289,6 @@ def oracle(
             slow = bool(values) and values[-(-99 * len(values) // 100) - 1] > LATENCY_P99_US[durability]
             measured = True
         else:
-            everybody = [w for w in windows if w.role in ("head", "sole")]
             earlier = [w for w in everybody if w.window_start_s * 1000 < begin]
             later = [w for w in everybody if w.window_start_s * 1000 > begin]
             before = [w for w in earlier if w.window_start_s == max(e.window_start_s for e in earlier)]

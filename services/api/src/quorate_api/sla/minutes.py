@@ -9,6 +9,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from math import inf
 
 from quorate_api.sla.targets import (
     PAUSE_MS_MAX,
@@ -70,10 +71,7 @@ def judge(windows: Iterable[Window], from_ms: int, to_ms: int) -> Judged:
     `windows` may reach beyond it. A gap at its edges is judged by the nearest minutes outside that have a
     head's window.
     """
-    heads: dict[int, list[Window]] = defaultdict(list)
-    for window in windows:
-        if window.is_head:
-            heads[window.window_start_s].append(window)
+    heads = _heads(windows)
     quiet = _quiet_minutes(heads)
     minutes, latencies = [], []
     for start_s, elapsed in counted(from_ms, to_ms):
@@ -95,6 +93,28 @@ def judge(windows: Iterable[Window], from_ms: int, to_ms: int) -> Judged:
             )
         )
     return Judged(minutes, histogram.merge(latencies))
+
+
+def _heads(windows: Iterable[Window]) -> Mapping[int, list[Window]]:
+    """Heads' windows by the begin of their minute, but for minutes that begin after that of a later epoch's head.
+
+    A head that is cut off may take itself for the head for long. It commits nothing then, and shows nothing.
+    """
+    begun_ms: dict[int, int] = {}  # by epoch
+    found = [window for window in windows if window.is_head]
+    for window in found:
+        at_ms = window.from_ms if window.to_ms else window.window_start_s * 1_000
+        begun_ms[window.epoch] = min(at_ms, begun_ms.get(window.epoch, at_ms))
+    ended_ms: dict[int, float] = {}
+    later_ms = inf
+    for epoch in sorted(begun_ms, reverse=True):
+        ended_ms[epoch] = later_ms
+        later_ms = min(later_ms, begun_ms[epoch])
+    heads: dict[int, list[Window]] = defaultdict(list)
+    for window in found:
+        if window.window_start_s * 1_000 <= ended_ms[window.epoch]:
+            heads[window.window_start_s].append(window)
+    return heads
 
 
 def active_ms(heads: Sequence[Window], from_ms: int, to_ms: int) -> int:
