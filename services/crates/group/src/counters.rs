@@ -2,15 +2,13 @@
 
 use quorate_chain::{Arrival, Replica};
 use quorate_types::limits::TELEMETRY_EPOCH_SAMPLES_MAX;
-use quorate_types::{GroupId, GroupState, Micros, Role};
+use quorate_types::{GroupId, GroupState, Micros, Role, limits};
 use quorate_usage::{Histogram, Sample, Totals};
 
 use crate::turn::Turn;
 
-/// Time is accounted for at each tick, of a quiet group twice a second; away for longer than this, it accepted nothing.
-const AWAY_US: Micros = 750_000;
-/// A chain that acknowledges nothing for so long accepts nothing. The time counts from the last acknowledgement.
-const STALL_US: Micros = 500_000;
+const AWAY_US: Micros = limits::SLA_AWAY_MS * 1_000;
+const STALL_US: Micros = limits::SLA_STALL_MS * 1_000;
 
 #[derive(Debug)]
 pub(crate) struct Counters {

@@ -188,6 +188,12 @@ pub const HANG_STEP_MS_MAX: u64 = 2 * HANG_SAMPLE_MS;
 /// decides, and more than a sync of a busy disk takes.
 pub const RING_STALL_MS: u64 = 1_000;
 
+/// A head counts its time at each tick, of a quiet group twice a second. A longer time counts as paused: its process or
+/// machine stood still. A tick may be a quarter of a second late.
+pub const SLA_AWAY_MS: u64 = 750;
+/// A chain that acknowledges nothing for so long takes no appends, as the SLA counts. A sync of a busy disk takes less.
+pub const SLA_STALL_MS: u64 = 500;
+
 /// Trims and questions for the status that wait for the ring, per group and kind.
 pub const ASKED_WAITING_MAX: usize = 4_096;
 /// A head whose ring pass does not come back by then says that it cannot answer.

@@ -2,7 +2,7 @@
 //! here would wait until their deadlines, so it sends them to look for the head elsewhere.
 //!
 //! Neither alone isolates it. Without the coordinator a chain goes on. A chain that stalls is the coordinator's to mend,
-//! which then configures this replica. A ring with nothing under way is idle, not stalled.
+//! which then configures this replica. A ring with nothing under way is idle, not stalled, while its successor follows.
 
 use quorate_types::limits::RING_STALL_MS;
 use quorate_types::{Index, Micros};
@@ -38,7 +38,7 @@ impl IsolationWatch {
         self.is_isolated
     }
 
-    /// The tick since which the ring has made no progress, though something is under way.
+    /// The tick since which the ring has made no progress, though something is under way or the successor is gone.
     pub fn stalled_since(&self) -> Option<Micros> {
         self.stalled.map(|(_, since)| since)
     }

@@ -18,7 +18,7 @@ use crate::log::{Base, Log, Placed};
 use crate::membership::Membership;
 use crate::recovery::{RecoverError, Recovery};
 use crate::trim::Trim;
-use crate::upstream::{Agreed, Arrival, HeadAcks, Upstream};
+use crate::upstream::{Agreed, Fits, HeadAcks, Upstream};
 
 #[derive(Debug)]
 pub struct Replica {
@@ -291,10 +291,10 @@ impl Replica {
         let predecessor = self.membership.predecessor();
         let log = self.local.log();
         match self.upstream.hear_batch(now, from, predecessor, &message, log) {
-            Arrival::Ignored => return,
-            Arrival::Gap => return self.ask_predecessor(now, out),
-            Arrival::Held => {}
-            Arrival::Next => self.store(message.batch, out),
+            Fits::Ignored => return,
+            Fits::Gap => return self.ask_predecessor(now, out),
+            Fits::Held => {}
+            Fits::Next => self.store(message.batch, out),
         }
         self.upstream.hear_fault(message.storage_fault);
         self.local.advance_commit(message.commit_index, out);
@@ -498,7 +498,9 @@ impl Replica {
         let progress = self.lead().progress();
         let is_behind =
             progress.acknowledged_index < self.local.last_index() || progress.pass < self.ring_pass;
-        let is_under_way = !progress.is_agreed || is_behind || self.trim.is_waited_for();
+        // An append that came now would not get beyond this head.
+        let is_parted = self.downstream.feeds().is_none();
+        let is_under_way = !progress.is_agreed || is_behind || is_parted || self.trim.is_waited_for();
         self.isolation
             .judge(now, progress, self.role() == Role::Head && is_under_way);
         if self.isolation.is_isolated() {

@@ -60,7 +60,7 @@ pub(crate) enum Agreed {
 
 /// A batch from the predecessor, as this replica sees it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Arrival {
+pub(crate) enum Fits {
     /// Not from the predecessor, or not agreed on yet.
     Ignored,
     Held,
@@ -186,12 +186,12 @@ impl Upstream {
         predecessor: Option<ServerId>,
         message: &peer::Replicate,
         log: &Log,
-    ) -> Arrival {
+    ) -> Fits {
         let Standing::Following(following) = &mut self.standing else {
-            return Arrival::Ignored;
+            return Fits::Ignored;
         };
         if predecessor != Some(from) {
-            return Arrival::Ignored;
+            return Fits::Ignored;
         }
         following.predecessor_last = following.predecessor_last.max(message.last_index);
         self.predecessor_has = self.predecessor_has.max(message.last_index);
@@ -206,11 +206,11 @@ impl Upstream {
                 header.index,
                 header.group_id
             );
-            Arrival::Held
+            Fits::Held
         } else if header.index == last + 1 {
-            Arrival::Next
+            Fits::Next
         } else {
-            Arrival::Gap
+            Fits::Gap
         }
     }
 

@@ -4,5 +4,5 @@
 mod agreement;
 mod head_acks;
 
-pub(crate) use agreement::{Agreed, Arrival, Upstream};
+pub(crate) use agreement::{Agreed, Fits, Upstream};
 pub(crate) use head_acks::HeadAcks;

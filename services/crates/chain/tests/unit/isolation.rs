@@ -2,7 +2,7 @@
 
 use quorate_chain::{Asked, Happened, ReplicaCommand, ReplicaEvent};
 use quorate_types::limits::RING_STALL_MS;
-use quorate_types::{Code, Durability};
+use quorate_types::{Code, Durability, ServerId};
 
 use crate::rig::{CLIENT, Fleet, TICK, acks, answers, append, config, refusals};
 
@@ -70,6 +70,29 @@ fn a_ring_that_gets_on_needs_no_coordinator() {
     let taken = fleet.take_commands();
     assert_eq!(refusals(&taken), []);
     assert_eq!(acks(&taken).len(), 40);
+}
+
+#[test]
+fn an_idle_head_whose_link_to_its_successor_broke_is_stalled() {
+    let mut fleet = alone(Durability::InMemory);
+    pass(&mut fleet, false, RING_STALL_MS);
+    assert_eq!(fleet.node(1).stalled_since(), None);
+    fleet.event(1, ReplicaEvent::LinkDown { server: ServerId(2) });
+    let broke_at = fleet.now + TICK_US;
+    pass(&mut fleet, false, 2 * RING_STALL_MS);
+    assert_eq!(fleet.node(1).stalled_since(), Some(broke_at));
+    assert!(!fleet.node(1).is_isolated(), "the coordinator answers");
+    pass(&mut fleet, true, TICK_US / 1_000);
+    assert!(fleet.node(1).is_isolated());
+    fleet.append(1, append(1, 1));
+    assert_eq!(refusals(&fleet.take_commands()), [(1, Code::CutOff)]);
+    fleet.unreachable.clear();
+    fleet.event(2, ReplicaEvent::LinkUp { server: ServerId(1) });
+    fleet.event(1, ReplicaEvent::LinkUp { server: ServerId(2) });
+    fleet.event(2, TICK);
+    pass(&mut fleet, true, TICK_US / 1_000);
+    assert_eq!(fleet.node(1).stalled_since(), None, "its successor follows again");
+    assert!(!fleet.node(1).is_isolated());
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! The head's evidence for the SLA: entries within the reservation, their latency, and the time in which it took appends.
 
+use quorate_chain::ReplicaEvent;
 use quorate_group::{Event, Grant, Request};
 use quorate_types::Micros;
 use quorate_usage::Sample;
@@ -72,7 +73,7 @@ fn a_head_takes_no_appends_before_its_chain_agrees() {
     let mut rig = Rig::new(config(1, &[ME, OTHER]));
     let before = sample(&mut rig);
     pass(&mut rig, 300 * MS);
-    rig.acknowledge(0);
+    rig.follow();
     rig.flush();
     tick(&mut rig, false);
     pass(&mut rig, 2 * SECOND_US);
@@ -84,7 +85,7 @@ fn a_head_takes_no_appends_before_its_chain_agrees() {
 #[test]
 fn the_time_since_the_last_acknowledgement_is_lost_when_none_comes() {
     let mut rig = Rig::new(config(1, &[ME, OTHER]));
-    rig.acknowledge(0);
+    rig.follow();
     pass(&mut rig, SECOND_US);
     let before = sample(&mut rig);
     pass(&mut rig, SECOND_US);
@@ -106,9 +107,24 @@ fn the_time_since_the_last_acknowledgement_is_lost_when_none_comes() {
 }
 
 #[test]
+fn an_idle_head_whose_successor_is_gone_takes_nothing() {
+    let mut rig = Rig::new(config(1, &[ME, OTHER]));
+    rig.follow();
+    pass(&mut rig, SECOND_US);
+    let before = sample(&mut rig);
+    rig.step(Event::Replica(ReplicaEvent::LinkDown { server: OTHER }));
+    pass(&mut rig, SECOND_US);
+    rig.follow();
+    pass(&mut rig, 2 * SECOND_US);
+    let (active_ms, paused_ms) = times_ms(&mut rig, &before);
+    assert_eq!(active_ms + paused_ms, 3_000);
+    assert!((900..=1_000).contains(&paused_ms), "{paused_ms}");
+}
+
+#[test]
 fn a_chain_that_takes_a_moment_loses_no_time() {
     let mut rig = Rig::new(config(1, &[ME, OTHER]));
-    rig.acknowledge(0);
+    rig.follow();
     pass(&mut rig, SECOND_US);
     let before = sample(&mut rig);
     for _ in 0..5 {
@@ -138,7 +154,7 @@ fn a_process_that_stood_still_took_nothing() {
 #[test]
 fn a_stall_that_an_epoch_ends_is_lost_time_of_that_epoch() {
     let mut rig = Rig::new(config(1, &[ME, OTHER]));
-    rig.acknowledge(0);
+    rig.follow();
     pass(&mut rig, SECOND_US);
     let before = sample(&mut rig);
     rig.append(1);
@@ -153,7 +169,7 @@ fn a_stall_that_an_epoch_ends_is_lost_time_of_that_epoch() {
 #[test]
 fn a_client_that_is_gone_does_not_hide_how_long_its_append_took() {
     let mut rig = Rig::new(config(1, &[ME, OTHER]));
-    rig.acknowledge(0);
+    rig.follow();
     rig.append(1);
     rig.request(CLIENT, Request::Gone);
     rig.turn.now_us += 300 * MS;

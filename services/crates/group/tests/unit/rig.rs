@@ -153,6 +153,25 @@ impl Rig {
         });
     }
 
+    /// The other replica of two asks for what is in the log, and agrees with it.
+    pub fn follow(&mut self) {
+        let log = self.group.replica().log();
+        let epoch = self.group.replica().epoch();
+        let request = peer::SyncRequest {
+            nonce: 1,
+            last_index: log.last_index(),
+            commit_index: 0,
+            history: Vec::new(),
+        };
+        let last = log.last_index();
+        self.step(Event::Peer {
+            from: OTHER,
+            epoch,
+            message: peer::Message::SyncRequest(request),
+        });
+        self.acknowledge(last);
+    }
+
     pub fn ordered(&self) -> u64 {
         self.group.replica().log().next_offset()
     }
