@@ -33,7 +33,7 @@ sdk_js_inputs = $(shell find sdk/js -path sdk/js/node_modules -prune -o -path sd
 
 # -- targets for people --------------------------------------------------------------------------
 
-.PHONY: help setup build release up down status logs demo test verify fix gen bench bench-peers profile figures chaos claims sim evidence model fuzz e2e infra-test
+.PHONY: help setup build release up down status logs demo test verify fix gen bench bench-peers profile figures chaos claims sla sim evidence model fuzz e2e infra-test
 
 help: ## Show this list
 	@echo 'make <target> [NAME=value …]'
@@ -81,6 +81,9 @@ chaos: rust go $(stamps)/python ## Break real servers under load, check their hi
 
 claims: rust $(stamps)/python ## Measure the claims about consensus (ONLY=failover,… QUICK=1 PUBLISH=1), about a quarter of an hour
 	@$(venv)/quorate-claims $(if $(ONLY),--only $(ONLY)) $(if $(filter 1,$(QUICK)),--quick) $(if $(filter 1,$(PUBLISH)),--publish)
+
+sla: build ## Attack the SLA on the whole stack: overload earns no credit, and outages are seen (eight minutes, QUICK=1)
+	@$(venv)/quorate-sla $(if $(filter 1,$(QUICK)),--quick)
 
 bench-peers: build ## Measure beside etcd, Kafka, NATS, Aeron, ZooKeeper, hashicorp/raft (40 min): ONLY=nats,64b_mem ROUNDS=3 RESUME=1 QUICK=1
 	@$(venv)/quorate-bench-peers $(if $(ONLY),--only '$(ONLY)') $(if $(ROUNDS),--repeats $(ROUNDS)) $(if $(filter 1,$(RESUME)),--resume) $(if $(filter 1,$(QUICK)),--quick)
