@@ -1,8 +1,8 @@
 """Customers who ask for more than they reserved, in every way that a client has, earn no credit by it.
 
-Many groups are attacked at once, so that minutes of many groups make an hour of judged time within a few minutes. Two
-things show that the figure is not blind. The attacked groups must have been throttled. And groups that stay within their
-rate must see a bad minute once their servers are stopped for some seconds.
+Many groups are attacked at once: their minutes make an hour of judged time within a few minutes. Two things show that
+the figure is not blind. The attacked groups must have been throttled. And groups that stay within their rate must see
+a bad minute once their servers are stopped for some seconds.
 """
 
 from __future__ import annotations
