@@ -3019,9 +3019,15 @@ export type SlaMinute = {
      */
     throttled_within_sla_entries: number;
     /**
+     * Within Sla Entries
+     *
+     * Entries that the reservation let pass, or should have.
+     */
+    within_sla_entries: number;
+    /**
      * P99 Us
      *
-     * Commit latency; null when nothing was committed.
+     * Commit latency of these entries, from the time at which the reservation let them pass; null when none was committed.
      */
     p99_us: number | null;
     /**
