@@ -1,4 +1,4 @@
-"""The part of usage windows that the SLA is judged by: entries within the reservation, their latency, a head's times."""
+"""The part of usage windows that the SLA is judged by: owed entries, their latency, and a head's times."""
 
 from alembic import op
 
