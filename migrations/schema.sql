@@ -191,12 +191,12 @@ CREATE TABLE public.corrections (
     created_at timestamp with time zone NOT NULL,
     CONSTRAINT corrections_author_check CHECK ((author <> ''::text)),
     CONSTRAINT corrections_end_s_check CHECK (((end_s % (60)::bigint) = 0)),
-    CONSTRAINT corrections_kind_check CHECK ((kind = ANY (ARRAY['appends'::text, 'reads'::text, 'storage'::text, 'sla_minutes'::text]))),
+    CONSTRAINT corrections_kind_check CHECK ((kind = ANY (ARRAY['appends'::text, 'reads'::text, 'storage'::text, 'sla_minutes'::text, 'sla_durability'::text, 'sla_order'::text]))),
     CONSTRAINT corrections_quantity_check CHECK ((quantity <> 0)),
     CONSTRAINT corrections_reason_check CHECK ((reason <> ''::text)),
     CONSTRAINT corrections_say_what CHECK (
-CASE kind
-    WHEN 'sla_minutes'::text THEN ((num_nonnulls(start_s, end_s) = 2) AND (start_s < end_s) AND (num_nonnulls(quantity, day) = 0))
+CASE
+    WHEN (kind = ANY (ARRAY['sla_minutes'::text, 'sla_durability'::text, 'sla_order'::text])) THEN ((num_nonnulls(start_s, end_s) = 2) AND (start_s < end_s) AND (num_nonnulls(quantity, day) = 0))
     ELSE ((num_nonnulls(quantity, day) = 2) AND (num_nonnulls(start_s, end_s) = 0))
 END),
     CONSTRAINT corrections_start_s_check CHECK (((start_s % (60)::bigint) = 0))

@@ -23,6 +23,7 @@ export function minutesMissed(incidents: Incident[]): BadMinute[] {
       within_sla_entries: 12_000,
       p99_us: clauses.includes('latency') ? 14_200 : 3_900,
       declared: declared.get(at) ?? null,
+      breaches: [],
     }))
 }
 
@@ -32,7 +33,7 @@ export function reportOf(mock: MockGroup, month: string, nowMs: number): SlaRepo
   const endMs = Math.min(Date.UTC(year, number, 1), nowMs)
   const counted = mock.traffic ? Math.max(0, Math.floor((endMs - startMs) / 60_000)) : 0
   const incidents = counted > 400 ? incidentsOf(mock.story, startMs) : []
-  const clause = (name: 'availability' | 'throughput' | 'latency', target: number) => {
+  const clause = (name: Incident['clause'], target: number) => {
     const bad = incidents.filter((each) => each.clause === name).reduce((sum, each) => sum + each.minutes, 0)
     const attained = counted === 0 ? null : (counted - bad) / counted
     const met = attained === null || attained >= target
@@ -48,7 +49,13 @@ export function reportOf(mock: MockGroup, month: string, nowMs: number): SlaRepo
       ...(name === 'latency' ? { target_p99_us: 10_000, p99_us: 4_210 } : {}),
     }
   }
-  const clauses = [clause('availability', 0.9995), clause('throughput', 0.999), clause('latency', 0.99)]
+  const clauses = [
+    clause('availability', 0.9995),
+    clause('throughput', 0.999),
+    clause('latency', 0.99),
+    clause('durability', 1),
+    clause('order', 1),
+  ]
   const credit_percent = Math.min(
     100,
     clauses.reduce((sum, each) => sum + each.credit_percent, 0),
@@ -70,15 +77,15 @@ export function reportOf(mock: MockGroup, month: string, nowMs: number): SlaRepo
 const DECLARED = 'Declared bad: '
 
 function correctionOf({ start, end, reason }: Incident): SlaReport['corrections'][number] {
-  return { start, end, reason: reason.slice(DECLARED.length), created_at: end }
+  return { start, end, breaches: null, reason: reason.slice(DECLARED.length), created_at: end }
 }
 
 /** Bad minutes as if each were bad as a whole, and none of the last hours. */
 function budgetOf(name: string, target: number, bad: number, counted: number, whole: number) {
   const unit = name === 'availability' ? 1_400 : 1
   const allowed = Math.floor(whole * (name === 'availability' ? 60_000 : 1) * (1 - target))
-  const month = counted === 0 ? null : Math.round((bad * 1_000) / counted / (1 - target)) / 1_000
-  const recent = counted === 0 ? null : 0
+  const month = counted === 0 || target === 1 ? null : Math.round((bad * 1_000) / counted / (1 - target)) / 1_000
+  const recent = counted === 0 || target === 1 ? null : 0
   return {
     unit: name === 'availability' ? ('ms' as const) : ('minutes' as const),
     allowed,

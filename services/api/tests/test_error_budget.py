@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from quorate_api.sla import calculator
 from quorate_api.sla.budget import Budget, Span, budget
 from quorate_api.sla.minutes import Minute, judge
-from quorate_api.sla.targets import AVAILABILITY, CLAUSES, LATENCY, LATENCY_P99_US, PPM, THROUGHPUT, Clause
+from quorate_api.sla.targets import AVAILABILITY, CLAUSES, KEPT, LATENCY, LATENCY_P99_US, PPM, THROUGHPUT, Clause
 from quorate_api.telemetry.histogram import bucket_of
 from quorate_api.telemetry.windows import Window
 from support.customer import Customer
@@ -45,6 +45,8 @@ def expected_share(minutes: list[Minute], clause: Clause, span: Span) -> Fractio
     if clause is AVAILABILITY:
         whole = sum(minute.elapsed_ms for minute in here)
         return Fraction(sum(minute.elapsed_ms - minute.active_ms for minute in here), whole)
+    if clause in KEPT:
+        return None  # a target of everything has no budget
     bad = [not (minute.is_unthrottled if clause is THROUGHPUT else minute.is_timely(TARGET_US)) for minute in here]
     return Fraction(sum(bad), len(here))
 

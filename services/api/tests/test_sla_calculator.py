@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from quorate_api.sla.calculator import Report, report
-from quorate_api.sla.targets import AVAILABILITY, CLAUSES, LATENCY, LATENCY_P99_US, THROUGHPUT
+from quorate_api.sla.targets import AVAILABILITY, KEPT, LATENCY, LATENCY_P99_US, MEASURED, THROUGHPUT
 from quorate_api.telemetry.histogram import bucket_of, upper_edge_us
 from quorate_api.telemetry.windows import Window
 
@@ -38,7 +38,12 @@ def over(minutes: float, *windows: Window, durability: str = "persistent", late_
 
 
 def attained(found: Report) -> dict[str, int | None]:
-    return {attainment.clause.name: attainment.attained_ppm for attainment in found.attainments}
+    """Of each clause that telemetry measures."""
+    return {each.clause.name: each.attained_ppm for each in found.attainments if each.clause in MEASURED}
+
+
+def bad_minutes(found: Report) -> list[int]:
+    return [each.bad_minutes for each in found.attainments if each.clause in MEASURED]
 
 
 def test_nothing_counted_is_nothing_missed() -> None:
@@ -114,7 +119,7 @@ def test_time_that_nobody_counted_is_lost() -> None:
 
 def test_a_gap_in_which_the_head_stood_still_is_not_quiet() -> None:
     windows = [window(0, active_ms=30_000, paused_ms=30_000, **covering(0, 0, 30_000)), window(20)]
-    assert [attainment.bad_minutes for attainment in over(21, *windows).attainments][1:] == [19, 19]
+    assert bad_minutes(over(21, *windows))[1:] == [19, 19]
 
 
 def test_a_head_that_was_replaced_does_not_stand_in_for_its_successor() -> None:
@@ -140,7 +145,7 @@ def test_servers_of_earlier_versions_say_how_long_and_not_when() -> None:
 def test_missing_telemetry_with_traffic_is_bad() -> None:
     windows = [window(0, committed_entries=5), window(2, committed_entries=9, first_committed_entries=8)]
     found = over(3, *windows)
-    assert [attainment.bad_minutes for attainment in found.attainments] == [1, 1, 1]
+    assert bad_minutes(found) == [1, 1, 1]
     assert {incident.reason for incident in found.incidents} == {
         "No telemetry, and the group cannot show that it had no traffic."
     }
@@ -148,7 +153,7 @@ def test_missing_telemetry_with_traffic_is_bad() -> None:
 
 def test_missing_telemetry_without_traffic_is_good() -> None:
     windows = [window(0, committed_entries=5), window(3, committed_entries=9, first_committed_entries=5)]
-    assert [attainment.bad_minutes for attainment in over(4, *windows).attainments] == [0, 0, 0]
+    assert bad_minutes(over(4, *windows)) == [0, 0, 0]
 
 
 def test_another_incarnation_shows_nothing() -> None:
@@ -157,17 +162,17 @@ def test_another_incarnation_shows_nothing() -> None:
         window(0, committed_entries=5),
         window(2, incarnation="b", first_committed_entries=5, committed_entries=5),
     ]
-    assert [attainment.bad_minutes for attainment in over(3, *windows).attainments] == [1, 1, 1]
+    assert bad_minutes(over(3, *windows)) == [1, 1, 1]
 
 
 def test_followers_do_not_stand_in_for_the_head() -> None:
     found = over(1, window(0, role="follower"), window(0, role="tail", server_id=2))
-    assert [attainment.bad_minutes for attainment in found.attainments] == [1, 1, 1]
+    assert bad_minutes(found) == [1, 1, 1]
 
 
 def test_silence_until_now_is_bad() -> None:
     found = over(3, window(0))
-    assert [attainment.bad_minutes for attainment in found.attainments] == [2, 2, 2]
+    assert bad_minutes(found) == [2, 2, 2]
 
 
 def test_throttling_within_the_sla_is_ours_and_beyond_it_is_not() -> None:
@@ -197,13 +202,14 @@ def test_latency_targets_differ_by_durability() -> None:
 
 
 def test_credits_grow_with_what_was_missed() -> None:
-    for clause in CLAUSES:
+    for clause in MEASURED:
         percents = [clause.credit_percent(ppm) for ppm in range(0, 1_000_001, 100)]
         assert percents == sorted(percents, reverse=True)
         assert set(percents) == {0, 10, 25, 50, 100}
         assert clause.credit_percent(clause.target_ppm) == 0
         assert clause.credit_percent(clause.target_ppm - 1) == 10
     assert AVAILABILITY.credit_percent(0) == 100
+    assert [clause.credit_percent(999_999) for clause in KEPT] == [100, 100], "a single breach costs the fee"
 
 
 MINUTES = 8
@@ -263,7 +269,7 @@ def oracle(
 ) -> dict[str, tuple[int, int, Fraction | None]]:
     """Slow and plain: good minutes, bad minutes and attained share of each clause."""
     elapsed_all = active_all = 0
-    good = {clause.name: 0 for clause in CLAUSES}
+    good = {clause.name: 0 for clause in MEASURED}
     counted = 0
     claimed = [w for w in windows if w.role in ("head", "sole")]
     everybody = [
@@ -319,7 +325,7 @@ def test_against_the_oracle(history: tuple[list[Window], int, int, str]) -> None
     windows, start_ms, end_ms, durability = history
     found = report(windows, durability, start_ms, end_ms)
     expected = oracle(windows, start_ms, end_ms, durability)
-    for each in found.attainments:
+    for each in found.attainments[: len(MEASURED)]:
         good, bad, share = expected[each.clause.name]
         assert (each.good_minutes, each.bad_minutes) == (good, bad), each.clause.name
         assert each.attained_ppm == (None if share is None else int(share * 1_000_000))

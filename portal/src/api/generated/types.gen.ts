@@ -148,7 +148,7 @@ export type BurnRates = {
     /**
      * Hour
      *
-     * Rate of the last hour, as far as it is in the month; null: nothing was counted.
+     * Rate of the last hour, as far as it is in the month; null: nothing was counted, or nothing may be missed.
      */
     hour: number | null;
     /**
@@ -246,11 +246,11 @@ export type ClauseReport = {
     /**
      * Clause
      */
-    clause: 'availability' | 'throughput' | 'latency';
+    clause: 'availability' | 'throughput' | 'latency' | 'durability' | 'order';
     /**
      * Target
      *
-     * A share: of the time for availability, of the minutes for throughput and latency.
+     * A share: of the time for availability, of the minutes for the other clauses.
      */
     target: number;
     /**
@@ -315,7 +315,7 @@ export type Correction = {
     /**
      * Kind
      */
-    kind: 'appends' | 'reads' | 'storage' | 'sla_minutes';
+    kind: 'appends' | 'reads' | 'storage' | 'sla_minutes' | 'sla_durability' | 'sla_order';
     /**
      * Quantity
      */
@@ -620,11 +620,13 @@ export type ErrorBudget = {
     /**
      * Unit
      *
-     * ms for availability, minutes for throughput and latency.
+     * ms for availability, minutes for the other clauses.
      */
     unit: 'ms' | 'minutes';
     /**
      * Allowed
+     *
+     * 0 for durability and order: they may never be missed.
      */
     allowed: number;
     /**
@@ -1638,15 +1640,15 @@ export type NewBudget = {
 /**
  * NewCorrection
  *
- * Either `quantity` and `day`, for a kind of use, or `start` and `end`, for `sla_minutes`.
+ * Either `quantity` and `day`, for a kind of use, or `start` and `end`, for the SLA.
  */
 export type NewCorrection = {
     /**
      * Kind
      *
-     * A kind of use, or sla_minutes: minutes that are bad, whatever was measured.
+     * A kind of use, or sla_minutes: minutes that are bad, whatever was measured; or sla_durability, sla_order: minutes in which that clause was breached.
      */
-    kind: 'appends' | 'reads' | 'storage' | 'sla_minutes';
+    kind: 'appends' | 'reads' | 'storage' | 'sla_minutes' | 'sla_durability' | 'sla_order';
     /**
      * Quantity
      *
@@ -2931,9 +2933,23 @@ export type SignedUp = {
 };
 
 /**
+ * SlaBreach
+ */
+export type SlaBreach = {
+    /**
+     * Clause
+     */
+    clause: 'availability' | 'throughput' | 'latency' | 'durability' | 'order';
+    /**
+     * Reason
+     */
+    reason: string;
+};
+
+/**
  * SlaCorrection
  *
- * Minutes that an operator declared bad, as of an outage that telemetry did not see.
+ * Minutes that an operator declared bad, as of an outage that telemetry did not see, or a breach.
  */
 export type SlaCorrection = {
     /**
@@ -2944,6 +2960,12 @@ export type SlaCorrection = {
      * End
      */
     end: string;
+    /**
+     * Breaches
+     *
+     * The clause that was breached; null: bad in what is measured.
+     */
+    breaches: 'availability' | 'throughput' | 'latency' | 'durability' | 'order' | null;
     /**
      * Reason
      */
@@ -2961,7 +2983,7 @@ export type SlaIncident = {
     /**
      * Clause
      */
-    clause: 'availability' | 'throughput' | 'latency';
+    clause: 'availability' | 'throughput' | 'latency' | 'durability' | 'order';
     /**
      * Start
      */
@@ -2995,7 +3017,7 @@ export type SlaMinute = {
     /**
      * Missed
      */
-    missed: Array<'availability' | 'throughput' | 'latency'>;
+    missed: Array<'availability' | 'throughput' | 'latency' | 'durability' | 'order'>;
     /**
      * Elapsed Ms
      *
@@ -3036,6 +3058,12 @@ export type SlaMinute = {
      * Why an operator declared the minute bad; null: it was measured so.
      */
     declared: string | null;
+    /**
+     * Breaches
+     *
+     * Breaches of durability and order, which nobody measures.
+     */
+    breaches: Array<SlaBreach>;
 };
 
 /**

@@ -19,12 +19,14 @@ mod burst_window;
 mod fair;
 pub mod grant;
 mod pace;
+mod queue_limits;
 mod reservation;
 
-pub use admission::{Admission, Admitted, Offer, Polled, QueueLimits, Ready};
+pub use admission::{Admission, Admitted, Offer, Polled, Ready};
 pub use buckets::{Buckets, Conformance, RetryAfter};
 pub use burst_window::BurstWindow;
 pub use fair::{FairQueue, Tenant, Turn};
 pub use grant::Flow;
 pub use pace::Pace;
+pub use queue_limits::QueueLimits;
 pub use reservation::Reservation;

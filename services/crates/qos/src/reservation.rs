@@ -9,8 +9,8 @@ use std::collections::VecDeque;
 use quorate_types::Micros;
 use quorate_types::cost::Budget;
 
-use crate::QueueLimits;
 use crate::buckets::Buckets;
+use crate::queue_limits::QueueLimits;
 
 #[derive(Debug, Clone)]
 pub struct Reservation {

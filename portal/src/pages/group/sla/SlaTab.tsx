@@ -14,7 +14,8 @@ import { ClauseCard } from './ClauseCard'
 import { Corrections } from './Corrections'
 import { Incidents } from './Incidents'
 import { MonthStrip } from './MonthStrip'
-import { CLAUSE_NAMES } from './clauses'
+import { KeptCard } from './KeptCard'
+import { CLAUSE_NAMES, MEASURED } from './clauses'
 
 const route = getRouteApi('/app/projects/$projectId/groups/$groupId/sla')
 const MONTHS_SHOWN = 13
@@ -92,6 +93,8 @@ function NothingCounted({ month }: { month: string }) {
 
 function Report({ report, open }: { report: SlaReport; open: boolean }) {
   const missed = report.clauses.filter((clause) => !clause.met)
+  const measured = report.clauses.filter((clause) => MEASURED.includes(clause.clause))
+  const kept = report.clauses.filter((clause) => !MEASURED.includes(clause.clause))
   return (
     <>
       {missed.length === 0 ? (
@@ -109,8 +112,13 @@ function Report({ report, open }: { report: SlaReport; open: boolean }) {
         </Notice>
       )}
       <div className="grid gap-5 md:grid-cols-3">
-        {report.clauses.map((clause) => (
+        {measured.map((clause) => (
           <ClauseCard key={clause.clause} clause={clause} />
+        ))}
+      </div>
+      <div className="grid gap-5 md:grid-cols-2">
+        {kept.map((clause) => (
+          <KeptCard key={clause.clause} clause={clause} periods={report.periods} />
         ))}
       </div>
       <p className="max-w-prose text-[13px] text-ink-3">

@@ -6,13 +6,20 @@ export const CLAUSE_NAMES: Record<Clause['clause'], string> = {
   availability: 'Availability',
   throughput: 'Throughput',
   latency: 'Latency',
+  durability: 'Durability',
+  order: 'Order',
 }
+
+/** Clauses that telemetry measures each minute. The others may never be missed. */
+export const MEASURED: readonly Clause['clause'][] = ['availability', 'throughput', 'latency']
 
 /** Colours of the clauses in charts of incidents, as tokens. */
 export const CLAUSE_TOKENS: Record<Clause['clause'], string> = {
   availability: 'danger',
   throughput: 'warn',
   latency: 'info',
+  durability: 'danger',
+  order: 'danger',
 }
 
 /**

@@ -7,10 +7,10 @@ from uuid import UUID
 from pydantic import AfterValidator, Field, StringConstraints, model_validator
 
 from quorate_api import limits
-from quorate_api.corrections.repository import SLA_MINUTES
+from quorate_api.corrections.repository import OF_MINUTES
 from quorate_api.http.schemas import Input, Output, printable
 
-Kind = Literal["appends", "reads", "storage", "sla_minutes"]
+Kind = Literal["appends", "reads", "storage", "sla_minutes", "sla_durability", "sla_order"]
 Reason = Annotated[
     str,
     StringConstraints(strip_whitespace=True, min_length=1, max_length=limits.CORRECTION_REASON_LENGTH_MAX),
@@ -20,9 +20,12 @@ Quantity = Annotated[int, Field(ge=-limits.CORRECTION_QUANTITY_MAX, le=limits.CO
 
 
 class NewCorrection(Input):
-    """Either `quantity` and `day`, for a kind of use, or `start` and `end`, for `sla_minutes`."""
+    """Either `quantity` and `day`, for a kind of use, or `start` and `end`, for the SLA."""
 
-    kind: Kind = Field(description="A kind of use, or sla_minutes: minutes that are bad, whatever was measured.")
+    kind: Kind = Field(
+        description="A kind of use, or sla_minutes: minutes that are bad, whatever was measured; or sla_durability,"
+        " sla_order: minutes in which that clause was breached."
+    )
     quantity: Quantity | None = Field(
         None, description="Entries, or megabyte-seconds of storage, to add to the use; negative: to take off."
     )
@@ -38,9 +41,9 @@ class NewCorrection(Input):
     @model_validator(mode="after")
     def _says_what(self) -> "NewCorrection":
         of_use, of_minutes = (self.quantity, self.day), (self.start, self.end)
-        needed, idle = (of_minutes, of_use) if self.kind == SLA_MINUTES else (of_use, of_minutes)
+        needed, idle = (of_minutes, of_use) if self.kind in OF_MINUTES else (of_use, of_minutes)
         if None in needed or idle != (None, None):
-            raise ValueError("needs start and end for sla_minutes, else quantity and day, and not the other two")
+            raise ValueError("needs start and end for the SLA, else quantity and day, and not the other two")
         if self.quantity == 0:
             raise ValueError("needs a quantity other than 0")
         return self

@@ -12,7 +12,7 @@ from quorate_api.adjustments.calculator import left_of
 from quorate_api.adjustments.schemas import Correction, NewCorrection
 from quorate_api.billing import account as accounts
 from quorate_api.billing.repository import BillingRepository
-from quorate_api.corrections.repository import SLA_MINUTES, CorrectionRepository
+from quorate_api.corrections.repository import OF_MINUTES, CorrectionRepository
 from quorate_api.database.ids import new_id
 from quorate_api.database.scope import Scope
 from quorate_api.database.work import Work
@@ -38,7 +38,7 @@ async def enter(work: Work, group_id: UUID, asked: NewCorrection, author: str, *
     now = datetime.now(UTC)
     closed_until = (await months.closed_until()).get(work.scope.organization_id)
     values: dict[str, object] = {"kind": asked.kind, "reason": asked.reason, "author": author, "created_at": now}
-    if asked.kind == SLA_MINUTES:
+    if asked.kind in OF_MINUTES:
         start, end = _minutes(asked, group, now)
         values |= {"start_s": int(start.timestamp()), "end_s": int(end.timestamp())}
         changed = [month for month in _months(start, end) if closed_until is not None and month < closed_until]

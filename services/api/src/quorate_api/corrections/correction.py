@@ -37,8 +37,9 @@ class UsageCorrection:
 
 @dataclass(frozen=True, slots=True)
 class BadSpan:
-    """Minutes in [start_s, end_s) that an operator declared bad."""
+    """Minutes in [start_s, end_s) that are bad, whatever telemetry measured."""
 
     start_s: int
     end_s: int
     reason: str
+    breaches: str | None = None  # the clause that was not kept then; None: bad for all that telemetry measures

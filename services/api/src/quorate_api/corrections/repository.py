@@ -12,8 +12,16 @@ from quorate_api.database.scope import Scope, SomeOrganizations
 from quorate_api.database.tables import corrections, invoice_lines
 
 SLA_MINUTES = "sla_minutes"
+# The clause that is breached, by the kind of the correction.
+BREACHES = {"sla_durability": "durability", "sla_order": "order"}
+OF_MINUTES = (SLA_MINUTES, *BREACHES)
 
 _COLUMNS = corrections.c
+
+
+def breached_by(kind: str) -> str | None:
+    """The clause that a correction of minutes says was breached. None: it says that they are bad."""
+    return BREACHES.get(kind)
 
 
 class CorrectionRepository:
@@ -32,7 +40,9 @@ class CorrectionRepository:
         )
         names = ("id", "group_id", "kind", "quantity", "day", "reason")
         statement = self._scope.select(corrections, *(_COLUMNS[name] for name in names), billed)
-        statement = statement.outerjoin(invoice_lines, line).where(_COLUMNS.kind != SLA_MINUTES).order_by(_COLUMNS.id)
+        statement = (
+            statement.outerjoin(invoice_lines, line).where(_COLUMNS.kind.not_in(OF_MINUTES)).order_by(_COLUMNS.id)
+        )
         found: dict[UUID, list[UsageCorrection]] = defaultdict(list)
         for row in (await self._scope.connection.execute(statement)).all():
             found[row.group_id].append(UsageCorrection(*row))

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 
 from sqlalchemy import Row
@@ -29,9 +29,11 @@ def periods(group: Row[Any], former: Iterable[Row[Any]]) -> list[Period]:
     return found
 
 
+def period_at(found: list[Period], at: datetime) -> Period:
+    """The period at this time. Before the first one, the first."""
+    return next(period for period in found if period.end is None or at < period.end)
+
+
 def rate_at(found: list[Period], start_s: int) -> int:
     """Reserved appends per second at this time. Before the first period, the first period's rate."""
-    for period in found:
-        if period.end is None or start_s < period.end.timestamp():
-            return int(period.sla["rate_per_s"])
-    raise AssertionError("the last period is open")
+    return int(period_at(found, datetime.fromtimestamp(start_s, UTC)).sla["rate_per_s"])

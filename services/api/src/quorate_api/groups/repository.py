@@ -154,6 +154,20 @@ class GroupRepository:
         statement = self._scope.upsert(group_events, **values).on_conflict_do_nothing()
         await self._scope.connection.execute(statement)
 
+    async def since_lost(self, group_id: UUID, start: datetime, end: datetime) -> list[Row[Any]]:
+        """Status changes and resets of the group since it was first lost in [start, end), oldest first.
+
+        Empty if it was not."""
+        events = group_events.c
+        of_group = self._scope.select(group_events, events.at, events.kind, events.status)
+        of_group = of_group.where(events.group_id == group_id)
+        lost = of_group.where(events.status == "lost", events.at >= start, events.at < end)
+        first = (await self._scope.connection.execute(lost.order_by(events.at).limit(1))).one_or_none()
+        if first is None:
+            return []
+        since = of_group.where(events.at >= first.at, events.kind.in_(("group_status", "group_reset")))
+        return list((await self._scope.connection.execute(since.order_by(events.at, events.seq))).all())
+
     async def events(self, group_id: UUID, limit: int, before: tuple[datetime, int] | None) -> list[Row[Any]]:
         statement = (
             self._scope.select(group_events)

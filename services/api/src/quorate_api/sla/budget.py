@@ -19,7 +19,10 @@ Span = tuple[int, int]  # [from, to) in milliseconds
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """Amounts are in `unit`: time for availability, minutes for the others. A rate is None if nothing was counted."""
+    """Amounts are in `unit`: time for availability, minutes for the others.
+
+    A rate is None if nothing was counted, or nothing may be missed.
+    """
 
     unit: Unit
     allowed: int
@@ -55,8 +58,8 @@ def budget(report: Report, clause: Clause, whole: Span, settled_ms: int) -> Budg
 
 
 def _burn(clause: Clause, missed: int, counted: int) -> float | None:
-    assert clause.target_ppm < PPM, "a target of everything has no budget"
-    return round(missed * PPM / (counted * (PPM - clause.target_ppm)), 3) if counted else None
+    allowed_ppm = PPM - clause.target_ppm
+    return round(missed * PPM / (counted * allowed_ppm), 3) if counted and allowed_ppm else None
 
 
 def _missed(bad: Iterable[Minute], clause: Clause, span: Span) -> int:

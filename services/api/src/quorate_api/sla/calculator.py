@@ -5,7 +5,16 @@ from dataclasses import dataclass
 
 from quorate_api.sla.minutes import Minute, judge
 from quorate_api.sla.tally import Tally, tally
-from quorate_api.sla.targets import AVAILABILITY, LATENCY, LATENCY_P99_US, PPM, THROUGHPUT, Clause
+from quorate_api.sla.targets import (
+    AVAILABILITY,
+    CLAUSES,
+    KEPT,
+    LATENCY,
+    LATENCY_P99_US,
+    PPM,
+    THROUGHPUT,
+    Clause,
+)
 from quorate_api.telemetry import histogram
 from quorate_api.telemetry.windows import WINDOW_S, Window
 
@@ -58,25 +67,19 @@ def report(windows: Iterable[Window], durability: str, from_ms: int, to_ms: int)
 
 def concluded(total: Tally, bad: Sequence[Minute], target_us: int) -> Report:
     """The report on minutes that were judged and summed up. `bad`: those that miss a clause, oldest first."""
-    shares = {
-        AVAILABILITY: (total.active_ms, total.elapsed_ms),
-        THROUGHPUT: (total.unthrottled_minutes, total.minutes),
-        LATENCY: (total.timely_minutes, total.minutes),
-    }
+    missed = {clause: [minute for minute in bad if misses(minute, clause, target_us)] for clause in CLAUSES}
     good = {
         AVAILABILITY: total.available_minutes,
         THROUGHPUT: total.unthrottled_minutes,
         LATENCY: total.timely_minutes,
-    }
+    } | {clause: total.minutes - len(missed[clause]) for clause in KEPT}
+    shares = {clause: (good[clause], total.minutes) for clause in CLAUSES}
+    shares[AVAILABILITY] = (total.active_ms, total.elapsed_ms)
     attainments = tuple(
         Attainment(clause, share * PPM // whole if whole else None, good[clause], total.minutes - good[clause])
         for clause, (share, whole) in shares.items()
     )
-    incidents = [
-        incident
-        for clause in shares
-        for incident in _incidents(clause, [minute for minute in bad if misses(minute, clause, target_us)], target_us)
-    ]
+    incidents = [incident for clause in CLAUSES for incident in _incidents(clause, missed[clause], target_us)]
     return Report(
         total.minutes,
         total.elapsed_ms,
@@ -91,6 +94,8 @@ def concluded(total: Tally, bad: Sequence[Minute], target_us: int) -> Report:
 
 def misses(minute: Minute, clause: Clause, target_us: int) -> bool:
     """Whether the minute is bad for this clause."""
+    if clause in KEPT:
+        return bool(minute.breached(clause.name))
     if clause is AVAILABILITY:
         return not minute.is_available
     return not (minute.is_unthrottled if clause is THROUGHPUT else minute.is_timely(target_us))
@@ -110,7 +115,9 @@ def _incidents(clause: Clause, missed: list[Minute], target_us: int) -> list[Inc
 
 
 def _reason(clause: Clause, run: list[Minute], target_us: int) -> str:
-    """The measurements, then the reasons of operators."""
+    """The measurements, then the reasons of operators. A breach has a reason alone."""
+    if clause in KEPT:
+        return " ".join(dict.fromkeys(reason for minute in run for reason in minute.breached(clause.name)))
     reasons = list(dict.fromkeys(minute.declared for minute in run if minute.declared is not None))
     declared = "".join(f" Declared bad: {reason.rstrip('.')}." for reason in reasons)
     measured = [minute for minute in run if minute.declared is None]

@@ -37,6 +37,7 @@ class Minute:
     within_sla_entries: int  # the reservation let them pass, or should have
     p99_us: int | None  # of entries within the reservation; None: no such entry was committed
     declared: str | None = None  # an operator's reason to count it as bad, whatever was measured
+    breaches: tuple[tuple[str, str], ...] = ()  # of clauses that no telemetry measures: name and reason
 
     @property
     def is_available(self) -> bool:
@@ -53,7 +54,12 @@ class Minute:
     def _counts(self) -> bool:
         return self.measured and self.declared is None
 
+    def breached(self, clause: str) -> list[str]:
+        """Reasons for which it breaches this clause; none if it kept it."""
+        return [reason for name, reason in self.breaches if name == clause]
+
     def is_good(self, target_us: int) -> bool:
+        """In every clause that telemetry measures."""
         return self.is_available and self.is_unthrottled and self.is_timely(target_us)
 
 

@@ -9,7 +9,7 @@ from pydantic import Field
 from quorate_api.coordinator.schemas import ObservedSla
 from quorate_api.http.schemas import Output
 
-ClauseName = Literal["availability", "throughput", "latency"]
+ClauseName = Literal["availability", "throughput", "latency", "durability", "order"]
 
 
 class BurnRates(Output):
@@ -17,7 +17,8 @@ class BurnRates(Output):
     in which the SLA is in force."""
 
     hour: float | None = Field(
-        description="Rate of the last hour, as far as it is in the month; null: nothing was counted."
+        description="Rate of the last hour, as far as it is in the month; null: nothing was counted, or nothing may"
+        " be missed."
     )
     six_hours: float | None = Field(description="Rate of the last six hours, likewise.")
     month: float | None = Field(description="Rate since the month's begin.")
@@ -26,8 +27,8 @@ class BurnRates(Output):
 class ErrorBudget(Output):
     """The part of a month that a clause may miss, for the time in which the SLA is in force until the month's end."""
 
-    unit: Literal["ms", "minutes"] = Field(description="ms for availability, minutes for throughput and latency.")
-    allowed: int
+    unit: Literal["ms", "minutes"] = Field(description="ms for availability, minutes for the other clauses.")
+    allowed: int = Field(description="0 for durability and order: they may never be missed.")
     used: int
     left: int = Field(description="Below 0 once the month can meet its target no more.")
     burn_rates: BurnRates
@@ -35,9 +36,7 @@ class ErrorBudget(Output):
 
 class ClauseReport(Output):
     clause: ClauseName
-    target: float = Field(
-        description="A share: of the time for availability, of the minutes for throughput and latency."
-    )
+    target: float = Field(description="A share: of the time for availability, of the minutes for the other clauses.")
     attained: float | None = Field(description="A share, rounded down to six digits; null if nothing was counted yet.")
     good_minutes: int
     bad_minutes: int
@@ -58,6 +57,11 @@ class SlaIncident(Output):
     reason: str
 
 
+class SlaBreach(Output):
+    clause: ClauseName
+    reason: str
+
+
 class SlaMinute(Output):
     """The evidence for a minute that missed a clause."""
 
@@ -73,13 +77,15 @@ class SlaMinute(Output):
         " null when none was committed."
     )
     declared: str | None = Field(description="Why an operator declared the minute bad; null: it was measured so.")
+    breaches: list[SlaBreach] = Field(description="Breaches of durability and order, which nobody measures.")
 
 
 class SlaCorrection(Output):
-    """Minutes that an operator declared bad, as of an outage that telemetry did not see."""
+    """Minutes that an operator declared bad, as of an outage that telemetry did not see, or a breach."""
 
     start: datetime
     end: datetime
+    breaches: ClauseName | None = Field(description="The clause that was breached; null: bad in what is measured.")
     reason: str
     created_at: datetime
 

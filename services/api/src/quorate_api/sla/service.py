@@ -12,12 +12,12 @@ from sqlalchemy import Row
 from quorate_api import limits
 from quorate_api.coordinator.schemas import ObservedSla
 from quorate_api.corrections.correction import BadSpan
-from quorate_api.corrections.repository import CorrectionRepository
+from quorate_api.corrections.repository import CorrectionRepository, breached_by
 from quorate_api.database.scope import Scope
 from quorate_api.database.work import Work
 from quorate_api.errors import Code, FieldError, Problem
 from quorate_api.groups import service as groups
-from quorate_api.groups.periods import periods
+from quorate_api.groups.periods import period_at, periods
 from quorate_api.groups.repository import GroupRepository
 from quorate_api.http.pagination import Paging
 from quorate_api.http.principal import Permission, Principal
@@ -28,12 +28,14 @@ from quorate_api.sla.budget import Span as Time
 from quorate_api.sla.budget import budget
 from quorate_api.sla.declared import declared
 from quorate_api.sla.lifetime import judged_span
+from quorate_api.sla.losses import Change, losses
 from quorate_api.sla.minutes import Minute, judge
 from quorate_api.sla.repository import SlaRepository
 from quorate_api.sla.schemas import (
     BurnRates,
     ClauseReport,
     ErrorBudget,
+    SlaBreach,
     SlaCorrection,
     SlaIncident,
     SlaMinute,
@@ -41,11 +43,21 @@ from quorate_api.sla.schemas import (
     SlaReport,
 )
 from quorate_api.sla.tally import Tally, summed, tally
-from quorate_api.sla.targets import AVAILABILITY, CLAUSES, LATENCY, LATENCY_P99_US, PPM, QUIET_S_MAX
+from quorate_api.sla.targets import (
+    AVAILABILITY,
+    CLAUSES,
+    DURABILITY,
+    DURABLE_DEGREE_MIN,
+    LATENCY,
+    LATENCY_P99_US,
+    PPM,
+    QUIET_S_MAX,
+)
 from quorate_api.telemetry.windows import HOUR_S, WINDOW_S, Window
 from quorate_api.usage.repository import Span, UsageRepository
 
 INCIDENTS_MAX = 500
+LOST_REASON = "The log was lost: no server has a copy of it."
 
 
 def month_bounds(month: str | None, now: datetime) -> tuple[datetime, datetime]:
@@ -66,10 +78,10 @@ async def measure(scope: Scope, group: Row[Any], start: datetime, end: datetime,
     `start` and `end` begin days. Judged hours count as they were judged, and the others by their windows. Minutes that
     an operator declared bad are bad.
     """
-    return await _measured(scope, group, start, end, now, await _declared(scope, group, start, end))
+    return await _measured(scope, group, start, end, now, await _corrections(scope, group, start, end))
 
 
-async def _declared(scope: Scope, group: Row[Any], start: datetime, end: datetime) -> list[Row[Any]]:
+async def _corrections(scope: Scope, group: Row[Any], start: datetime, end: datetime) -> list[Row[Any]]:
     return await CorrectionRepository(scope).bad_spans(group.id, int(start.timestamp()), int(end.timestamp()))
 
 
@@ -84,10 +96,29 @@ async def _measured(
     ]
     spans = [Span(group.id, *hours) for hours in _unjudged(known, from_s, min(to_s, settled_s(now)))]
     windows = await UsageRepository(scope).heads_around(spans, QUIET_S_MAX)
-    declared_bad = [BadSpan(row.start_s, row.end_s, row.reason) for row in corrections]
+    spans_bad = [BadSpan(row.start_s, row.end_s, row.reason, breached_by(row.kind)) for row in corrections]
+    spans_bad += await _losses(scope, group, start, end)
     month = judged_span(group, from_s * 1_000, min(to_s, settled_s(now)) * 1_000)
     # Other requests go on meanwhile.
-    return await asyncio.to_thread(_concluded, group, tallies, bad, windows, declared_bad, month, now)
+    return await asyncio.to_thread(_concluded, group, tallies, bad, windows, spans_bad, month, now)
+
+
+async def _losses(scope: Scope, group: Row[Any], start: datetime, end: datetime) -> list[BadSpan]:
+    """The minutes in [start, end) in which the group's log was lost under an SLA that promises its durability."""
+    repository = GroupRepository(scope)
+    changes = await repository.since_lost(group.id, start, end)
+    if not changes:
+        return []
+    found = periods(group, await repository.former_slas(group.id))
+    lost = [at for at in losses(Change(row.at, row.kind, row.status) for row in changes) if at < end]
+    begins = sorted(
+        {
+            int(at.timestamp()) // WINDOW_S * WINDOW_S
+            for at in lost
+            if period_at(found, at).sla["replication_degree"] >= DURABLE_DEGREE_MIN
+        }
+    )
+    return [BadSpan(begin_s, begin_s + WINDOW_S, LOST_REASON, DURABILITY.name) for begin_s in begins]
 
 
 def _unjudged(known: Collection[int], from_s: int, to_s: int) -> list[tuple[int, int]]:
@@ -108,7 +139,7 @@ def _concluded(
     known: list[Tally],
     bad: list[Minute],
     windows: dict[Span, list[Window]],
-    declared_bad: list[BadSpan],
+    spans_bad: list[BadSpan],
     span_ms: tuple[int, int],
     now: datetime,
 ) -> calculator.Report:
@@ -119,7 +150,7 @@ def _concluded(
         judged = judge(found, *judged_span(group, span.from_s * 1_000, until_s * 1_000))
         tallies.append(tally(judged, target_us))
         bad += [minute for minute in judged.minutes if not minute.is_good(target_us)]
-    total, every_bad = declared(summed(tallies), bad, declared_bad, span_ms, target_us)
+    total, every_bad = declared(summed(tallies), bad, spans_bad, span_ms, target_us)
     return calculator.concluded(total, every_bad, target_us)
 
 
@@ -142,7 +173,7 @@ async def report(work: Work, principal: Principal, group_id: UUID, month: str | 
     principal.require(Permission.VIEW)
     now = datetime.now(UTC)
     start, end = month_bounds(month, now)
-    corrections = await _declared(work.scope, group, start, end)
+    corrections = await _corrections(work.scope, group, start, end)
     measured = await _measured(work.scope, group, start, end, now, corrections)
     whole = judged_span(group, int(start.timestamp()) * 1_000, int(end.timestamp()) * 1_000)
     # Other requests go on meanwhile: a month may have 40,000 bad minutes.
@@ -168,6 +199,7 @@ async def report(work: Work, principal: Principal, group_id: UUID, month: str | 
             SlaCorrection(
                 start=datetime.fromtimestamp(row.start_s, UTC),
                 end=datetime.fromtimestamp(row.end_s, UTC),
+                breaches=breached_by(row.kind),
                 reason=row.reason,
                 created_at=row.created_at,
             )
@@ -201,6 +233,7 @@ def _minute(minute: Minute, target_us: int) -> SlaMinute:
         within_sla_entries=minute.within_sla_entries,
         p99_us=minute.p99_us,
         declared=minute.declared,
+        breaches=[SlaBreach(clause=clause, reason=reason) for clause, reason in minute.breaches],
     )
 
 

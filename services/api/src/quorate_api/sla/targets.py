@@ -31,7 +31,15 @@ AVAILABILITY = Clause("availability", 999_500, ((999_500, 10), (990_000, 25), (9
 THROUGHPUT = Clause("throughput", 999_000, ((999_000, 10), (990_000, 25), (950_000, 50), (900_000, 100)))
 # Share of the minutes whose p99 of commit latency was within its target.
 LATENCY = Clause("latency", 990_000, ((990_000, 10), (950_000, 25), (900_000, 50), (800_000, 100)))
-CLAUSES = (AVAILABILITY, THROUGHPUT, LATENCY)
+# No acked entry is lost. A single breach costs the month's fee.
+DURABILITY = Clause("durability", PPM, ((PPM, 100),))
+# Everybody reads the acked entries in one order, each once.
+ORDER = Clause("order", PPM, ((PPM, 100),))
+MEASURED = (AVAILABILITY, THROUGHPUT, LATENCY)  # each minute, by telemetry
+KEPT = (DURABILITY, ORDER)  # but for breaches: minutes in which they were not kept
+CLAUSES = (*MEASURED, *KEPT)
+# A single copy of a log is lost with its disk or process.
+DURABLE_DEGREE_MIN = 2
 
 # Commit latency at p99, server side, by durability.
 LATENCY_P99_US = {"in_memory": 10_000, "persistent": 50_000}

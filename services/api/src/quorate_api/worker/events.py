@@ -5,19 +5,22 @@ changed. The worker then asks for the group's current state, so that it never st
 """
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from uuid import UUID
 
 import structlog
-from sqlalchemy.ext.asyncio import AsyncEngine
+from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from quorate_api import limits
 from quorate_api.coordinator.client import AnswerOdd, Coordinator, RequestInvalid
 from quorate_api.coordinator.schemas import Event, Events, GroupView
 from quorate_api.database.scope import EveryOrganization
 from quorate_api.groups.repository import GroupRepository
+from quorate_api.months.repository import MonthRepository
+from quorate_api.sla.losses import LOST
+from quorate_api.telemetry.windows import HOUR_S
 from quorate_api.worker.repository import WorkerRepository
 
 log = structlog.get_logger(__name__)
@@ -82,6 +85,15 @@ class Follower:
                 raise failure  # the coordinator is away for every group
         return asked
 
+    async def _note_losses(self, connection: AsyncConnection, news: list[Event], owners: Mapping[UUID, UUID]) -> None:
+        """A log that was lost in a month that is closed by now is credited all the same."""
+        hours = [
+            (owners[event.group_id], event.group_id, int(event.at.timestamp()) // HOUR_S * HOUR_S)
+            for event in news
+            if event.status == LOST and event.group_id is not None and event.group_id in owners
+        ]
+        await MonthRepository(EveryOrganization(connection, "events are the whole fleet's")).note_judged(hours)
+
     async def resynchronise(self, after: int, answer: Events) -> None:
         """Recover from missing events: trimmed during our absence, or lost with the coordinator's data.
 
@@ -112,7 +124,9 @@ class Follower:
                 return
             news = sorted(events, key=lambda event: event.seq)
             group_ids: set[UUID] = {event.group_id for event in news if event.group_id is not None}
-            await repository.add_events(news, await repository.owners(group_ids))
+            owners = await repository.owners(group_ids)
+            await repository.add_events(news, owners)
+            await self._note_losses(connection, news, owners)
             groups = GroupRepository(EveryOrganization(connection, "events are the whole fleet's"))
             now = datetime.now(UTC)
             for view in sorted(asked.views, key=lambda view: view.group_id):

@@ -21,7 +21,7 @@ from quorate_api.observability import metric_names as names
 from quorate_api.observability.metric_names import Metric
 from quorate_api.observability.readings import Readings
 from quorate_api.sla import service as sla
-from quorate_api.sla.targets import CLAUSES
+from quorate_api.sla.targets import MEASURED
 from quorate_api.telemetry.windows import WINDOW_S
 from quorate_api.usage.repository import UsageRepository
 from quorate_api.worker.ingest import Ingest
@@ -96,11 +96,12 @@ class Watch:
             edge_s = end_s - start_s
             windows = await UsageRepository(scope).heads_windows(start_s - edge_s, end_s + edge_s)
         start, end = datetime.fromtimestamp(start_s, UTC), datetime.fromtimestamp(end_s, UTC)
-        bad = dict.fromkeys((clause.name for clause in CLAUSES), 0.0)
+        bad = dict.fromkeys((clause.name for clause in MEASURED), 0.0)
         for group in groups:
             report = sla.judged(windows.get(str(group.id), []), group, start, end, now)
             for attainment in report.attainments:
-                bad[attainment.clause.name] += float(attainment.bad_minutes > 0)
+                if attainment.clause in MEASURED:
+                    bad[attainment.clause.name] += float(attainment.bad_minutes > 0)
         self.readings.set_each(names.SLA_GROUPS_BAD, "quorate.clause", bad)
 
     async def _billed(self) -> None:

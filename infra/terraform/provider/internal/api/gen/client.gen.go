@@ -57,7 +57,9 @@ func (e CheckoutProvider) Valid() bool {
 // Defines values for ClauseReportClause.
 const (
 	ClauseReportClauseAvailability ClauseReportClause = "availability"
+	ClauseReportClauseDurability   ClauseReportClause = "durability"
 	ClauseReportClauseLatency      ClauseReportClause = "latency"
+	ClauseReportClauseOrder        ClauseReportClause = "order"
 	ClauseReportClauseThroughput   ClauseReportClause = "throughput"
 )
 
@@ -66,7 +68,11 @@ func (e ClauseReportClause) Valid() bool {
 	switch e {
 	case ClauseReportClauseAvailability:
 		return true
+	case ClauseReportClauseDurability:
+		return true
 	case ClauseReportClauseLatency:
+		return true
+	case ClauseReportClauseOrder:
 		return true
 	case ClauseReportClauseThroughput:
 		return true
@@ -203,10 +209,12 @@ func (e Code) Valid() bool {
 
 // Defines values for CorrectionKind.
 const (
-	CorrectionKindAppends    CorrectionKind = "appends"
-	CorrectionKindReads      CorrectionKind = "reads"
-	CorrectionKindSlaMinutes CorrectionKind = "sla_minutes"
-	CorrectionKindStorage    CorrectionKind = "storage"
+	CorrectionKindAppends       CorrectionKind = "appends"
+	CorrectionKindReads         CorrectionKind = "reads"
+	CorrectionKindSlaDurability CorrectionKind = "sla_durability"
+	CorrectionKindSlaMinutes    CorrectionKind = "sla_minutes"
+	CorrectionKindSlaOrder      CorrectionKind = "sla_order"
+	CorrectionKindStorage       CorrectionKind = "storage"
 )
 
 // Valid indicates whether the value is a known member of the CorrectionKind enum.
@@ -216,7 +224,11 @@ func (e CorrectionKind) Valid() bool {
 		return true
 	case CorrectionKindReads:
 		return true
+	case CorrectionKindSlaDurability:
+		return true
 	case CorrectionKindSlaMinutes:
+		return true
+	case CorrectionKindSlaOrder:
 		return true
 	case CorrectionKindStorage:
 		return true
@@ -749,10 +761,12 @@ func (e LentBoundedBy) Valid() bool {
 
 // Defines values for NewCorrectionKind.
 const (
-	NewCorrectionKindAppends    NewCorrectionKind = "appends"
-	NewCorrectionKindReads      NewCorrectionKind = "reads"
-	NewCorrectionKindSlaMinutes NewCorrectionKind = "sla_minutes"
-	NewCorrectionKindStorage    NewCorrectionKind = "storage"
+	NewCorrectionKindAppends       NewCorrectionKind = "appends"
+	NewCorrectionKindReads         NewCorrectionKind = "reads"
+	NewCorrectionKindSlaDurability NewCorrectionKind = "sla_durability"
+	NewCorrectionKindSlaMinutes    NewCorrectionKind = "sla_minutes"
+	NewCorrectionKindSlaOrder      NewCorrectionKind = "sla_order"
+	NewCorrectionKindStorage       NewCorrectionKind = "storage"
 )
 
 // Valid indicates whether the value is a known member of the NewCorrectionKind enum.
@@ -762,7 +776,11 @@ func (e NewCorrectionKind) Valid() bool {
 		return true
 	case NewCorrectionKindReads:
 		return true
+	case NewCorrectionKindSlaDurability:
+		return true
 	case NewCorrectionKindSlaMinutes:
+		return true
+	case NewCorrectionKindSlaOrder:
 		return true
 	case NewCorrectionKindStorage:
 		return true
@@ -1134,10 +1152,66 @@ func (e ReminderStage) Valid() bool {
 	}
 }
 
+// Defines values for SlaBreachClause.
+const (
+	SlaBreachClauseAvailability SlaBreachClause = "availability"
+	SlaBreachClauseDurability   SlaBreachClause = "durability"
+	SlaBreachClauseLatency      SlaBreachClause = "latency"
+	SlaBreachClauseOrder        SlaBreachClause = "order"
+	SlaBreachClauseThroughput   SlaBreachClause = "throughput"
+)
+
+// Valid indicates whether the value is a known member of the SlaBreachClause enum.
+func (e SlaBreachClause) Valid() bool {
+	switch e {
+	case SlaBreachClauseAvailability:
+		return true
+	case SlaBreachClauseDurability:
+		return true
+	case SlaBreachClauseLatency:
+		return true
+	case SlaBreachClauseOrder:
+		return true
+	case SlaBreachClauseThroughput:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for SlaCorrectionBreaches.
+const (
+	SlaCorrectionBreachesAvailability SlaCorrectionBreaches = "availability"
+	SlaCorrectionBreachesDurability   SlaCorrectionBreaches = "durability"
+	SlaCorrectionBreachesLatency      SlaCorrectionBreaches = "latency"
+	SlaCorrectionBreachesOrder        SlaCorrectionBreaches = "order"
+	SlaCorrectionBreachesThroughput   SlaCorrectionBreaches = "throughput"
+)
+
+// Valid indicates whether the value is a known member of the SlaCorrectionBreaches enum.
+func (e SlaCorrectionBreaches) Valid() bool {
+	switch e {
+	case SlaCorrectionBreachesAvailability:
+		return true
+	case SlaCorrectionBreachesDurability:
+		return true
+	case SlaCorrectionBreachesLatency:
+		return true
+	case SlaCorrectionBreachesOrder:
+		return true
+	case SlaCorrectionBreachesThroughput:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for SlaIncidentClause.
 const (
 	SlaIncidentClauseAvailability SlaIncidentClause = "availability"
+	SlaIncidentClauseDurability   SlaIncidentClause = "durability"
 	SlaIncidentClauseLatency      SlaIncidentClause = "latency"
+	SlaIncidentClauseOrder        SlaIncidentClause = "order"
 	SlaIncidentClauseThroughput   SlaIncidentClause = "throughput"
 )
 
@@ -1146,7 +1220,11 @@ func (e SlaIncidentClause) Valid() bool {
 	switch e {
 	case SlaIncidentClauseAvailability:
 		return true
+	case SlaIncidentClauseDurability:
+		return true
 	case SlaIncidentClauseLatency:
+		return true
+	case SlaIncidentClauseOrder:
 		return true
 	case SlaIncidentClauseThroughput:
 		return true
@@ -1158,7 +1236,9 @@ func (e SlaIncidentClause) Valid() bool {
 // Defines values for SlaMinuteMissed.
 const (
 	SlaMinuteMissedAvailability SlaMinuteMissed = "availability"
+	SlaMinuteMissedDurability   SlaMinuteMissed = "durability"
 	SlaMinuteMissedLatency      SlaMinuteMissed = "latency"
+	SlaMinuteMissedOrder        SlaMinuteMissed = "order"
 	SlaMinuteMissedThroughput   SlaMinuteMissed = "throughput"
 )
 
@@ -1167,7 +1247,11 @@ func (e SlaMinuteMissed) Valid() bool {
 	switch e {
 	case SlaMinuteMissedAvailability:
 		return true
+	case SlaMinuteMissedDurability:
+		return true
 	case SlaMinuteMissedLatency:
+		return true
+	case SlaMinuteMissedOrder:
 		return true
 	case SlaMinuteMissedThroughput:
 		return true
@@ -1376,7 +1460,7 @@ type BudgetAlertKind string
 // BurnRates The missed share of some time over the share that the target allows. At 1 the budget lasts for exactly the time
 // in which the SLA is in force.
 type BurnRates struct {
-	// Hour Rate of the last hour, as far as it is in the month; null: nothing was counted.
+	// Hour Rate of the last hour, as far as it is in the month; null: nothing was counted, or nothing may be missed.
 	Hour *float64 `json:"hour"`
 
 	// Month Rate since the month's begin.
@@ -1453,7 +1537,7 @@ type ClauseReport struct {
 	// P99Us Latency only: p99 of the whole period.
 	P99Us *int `json:"p99_us,omitempty"`
 
-	// Target A share: of the time for availability, of the minutes for throughput and latency.
+	// Target A share: of the time for availability, of the minutes for the other clauses.
 	Target float64 `json:"target"`
 
 	// TargetP99Us Latency only: bound on p99 of a minute.
@@ -1619,6 +1703,7 @@ type Endpoint struct {
 
 // ErrorBudget The part of a month that a clause may miss, for the time in which the SLA is in force until the month's end.
 type ErrorBudget struct {
+	// Allowed 0 for durability and order: they may never be missed.
 	Allowed int `json:"allowed"`
 
 	// BurnRates The missed share of some time over the share that the target allows. At 1 the budget lasts for exactly the time
@@ -1628,12 +1713,12 @@ type ErrorBudget struct {
 	// Left Below 0 once the month can meet its target no more.
 	Left int `json:"left"`
 
-	// Unit ms for availability, minutes for throughput and latency.
+	// Unit ms for availability, minutes for the other clauses.
 	Unit ErrorBudgetUnit `json:"unit"`
 	Used int             `json:"used"`
 }
 
-// ErrorBudgetUnit ms for availability, minutes for throughput and latency.
+// ErrorBudgetUnit ms for availability, minutes for the other clauses.
 type ErrorBudgetUnit string
 
 // EventAnswer defines model for EventAnswer.
@@ -2111,7 +2196,7 @@ type NewBudget struct {
 	ThresholdsPercent *[]int `json:"thresholds_percent,omitempty"`
 }
 
-// NewCorrection Either `quantity` and `day`, for a kind of use, or `start` and `end`, for `sla_minutes`.
+// NewCorrection Either `quantity` and `day`, for a kind of use, or `start` and `end`, for the SLA.
 type NewCorrection struct {
 	// Day YYYY-MM-DD, in UTC: the day that was counted wrong. Its month is the month that it is about.
 	Day *openapi_types.Date `json:"day,omitempty"`
@@ -2119,7 +2204,7 @@ type NewCorrection struct {
 	// End RFC 3339, a whole minute, not in the future, at most 31 days after start.
 	End *time.Time `json:"end,omitempty"`
 
-	// Kind A kind of use, or sla_minutes: minutes that are bad, whatever was measured.
+	// Kind A kind of use, or sla_minutes: minutes that are bad, whatever was measured; or sla_durability, sla_order: minutes in which that clause was breached.
 	Kind NewCorrectionKind `json:"kind"`
 
 	// Quantity Entries, or megabyte-seconds of storage, to add to the use; negative: to take off.
@@ -2132,7 +2217,7 @@ type NewCorrection struct {
 	Start *time.Time `json:"start,omitempty"`
 }
 
-// NewCorrectionKind A kind of use, or sla_minutes: minutes that are bad, whatever was measured.
+// NewCorrectionKind A kind of use, or sla_minutes: minutes that are bad, whatever was measured; or sla_durability, sla_order: minutes in which that clause was breached.
 type NewCorrectionKind string
 
 // NewGroup defines model for NewGroup.
@@ -2783,13 +2868,27 @@ type SignedUp struct {
 	User         User         `json:"user"`
 }
 
-// SlaCorrection Minutes that an operator declared bad, as of an outage that telemetry did not see.
-type SlaCorrection struct {
-	CreatedAt time.Time `json:"created_at"`
-	End       time.Time `json:"end"`
-	Reason    string    `json:"reason"`
-	Start     time.Time `json:"start"`
+// SlaBreach defines model for SlaBreach.
+type SlaBreach struct {
+	Clause SlaBreachClause `json:"clause"`
+	Reason string          `json:"reason"`
 }
+
+// SlaBreachClause defines model for SlaBreach.Clause.
+type SlaBreachClause string
+
+// SlaCorrection Minutes that an operator declared bad, as of an outage that telemetry did not see, or a breach.
+type SlaCorrection struct {
+	// Breaches The clause that was breached; null: bad in what is measured.
+	Breaches  *SlaCorrectionBreaches `json:"breaches"`
+	CreatedAt time.Time              `json:"created_at"`
+	End       time.Time              `json:"end"`
+	Reason    string                 `json:"reason"`
+	Start     time.Time              `json:"start"`
+}
+
+// SlaCorrectionBreaches The clause that was breached; null: bad in what is measured.
+type SlaCorrectionBreaches string
 
 // SlaIncident defines model for SlaIncident.
 type SlaIncident struct {
@@ -2810,6 +2909,9 @@ type SlaMinute struct {
 
 	// At Start of the minute.
 	At time.Time `json:"at"`
+
+	// Breaches Breaches of durability and order, which nobody measures.
+	Breaches []SlaBreach `json:"breaches"`
 
 	// Declared Why an operator declared the minute bad; null: it was measured so.
 	Declared *string `json:"declared"`
