@@ -85,6 +85,11 @@ class Customer:
     def post(self, path: str, body: dict[str, Any]) -> dict[str, Any]:
         return _answer(self._http.post(path, json=body, headers={"Idempotency-Key": str(uuid4())}))
 
+    def delete(self, path: str) -> None:
+        response = self._http.delete(path, headers={"Idempotency-Key": str(uuid4())})
+        if response.status_code >= 400:
+            _answer(response)
+
     def close(self) -> None:
         self._http.close()
 

@@ -1,6 +1,6 @@
-"""`make sla`: whether the SLA is judged honestly, measured on the whole stack with real servers and real clients.
+"""`make sla`: whether the SLA is judged honestly, and clients are told the truth, on the whole stack.
 
-Exits 0 only if every goal was met.
+Real servers, real clients. Exits 0 only if every goal was met.
 """
 
 from __future__ import annotations
@@ -10,17 +10,18 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import httpx2
 
-from quorate_harness.customer import Refused
+from quorate_harness.customer import Customer, Refused
 from quorate_harness.figures import FOLDER, Figure, keep, table
 from quorate_harness.fleet import MeasurementFailed
-from quorate_local import ProcessFailed
+from quorate_local import ProcessFailed, Stack, StackOptions
 from quorate_local.display import Display
 from quorate_local.options import REPOSITORY, BadOptions
-from quorate_sla import overload
+from quorate_sla import deleted, loops, overload
 
 COMMAND = "make sla"
 FAILURES = (
@@ -32,28 +33,52 @@ FAILURES = (
     httpx2.HTTPError,
     subprocess.SubprocessError,
 )
+PARTS = {
+    "loops": "the loop of the READMEs loses nothing",
+    "deleted": "clients of a deleted group are told at once",
+    "overload": "requests beyond a reservation earn no credit, and outages are seen",
+}
 
 
 def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="quorate-sla", description=__doc__)
+    parser.add_argument("--only", choices=PARTS, help="one part: " + "; ".join(f"{k}: {v}" for k, v in PARTS.items()))
     parser.add_argument("--quick", action="store_true", help="the smallest run that shows whether it works")
     parser.add_argument("--folder", type=Path, default=REPOSITORY / "build" / "sla", help="state and logs")
     chosen = parser.parse_args(arguments)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that the stack is stopped then too
     display = Display()
     begun = time.monotonic()
-    display.line("overload: requests beyond a reservation earn no credit")
+    stack = Stack(StackOptions.from_environment(state=chosen.folder / "state"), display)
+    figures: list[Figure] = []
     try:
-        figures = overload.measure(chosen.folder / "overload", display, chosen.quick)
+        stack.wipe()
+        stack.start()
+        for part in [chosen.only] if chosen.only else PARTS:
+            display.line(f"{part}: {PARTS[part]}")
+            found = _measure(part, stack, chosen.folder, display, chosen.quick)
+            if not chosen.quick:
+                keep(found, COMMAND, FOLDER / "sla.jsonl")
+            figures += found
     except KeyboardInterrupt:
         display.line("\nInterrupted; the stack is stopped.")
         return 130
     except FAILURES as error:
         display.line(f"  could not be measured: {error}")
         return 1
-    if not chosen.quick:
-        keep(figures, COMMAND, FOLDER / "sla.jsonl")
+    finally:
+        stack.stop()
     return _conclude(figures, time.monotonic() - begun, display)
+
+
+def _measure(part: str, stack: Stack, folder: Path, display: Display, quick: bool) -> list[Figure]:
+    measures: dict[str, Callable[[Customer], list[Figure]]] = {
+        "loops": lambda customer: loops.measure(customer, display, quick),
+        "deleted": lambda customer: deleted.measure(customer, display, quick),
+        "overload": lambda customer: overload.measure(stack, customer, folder / "overload", display, quick),
+    }
+    with Customer(stack.api_url, f"sla-{part}") as customer:
+        return measures[part](customer)
 
 
 def _conclude(figures: list[Figure], seconds: float, display: Display) -> int:

@@ -21,7 +21,7 @@ from typing import Any
 from quorate_harness.customer import Customer
 from quorate_harness.figures import Figure
 from quorate_harness.fleet import MeasurementFailed
-from quorate_local import Stack, StackOptions
+from quorate_local import Stack
 from quorate_local.components import binary
 from quorate_local.display import Display
 
@@ -78,20 +78,9 @@ class Judged:
     incidents: tuple[str, ...]
 
 
-def measure(folder: Path, display: Display, quick: bool) -> list[Figure]:
+def measure(stack: Stack, customer: Customer, folder: Path, display: Display, quick: bool) -> list[Figure]:
     """The figures; raises `MeasurementFailed` if the attack was none, or the judge is blind."""
     folder.mkdir(parents=True, exist_ok=True)
-    stack = Stack(StackOptions.from_environment(state=folder / "state"), display)
-    stack.wipe()
-    try:
-        stack.start()
-        with Customer(stack.api_url, "attackers") as customer:
-            return _attack(stack, customer, folder, display, quick)
-    finally:
-        stack.stop()
-
-
-def _attack(stack: Stack, customer: Customer, folder: Path, display: Display, quick: bool) -> list[Figure]:
     minutes = 1 if quick else ATTACK_MINUTES
     groups = _buy(customer, folder, 1 if quick else GROUPS_OF_EACH)
     display.line(f"  {len(groups)} groups of {RATE_PER_S}/s, loaded in {len(HABITS)} ways for {minutes} min")

@@ -1,0 +1,37 @@
+"""Programs that a developer would write with an SDK, as processes of their own, in both languages."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+from quorate_harness.customer import Customer
+from quorate_local.options import REPOSITORY
+
+PROGRAMS = Path(__file__).parent / "programs"
+MODULE = REPOSITORY / "sdk" / "js" / "dist" / "index.js"
+# Each program with its interpreter, and what comes before its own arguments.
+LANGUAGES = {"python": ([sys.executable], ".py", []), "typescript": (["node"], ".mjs", [MODULE.as_uri()])}
+
+
+@dataclass(frozen=True)
+class Program:
+    """A program of `programs/` in one language, for one group."""
+
+    name: str
+    language: str
+    group_id: str
+
+    def start(self, customer: Customer, *arguments: object) -> subprocess.Popen[str]:
+        """Start it. Its answers are lines on its standard output; errors go to ours."""
+        interpreter, suffix, first = LANGUAGES[self.language]
+        command = [*interpreter, str(PROGRAMS / f"{self.name}{suffix}"), *first, *map(str, arguments)]
+        environment = os.environ | {
+            "QUORATE_API_URL": customer.api_url,
+            "QUORATE_API_KEY": customer.api_key,
+            "QUORATE_GROUP_ID": self.group_id,
+        }
+        return subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True, start_new_session=True)
