@@ -46,7 +46,7 @@ build: setup rust go portal sdk-js ## Build the servers, the portal and the Type
 release: build ## Pack the files that machines install at their first start, with checksums, into build/release
 	@infra/setup/release.sh
 
-up: build $(if $(filter 1,$(OBSERVE)),prometheus-required) ## Start a whole Quorate here: SERVERS=5 STATE=.quorate API_PORT=0 (any free port) PLAINTEXT=1 (TLS not required) OBSERVE=1 (Prometheus too)
+up: build $(if $(filter 1,$(OBSERVE)),prometheus-required) ## Start a whole Quorate here: SERVERS=5 STATE=.quorate WORKERS=1 API_PORT=0 (any free port) PLAINTEXT=1 (TLS not required) OBSERVE=1 (Prometheus too)
 	@$(venv)/quorate-local up --state $(STATE) --servers $(SERVERS) $(up_flags)
 
 down: $(stamps)/python ## Stop it (WIPE=1 removes its state too)
@@ -82,7 +82,7 @@ chaos: rust go $(stamps)/python ## Break real servers under load, check their hi
 claims: rust $(stamps)/python ## Measure the claims about consensus (ONLY=failover,… QUICK=1 PUBLISH=1), about a quarter of an hour
 	@$(venv)/quorate-claims $(if $(ONLY),--only $(ONLY)) $(if $(filter 1,$(QUICK)),--quick) $(if $(filter 1,$(PUBLISH)),--publish)
 
-sla: build ## Attack the SLA on the whole stack, and run what the READMEs show (ten minutes, ONLY=loops|deleted|overload QUICK=1)
+sla: build ## Attack the SLA on the whole stack, and run what the READMEs show (twenty minutes, ONLY=loops|deleted|billing|overload QUICK=1)
 	@$(venv)/quorate-sla $(if $(ONLY),--only '$(ONLY)') $(if $(filter 1,$(QUICK)),--quick)
 
 bench-peers: build ## Measure beside etcd, Kafka, NATS, Aeron, ZooKeeper, hashicorp/raft (40 min): ONLY=nats,64b_mem ROUNDS=3 RESUME=1 QUICK=1
@@ -118,7 +118,7 @@ up_flags = $(foreach pair,api-port:API_PORT coordinator-port:COORDINATOR_PORT \
   coordinator-http-port:COORDINATOR_HTTP_PORT postgres-port:POSTGRES_PORT redis-port:REDIS_PORT \
   server-ports:SERVER_PORTS prometheus-port:PROMETHEUS_PORT,$(if $($(lastword $(subst :, ,$(pair)))),--$(firstword $(subst :, ,$(pair))) \
   $($(lastword $(subst :, ,$(pair)))))) \
-  $(if $(filter 1 links,$(PLAINTEXT)),--plaintext) $(if $(filter links,$(PLAINTEXT)),--plaintext-links) \
+  $(if $(WORKERS),--workers $(WORKERS)) $(if $(filter 1 links,$(PLAINTEXT)),--plaintext) $(if $(filter links,$(PLAINTEXT)),--plaintext-links) \
   $(if $(filter 1,$(OBSERVE)),--observe)
 
 .PHONY: system prometheus prometheus-required rust rust-checked go portal sdk-js lock

@@ -119,11 +119,11 @@ def api(layout: Layout, env: dict[str, str], listen: str) -> ProcessSpec:
     return ProcessSpec("api", [quorate_api(), "api"], ready, PHASE_API, env, API_READY_S)
 
 
-def worker(layout: Layout, env: dict[str, str]) -> ProcessSpec:
+def worker(layout: Layout, name: str, env: dict[str, str]) -> ProcessSpec:
     def ready(running: Running) -> bool:
         return "worker ready" in running.output()
 
-    return ProcessSpec("worker", [quorate_api(), "worker"], ready, PHASE_WORKER, env, WORKER_READY_S)
+    return ProcessSpec(name, [quorate_api(), "worker"], ready, PHASE_WORKER, env, WORKER_READY_S)
 
 
 def api_environment(

@@ -15,8 +15,9 @@ import fcntl
 import os
 import signal
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from quorate_local import components, observing
@@ -34,6 +35,7 @@ from quorate_local.process import (
 )
 
 ONE_SHOT_TIMEOUT_S = 120.0  # a migration of a large database takes a while
+CRASH_WAIT_S = 20.0  # backends of PostgreSQL end by themselves
 PORT_ATTEMPTS = 3  # a free port may be taken between its choice and its use
 
 
@@ -86,7 +88,8 @@ class Stack:
                 self._start_coordinator()
                 self._start_servers()
                 self._start_api()
-                self._start_worker()
+                for name in self.options.worker_names():
+                    self._start_worker(name)
             except BaseException:
                 self._display.line("  stopping the started processes")
                 self._stop_processes()
@@ -173,17 +176,27 @@ class Stack:
         self._addresses[name] = self._server_address(name)
         self._save()
 
+    def crash(self, name: str) -> None:
+        """End a process without a chance to tidy up, until `restart`. PostgreSQL takes its backends along."""
+        running = self._running[name]
+        if name != "postgres":
+            running.kill()
+            return
+        running.identity.send(signal.SIGQUIT)  # an immediate shutdown: the next start recovers
+        if not running.wait_exit(CRASH_WAIT_S):
+            raise ProcessFailed(name, f"still ran {CRASH_WAIT_S:.0f} s after an immediate shutdown", running.log)
+
     def restart(self, name: str) -> None:
-        """Stop and start `coordinator`, `api`, `worker`, `postgres`, `redis`, `prometheus` or a server again."""
-        restarts = {
+        """Stop and start `coordinator`, `api`, `postgres`, `redis`, `prometheus`, a worker or a server again."""
+        restarts: dict[str, Callable[[], None]] = {
             "postgres": self._start_postgres,
             "redis": self._start_redis,
             "coordinator": self._start_coordinator,
             "api": self._start_api,
-            "worker": self._start_worker,
             "bridge": self._start_bridge,
             "prometheus": self._start_prometheus,
         }
+        restarts |= {worker: partial(self._start_worker, worker) for worker in self.options.worker_names()}
         if name not in restarts:
             self.restart_server(name)
             return
@@ -330,9 +343,9 @@ class Stack:
             self._addresses["api"] = listen
             return
 
-    def _start_worker(self) -> None:
+    def _start_worker(self, name: str) -> None:
         env = self._make_api_environment(self._addresses["api"], self._addresses["coordinator_http"])
-        self._launch(components.worker(self.layout, env), "worker")
+        self._launch(components.worker(self.layout, name, env), name)
 
     def _make_api_environment(self, listen: str, coordinator_http: str) -> dict[str, str]:
         urls = self._urls

@@ -18,10 +18,10 @@ import httpx2
 from quorate_harness.customer import Customer, Refused
 from quorate_harness.figures import FOLDER, Figure, keep, table
 from quorate_harness.fleet import MeasurementFailed
-from quorate_local import ProcessFailed, Stack, StackOptions
+from quorate_local import ProcessFailed, Stack, StackOptions, components
 from quorate_local.display import Display
 from quorate_local.options import REPOSITORY, BadOptions
-from quorate_sla import deleted, loops, overload
+from quorate_sla import billing, deleted, loops, overload
 
 COMMAND = "make sla"
 FAILURES = (
@@ -36,6 +36,7 @@ FAILURES = (
 PARTS = {
     "loops": "the loop of the READMEs loses nothing",
     "deleted": "clients of a deleted group are told at once",
+    "billing": "the bill is the log, whatever crashes",
     "overload": "requests beyond a reservation earn no credit, and outages are seen",
 }
 
@@ -49,7 +50,7 @@ def main(arguments: list[str] | None = None) -> int:
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that the stack is stopped then too
     display = Display()
     begun = time.monotonic()
-    stack = Stack(StackOptions.from_environment(state=chosen.folder / "state"), display)
+    stack = Stack(_options(chosen.folder / "state"), display)
     figures: list[Figure] = []
     try:
         stack.wipe()
@@ -71,10 +72,18 @@ def main(arguments: list[str] | None = None) -> int:
     return _conclude(figures, time.monotonic() - begun, display)
 
 
+def _options(state: Path) -> StackOptions:
+    """Two workers, and ports that data stores have again after a crash."""
+    return StackOptions.from_environment(
+        state=state, workers=2, postgres_port=components.free_port(), redis_port=components.free_port()
+    )
+
+
 def _measure(part: str, stack: Stack, folder: Path, display: Display, quick: bool) -> list[Figure]:
     measures: dict[str, Callable[[Customer], list[Figure]]] = {
         "loops": lambda customer: loops.measure(customer, display, quick),
         "deleted": lambda customer: deleted.measure(customer, display, quick),
+        "billing": lambda customer: billing.measure(stack, customer, display, quick),
         "overload": lambda customer: overload.measure(stack, customer, folder / "overload", display, quick),
     }
     with Customer(stack.api_url, f"sla-{part}") as customer:
