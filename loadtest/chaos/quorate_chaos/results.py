@@ -130,9 +130,16 @@ def write(runs: list[dict[str, Any]], command: str, left_out: dict[str, str], pu
     table.write_text(markdown(runs, circumstances, left_out))
     # A kill leaves the old table or the new one: `--resume` goes on with it.
     beside = lines.with_suffix(".new")
-    beside.write_text("".join(json.dumps(_line(run, circumstances)) + "\n" for run in runs))
+    shape = _short if publish else json.dumps
+    beside.write_text("".join(shape(_line(run, circumstances)) + "\n" for run in runs))
     beside.replace(lines)
     return [table, lines]
+
+
+def _short(line: dict[str, Any]) -> str:
+    """The line with its groups' verdicts, and without whatever else is zero or empty in them."""
+    groups = [{key: value for key, value in group.items() if value or key == "clean"} for group in line["groups"]]
+    return json.dumps({**line, "groups": groups}, separators=(",", ":"))
 
 
 def source(command: str) -> str:
