@@ -2,7 +2,6 @@
 
 
 import json
-import json
 from pathlib import Path
 from typing import Any
 
