@@ -1,6 +1,5 @@
 """The table has the runs' results, and shows every run that was not clean."""
 
-
 import json
 from pathlib import Path
 from typing import Any
