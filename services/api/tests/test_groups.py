@@ -200,6 +200,8 @@ async def test_deleting_while_the_coordinator_is_down_is_remembered(
     assert (await alice.request("DELETE", f"/v1/groups/{group['id']}")).status_code == 204
     assert stored_groups(owner) == [("orders", "deleting")]
     assert (await alice.get(f"/v1/groups/{group['id']}"))["status"] == "deleting"
+    # A client that asks for its replicas ends at once, and does not try those that it had.
+    problem(await alice.request("GET", f"/v1/groups/{group['id']}/handle"), 404, "not_found")
 
 
 async def test_a_lost_group_says_so_and_is_reset_when_its_owner_asks(

@@ -196,6 +196,8 @@ async def reset(work: Work, services: Services, principal: Principal, group_id: 
 
 async def handle(work: Work, services: Services, principal: Principal, group_id: UUID) -> Handle:
     row = await visible(work, principal, group_id)
+    if row.status == "deleting":  # not taken back: clients end now, and not after the coordinator's part
+        raise not_found("group")
     view = await _freshest(work, services, row)
     return await handles.issue(services, principal, row, view)
 
