@@ -256,6 +256,8 @@ CREATE TABLE public.groups (
     resize jsonb,
     sla_revision bigint DEFAULT 1 NOT NULL,
     unseen boolean DEFAULT false NOT NULL,
+    availability_ppm bigint DEFAULT 999500 NOT NULL,
+    CONSTRAINT groups_availability_ppm_check CHECK (((availability_ppm >= 0) AND (availability_ppm <= 1000000))),
     CONSTRAINT groups_check CHECK (((status = 'deleted'::text) = (deleted_at IS NOT NULL))),
     CONSTRAINT groups_check1 CHECK (((deleted_at IS NULL) OR (delete_requested_at IS NOT NULL))),
     CONSTRAINT groups_epoch_check CHECK ((epoch >= 0)),
@@ -469,10 +471,12 @@ CREATE TABLE public.sla_bad_minutes (
     throttled_within_sla_entries bigint NOT NULL,
     p99_us bigint,
     within_sla_entries bigint NOT NULL,
+    target_us bigint NOT NULL,
     CONSTRAINT sla_bad_minutes_check CHECK (((active_ms >= 0) AND (active_ms <= elapsed_ms))),
     CONSTRAINT sla_bad_minutes_elapsed_ms_check CHECK (((elapsed_ms >= 0) AND (elapsed_ms <= 60000))),
     CONSTRAINT sla_bad_minutes_p99_us_check CHECK ((p99_us >= 0)),
     CONSTRAINT sla_bad_minutes_start_s_check CHECK (((start_s % (60)::bigint) = 0)),
+    CONSTRAINT sla_bad_minutes_target_us_check CHECK ((target_us > 0)),
     CONSTRAINT sla_bad_minutes_throttled_within_sla_entries_check CHECK ((throttled_within_sla_entries >= 0))
 );
 

@@ -24,12 +24,12 @@ from quorate_api.groups.repository import GroupRepository
 from quorate_api.months.repository import MonthRepository
 from quorate_api.sla import service as sla
 from quorate_api.sla.minutes import Minute
-from quorate_api.sla.targets import CLAUSES
 from quorate_api.telemetry.windows import WINDOW_S, merged
 from quorate_api.worker.adjustments import adjust_closed_months
 from support.corrections import MINUTES, LastMonth, correct, corrected
 from support.customer import Customer
 from support.issuer import TAXED, UNTAXED
+from support.promises import promise
 from support.usage import Usage
 
 
@@ -238,19 +238,19 @@ class Oracle:
         report = sla.judged(merged(month.usage.windows), group, month.start, month.end, now)
         missed = {minute.start_s: minute for minute in report.bad_minutes}
         first_s = int(month.began.timestamp())
-        good = {clause.name: 0 for clause in CLAUSES}
+        good = {clause.name: 0 for clause in promise("persistent").clauses}
         active_ms = 0
         for number in range(MINUTES):
             if any(start <= number < end for start, end in self.bad):
                 continue
             start_s = first_s + number * WINDOW_S
-            minute = missed.get(start_s, Minute(start_s, 60_000, 60_000, True, 0, 0, None))
+            minute = missed.get(start_s, Minute(start_s, 60_000, 60_000, True, 0, 0, None, 1))
             active_ms += minute.active_ms
             good["throughput"] += minute.is_unthrottled
-            good["latency"] += minute.is_timely(report.latency_target_us)
+            good["latency"] += minute.is_timely
         shares = {name: count * 1_000_000 // MINUTES for name, count in good.items()}
         shares["availability"] = active_ms * 1_000_000 // (MINUTES * 60_000)
-        return [clause.credit_percent(shares[clause.name]) for clause in CLAUSES]
+        return [clause.credit_percent(shares[clause.name]) for clause in promise("persistent").clauses]
 
 
 @pytest.mark.parametrize("seed", range(2))

@@ -16,13 +16,13 @@ from quorate_api.documents.quantities import quantity_text
 from quorate_api.sla.declared import declared
 from quorate_api.sla.minutes import Judged, Minute, judge
 from quorate_api.sla.tally import tally
-from quorate_api.sla.targets import LATENCY_P99_US
 from quorate_api.telemetry.windows import WINDOW_S, Window
 from support.corrections import LastMonth, correct, corrected
 from support.customer import Customer, new_key, problem
+from support.promises import promise
 from support.usage import Usage
 
-TARGET_US = LATENCY_P99_US["persistent"]
+PROMISE = promise("persistent")
 
 
 @pytest.fixture
@@ -199,23 +199,23 @@ def test_declared_minutes_count_as_if_they_had_been_judged_so(seed: int) -> None
         BadSpan(begin_s, begin_s + rng.randrange(1, 20) * WINDOW_S, f"reason {number}")
         for number, begin_s in enumerate(begins)
     ]
-    judged = judge(windows, *span_ms)
-    bad = [minute for minute in judged.minutes if not minute.is_good(TARGET_US)]
+    judged = judge(windows, *span_ms, PROMISE.latency_us_at)
+    bad = [minute for minute in judged.minutes if not minute.is_good]
 
     def exchanged(minute: Minute) -> Minute:
         for span in spans:
             if span.start_s <= minute.start_s < span.end_s:
                 return Minute(
                     minute.start_s, minute.elapsed_ms, 0, minute.measured, minute.throttled_within_sla_entries,
-                    minute.within_sla_entries, minute.p99_us, span.reason,
+                    minute.within_sla_entries, minute.p99_us, minute.target_us, span.reason,
                 )  # fmt: skip
         return minute
 
     minutes = [exchanged(minute) for minute in judged.minutes]
-    expected = tally(Judged(minutes, judged.latency_us), TARGET_US)
-    total, found = declared(tally(judged, TARGET_US), bad, spans, span_ms, TARGET_US)
+    expected = tally(Judged(minutes, judged.latency_us))
+    total, found = declared(tally(judged), bad, spans, span_ms, PROMISE)
     assert total == expected
-    assert found == [minute for minute in minutes if not minute.is_good(TARGET_US)]
+    assert found == [minute for minute in minutes if not minute.is_good]
 
 
 def test_quantities_that_are_taken_off() -> None:

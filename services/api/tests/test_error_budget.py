@@ -12,14 +12,14 @@ from hypothesis import strategies as st
 from quorate_api.sla import calculator
 from quorate_api.sla.budget import Budget, Span, budget
 from quorate_api.sla.minutes import Minute, judge
-from quorate_api.sla.targets import AVAILABILITY, CLAUSES, KEPT, LATENCY, LATENCY_P99_US, PPM, THROUGHPUT, Clause
+from quorate_api.sla.targets import AVAILABILITY, KEPT, LATENCY, PPM, THROUGHPUT, Clause
 from quorate_api.telemetry.histogram import bucket_of
 from quorate_api.telemetry.windows import Window
 from support.customer import Customer
+from support.promises import promise
 
 START_S = 1_700_000_040  # the start of a minute
-DURABILITY = "persistent"
-TARGET_US = LATENCY_P99_US[DURABILITY]
+PROMISE = promise("persistent")
 HOUR_MS = 3_600_000
 
 
@@ -47,7 +47,7 @@ def expected_share(minutes: list[Minute], clause: Clause, span: Span) -> Fractio
         return Fraction(sum(minute.elapsed_ms - minute.active_ms for minute in here), whole)
     if clause in KEPT:
         return None  # a target of everything has no budget
-    bad = [not (minute.is_unthrottled if clause is THROUGHPUT else minute.is_timely(TARGET_US)) for minute in here]
+    bad = [not (minute.is_unthrottled if clause is THROUGHPUT else minute.is_timely) for minute in here]
     return Fraction(sum(bad), len(here))
 
 
@@ -73,10 +73,10 @@ def test_budgets_are_sums_over_minutes(seed: int, minutes: int, late_ms: int, en
     if whole[0] >= whole[1]:
         return
     windows = history(minutes, seed)
-    report = calculator.report(windows, DURABILITY, whole[0], min(whole[1], settled_ms))
-    judged = judge(windows, whole[0], min(whole[1], settled_ms)).minutes
-    month = judge([], *whole).minutes
-    for clause in CLAUSES:
+    report = calculator.report(windows, PROMISE, whole[0], min(whole[1], settled_ms))
+    judged = judge(windows, whole[0], min(whole[1], settled_ms), PROMISE.latency_us_at).minutes
+    month = judge([], *whole, PROMISE.latency_us_at).minutes
+    for clause in PROMISE.clauses:
         found = budget(report, clause, whole, settled_ms)
         amount = sum(minute.elapsed_ms for minute in month) if found.unit == "ms" else len(month)
         assert found.allowed == amount * (PPM - clause.target_ppm) // PPM
@@ -98,7 +98,7 @@ def test_a_whole_month_at_a_burn_rate_of_one_uses_its_budget_up() -> None:
         )
         for minute in range(1_000)
     ]  # fmt: skip
-    report = calculator.report(slow, DURABILITY, *month)
+    report = calculator.report(slow, PROMISE, *month)
     assert budget(report, LATENCY, month, month[1]) == Budget("minutes", 10, 10, 1.667, 1.111, 1.0)
     assert budget(report, AVAILABILITY, month, month[1]) == Budget("ms", 30_000, 0, 0.0, 0.0, 0.0)
     # Later, hours that are over burn nothing.
@@ -107,7 +107,7 @@ def test_a_whole_month_at_a_burn_rate_of_one_uses_its_budget_up() -> None:
 
 
 def test_nothing_is_counted_before_a_group_begins() -> None:
-    report = calculator.report([], DURABILITY, 0, 0)
+    report = calculator.report([], PROMISE, 0, 0)
     assert budget(report, THROUGHPUT, (0, 0), HOUR_MS) == Budget("minutes", 0, 0, None, None, None)
 
 

@@ -37,6 +37,7 @@ async def test_a_group_is_admitted_with_its_handle(alice: Customer, coordinator:
     assert group["status"] == "active"
     assert group["epoch"] == 1
     defaults = {"min_replicas": None, "region": "local", "retention_bytes": 256 << 20, "retention_age_s": None}
+    defaults |= {"latency": "standard"}
     assert group["sla"] == SLA | defaults
     assert [endpoint["role"] for endpoint in group["handle"]["endpoints"]] == ["head", "follower", "tail"]
     assert answer.headers["etag"] == '"2"'
@@ -170,6 +171,7 @@ async def test_handle_and_placement_follow_a_failover_at_once(alice: Customer, c
     assert placement["status"] == "degraded"
     assert placement["replicas"][0] == {
         "server_id": 2, "server_name": "s2", "address": "127.0.0.1:7002", "role": "head", "alive": True,
+        "failure_domain": None,
     }  # fmt: skip
 
 

@@ -242,6 +242,7 @@ pub fn sla_in_range(sla: &SlaForm, field: &str) -> Result<Sla, Unusable> {
         region: "local".to_string(),
         retention_bytes: sla.retention_bytes.unwrap_or(RETENTION_BYTES_DEFAULT),
         retention_age_s: None,
+        latency: Default::default(),
     };
     sla.validate()
         .map_err(|(name, problem)| Unusable::new(format!("{field}.{name}"), problem))?;

@@ -198,6 +198,7 @@ fn a_reservation_is_the_same_of_applicants_and_tenants() {
         region: "local".into(),
         retention_bytes: 1 << 20,
         retention_age_s: None,
+        latency: Default::default(),
     };
     let refusal = quote(&mut fleet, &profile, &asked).refusal.unwrap();
     assert_eq!(refusal.largest_sla_that_fits.unwrap().rate_per_s, largest);
@@ -361,6 +362,7 @@ fn demand_is_what_admission_computes() {
                     region: "local".into(),
                     retention_bytes: 1 << 20,
                     retention_age_s: None,
+                    latency: Default::default(),
                 });
             }
         }

@@ -399,6 +399,7 @@ export type CreatedGroup = {
      */
     name: string;
     sla: ObservedSla;
+    promise: SlaPromise;
     /**
      * Status
      */
@@ -749,6 +750,7 @@ export type Group = {
      */
     name: string;
     sla: ObservedSla;
+    promise: SlaPromise;
     /**
      * Status
      */
@@ -1732,6 +1734,12 @@ export type NewGroup = {
      */
     retention_age_s?: number | null;
     /**
+     * Latency
+     *
+     * The bound on commit latency at p99, by the terms of the SLA. `low` takes more capacity.
+     */
+    latency?: 'standard' | 'low';
+    /**
      * Name
      */
     name: string;
@@ -1916,6 +1924,10 @@ export type ObservedSla = {
      * null: no entry is discarded for its age
      */
     retention_age_s?: number | null;
+    /**
+     * Latency
+     */
+    latency?: 'standard' | 'low';
 };
 
 /**
@@ -2292,6 +2304,12 @@ export type PlacedReplica = {
      * Alive
      */
     alive: boolean;
+    /**
+     * Failure Domain
+     *
+     * As of a zone or a rack; null: its server has none.
+     */
+    failure_domain: string | null;
 };
 
 /**
@@ -2504,6 +2522,10 @@ export type QuoteAnswer = {
      */
     admissible: boolean;
     price: Price;
+    /**
+     * What the SLA promises; availability as the fleet would place it now.
+     */
+    promise: SlaPromise;
     demand: Demand;
     /**
      * The reason, and an SLA that would fit; null if admissible.
@@ -2564,6 +2586,12 @@ export type QuoteRequest = {
      */
     retention_age_s?: number | null;
     /**
+     * Latency
+     *
+     * The bound on commit latency at p99, by the terms of the SLA. `low` takes more capacity.
+     */
+    latency?: 'standard' | 'low';
+    /**
      * Replaces Group Id
      *
      * A group of yours whose own reservation does not count against the SLA.
@@ -2604,13 +2632,13 @@ export type Refusal = {
     /**
      * Reason
      *
-     * insufficient_capacity, beyond_shard_peak, too_few_servers, too_many_groups or unknown_region
+     * insufficient_capacity, beyond_shard_peak, too_few_servers, too_many_groups, unknown_region or latency_not_kept
      */
     reason: string;
     /**
      * Scarce Resource
      *
-     * cpu, network, storage_io, memory, disk, servers, shard or groups
+     * cpu, network, storage_io, memory, disk, servers, shard, groups or latency
      */
     scarce_resource: string;
     /**
@@ -2620,7 +2648,7 @@ export type Refusal = {
      */
     message: string;
     /**
-     * An SLA with a lower rate or a shorter retention that would fit. It is found by halving, so a larger one may fit too.
+     * An SLA with a lower rate, a shorter retention or another latency class that would fit. It is found by halving, so a larger one may fit too.
      */
     largest_sla_that_fits?: ObservedSla | null;
 };
@@ -2745,6 +2773,12 @@ export type Resize = {
      * Age at which entries are discarded; null: no limit on age; left out: unchanged.
      */
     retention_age_s?: number | null;
+    /**
+     * Latency
+     *
+     * The class of commit latency; null: unchanged.
+     */
+    latency?: 'standard' | 'low' | null;
 };
 
 /**
@@ -3053,6 +3087,12 @@ export type SlaMinute = {
      */
     p99_us: number | null;
     /**
+     * Target P99 Us
+     *
+     * The bound on p99_us in this minute.
+     */
+    target_p99_us: number;
+    /**
      * Declared
      *
      * Why an operator declared the minute bad; null: it was measured so.
@@ -3079,6 +3119,24 @@ export type SlaPeriod = {
      */
     end: string;
     sla: ObservedSla;
+};
+
+/**
+ * SlaPromise
+ */
+export type SlaPromise = {
+    /**
+     * Availability
+     *
+     * Share of the time; more for replicas in three failure domains or more.
+     */
+    availability: number;
+    /**
+     * Latency P99 Us
+     *
+     * Bound on p99 of commit latency in a minute, by class, durability, size.
+     */
+    latency_p99_us: number;
 };
 
 /**

@@ -74,6 +74,8 @@ class FakeCoordinator:
         self.lose_resize_answers = 0  # does the work, then the answer is lost
         self.refuse_resize_once = False  # admissible when quoted, refused when resized
         self.quoted: list[dict[str, Any]] = []  # bodies as received
+        self.commit_p99_us: int | None = None  # as its profile was measured
+        self.failure_domains: list[str | None] = [None]  # of replicas, in turn
         self.app = Starlette(
             routes=[
                 Route("/v1/health", self._health),
@@ -200,8 +202,13 @@ class FakeCoordinator:
                 "dominant_resource": "cpu",
                 "refusal": refusal,
                 "profile_version": "test",
+                "commit_p99_us": self.commit_p99_us,
+                "failure_domains": len(set(self._domains(sla.replication_degree)) - {None}),
             }
         )
+
+    def _domains(self, replicas: int) -> list[str | None]:
+        return [self.failure_domains[number % len(self.failure_domains)] for number in range(replicas)]
 
     async def _group(self, request: Request) -> Response:
         if (refused := self._forbidden(request)) is not None:
@@ -258,8 +265,9 @@ class FakeCoordinator:
                     "address": f"127.0.0.1:{7000 + number}",
                     "role": role,
                     "alive": True,
+                    "failure_domain": domain,
                 }
-                for number, role in enumerate(roles, 1)
+                for number, (role, domain) in enumerate(zip(roles, self._domains(len(roles)), strict=True), 1)
             ],
             "learners": [],
             "sla_revision": 1,

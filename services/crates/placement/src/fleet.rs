@@ -1,6 +1,6 @@
 //! The servers of one region with their free resources, and Filo's ElectServer (Algorithm 1, line 18).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 
 use quorate_types::ServerId;
@@ -253,6 +253,14 @@ impl Fleet {
             },
         );
         self.list(id);
+    }
+
+    /// The number of different named failure domains among these servers. Servers in no named domain count for none.
+    pub fn failure_domains(&self, servers: &[ServerId]) -> usize {
+        let named = servers
+            .iter()
+            .filter_map(|id| self.slots.get(id)?.failure_domain.as_deref());
+        named.collect::<BTreeSet<_>>().len()
     }
 
     pub fn set_available(&mut self, id: ServerId, available: bool) {

@@ -245,6 +245,7 @@ mod tests {
                 min_replicas: None,
                 retention_bytes: 1 << 20,
                 retention_age_s: None,
+                latency: Default::default(),
             };
             let _may_be_full = place_one(&mut fleet, profile.demands(&sla).all()).is_err();
         }
@@ -308,6 +309,7 @@ mod tests {
             min_replicas: None,
             retention_bytes: 1 << 20,
             retention_age_s: None,
+            latency: Default::default(),
         };
         let profile = Profile::default_profile();
         for choice in [Choice::LeastLoaded, Choice::Shape] {

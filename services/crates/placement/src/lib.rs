@@ -13,8 +13,10 @@
 pub mod admission;
 pub mod amounts;
 pub mod batch_search;
+mod curve;
 pub mod fleet;
 mod index;
+mod latency;
 pub mod profile;
 pub mod quote;
 

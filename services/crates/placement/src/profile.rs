@@ -7,6 +7,9 @@ use quorate_types::{Durability, Role, Sla, Space};
 use serde::{Deserialize, Serialize};
 
 use crate::amounts::Amounts;
+pub use crate::curve::ProfileError;
+use crate::curve::{BYTES_MAX, error, milli_at};
+use crate::latency::Latencies;
 
 /// A profile file, validated.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -26,6 +29,9 @@ pub struct Profile {
     network: Network,
     storage: Storage,
     cpu: Cpu,
+    /// Commit latencies at the head of a server that carries what admission may promise.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    latency: Option<Latencies>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -80,14 +86,6 @@ struct Point {
     busiest_ns: Option<u32>,
 }
 
-/// The profile file cannot be used: the field at fault, and the reason.
-#[derive(Debug, thiserror::Error, PartialEq, Eq)]
-#[error("cost profile: {field}: {problem}")]
-pub struct ProfileError {
-    pub field: String,
-    pub problem: String,
-}
-
 /// The demand of each position of a group's chain, for its whole degree.
 ///
 /// A degraded chain is charged by position as if it were whole. So a replacement that joins as the tail changes nothing for
@@ -131,13 +129,10 @@ const FORMAT_WITH_BATCHES: u32 = 3;
 
 // Bounds beyond any server, so that products of accepted numbers do not overflow.
 const SHARD_CORES_MAX: f64 = 1_024.0;
-const BYTES_MAX: u32 = 1 << 30;
 const ENTRIES_MAX: u32 = 1 << 20;
 const WRITES_MAX: u32 = 64;
 /// The bound of one append: a second of CPU.
 const CPU_NS_MAX: u32 = 1_000_000_000;
-/// The bound beyond the largest measured size: ten seconds.
-const MILLI_MAX: i128 = 10_000_000_000_000;
 
 impl Profile {
     /// The profile in use when none is named: an estimate, marked as one.
@@ -219,7 +214,7 @@ impl Profile {
             }
             validate_batch(&format!("cpu.{mode}.batch_ns"), curves.batch_ns, self.format)?;
         }
-        Ok(())
+        self.latency.as_ref().map_or(Ok(()), Latencies::validate)
     }
 
     /// Why the profile does not match a server with this machine and version, if it does not. An estimate matches all
@@ -247,13 +242,14 @@ impl Profile {
     }
 
     /// The demand vectors of an SLA's replicas, head first: cost of one append times the rate, in batches as they were
-    /// measured, of which [`SINGLE_ENTRY_APPENDS_PER_S`] may come alone.
+    /// measured, of which [`SINGLE_ENTRY_APPENDS_PER_S`] may come alone. The latency class adds its headroom.
     pub fn demands(&self, sla: &Sla) -> RoleDemands {
         let degree = usize::from(sla.replication_degree);
         let space = sla.terms().space();
         let demand = |position: usize| {
             let reserved = self.reserved_milli(sla, role_at(position, degree));
-            Amounts::new(reserved.map(|milli| milli.div_ceil(1_000)), space)
+            let taken = |milli: u64| milli.div_ceil(1_000).saturating_mul(sla.latency.headroom());
+            Amounts::new(reserved.map(taken), space)
         };
         RoleDemands((0..degree).map(demand).collect())
     }
@@ -314,7 +310,7 @@ impl Profile {
     /// that may come alone is subtracted first.
     pub fn shard_peak_per_s(&self, sla: &Sla) -> u64 {
         let degree = usize::from(sla.replication_degree);
-        let shard_ps = self.shard_cores * self.safety_factor * 1e12;
+        let shard_ps = self.shard_cores * self.safety_factor * 1e12 / sla.latency.headroom() as f64;
         let peak_per_s = |position: usize| {
             let role = role_at(position, degree);
             let points = self.curve(sla.durability, role);
@@ -332,6 +328,12 @@ impl Profile {
         };
         let least = (0..degree).map(peak_per_s).fold(f64::INFINITY, f64::min);
         least.floor() as u64
+    }
+
+    /// p99 of commit latency at a loaded head, for requests of the SLA's size; `None`: it was not measured.
+    pub fn commit_p99_us(&self, sla: &Sla) -> Option<u64> {
+        let latency = self.latency.as_ref()?;
+        latency.p99_us(sla.durability, sla.request_size_bytes)
     }
 
     /// The budget of the group's token buckets: the head's cost function and reserved rate, and the cost of a request for
@@ -449,23 +451,6 @@ fn acks(role: Role) -> u32 {
     }
 }
 
-/// The value of a curve for an append of this size, in thousandths, interpolated between points. The last segment extends
-/// beyond the last point, and the first below the first point when `extend_down`.
-fn milli_at<P>(points: &[P], size_bytes: u32, extend_down: bool, point: fn(&P) -> (u32, u32)) -> u64 {
-    let (first_size, first) = point(&points[0]);
-    if size_bytes <= first_size && !extend_down {
-        return u64::from(first) * 1_000;
-    }
-    let segment = points.windows(2).find(|pair| size_bytes <= point(&pair[1]).0);
-    let pair = segment.unwrap_or(&points[points.len() - 2..]);
-    let ((low_size, low), (high_size, high)) = (point(&pair[0]), point(&pair[1]));
-    let rise_milli = (i64::from(high) - i64::from(low)) * 1_000;
-    let run = i64::from(high_size - low_size);
-    let beyond = i64::from(size_bytes) - i64::from(low_size);
-    let milli = i128::from(low) * 1_000 + i128::from(rise_milli) * i128::from(beyond) / i128::from(run);
-    u64::try_from(milli.clamp(1, MILLI_MAX)).expect("it is clamped to 64 bits")
-}
-
 impl Point {
     fn busiest_ns(&self) -> u32 {
         self.busiest_ns.unwrap_or(self.cpu_ns)
@@ -525,13 +510,6 @@ fn validate_batch(field: &str, batch_ns: Option<BatchNs>, format: u32) -> Result
             Err(error(field, "must be 0 to 1000000000 for each role"))
         }
         _ => Ok(()),
-    }
-}
-
-fn error(field: impl Into<String>, problem: impl Into<String>) -> ProfileError {
-    ProfileError {
-        field: field.into(),
-        problem: problem.into(),
     }
 }
 

@@ -328,3 +328,40 @@ fn a_bad_profile_names_the_field() {
     );
     assert!(Profile::parse("{}").is_err() && Profile::parse("").is_err());
 }
+
+#[test]
+fn a_low_latency_class_takes_more_of_servers_and_uses_no_more() {
+    let profile = Profile::default_profile();
+    for durability in [Durability::InMemory, Durability::Persistent] {
+        let standard = sla(durability, 3, 256, 10_000);
+        let low = Sla {
+            latency: quorate_types::Latency::Low,
+            ..standard.clone()
+        };
+        let (one, other) = (profile.demands(&standard), profile.demands(&low));
+        for (one, other) in one.all().iter().zip(other.all()) {
+            assert_eq!(other.rates(), one.rates().map(|rate| 2 * rate));
+            assert_eq!(other.space(), one.space(), "room is no matter of latency");
+        }
+        assert_eq!(profile.budget(&standard), profile.budget(&low));
+        let peaks = [&standard, &low].map(|sla| profile.shard_peak_per_s(sla));
+        assert!(peaks[1] <= peaks[0] / 2 && peaks[1] > peaks[0] / 4, "{peaks:?}");
+    }
+}
+
+#[test]
+fn measured_latencies_hold_up_to_the_largest_measured_size() {
+    let profile = Profile::default_profile();
+    let p99_us = |durability, size| profile.commit_p99_us(&sla(durability, 3, size, 10));
+    assert_eq!(p99_us(Durability::InMemory, 1), Some(500));
+    assert_eq!(p99_us(Durability::InMemory, 544), Some(1_800), "half way");
+    assert_eq!(p99_us(Durability::Persistent, 16_384), Some(8_200));
+    assert_eq!(p99_us(Durability::Persistent, 16_385), None);
+    let mut json = serde_json::to_value(&profile).unwrap();
+    json.as_object_mut().unwrap().remove("latency");
+    let unmeasured = Profile::parse(&json.to_string()).unwrap();
+    assert_eq!(
+        unmeasured.commit_p99_us(&sla(Durability::InMemory, 3, 64, 10)),
+        None
+    );
+}

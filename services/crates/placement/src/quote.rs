@@ -199,14 +199,16 @@ fn enough_servers(fleet: &Fleet, sla: &Sla) -> Result<(), Refusal> {
 pub fn quote(fleet: &mut Fleet, profile: &Profile, sla: &Sla) -> Quote {
     let demands = profile.demands(sla);
     let dominant = dominant(fleet, profile, sla);
-    let refusal = match admit(fleet, profile, sla) {
+    match admit(fleet, profile, sla) {
         Ok(servers) => {
             undo(fleet, demands.all(), &servers);
-            None
+            Quote {
+                failure_domains: fleet.failure_domains(&servers),
+                ..quote_of(profile, sla, dominant, None)
+            }
         }
-        Err(refusal) => Some(refusal),
-    };
-    quote_of(profile, sla, dominant, refusal)
+        Err(refusal) => quote_of(profile, sla, dominant, Some(refusal)),
+    }
 }
 
 /// The resource of which the SLA would take the largest share of the free amount.
@@ -235,6 +237,8 @@ pub fn quote_of(profile: &Profile, sla: &Sla, dominant: ScarceResource, refusal:
         dominant_resource: dominant,
         refusal,
         profile_version: profile.version.clone(),
+        commit_p99_us: profile.commit_p99_us(sla),
+        failure_domains: 0,
     }
 }
 

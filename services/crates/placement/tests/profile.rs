@@ -56,6 +56,7 @@ fn use_it(profile: &Profile, sla: &Sla) {
     let demands = profile.demands(sla);
     assert_eq!(demands.all().len(), usize::from(sla.replication_degree));
     let _sum = quorate_placement::Amounts::sum(demands.all().iter().copied());
+    let _p99_us = profile.commit_p99_us(sla);
     let budget = profile.budget(sla);
     let _dearest = budget.batch_milli(4_096, 16 << 20);
     assert!(budget.reserved_per_s() >= sla.rate_per_s);

@@ -329,6 +329,7 @@ fn sla(replication_degree: u8, request_size_bytes: u32, rate_per_s: u64, persist
         region: "local".into(),
         retention_bytes: 1 << 20,
         retention_age_s: None,
+        latency: Default::default(),
     }
 }
 

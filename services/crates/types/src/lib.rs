@@ -6,6 +6,7 @@
 //! - [`cost`]: the cost of a request to a server, and budgets
 //! - [`control`]: messages between coordinator and replica servers
 //! - [`ids`]: maps by numbers
+//! - [`latency`]: classes of commit latency
 //! - [`reports`]: a server's reports of its groups, as changes
 //! - [`machine`]: the machine of a server
 //! - [`names`]: names in certificates, hosts in addresses
@@ -22,6 +23,7 @@ pub mod control;
 pub mod cost;
 pub mod durability;
 pub mod ids;
+pub mod latency;
 pub mod limits;
 pub mod machine;
 pub mod names;
@@ -35,6 +37,7 @@ pub mod space;
 pub use codes::Code;
 pub use config::{GroupConfig, GroupId, GroupState, Member, ProjectId, Role, ServerId};
 pub use durability::Durability;
+pub use latency::Latency;
 pub use machine::Machine;
 pub use permission::Permission;
 pub use place::{ConfigDigest, Place, RunId};

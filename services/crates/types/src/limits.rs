@@ -54,6 +54,10 @@ pub const CLIENT_BACKLOG_BYTES_MAX: usize = 8 << 20;
 /// each group, about a millisecond of a core each second.
 pub const SINGLE_ENTRY_APPENDS_PER_S: u64 = 1_000;
 
+/// A group of the latency class `low` takes twice the rates that it may use. So its requests load a server by half of what
+/// is promisable, where queues are short.
+pub const LOW_LATENCY_HEADROOM: u64 = 2;
+
 /// Batches of one session that may be outstanding, and whose offsets its head remembers for retries.
 pub const SESSION_WINDOW_BATCHES: u32 = 256;
 /// Sessions that one group remembers; the least recently used is forgotten by the next one's first entry.

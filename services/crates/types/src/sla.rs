@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::config::Role;
 use crate::cost::ResourceVector;
 use crate::durability::Durability;
+use crate::latency::Latency;
 use crate::limits;
 use crate::space::{Space, Terms};
 
@@ -27,6 +28,8 @@ pub struct Sla {
     /// Entries older than this are discarded, however few bytes there are; `None`: age discards none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retention_age_s: Option<u64>,
+    #[serde(default, skip_serializing_if = "Latency::is_standard")]
+    pub latency: Latency,
 }
 
 fn default_region() -> String {
@@ -99,6 +102,11 @@ pub struct Quote {
     pub dominant_resource: ScarceResource,
     pub refusal: Option<Refusal>,
     pub profile_version: String,
+    /// p99 of commit latency at the head that the profile was measured with, for this size and durability; `None` where it
+    /// was not.
+    pub commit_p99_us: Option<u64>,
+    /// Different named failure domains of the servers that the replicas would get now; 0 in a refusal.
+    pub failure_domains: usize,
 }
 
 /// The demand vector of one replica, with its role in the chain.

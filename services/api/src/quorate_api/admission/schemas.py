@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 from pydantic import Field, ValidationInfo, field_validator
 
 from quorate_api import limits
-from quorate_api.coordinator.schemas import Durability, ObservedSla
+from quorate_api.coordinator.schemas import Durability, LatencyClass, ObservedSla
 from quorate_api.http.schemas import Input
 
 
@@ -31,6 +31,10 @@ class SlaInput(Input):
     )
     retention_age_s: Annotated[int, Field(ge=limits.RETENTION_AGE_S_MIN, le=limits.RETENTION_AGE_S_MAX)] | None = Field(
         None, description="Age at which entries are discarded as well; null: no limit on age."
+    )
+    latency: LatencyClass = Field(
+        "standard",
+        description="The bound on commit latency at p99, by the terms of the SLA. `low` takes more capacity.",
     )
 
     @field_validator("min_replicas")

@@ -2,6 +2,7 @@
 
 from uuid import UUID
 
+from quorate_api.admission.latency import kept
 from quorate_api.coordinator.client import RequestInvalid
 from quorate_api.coordinator.schemas import ObservedSla, Quote
 from quorate_api.database.work import Work
@@ -13,9 +14,10 @@ async def quote(work: Work, services: Services, sla: ObservedSla, replaces: UUID
     """Ask whether the fleet admits `sla` now. The reservation of the group `replaces` does not count against it."""
     try:
         async with work.outside():
-            return await services.coordinator.quote(sla, replaces)
+            quote = await services.coordinator.quote(sla, replaces)
     except RequestInvalid as error:
         raise invalid_sla(error) from error
+    return kept(sla, quote)
 
 
 def refused(quote: Quote) -> Problem:

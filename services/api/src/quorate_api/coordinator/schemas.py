@@ -13,6 +13,9 @@ class Durability(StrEnum):
     IN_MEMORY = "in_memory"
 
 
+LatencyClass = Literal["standard", "low"]
+
+
 class ObservedSla(BaseModel):
     """An SLA as it stands, with every field set."""
 
@@ -24,6 +27,7 @@ class ObservedSla(BaseModel):
     region: str
     retention_bytes: int
     retention_age_s: int | None = Field(None, description="null: no entry is discarded for its age")
+    latency: LatencyClass = "standard"
 
 
 class ResourceDemand(BaseModel):
@@ -58,13 +62,17 @@ class Refusal(BaseModel):
     model_config = ConfigDict(extra="ignore")
 
     reason: str = Field(
-        description="insufficient_capacity, beyond_shard_peak, too_few_servers, too_many_groups or unknown_region"
+        description="insufficient_capacity, beyond_shard_peak, too_few_servers, too_many_groups, unknown_region or "
+        "latency_not_kept"
     )
-    scarce_resource: str = Field(description="cpu, network, storage_io, memory, disk, servers, shard or groups")
+    scarce_resource: str = Field(
+        description="cpu, network, storage_io, memory, disk, servers, shard, groups or latency"
+    )
     message: str = Field(description="A sentence for people.")
     largest_sla_that_fits: ObservedSla | None = Field(
         None,
-        description="An SLA with a lower rate or a shorter retention that would fit. It is found by halving, so a "
+        description="An SLA with a lower rate, a shorter retention or another latency "
+        "class that would fit. It is found by halving, so a "
         "larger one may fit too.",
     )
 
@@ -76,6 +84,8 @@ class Quote(BaseModel):
     dominant_resource: str | None = None
     refusal: Refusal | None = None
     profile_version: str | None = None
+    commit_p99_us: int | None = Field(None, description="As the cost profile was measured; null: it was not.")
+    failure_domains: int = Field(0, description="Different ones in which the replicas would be placed.")
 
 
 class Replica(BaseModel):
@@ -84,6 +94,7 @@ class Replica(BaseModel):
     address: str
     role: str
     alive: bool
+    failure_domain: str | None = None
 
     model_config = ConfigDict(populate_by_name=True)
 

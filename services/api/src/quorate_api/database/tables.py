@@ -116,6 +116,7 @@ groups = Table(
     _count("row_version"),
     _json("resize", nullable=True),
     _count("sla_revision"),
+    _count("availability_ppm"),
     Column("unseen", Boolean, nullable=False),
 )
 former_slas = Table(
@@ -241,6 +242,7 @@ sla_bad_minutes = Table(
     _count("throttled_within_sla_entries"),
     _count("within_sla_entries"),
     _count("p99_us", nullable=True),
+    _count("target_us"),
 )
 sla_region_hours = Table(
     "sla_region_hours",

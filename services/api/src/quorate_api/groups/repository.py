@@ -10,6 +10,7 @@ from sqlalchemy import BigInteger, Row, case, cast, func, or_
 from quorate_api.coordinator.schemas import GroupView
 from quorate_api.database.scope import EveryOrganization, Scope
 from quorate_api.database.tables import former_slas, group_events, groups
+from quorate_api.promises.availability import availability_ppm
 
 ADMITTED = ("active", "degraded", "paused")
 
@@ -73,6 +74,9 @@ class GroupRepository:
         }
         if view.status in ADMITTED:
             values["active_at"] = func.coalesce(groups.c.active_at, now)
+            domains = len({replica.failure_domain for replica in view.replicas} - {None})
+            first = case((groups.c.active_at.is_(None), availability_ppm(domains)), else_=groups.c.availability_ppm)
+            values["availability_ppm"] = first  # as the group was placed, for its whole life
         statement = (
             self._scope.update(groups)
             .where(

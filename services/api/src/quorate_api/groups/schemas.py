@@ -8,9 +8,10 @@ from pydantic import Field
 
 from quorate_api import limits
 from quorate_api.admission.schemas import SlaInput
-from quorate_api.coordinator.schemas import ObservedSla, Replica
+from quorate_api.coordinator.schemas import LatencyClass, ObservedSla, Replica
 from quorate_api.http.schemas import Input, Name, Output
 from quorate_api.pricing.schemas import Price
+from quorate_api.promises.schemas import SlaPromise
 
 Status = Literal["provisioning", "active", "degraded", "paused", "lost", "deleting", "deleted"]
 
@@ -41,8 +42,9 @@ class Resize(Input):
         None,
         description="Age at which entries are discarded; null: no limit on age; left out: unchanged.",
     )
+    latency: LatencyClass | None = Field(None, description="The class of commit latency; null: unchanged.")
 
-    def changes(self) -> dict[str, int | None]:
+    def changes(self) -> dict[str, int | str | None]:
         """The requested values, by name."""
         given = self.model_dump(include=self.model_fields_set)
         return {name: value for name, value in given.items() if value is not None or name in _NULL_SAYS_SOMETHING}
@@ -101,6 +103,7 @@ class Group(Output):
     project_id: UUID
     name: str
     sla: ObservedSla
+    promise: SlaPromise
     status: Status
     epoch: int
     price: Price = Field(description="The price agreed when the group was created or last resized.")
@@ -120,6 +123,7 @@ class PlacedReplica(Output):
     address: str
     role: str
     alive: bool
+    failure_domain: str | None = Field(description="As of a zone or a rack; null: its server has none.")
 
     @classmethod
     def of(cls, replica: Replica) -> "PlacedReplica":

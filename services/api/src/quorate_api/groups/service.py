@@ -32,6 +32,7 @@ from quorate_api.pricing.reservation import price_of
 from quorate_api.pricing.schemas import Price
 from quorate_api.projects import service as projects
 from quorate_api.projects.repository import ProjectRepository
+from quorate_api.promises.schemas import SlaPromise
 from quorate_api.quotas import service as quotas
 
 ACTIVE_WAIT_S = 3.0  # bound on a create's wait for the replicas' first configuration
@@ -219,6 +220,7 @@ async def _freshest(work: Work, services: Services, row: Row[Any]) -> GroupView:
     stored = GroupView(
         group_id=row.id,
         sla=ObservedSla(**row.sla),
+        promise=SlaPromise.of(ObservedSla(**row.sla), row.availability_ppm),
         status=row.status,
         epoch=row.epoch,
         replicas=[Replica(**replica) for replica in row.replicas],
@@ -259,6 +261,7 @@ def group_of(row: Row[Any]) -> Group:
         project_id=row.project_id,
         name=row.name,
         sla=ObservedSla(**row.sla),
+        promise=SlaPromise.of(ObservedSla(**row.sla), row.availability_ppm),
         status=row.status,
         epoch=row.epoch,
         price=Price(**row.price),

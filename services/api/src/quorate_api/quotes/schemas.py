@@ -9,6 +9,7 @@ from quorate_api.admission.schemas import SlaInput
 from quorate_api.coordinator.schemas import Refusal, ReplicaDemand, ResourceDemand
 from quorate_api.http.schemas import Output
 from quorate_api.pricing.schemas import Price
+from quorate_api.promises.schemas import SlaPromise
 
 
 class QuoteRequest(SlaInput):
@@ -30,5 +31,6 @@ class Demand(Output):
 class QuoteAnswer(Output):
     admissible: bool
     price: Price
+    promise: SlaPromise = Field(description="What the SLA promises; availability as the fleet would place it now.")
     demand: Demand
     refusal: Refusal | None = Field(description="The reason, and an SLA that would fit; null if admissible.")

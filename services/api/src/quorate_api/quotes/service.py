@@ -11,6 +11,8 @@ from quorate_api.http.principal import Permission, Principal
 from quorate_api.http.services import Services
 from quorate_api.pricing import prices
 from quorate_api.pricing.reservation import price_of
+from quorate_api.promises.availability import availability_ppm
+from quorate_api.promises.schemas import SlaPromise
 from quorate_api.quotes.schemas import Demand, QuoteAnswer
 
 
@@ -24,6 +26,7 @@ async def create(
     return QuoteAnswer(
         admissible=quote.admissible,
         price=price_of(quote.total_demand, prices.at(datetime.now(UTC))),
+        promise=SlaPromise.of(sla, availability_ppm(quote.failure_domains)),
         demand=Demand(replicas=quote.demand, total=quote.total_demand, dominant_resource=quote.dominant_resource),
         refusal=quote.refusal,
     )

@@ -43,9 +43,9 @@ def budget(report: Report, clause: Clause, whole: Span, settled_ms: int) -> Budg
     `whole`: the part of the month in which the SLA is in force, also the part to come. `settled_ms`: the end of the
     last judged minute of any group. `report` is of `whole` until then.
     """
-    unit: Unit = "ms" if clause is AVAILABILITY else "minutes"
+    unit: Unit = "ms" if clause.name == AVAILABILITY.name else "minutes"
     so_far = (whole[0], min(whole[1], settled_ms))
-    bad = [minute for minute in report.bad_minutes if misses(minute, clause, report.latency_target_us)]
+    bad = [minute for minute in report.bad_minutes if misses(minute, clause)]
     used = _missed(bad, clause, so_far)
 
     def burn(span: Span) -> float | None:
@@ -65,7 +65,7 @@ def _burn(clause: Clause, missed: int, counted: int) -> float | None:
 def _missed(bad: Iterable[Minute], clause: Clause, span: Span) -> int:
     """`bad`: minutes that miss the clause."""
     within = [minute for minute in bad if _overlaps(minute, span)]
-    if clause is AVAILABILITY:
+    if clause.name == AVAILABILITY.name:
         return sum(minute.elapsed_ms - minute.active_ms for minute in within)
     return len(within)
 

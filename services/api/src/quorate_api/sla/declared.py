@@ -10,11 +10,12 @@ from dataclasses import replace
 
 from quorate_api.corrections.correction import BadSpan
 from quorate_api.sla.minutes import Minute, counted
+from quorate_api.sla.promise import Promise
 from quorate_api.sla.tally import Tally
 
 
 def declared(
-    total: Tally, bad: Iterable[Minute], spans: Sequence[BadSpan], span_ms: tuple[int, int], target_us: int
+    total: Tally, bad: Iterable[Minute], spans: Sequence[BadSpan], span_ms: tuple[int, int], promise: Promise
 ) -> tuple[Tally, list[Minute]]:
     """The sums of minutes in [from, to), and the bad ones among them, oldest first, with those of `spans` as bad.
 
@@ -23,23 +24,27 @@ def declared(
     found = {minute.start_s: minute for minute in bad}
     for span in spans:
         for start_s, elapsed_ms in _minutes(span, span_ms):
-            was = found.get(start_s) or Minute(start_s, elapsed_ms, elapsed_ms, True, 0, 0, None)
+            was = found.get(start_s) or _good(start_s, elapsed_ms, promise)
             if span.breaches is not None:
                 found[start_s] = replace(was, breaches=(*was.breaches, (span.breaches, span.reason)))
             elif was.declared is None:
-                total = _without(total, was, target_us)
+                total = _without(total, was)
                 found[start_s] = replace(was, active_ms=0, declared=span.reason)
     return total, [found[start_s] for start_s in sorted(found)]
 
 
-def _without(total: Tally, was: Minute, target_us: int) -> Tally:
+def _good(start_s: int, elapsed_ms: int, promise: Promise) -> Minute:
+    return Minute(start_s, elapsed_ms, elapsed_ms, True, 0, 0, None, promise.latency_us_at(start_s))
+
+
+def _without(total: Tally, was: Minute) -> Tally:
     """The sums, in which the minute is good for nothing."""
     return replace(
         total,
         active_ms=max(0, total.active_ms - was.active_ms),
         available_minutes=total.available_minutes - was.is_available,
         unthrottled_minutes=total.unthrottled_minutes - was.is_unthrottled,
-        timely_minutes=total.timely_minutes - was.is_timely(target_us),
+        timely_minutes=total.timely_minutes - was.is_timely,
     )
 
 

@@ -13,7 +13,7 @@ from quorate_api.sla.lifetime import judged_span
 from quorate_api.sla.minutes import Minute, judge
 from quorate_api.sla.repository import Hour, Life, RegionHours, SlaRepository
 from quorate_api.sla.tally import Tally, tally
-from quorate_api.sla.targets import LATENCY_P99_US, QUIET_S_MAX
+from quorate_api.sla.targets import QUIET_S_MAX
 from quorate_api.telemetry.windows import HOUR_S, WINDOW_S, Window
 from quorate_api.usage.repository import Span, UsageRepository
 
@@ -88,9 +88,9 @@ def _all_judged(
 
 
 def _judged(windows: list[Window], life: Life, hour_s: int) -> tuple[Tally, list[Minute]]:
-    target_us = LATENCY_P99_US[life.durability]
-    found = judge(windows, *judged_span(life, hour_s * 1_000, (hour_s + HOUR_S) * 1_000))
-    return tally(found, target_us), [minute for minute in found.minutes if not minute.is_good(target_us)]
+    span_ms = judged_span(life, hour_s * 1_000, (hour_s + HOUR_S) * 1_000)
+    found = judge(windows, *span_ms, life.promise.latency_us_at)
+    return tally(found), [minute for minute in found.minutes if not minute.is_good]
 
 
 def _spans(hours: Iterable[Hour]) -> list[Span]:

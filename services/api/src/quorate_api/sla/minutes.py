@@ -6,7 +6,7 @@ there, and the group had no traffic.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from math import inf
@@ -36,6 +36,7 @@ class Minute:
     throttled_within_sla_entries: int
     within_sla_entries: int  # the reservation let them pass, or should have
     p99_us: int | None  # of entries within the reservation; None: no such entry was committed
+    target_us: int  # the bound on it
     declared: str | None = None  # an operator's reason to count it as bad, whatever was measured
     breaches: tuple[tuple[str, str], ...] = ()  # of clauses that no telemetry measures: name and reason
 
@@ -47,8 +48,9 @@ class Minute:
     def is_unthrottled(self) -> bool:
         return self._counts and self.throttled_within_sla_entries * PPM <= THROTTLED_PPM_MAX * self.within_sla_entries
 
-    def is_timely(self, target_us: int) -> bool:
-        return self._counts and (self.p99_us or 0) <= target_us
+    @property
+    def is_timely(self) -> bool:
+        return self._counts and (self.p99_us or 0) <= self.target_us
 
     @property
     def _counts(self) -> bool:
@@ -58,9 +60,10 @@ class Minute:
         """Reasons for which it breaches this clause; none if it kept it."""
         return [reason for name, reason in self.breaches if name == clause]
 
-    def is_good(self, target_us: int) -> bool:
+    @property
+    def is_good(self) -> bool:
         """In every clause that telemetry measures."""
-        return self.is_available and self.is_unthrottled and self.is_timely(target_us)
+        return self.is_available and self.is_unthrottled and self.is_timely
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,8 +74,10 @@ class Judged:
     latency_us: Mapping[int, int]
 
 
-def judge(windows: Iterable[Window], from_ms: int, to_ms: int) -> Judged:
+def judge(windows: Iterable[Window], from_ms: int, to_ms: int, target_us_at: Callable[[int], int]) -> Judged:
     """Every minute that overlaps [from_ms, to_ms) by at least telemetry's resolution.
+
+    `target_us_at`: the bound on p99 of commit latency in the minute that begins at a time in seconds.
 
     `windows` may reach beyond it. A gap at its edges is judged by the nearest minutes outside that have a
     head's window.
@@ -96,6 +101,7 @@ def judge(windows: Iterable[Window], from_ms: int, to_ms: int) -> Judged:
                 sum(window.throttled_within_sla_entries for window in found),
                 sum(window.within_sla_entries for window in found),
                 histogram.quantile_us(latency, 990),
+                target_us_at(start_s),
             )
         )
     return Judged(minutes, histogram.merge(latencies))

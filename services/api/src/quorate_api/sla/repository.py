@@ -12,8 +12,17 @@ from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from quorate_api.database.scope import ROWS, EveryOrganization, Scope, rows_sent
-from quorate_api.database.tables import groups, sla_bad_minutes, sla_days, sla_hours, sla_region_hours, usage_dirty
+from quorate_api.database.tables import (
+    former_slas,
+    groups,
+    sla_bad_minutes,
+    sla_days,
+    sla_hours,
+    sla_region_hours,
+    usage_dirty,
+)
 from quorate_api.sla.minutes import Minute
+from quorate_api.sla.promise import Promise
 from quorate_api.sla.tally import COUNTS, Tally, summed
 from quorate_api.telemetry.windows import DAY_S, HOUR_S
 
@@ -29,6 +38,7 @@ _MINUTE = (
     "throttled_within_sla_entries",
     "within_sla_entries",
     "p99_us",
+    "target_us",
 )
 
 
@@ -37,7 +47,7 @@ class Life:
     """A group's facts that judging needs. `active_at` None: it was never active."""
 
     organization_id: UUID
-    durability: str
+    promise: Promise
     region: str
     active_at: datetime | None
     delete_requested_at: datetime | None
@@ -84,18 +94,19 @@ class SlaRepository:
             await self._connection.execute(select(func.pg_advisory_xact_lock(key)))
 
     async def lives(self, group_ids: Collection[UUID]) -> dict[UUID, Life]:
-        columns = (
-            groups.c.id,
-            groups.c.organization_id,
-            groups.c.sla,
-            groups.c.active_at,
-            groups.c.delete_requested_at,
-        )
-        statement = self._scope.select(groups, *columns).where(groups.c.id.in_(group_ids))
+        statement = self._scope.select(groups).where(groups.c.id.in_(group_ids))
         rows = (await self._connection.execute(statement)).all()
+        earlier = self._scope.select(former_slas).where(former_slas.c.group_id.in_(group_ids))
+        former = defaultdict(list)
+        for row in (await self._connection.execute(earlier)).all():
+            former[row.group_id].append(row)
         return {
             row.id: Life(
-                row.organization_id, row.sla["durability"], row.sla["region"], row.active_at, row.delete_requested_at
+                row.organization_id,
+                Promise.of_group(row, former[row.id]),
+                row.sla["region"],
+                row.active_at,
+                row.delete_requested_at,
             )
             for row in rows
         }

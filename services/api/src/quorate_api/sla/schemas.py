@@ -76,6 +76,7 @@ class SlaMinute(Output):
         description="Commit latency of these entries, from the time at which the reservation let them pass;"
         " null when none was committed."
     )
+    target_p99_us: int = Field(description="The bound on p99_us in this minute.")
     declared: str | None = Field(description="Why an operator declared the minute bad; null: it was measured so.")
     breaches: list[SlaBreach] = Field(description="Breaches of durability and order, which nobody measures.")
 

@@ -4,6 +4,7 @@ import asyncio
 import re
 from collections.abc import Collection, Iterable
 from datetime import UTC, datetime
+from math import inf
 from typing import Any
 from uuid import UUID
 
@@ -30,6 +31,7 @@ from quorate_api.sla.declared import declared
 from quorate_api.sla.lifetime import judged_span
 from quorate_api.sla.losses import Change, losses
 from quorate_api.sla.minutes import Minute, judge
+from quorate_api.sla.promise import Promise
 from quorate_api.sla.repository import SlaRepository
 from quorate_api.sla.schemas import (
     BurnRates,
@@ -45,11 +47,9 @@ from quorate_api.sla.schemas import (
 from quorate_api.sla.tally import Tally, summed, tally
 from quorate_api.sla.targets import (
     AVAILABILITY,
-    CLAUSES,
     DURABILITY,
     DURABLE_DEGREE_MIN,
     LATENCY,
-    LATENCY_P99_US,
     PPM,
     QUIET_S_MAX,
 )
@@ -99,8 +99,9 @@ async def _measured(
     spans_bad = [BadSpan(row.start_s, row.end_s, row.reason, breached_by(row.kind)) for row in corrections]
     spans_bad += await _losses(scope, group, start, end)
     month = judged_span(group, from_s * 1_000, min(to_s, settled_s(now)) * 1_000)
+    promise = Promise.of_group(group, await GroupRepository(scope).former_slas(group.id))
     # Other requests go on meanwhile.
-    return await asyncio.to_thread(_concluded, group, tallies, bad, windows, spans_bad, month, now)
+    return await asyncio.to_thread(_concluded, group, promise, tallies, bad, windows, spans_bad, month, now)
 
 
 async def _losses(scope: Scope, group: Row[Any], start: datetime, end: datetime) -> list[BadSpan]:
@@ -136,6 +137,7 @@ def _unjudged(known: Collection[int], from_s: int, to_s: int) -> list[tuple[int,
 
 def _concluded(
     group: Row[Any],
+    promise: Promise,
     known: list[Tally],
     bad: list[Minute],
     windows: dict[Span, list[Window]],
@@ -143,15 +145,15 @@ def _concluded(
     span_ms: tuple[int, int],
     now: datetime,
 ) -> calculator.Report:
-    target_us = LATENCY_P99_US[group.sla["durability"]]
     tallies = list(known)
     for span, found in windows.items():
         until_s = min(span.to_s, settled_s(now))
-        judged = judge(found, *judged_span(group, span.from_s * 1_000, until_s * 1_000))
-        tallies.append(tally(judged, target_us))
-        bad += [minute for minute in judged.minutes if not minute.is_good(target_us)]
-    total, every_bad = declared(summed(tallies), bad, spans_bad, span_ms, target_us)
-    return calculator.concluded(total, every_bad, target_us)
+        span_here = judged_span(group, span.from_s * 1_000, until_s * 1_000)
+        judged = judge(found, *span_here, promise.latency_us_at)
+        tallies.append(tally(judged))
+        bad += [minute for minute in judged.minutes if not minute.is_good]
+    total, every_bad = declared(summed(tallies), bad, spans_bad, span_ms, promise)
+    return calculator.concluded(total, every_bad, promise)
 
 
 def settled_s(now: datetime) -> int:
@@ -162,10 +164,10 @@ def settled_s(now: datetime) -> int:
 def judged(
     windows: Iterable[Window], group: Row[Any], start: datetime, end: datetime, now: datetime
 ) -> calculator.Report:
-    """Measure as `measure` does, from windows that the caller has read."""
+    """Measure as `measure` does, from windows that the caller has read, by the present SLA."""
     to_ms = min(int(end.timestamp()), settled_s(now)) * 1_000
     span = judged_span(group, int(start.timestamp()) * 1_000, to_ms)
-    return calculator.report(windows, group.sla["durability"], *span)
+    return calculator.report(windows, Promise.of(group.availability_ppm, [(inf, group.sla)]), *span)
 
 
 async def report(work: Work, principal: Principal, group_id: UUID, month: str | None) -> SlaReport:
@@ -219,19 +221,20 @@ async def bad_minutes(
     left = [minute for minute in measured.bad_minutes if minute.start_s > after_s]
     found = left[: paging.limit]
     cursor = paging.next_cursor(found[-1].start_s.to_bytes(16)) if len(left) > len(found) else None
-    return Page(items=[_minute(minute, measured.latency_target_us) for minute in found], next_cursor=cursor)
+    return Page(items=[_minute(minute, measured) for minute in found], next_cursor=cursor)
 
 
-def _minute(minute: Minute, target_us: int) -> SlaMinute:
+def _minute(minute: Minute, measured: calculator.Report) -> SlaMinute:
     return SlaMinute(
         at=datetime.fromtimestamp(minute.start_s, UTC),
-        missed=[clause.name for clause in CLAUSES if calculator.misses(minute, clause, target_us)],
+        missed=[each.clause.name for each in measured.attainments if calculator.misses(minute, each.clause)],
         elapsed_ms=minute.elapsed_ms,
         active_ms=minute.active_ms,
         measured=minute.measured,
         throttled_within_sla_entries=minute.throttled_within_sla_entries,
         within_sla_entries=minute.within_sla_entries,
         p99_us=minute.p99_us,
+        target_p99_us=minute.target_us,
         declared=minute.declared,
         breaches=[SlaBreach(clause=clause, reason=reason) for clause, reason in minute.breaches],
     )
@@ -276,6 +279,6 @@ def _clause(
         ),
         target_p99_us=measured.latency_target_us if clause is LATENCY else None,
         p99_us=measured.p99_us if clause is LATENCY else None,
-        active_ms=measured.active_ms if clause is AVAILABILITY else None,
-        elapsed_ms=measured.elapsed_ms if clause is AVAILABILITY else None,
+        active_ms=measured.active_ms if clause.name == AVAILABILITY.name else None,
+        elapsed_ms=measured.elapsed_ms if clause.name == AVAILABILITY.name else None,
     )

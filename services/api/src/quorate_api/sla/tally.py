@@ -23,8 +23,7 @@ class Tally:
 COUNTS = tuple(name for name in Tally.__dataclass_fields__ if name != "latency_us")
 
 
-def tally(judged: Judged, target_us: int) -> Tally:
-    """`target_us`: the bound on p99 of a minute's commit latency."""
+def tally(judged: Judged) -> Tally:
     minutes = judged.minutes
     return Tally(
         len(minutes),
@@ -32,7 +31,7 @@ def tally(judged: Judged, target_us: int) -> Tally:
         sum(minute.active_ms for minute in minutes),
         sum(minute.is_available for minute in minutes),
         sum(minute.is_unthrottled for minute in minutes),
-        sum(minute.is_timely(target_us) for minute in minutes),
+        sum(minute.is_timely for minute in minutes),
         judged.latency_us,
     )
 

@@ -128,7 +128,12 @@ class WorkerRepository:
     async def running_groups(self) -> list[Row[Any]]:
         """Groups whose SLA is in force now."""
         statement = self._scope.select(
-            groups, groups.c.id, groups.c.sla, groups.c.active_at, groups.c.delete_requested_at
+            groups,
+            groups.c.id,
+            groups.c.sla,
+            groups.c.availability_ppm,
+            groups.c.active_at,
+            groups.c.delete_requested_at,
         ).where(groups.c.active_at.is_not(None), groups.c.delete_requested_at.is_(None))
         return list((await self._connection.execute(statement)).all())
 

@@ -96,11 +96,11 @@ class Watch:
             edge_s = end_s - start_s
             windows = await UsageRepository(scope).heads_windows(start_s - edge_s, end_s + edge_s)
         start, end = datetime.fromtimestamp(start_s, UTC), datetime.fromtimestamp(end_s, UTC)
-        bad = dict.fromkeys((clause.name for clause in MEASURED), 0.0)
+        bad = dict.fromkeys(MEASURED, 0.0)
         for group in groups:
             report = sla.judged(windows.get(str(group.id), []), group, start, end, now)
             for attainment in report.attainments:
-                if attainment.clause in MEASURED:
+                if attainment.clause.name in MEASURED:
                     bad[attainment.clause.name] += float(attainment.bad_minutes > 0)
         self.readings.set_each(names.SLA_GROUPS_BAD, "quorate.clause", bad)
 

@@ -40,6 +40,8 @@ pub struct ReplicaView {
     pub address: String,
     pub role: Role,
     pub alive: bool,
+    /// The name of its server's failure domain, if it has one.
+    pub failure_domain: Option<String>,
 }
 
 impl GroupView {
@@ -51,6 +53,7 @@ impl GroupView {
             address: state.servers[&server].address.clone(),
             role: config.role_of(server),
             alive: state.is_alive(server),
+            failure_domain: state.servers[&server].failure_domain.clone(),
         };
         Self {
             group_id: group.group_id,

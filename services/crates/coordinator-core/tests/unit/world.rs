@@ -36,6 +36,7 @@ pub fn sla(durability: Durability, degree: u8, rate_per_s: u64) -> Sla {
         region: "local".into(),
         retention_bytes: 1 << 20,
         retention_age_s: None,
+        latency: Default::default(),
     }
 }
 

@@ -159,6 +159,7 @@ impl World {
             region: "local".into(),
             retention_bytes: quorate_types::limits::RETENTION_BYTES_MIN,
             retention_age_s: None,
+            latency: Default::default(),
         };
         let groups = self.plan.groups.iter().enumerate();
         groups.map(|(g, group)| (Self::group_id(g), sla(group))).collect()

@@ -807,6 +807,24 @@ func (e NewGroupDurability) Valid() bool {
 	}
 }
 
+// Defines values for NewGroupLatency.
+const (
+	NewGroupLatencyLow      NewGroupLatency = "low"
+	NewGroupLatencyStandard NewGroupLatency = "standard"
+)
+
+// Valid indicates whether the value is a known member of the NewGroupLatency enum.
+func (e NewGroupLatency) Valid() bool {
+	switch e {
+	case NewGroupLatencyLow:
+		return true
+	case NewGroupLatencyStandard:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for NewIncidentComponents.
 const (
 	NewIncidentComponentsAdmission NewIncidentComponents = "admission"
@@ -954,6 +972,24 @@ func (e NewUpdatePhase) Valid() bool {
 	case NewUpdatePhaseMonitoring:
 		return true
 	case NewUpdatePhaseResolved:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for ObservedSlaLatency.
+const (
+	ObservedSlaLatencyLow      ObservedSlaLatency = "low"
+	ObservedSlaLatencyStandard ObservedSlaLatency = "standard"
+)
+
+// Valid indicates whether the value is a known member of the ObservedSlaLatency enum.
+func (e ObservedSlaLatency) Valid() bool {
+	switch e {
+	case ObservedSlaLatencyLow:
+		return true
+	case ObservedSlaLatencyStandard:
 		return true
 	default:
 		return false
@@ -1110,6 +1146,24 @@ func (e QuoteRequestDurability) Valid() bool {
 	}
 }
 
+// Defines values for QuoteRequestLatency.
+const (
+	QuoteRequestLatencyLow      QuoteRequestLatency = "low"
+	QuoteRequestLatencyStandard QuoteRequestLatency = "standard"
+)
+
+// Valid indicates whether the value is a known member of the QuoteRequestLatency enum.
+func (e QuoteRequestLatency) Valid() bool {
+	switch e {
+	case QuoteRequestLatencyLow:
+		return true
+	case QuoteRequestLatencyStandard:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for ReadinessStatus.
 const (
 	ReadinessStatusDegraded    ReadinessStatus = "degraded"
@@ -1146,6 +1200,24 @@ func (e ReminderStage) Valid() bool {
 	case ReminderStageReminder:
 		return true
 	case ReminderStageSecondReminder:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for ResizeLatency.
+const (
+	ResizeLatencyLow      ResizeLatency = "low"
+	ResizeLatencyStandard ResizeLatency = "standard"
+)
+
+// Valid indicates whether the value is a known member of the ResizeLatency enum.
+func (e ResizeLatency) Valid() bool {
+	switch e {
+	case ResizeLatencyLow:
+		return true
+	case ResizeLatencyStandard:
 		return true
 	default:
 		return false
@@ -1598,6 +1670,7 @@ type CreatedGroup struct {
 	// Price The price of the reservation. Usage is billed in addition.
 	Price     Price              `json:"price"`
 	ProjectId openapi_types.UUID `json:"project_id"`
+	Promise   SlaPromise         `json:"promise"`
 
 	// Sla An SLA as it stands, with every field set.
 	Sla    ObservedSla        `json:"sla"`
@@ -1781,6 +1854,7 @@ type Group struct {
 	// Price The price of the reservation. Usage is billed in addition.
 	Price     Price              `json:"price"`
 	ProjectId openapi_types.UUID `json:"project_id"`
+	Promise   SlaPromise         `json:"promise"`
 
 	// Sla An SLA as it stands, with every field set.
 	Sla    ObservedSla `json:"sla"`
@@ -2225,6 +2299,9 @@ type NewGroup struct {
 	// Durability Place of an entry on every replica before its acknowledgement: stable storage, or memory.
 	Durability NewGroupDurability `json:"durability"`
 
+	// Latency The bound on commit latency at p99, by the terms of the SLA. `low` takes more capacity.
+	Latency *NewGroupLatency `json:"latency,omitempty"`
+
 	// MinReplicas Appends pause with fewer live replicas; null: a majority.
 	MinReplicas *int   `json:"min_replicas,omitempty"`
 	Name        string `json:"name"`
@@ -2248,6 +2325,9 @@ type NewGroup struct {
 
 // NewGroupDurability Place of an entry on every replica before its acknowledgement: stable storage, or memory.
 type NewGroupDurability string
+
+// NewGroupLatency The bound on commit latency at p99, by the terms of the SLA. `low` takes more capacity.
+type NewGroupLatency string
 
 // NewIncident defines model for NewIncident.
 type NewIncident struct {
@@ -2333,7 +2413,8 @@ type NewUpdatePhase string
 
 // ObservedSla An SLA as it stands, with every field set.
 type ObservedSla struct {
-	Durability Durability `json:"durability"`
+	Durability Durability          `json:"durability"`
+	Latency    *ObservedSlaLatency `json:"latency,omitempty"`
 
 	// MinReplicas null: a majority of replication_degree
 	MinReplicas       *int   `json:"min_replicas,omitempty"`
@@ -2346,6 +2427,9 @@ type ObservedSla struct {
 	RetentionAgeS  *int `json:"retention_age_s,omitempty"`
 	RetentionBytes int  `json:"retention_bytes"`
 }
+
+// ObservedSlaLatency defines model for ObservedSla.Latency.
+type ObservedSlaLatency string
 
 // Organization defines model for Organization.
 type Organization struct {
@@ -2520,11 +2604,14 @@ type PaymentEntryProvider string
 
 // PlacedReplica defines model for PlacedReplica.
 type PlacedReplica struct {
-	Address    string `json:"address"`
-	Alive      bool   `json:"alive"`
-	Role       string `json:"role"`
-	ServerId   int    `json:"server_id"`
-	ServerName string `json:"server_name"`
+	Address string `json:"address"`
+	Alive   bool   `json:"alive"`
+
+	// FailureDomain As of a zone or a rack; null: its server has none.
+	FailureDomain *string `json:"failure_domain"`
+	Role          string  `json:"role"`
+	ServerId      int     `json:"server_id"`
+	ServerName    string  `json:"server_name"`
 }
 
 // Placement The chain, head first; the tail closes the ring back to the head.
@@ -2646,7 +2733,8 @@ type QuoteAnswer struct {
 	Demand Demand `json:"demand"`
 
 	// Price The price of the reservation. Usage is billed in addition.
-	Price Price `json:"price"`
+	Price   Price      `json:"price"`
+	Promise SlaPromise `json:"promise"`
 
 	// Refusal The reason, and an SLA that would fit; null if admissible.
 	Refusal *Refusal `json:"refusal"`
@@ -2656,6 +2744,9 @@ type QuoteAnswer struct {
 type QuoteRequest struct {
 	// Durability Place of an entry on every replica before its acknowledgement: stable storage, or memory.
 	Durability QuoteRequestDurability `json:"durability"`
+
+	// Latency The bound on commit latency at p99, by the terms of the SLA. `low` takes more capacity.
+	Latency *QuoteRequestLatency `json:"latency,omitempty"`
 
 	// MinReplicas Appends pause with fewer live replicas; null: a majority.
 	MinReplicas *int `json:"min_replicas,omitempty"`
@@ -2683,6 +2774,9 @@ type QuoteRequest struct {
 // QuoteRequestDurability Place of an entry on every replica before its acknowledgement: stable storage, or memory.
 type QuoteRequestDurability string
 
+// QuoteRequestLatency The bound on commit latency at p99, by the terms of the SLA. `low` takes more capacity.
+type QuoteRequestLatency string
+
 // Readiness defines model for Readiness.
 type Readiness struct {
 	Dependencies []Dependency `json:"dependencies"`
@@ -2705,16 +2799,16 @@ type RecordedEntry struct {
 
 // Refusal The reason why an SLA cannot be promised, and the nearest SLA that can.
 type Refusal struct {
-	// LargestSlaThatFits An SLA with a lower rate or a shorter retention that would fit. It is found by halving, so a larger one may fit too.
+	// LargestSlaThatFits An SLA with a lower rate, a shorter retention or another latency class that would fit. It is found by halving, so a larger one may fit too.
 	LargestSlaThatFits *ObservedSla `json:"largest_sla_that_fits,omitempty"`
 
 	// Message A sentence for people.
 	Message string `json:"message"`
 
-	// Reason insufficient_capacity, beyond_shard_peak, too_few_servers, too_many_groups or unknown_region
+	// Reason insufficient_capacity, beyond_shard_peak, too_few_servers, too_many_groups, unknown_region or latency_not_kept
 	Reason string `json:"reason"`
 
-	// ScarceResource cpu, network, storage_io, memory, disk, servers, shard or groups
+	// ScarceResource cpu, network, storage_io, memory, disk, servers, shard, groups or latency
 	ScarceResource string `json:"scarce_resource"`
 }
 
@@ -2759,6 +2853,9 @@ type Reset struct {
 
 // Resize The fields of the SLA to change; the rest stays. Durability, replication degree and region never change.
 type Resize struct {
+	// Latency The class of commit latency; null: unchanged.
+	Latency *ResizeLatency `json:"latency,omitempty"`
+
 	// MinReplicas Appends pause with fewer live replicas; null: a majority; left out: unchanged.
 	MinReplicas *int `json:"min_replicas,omitempty"`
 
@@ -2774,6 +2871,9 @@ type Resize struct {
 	// RetentionBytes How many of its newest bytes the log keeps; null: unchanged.
 	RetentionBytes *int `json:"retention_bytes,omitempty"`
 }
+
+// ResizeLatency The class of commit latency; null: unchanged.
+type ResizeLatency string
 
 // ResourceDemand Amounts of each resource. A coordinator of an earlier version leaves out memory and disk.
 type ResourceDemand struct {
@@ -2924,8 +3024,11 @@ type SlaMinute struct {
 	Missed   []SlaMinuteMissed `json:"missed"`
 
 	// P99Us Commit latency of these entries, from the time at which the reservation let them pass; null when none was committed.
-	P99Us                     *int `json:"p99_us"`
-	ThrottledWithinSlaEntries int  `json:"throttled_within_sla_entries"`
+	P99Us *int `json:"p99_us"`
+
+	// TargetP99Us The bound on p99_us in this minute.
+	TargetP99Us               int `json:"target_p99_us"`
+	ThrottledWithinSlaEntries int `json:"throttled_within_sla_entries"`
 
 	// WithinSlaEntries Entries that the reservation let pass, or should have.
 	WithinSlaEntries int `json:"within_sla_entries"`
@@ -2941,6 +3044,15 @@ type SlaPeriod struct {
 	// Sla An SLA as it stands, with every field set.
 	Sla   ObservedSla `json:"sla"`
 	Start time.Time   `json:"start"`
+}
+
+// SlaPromise defines model for SlaPromise.
+type SlaPromise struct {
+	// Availability Share of the time; more for replicas in three failure domains or more.
+	Availability float64 `json:"availability"`
+
+	// LatencyP99Us Bound on p99 of commit latency in a minute, by class, durability, size.
+	LatencyP99Us int `json:"latency_p99_us"`
 }
 
 // SlaReport defines model for SlaReport.

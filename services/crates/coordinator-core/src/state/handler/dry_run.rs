@@ -65,6 +65,8 @@ impl<'a> DryRun<'a> {
         let cpu = ScarceResource::Cpu;
         let mut quote = quorate_placement::quote::quote_of(self.profile, sla, cpu, refusal);
         if let Some(fleet) = self.fleets.in_region(&sla.region) {
+            let members: Vec<_> = self.groups[&group_id].members().collect();
+            quote.failure_domains = fleet.failure_domains(&members);
             quote.dominant_resource = quorate_placement::quote::dominant(fleet, self.profile, sla);
         }
         quote
