@@ -1,4 +1,4 @@
-"""What each group's SLA promises: availability as it was placed, and the bound on latency in each bad minute."""
+"""Promises of SLAs: availability as groups were placed, and the bound on latency in each bad minute."""
 
 from alembic import op
 

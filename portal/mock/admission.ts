@@ -1,4 +1,4 @@
-import type { ObservedSla, Price, Quote, Refusal, ReplicaDemand } from '@/api'
+import type { ObservedSla, Price, Quote, Refusal, ReplicaDemand, SlaPromise } from '@/api'
 
 /** Admission of a small fleet. It gives every kind of answer that the real one gives. Pure. */
 const SERVERS = 5
@@ -15,11 +15,17 @@ const HOURS_PER_MONTH = 730
 export function demandOf(sla: ObservedSla): ReplicaDemand[] {
   return Array.from({ length: sla.replication_degree }, (_, position) => ({
     role: roleAt(position, sla.replication_degree),
-    cpu: round(sla.rate_per_s * (position === 0 ? 9e-6 : 5e-6), 4),
-    network_bytes_per_s: Math.round(sla.rate_per_s * (sla.request_size_bytes + 40) * (position === 0 ? 2 : 1)),
+    cpu: round(sla.rate_per_s * headroom(sla) * (position === 0 ? 9e-6 : 5e-6), 4),
+    network_bytes_per_s: Math.round(
+      sla.rate_per_s * headroom(sla) * (sla.request_size_bytes + 40) * (position === 0 ? 2 : 1),
+    ),
     storage_io_per_s: sla.durability === 'persistent' ? Math.min(2_000, Math.ceil(sla.rate_per_s / 50)) : 0,
     ...spaceOf(sla),
   }))
+}
+
+function headroom(sla: ObservedSla): number {
+  return sla.latency === 'low' ? 2 : 1
 }
 
 /** What is retained takes memory or disk for as long as the group exists. */
@@ -101,9 +107,16 @@ export function quoteOf(sla: ObservedSla): Quote {
   return {
     admissible: refusal === null,
     price: priceOf(sla),
+    promise: promiseOf(sla),
     demand: { replicas, total: totalOf(replicas), dominant_resource: 'cpu' },
     refusal,
   }
+}
+
+/** The bounds of the contract at 64 bytes; the service computes the others. */
+export function promiseOf(sla: ObservedSla): SlaPromise {
+  const bounds = { standard: { in_memory: 2_000, persistent: 5_000 }, low: { in_memory: 1_000, persistent: 2_500 } }
+  return { availability: 0.9995, latency_p99_us: bounds[sla.latency ?? 'standard'][sla.durability] }
 }
 
 function refusalOf(sla: ObservedSla): Refusal | null {

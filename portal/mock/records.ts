@@ -50,5 +50,6 @@ export function withDefaults(sla: Sla): ObservedSla {
     region: sla.region ?? 'local',
     retention_bytes: sla.retention_bytes ?? 256 * 2 ** 20,
     retention_age_s: sla.retention_age_s ?? null,
+    latency: sla.latency ?? 'standard',
   }
 }

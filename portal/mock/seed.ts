@@ -1,5 +1,5 @@
 import type { ApiKey, Group, GroupEvent, Sla } from '@/api'
-import { priceOf } from './admission'
+import { priceOf, promiseOf } from './admission'
 import { seedInvoices } from './invoices'
 import { seedPayments } from './payments'
 import { uuid, withDefaults, type MockDb, type MockGroup } from './records'
@@ -121,6 +121,7 @@ function groupOf(nowMs: number, spec: Spec): MockGroup {
       project_id: uuid(1),
       name: spec.name,
       sla: withDefaults(spec.sla),
+      promise: promiseOf(withDefaults(spec.sla)),
       status: spec.status,
       epoch: spec.epoch,
       price: priceOf(withDefaults(spec.sla)),

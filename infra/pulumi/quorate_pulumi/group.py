@@ -18,6 +18,7 @@ from quorate_pulumi.sla import SLA
 from quorate_pulumi.words import explained
 
 Durability = Literal["persistent", "in_memory"]
+Latency = Literal["standard", "low"]
 ENVIRONMENT = ("QUORATE_API_URL", "QUORATE_API_KEY", "QUORATE_GROUP")
 
 
@@ -37,6 +38,8 @@ class GroupArgs:
     region: pulumi.Input[str] | None = None
     retention_bytes: pulumi.Input[int] | None = None
     retention_age_s: pulumi.Input[int] | None = None
+    latency: pulumi.Input[Latency] | None = None
+    """The class of commit latency; standard by default. `low` takes more capacity, and costs more."""
     on_sla_change: Literal["refuse", "replace"] = "refuse"
     """Effect of a changed durability, degree or region: an error, or another group without the log."""
     app_key: pulumi.Input[str] | None = None

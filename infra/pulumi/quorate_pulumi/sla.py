@@ -28,11 +28,13 @@ NUMBERS: dict[str, Number] = {
     "retention_age_s": Number(60, 3_162_240_000),
 }
 DURABILITIES = ("persistent", "in_memory")
+LATENCIES = ("standard", "low")
 REGION_DEFAULT = "local"
+LATENCY_DEFAULT = "standard"
 NAME_LENGTH_MAX = 100
 
 FIXED = ("durability", "replication_degree", "region")
-IN_PLACE = ("rate_per_s", "request_size_bytes", "min_replicas", "retention_bytes", "retention_age_s")
+IN_PLACE = ("rate_per_s", "request_size_bytes", "min_replicas", "retention_bytes", "retention_age_s", "latency")
 SLA = (*FIXED, *IN_PLACE)
 
 
@@ -42,6 +44,7 @@ def normal(props: Mapping[str, Any], unknown: Any = None) -> tuple[Json, list[tu
     found = {name: value for name, value in props.items() if value is not None}
     wrong: list[tuple[str, str]] = []
     found.setdefault("region", REGION_DEFAULT)
+    found.setdefault("latency", LATENCY_DEFAULT)
     for name, number in NUMBERS.items():
         if number.default is not None:
             found.setdefault(name, number.default)
@@ -52,7 +55,7 @@ def normal(props: Mapping[str, Any], unknown: Any = None) -> tuple[Json, list[tu
             problem = _whole(found, name, number)
             if problem:
                 wrong.append((name, problem))
-    for name in ("api_url", "api_key", "project_id", "name", "durability", "region"):
+    for name in ("api_url", "api_key", "project_id", "name", "durability", "region", "latency"):
         value = found.get(name)
         if not value or not isinstance(value, str):
             wrong.append((name, "is missing" if not value else "must be text"))
@@ -78,6 +81,8 @@ def _texts(found: Json, unknown: Any) -> list[tuple[str, str]]:
     known = {name: value for name, value in found.items() if isinstance(value, str) and value != unknown}
     if known.get("durability", DURABILITIES[0]) not in DURABILITIES:
         wrong.append(("durability", f"must be {' or '.join(DURABILITIES)}, unlike {known['durability']!r}"))
+    if known.get("latency", LATENCY_DEFAULT) not in LATENCIES:
+        wrong.append(("latency", f"must be {' or '.join(LATENCIES)}, unlike {known['latency']!r}"))
     if len(known.get("name", "")) > NAME_LENGTH_MAX:
         wrong.append(("name", f"is longer than {NAME_LENGTH_MAX} characters"))
     if "api_url" in known and found.get("allow_http") != unknown:

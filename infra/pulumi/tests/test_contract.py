@@ -25,8 +25,10 @@ def test_bounds_and_defaults_are_the_contracts(schema):
     assert set(sla.SLA) == set(fields) - {"name", "replaces_group_id"}
     numbers = {name: number(fields[name], name in required) for name in sla.NUMBERS}
     assert numbers == sla.NUMBERS
-    assert set(sla.SLA) - set(sla.NUMBERS) == {"durability", "region"}
+    assert set(sla.SLA) - set(sla.NUMBERS) == {"durability", "region", "latency"}
     assert list(sla.DURABILITIES) == fields["durability"]["enum"]
+    assert list(sla.LATENCIES) == fields["latency"]["enum"]
+    assert fields["latency"]["default"] == sla.LATENCY_DEFAULT
     assert fields["region"]["default"] == sla.REGION_DEFAULT
     assert fields.get("name", {"maxLength": sla.NAME_LENGTH_MAX})["maxLength"] == sla.NAME_LENGTH_MAX
 

@@ -134,6 +134,7 @@ def test_an_over_ask_is_refused_before_anything_is_made(api, props):
         ("min_replicas", 4.0),
         ("retention_bytes", 5.0),
         ("retention_age_s", 1.0),
+        ("latency", "lowest"),
         ("name", "n" * 101),
         ("name", ""),
         ("project_id", None),

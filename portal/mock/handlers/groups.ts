@@ -1,6 +1,6 @@
 import { http, HttpResponse } from 'msw'
 import type { Group, Placement, Sla } from '@/api'
-import { priceOf, quoteOf, roleAt } from '../admission'
+import { priceOf, quoteOf, roleAt, promiseOf } from '../admission'
 import { database, newId, persist, PROVISIONING_MS } from '../db'
 import { withDefaults, type MockGroup } from '../records'
 import { groupById, invalid, notFound, page, problem, refuseStranger, sentinel } from '../reply'
@@ -62,6 +62,7 @@ const createGroup = http.post('/v1/projects/:id/groups', async ({ request, param
     project_id: String(params.id),
     name,
     sla,
+    promise: promiseOf(sla),
     status: 'provisioning',
     epoch: 1,
     price: priceOf(sla),
@@ -140,7 +141,7 @@ const placement = http.get('/v1/groups/:id/placement', ({ request, params }) => 
 })
 
 function server(id: number, role: string, alive: boolean) {
-  return { server_id: id, server_name: `s${id}`, address: `10.0.0.${id}:7001`, role, alive }
+  return { server_id: id, server_name: `s${id}`, address: `10.0.0.${id}:7001`, role, alive, failure_domain: null }
 }
 
 const events = http.get('/v1/groups/:id/events', ({ request, params }) => {

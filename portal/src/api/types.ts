@@ -36,6 +36,7 @@ export type {
   ReplicaDemand,
   SlaIncident as Incident,
   SlaMinute as BadMinute,
+  SlaPromise,
   SlaReport,
   Spend,
   SpendDay,

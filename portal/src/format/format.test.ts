@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { money, moneyParts, moneyShort } from './money'
 import { bytes, compact, latency, percent } from './quantity'
+import { promised } from './words'
 import { ago, minutesLong, monthsBack } from './time'
 
 describe('money', () => {
@@ -68,4 +69,9 @@ describe('time', () => {
   it('writes minutes as people do', () => {
     expect([0, 59, 60, 89].map(minutesLong)).toEqual(['0 min', '59 min', '1 h', '1 h 29 min'])
   })
+})
+
+it('says what an SLA promises', () => {
+  const words = promised({ availability: 0.9999, latency_p99_us: 2_500 })
+  expect(words).toBe('99.99 % availability, p99 of commits within 2.5 ms')
 })

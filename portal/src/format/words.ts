@@ -1,3 +1,6 @@
+import type { SlaPromise } from '@/api'
+import { percent } from './quantity'
+
 /** The product's words for the codes of the contract. An unknown code is shown with spaces for underscores. */
 const WORDS: Record<string, string> = {
   persistent: 'Persistent',
@@ -15,6 +18,7 @@ const WORDS: Record<string, string> = {
   memory: 'memory',
   disk: 'disk space',
   servers: 'servers',
+  latency: 'commit latency',
   shard: 'one core of a server',
   head: 'Head',
   follower: 'Follower',
@@ -30,6 +34,11 @@ export function word(code: string): string {
 function sentence(code: string): string {
   const text = code.replaceAll('_', ' ')
   return text.charAt(0).toUpperCase() + text.slice(1)
+}
+
+/** What an SLA promises: "99.95 % availability, p99 of commits within 2 ms". */
+export function promised({ availability, latency_p99_us }: SlaPromise): string {
+  return `${percent(availability)} availability, p99 of commits within ${latency_p99_us / 1_000} ms`
 }
 
 export function replicas(degree: number): string {

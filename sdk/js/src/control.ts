@@ -28,6 +28,7 @@ export interface Sla {
   region?: string;
   retention_bytes?: number;
   retention_age_s?: number | null;
+  latency?: "standard" | "low";
 }
 
 /** The changeable fields of a group's SLA. Fields left out stay. */
@@ -37,6 +38,7 @@ export interface SlaChanges {
   min_replicas?: number | null;
   retention_bytes?: number;
   retention_age_s?: number | null;
+  latency?: "standard" | "low";
 }
 
 /** A problem (RFC 9457) in the API's answer. */

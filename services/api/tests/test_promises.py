@@ -1,4 +1,4 @@
-"""What an SLA promises: latency by class and size, availability by failure domains; what is not kept is refused."""
+"""Promises of SLAs: latency by class and size, availability by failure domains, refusals of what is not kept."""
 
 from math import inf
 from typing import Any

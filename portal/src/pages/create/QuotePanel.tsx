@@ -2,7 +2,7 @@ import type { UseQueryResult } from '@tanstack/react-query'
 import { Check, CircleSlash, LoaderCircle } from 'lucide-react'
 import type { Quote, Refusal, Sla } from '@/api'
 import { money, moneyShort } from '@/format/money'
-import { word } from '@/format/words'
+import { promised, word } from '@/format/words'
 import { Button } from '@/ui/Button'
 import { ProblemNotice } from '@/ui/Notice'
 import { Skeleton } from '@/ui/Surface'
@@ -93,6 +93,7 @@ function Verdict({ sla, quote, settled, refusal, onAdopt }: Omit<Props, 'error' 
       <div className="text-sm">
         <p className="font-medium">We can promise this</p>
         <p className="mt-0.5 text-ink-2">There is room for every replica now.</p>
+        <p className="nums mt-0.5 text-ink-2">{promised(quote.data.promise)}</p>
       </div>
     </div>
   )

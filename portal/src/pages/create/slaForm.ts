@@ -25,6 +25,7 @@ export const slaSchema = z.object({
   request_size_bytes: whole('the size', REQUEST_SIZE_BYTES_MAX),
   rate_per_s: whole('the rate', RATE_PER_S_MAX),
   retention_bytes: z.number().int(),
+  latency: z.enum(['standard', 'low']),
 })
 export const groupSchema = slaSchema.extend({
   name: z.string().trim().min(1, 'Give the group a name.').max(100, 'Use at most 100 characters.'),
@@ -41,19 +42,12 @@ export const DEFAULTS: GroupValues = {
   request_size_bytes: 64,
   rate_per_s: 5_000,
   retention_bytes: RETENTION_CHOICES_BYTES[0] ?? 256 * 2 ** 20,
+  latency: 'standard',
 }
 
 /** The typed SLA, or null while it is not valid. */
 export function slaOf(values: SlaValues): Sla | null {
-  const { durability, replication_degree, min_replicas, request_size_bytes, rate_per_s, retention_bytes } = values
-  const parsed = slaSchema.safeParse({
-    durability,
-    replication_degree,
-    min_replicas,
-    request_size_bytes,
-    rate_per_s,
-    retention_bytes,
-  })
+  const parsed = slaSchema.safeParse(values)
   return parsed.success ? parsed.data : null
 }
 
@@ -72,6 +66,7 @@ export function differences(from: Sla, to: Sla): string[] {
   const retained = from.retention_bytes ?? to.retention_bytes
   if (to.retention_bytes !== undefined && retained !== to.retention_bytes)
     changes.push(`${bytes(to.retention_bytes)} retained`)
+  if ((from.latency ?? 'standard') !== (to.latency ?? 'standard')) changes.push(`${to.latency ?? 'standard'} latency`)
   if (from.durability !== to.durability) changes.push(to.durability === 'persistent' ? 'persistent' : 'in memory')
   return changes
 }

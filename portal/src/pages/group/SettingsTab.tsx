@@ -5,7 +5,7 @@ import { api, keys, type Group } from '@/api'
 import { money } from '@/format/money'
 import { bytes, rate } from '@/format/quantity'
 import { moment } from '@/format/time'
-import { majority, replicas, word } from '@/format/words'
+import { majority, replicas, word, promised } from '@/format/words'
 import { Button } from '@/ui/Button'
 import { CopyButton } from '@/ui/Copy'
 import { Section } from '@/ui/Surface'
@@ -39,6 +39,7 @@ function Facts({ group }: { group: Group }) {
         <Fact term="Appends pause below">{replicas(sla.min_replicas ?? majority(sla.replication_degree))}</Fact>
         <Fact term="Reserved rate">{rate(sla.rate_per_s)}</Fact>
         <Fact term="Request size">{bytes(sla.request_size_bytes)}</Fact>
+        <Fact term="Promise">{promised(group.promise)}</Fact>
         <Fact term="Retention">{bytes(sla.retention_bytes)}</Fact>
         <Fact term="Region">{sla.region}</Fact>
         <Fact term="Reservation">{money(group.price.hourly_micros, group.price.currency)} per hour</Fact>

@@ -92,6 +92,7 @@ func TestAccProjectGroupAndKey(t *testing.T) {
 				Check: resource.ComposeTestCheckFunc(
 					resource.TestCheckResourceAttr("quorate_group.g", "retention_bytes", "268435456"),
 					resource.TestCheckNoResourceAttr("quorate_group.g", "min_replicas"),
+					resource.TestCheckResourceAttr("quorate_group.g", "latency", "standard"),
 					resource.TestCheckResourceAttr("quorate_group.g", "monthly_micros", "730000"), secret(&before)),
 			},
 			{ResourceName: "quorate_project.p", ImportState: true, ImportStateVerify: true},
@@ -133,7 +134,7 @@ func TestAccAGroupIsResizedInPlace(t *testing.T) {
 	resource.Test(t, resource.TestCase{
 		ProtoV6ProviderFactories: factories, CheckDestroy: gone(fake),
 		Steps: []resource.TestStep{
-			{Config: to(fake) + projectAndGroup(6000, "min_replicas = 3\n  retention_age_s = 60"), Check: same},
+			{Config: to(fake) + projectAndGroup(6000, "min_replicas = 3\n  retention_age_s = 60\n  latency = \"low\""), Check: same},
 			{
 				Config: to(fake) + projectAndGroup(9000, ""), ConfigPlanChecks: inPlace,
 				Check: resource.ComposeTestCheckFunc(same, resource.TestCheckResourceAttr("quorate_group.g", "rate_per_s", "9000"),

@@ -230,6 +230,7 @@ func changedAttributes(before, after sla) []string {
 		{"region", before.Region.Equal(after.Region)},
 		{"retention_bytes", before.RetentionBytes.Equal(after.RetentionBytes)},
 		{"retention_age_s", before.RetentionAgeS.Equal(after.RetentionAgeS)},
+		{"latency", before.Latency.Equal(after.Latency)},
 	} {
 		if !each.same {
 			changed = append(changed, each.name)

@@ -22,10 +22,12 @@ type sla struct {
 	Region            types.String `tfsdk:"region"`
 	RetentionBytes    types.Int64  `tfsdk:"retention_bytes"`
 	RetentionAgeS     types.Int64  `tfsdk:"retention_age_s"`
+	Latency           types.String `tfsdk:"latency"`
 }
 
 const (
 	regionDefault         = "local"
+	latencyDefault        = "standard"
 	retentionBytesDefault = 256 << 20
 )
 
@@ -52,6 +54,8 @@ var slaFields = []slaField{
 		description: "How many of its newest bytes the log keeps."},
 	{name: "retention_age_s", least: 60, most: 100 * 366 * 86_400,
 		description: "Age at which entries are discarded as well; left out: no limit on age."},
+	{name: "latency", text: []string{"standard", "low"}, textDefault: latencyDefault,
+		description: "Class of commit latency at p99, by the terms of the SLA. `low` takes more capacity, and costs more."},
 }
 
 // slaFixed are attributes that a group keeps.
@@ -62,7 +66,7 @@ func (s sla) resized() []byte {
 	text, err := json.Marshal(map[string]any{
 		"rate_per_s": s.RatePerS.ValueInt64(), "request_size_bytes": s.RequestSizeBytes.ValueInt64(),
 		"min_replicas": number(s.MinReplicas), "retention_bytes": s.RetentionBytes.ValueInt64(),
-		"retention_age_s": number(s.RetentionAgeS),
+		"retention_age_s": number(s.RetentionAgeS), "latency": s.Latency.ValueString(),
 	})
 	if err != nil {
 		panic(err) // numbers are JSON
@@ -73,7 +77,7 @@ func (s sla) resized() []byte {
 // known: no attribute is left to be known at the apply.
 func (s sla) known() bool {
 	for _, each := range []attr.Value{
-		s.Durability, s.ReplicationDegree, s.MinReplicas, s.RequestSizeBytes, s.RatePerS, s.Region, s.RetentionBytes, s.RetentionAgeS,
+		s.Durability, s.ReplicationDegree, s.MinReplicas, s.RequestSizeBytes, s.RatePerS, s.Region, s.RetentionBytes, s.RetentionAgeS, s.Latency,
 	} {
 		if each.IsUnknown() {
 			return false
@@ -107,6 +111,7 @@ func (s sla) newGroup(name string) gen.NewGroup {
 		ReplicationDegree: int(s.ReplicationDegree.ValueInt64()), MinReplicas: number(s.MinReplicas),
 		RequestSizeBytes: int(s.RequestSizeBytes.ValueInt64()), RatePerS: int(s.RatePerS.ValueInt64()),
 		Region: s.Region.ValueStringPointer(), RetentionBytes: number(s.RetentionBytes), RetentionAgeS: number(s.RetentionAgeS),
+		Latency: (*gen.NewGroupLatency)(s.Latency.ValueStringPointer()),
 	}
 }
 
@@ -116,6 +121,7 @@ func (s sla) quoteRequest() gen.QuoteRequest {
 		Durability: gen.QuoteRequestDurability(asked.Durability), ReplicationDegree: asked.ReplicationDegree,
 		MinReplicas: asked.MinReplicas, RequestSizeBytes: asked.RequestSizeBytes, RatePerS: asked.RatePerS,
 		Region: asked.Region, RetentionBytes: asked.RetentionBytes, RetentionAgeS: asked.RetentionAgeS,
+		Latency: (*gen.QuoteRequestLatency)(asked.Latency),
 	}
 }
 
@@ -126,7 +132,16 @@ func slaOf(observed gen.ObservedSla) sla {
 		RequestSizeBytes: types.Int64Value(int64(observed.RequestSizeBytes)), RatePerS: types.Int64Value(int64(observed.RatePerS)),
 		Region:         types.StringValue(observed.Region),
 		RetentionBytes: types.Int64Value(int64(observed.RetentionBytes)), RetentionAgeS: optional(observed.RetentionAgeS),
+		Latency: types.StringValue(latencyOf(observed)),
 	}
+}
+
+// latencyOf is the class of a group; an API of an earlier version names none.
+func latencyOf(observed gen.ObservedSla) string {
+	if observed.Latency == nil {
+		return latencyDefault
+	}
+	return string(*observed.Latency)
 }
 
 func number(value types.Int64) *int {

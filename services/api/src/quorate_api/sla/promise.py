@@ -1,4 +1,4 @@
-"""What the SLA of a group promises, by the terms of `docs/reference/sla.md`. Pure."""
+"""The promise of a group's SLA, by the terms of `docs/reference/sla.md`. Pure."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
