@@ -24,12 +24,16 @@ def refusal_in_words(refusal: Json) -> tuple[str, str]:
         attribute = "replication_degree"
     elif scarce in ("memory", "disk"):
         attribute = "retention_bytes"
+    elif scarce == "latency":
+        attribute = "latency"
     text = f"the fleet cannot promise this SLA now. Scarce: {scarce}. {refusal.get('message', '')}".rstrip()
     fits = refusal.get("largest_sla_that_fits")
     if fits:
         text += f" An SLA that would fit now: rate_per_s = {fits.get('rate_per_s')}"
         if attribute == "retention_bytes":
             text += f", retention_bytes = {fits.get('retention_bytes')}"
+        if attribute == "latency":
+            text += f", latency = {fits.get('latency')}"
         text += "."
     return attribute, text
 

@@ -42,13 +42,13 @@ def test_a_refusal_is_shown_where_the_vectors_say(case):
     refusal = {
         **case,
         "message": "Too much.",
-        "largest_sla_that_fits": {"rate_per_s": 6000, "retention_bytes": 1 << 20},
+        "largest_sla_that_fits": {"rate_per_s": 6000, "retention_bytes": 1 << 20, "latency": "standard"},
     }
     attribute, text = refusal_in_words(refusal)
     assert attribute == case["attribute"]
     assert f"Scarce: {case['scarce_resource']}. Too much." in text
-    retention = ", retention_bytes = 1048576" if attribute == "retention_bytes" else ""
-    assert f"An SLA that would fit now: rate_per_s = 6000{retention}." in text
+    more = {"retention_bytes": ", retention_bytes = 1048576", "latency": ", latency = standard"}.get(attribute, "")
+    assert f"An SLA that would fit now: rate_per_s = 6000{more}." in text
 
 
 @pytest.mark.parametrize("field", ["reason", "scarce_resource"])

@@ -34,6 +34,7 @@ def test_creates_a_group_and_waits_until_it_serves(api, props):
         "rate_per_s": 5000,
         "region": "local",
         "retention_bytes": 256 << 20,
+        "latency": "standard",
     }
     assert all(isinstance(value, int) for name, value in body.items() if name.endswith(("_s", "_bytes", "_degree")))
     assert key.startswith("pulumi-")

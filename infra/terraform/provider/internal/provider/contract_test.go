@@ -99,8 +99,11 @@ func TestRefusalsAreShownWhereTheVectorsSay(t *testing.T) {
 			t.Errorf("%s of %s is shown at %s", each.Reason, each.ScarceResource, attribute)
 		}
 		fits := "An SLA that would fit now: rate_per_s = 6000."
-		if attribute == "retention_bytes" {
+		switch attribute {
+		case "retention_bytes":
 			fits = "An SLA that would fit now: rate_per_s = 6000, retention_bytes = 1048576."
+		case "latency":
+			fits = "An SLA that would fit now: rate_per_s = 6000, latency = \"standard\"."
 		}
 		for _, words := range []string{"Scarce: " + each.ScarceResource + ". Too much.", fits} {
 			if !strings.Contains(text, words) {

@@ -86,12 +86,17 @@ func refusalInWords(refusal *gen.Refusal) (string, string) {
 		attribute = "replication_degree"
 	case refusal.ScarceResource == "memory" || refusal.ScarceResource == "disk":
 		attribute = "retention_bytes"
+	case refusal.ScarceResource == "latency":
+		attribute = "latency"
 	}
 	text := fmt.Sprintf("Scarce: %s. %s", refusal.ScarceResource, refusal.Message)
 	if fits := refusal.LargestSlaThatFits; fits != nil {
 		text += fmt.Sprintf("\nAn SLA that would fit now: rate_per_s = %d", fits.RatePerS)
 		if attribute == "retention_bytes" {
 			text += fmt.Sprintf(", retention_bytes = %d", fits.RetentionBytes)
+		}
+		if attribute == "latency" {
+			text += fmt.Sprintf(", latency = %q", latencyOf(*fits))
 		}
 		text += "."
 	}
