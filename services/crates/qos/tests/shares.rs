@@ -175,8 +175,7 @@ fn a_session_that_is_alone_has_the_whole_reservation_and_no_more() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 
-    /// Whatever sessions do, the group has its rate and no more, keeps each session's order, and nothing that was owed is
-    /// late or refused while the head is not held up.
+    /// Sessions do anything. Their order is kept, and nothing that was owed is late or refused while the head is not held up.
     #[test]
     fn no_delay_is_the_services_while_the_head_is_not_held_up(
         steps in prop::collection::vec((0u64..30_000, 1u64..6, prop_oneof![1u64..4, 10u64..60, 100u64..2_000]), 1..400),
