@@ -101,10 +101,11 @@ impl Appends {
         });
         let now_us = request.arrival.received_us;
         let cost = budget.batch_milli(u64::from(request.entry_count), entry_bytes(&request));
-        let bytes = request.payload.len() as u64;
+        let (session, bytes) = (request.session, request.payload.len() as u64);
         Some(admission.offer(
             now_us,
             request,
+            session,
             cost,
             bytes,
             now_us + u64::from(timeout_ms) * 1_000,

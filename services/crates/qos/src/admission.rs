@@ -7,9 +7,11 @@ use quorate_types::cost::Budget;
 use quorate_types::{Micros, limits};
 
 use crate::buckets::Buckets;
+use crate::delays::Delays;
 use crate::grant::{Assumed, Flow, GrantBuckets, add};
 use crate::queue_limits::QueueLimits;
 use crate::reservation::Reservation;
+use crate::shares::Shares;
 
 /// A request to be ordered now; its cost is taken.
 #[derive(Debug, PartialEq, Eq)]
@@ -69,10 +71,17 @@ enum Class {
 #[derive(Debug)]
 struct Waiting<T> {
     item: T,
+    session: u64,
     cost: [u64; 3],
     bytes: u64,
     offered_us: Micros,
+    /// It would pass too late after this.
+    start_max: Micros,
     owed: Owed,
+    /// It is within its session's share, and waits for the window alone.
+    is_granted: bool,
+    /// [`Delays::passed_us`] when it came.
+    passed_us: Micros,
 }
 
 /// The reservation's decision about a request.
@@ -87,6 +96,9 @@ enum Owed {
 
 /// Token buckets and the queue of one group. First in, first out; an expired request leaves from any place.
 ///
+/// A request within its session's share ([`Shares`]) passes before its turn. Those that wait have the time that it takes
+/// added to the times that they were promised: a group's own sessions delay each other, and not the service.
+///
 /// A request that the group's own budget does not let through may use the group's grant ([`GrantBuckets`]). Both
 /// classes keep one order.
 ///
@@ -100,6 +112,8 @@ pub struct Admission<T> {
     limits: QueueLimits,
     buckets: Buckets,
     reservation: Reservation,
+    shares: Shares,
+    delays: Delays,
     grant: Option<GrantBuckets>,
     /// An owner on this server needs burst capacity back.
     yields: bool,
@@ -124,6 +138,8 @@ pub struct Admission<T> {
     others_cost: [u128; 3],
     /// The first place with an owed request.
     first_owed: Option<u64>,
+    /// Requests that wait and are within their sessions' shares.
+    granted: usize,
 }
 
 impl<T> Admission<T> {
@@ -132,6 +148,8 @@ impl<T> Admission<T> {
             limits,
             buckets: Buckets::new(budget, now),
             reservation: Reservation::new(budget, now),
+            shares: Shares::new(budget, now),
+            delays: Delays::default(),
             grant: None,
             yields: false,
             burst_open: true,
@@ -149,35 +167,56 @@ impl<T> Admission<T> {
             others: (0, 0),
             others_cost: [0; 3],
             first_owed: None,
+            granted: 0,
         }
     }
 
-    /// Offers a request: `cost` in thousandths of tokens per resource (`Budget::batch_milli`), `bytes` of
-    /// payload that it would hold in the queue, `deadline` on the caller's clock.
-    pub fn offer(&mut self, now: Micros, item: T, cost: [u64; 3], bytes: u64, deadline: Micros) -> Offer<T> {
+    /// Offers a request of a session: `cost` in thousandths of tokens per resource (`Budget::batch_milli`), `bytes` of
+    /// payload that it would hold in the queue, `deadline` on the caller's clock. Requests of a session keep their order.
+    pub fn offer(
+        &mut self,
+        now: Micros,
+        item: T,
+        session: u64,
+        cost: [u64; 3],
+        bytes: u64,
+        deadline: Micros,
+    ) -> Offer<T> {
         add(&mut self.flow.offered, cost);
         self.flow.offers = self.flow.offers.wrapping_add(1);
         let deadline = deadline.min(now.saturating_add(self.limits.wait_us_max));
         let start_max = deadline - SLACK_US_MAX.min(deadline.saturating_sub(now) / 4);
-        let start = self
-            .reservation
-            .offer(now, cost, bytes, start_max, &self.limits.reserved());
+        self.shares.note(now, session);
+        let is_granted = self.shares.take(now, session, cost);
+        let start = if is_granted {
+            self.overtake(now, cost);
+            Some(now)
+        } else {
+            self.reservation
+                .offer(now, cost, bytes, start_max, &self.limits.reserved())
+        };
         let owed = start.map_or(Owed::No, Owed::From);
+        if is_granted && self.window_open && self.granted == 0 {
+            self.take_share(now, cost);
+            return Offer::Admitted(admitted(item, start, Class::Reserved));
+        }
         if self.window_open
             && self.waiting == 0
             && let Some(class) = self.take(now, now, cost, owed)
         {
+            self.shares.charge(now, session, cost);
             if class == Class::Burst {
                 add(&mut self.flow.beyond, cost);
             }
-            return Offer::Admitted(admitted(item, owed, class));
+            return Offer::Admitted(admitted(item, start, class));
         }
         let wait_us = self.buckets.wait_us(now, cost, self.waiting_cost);
-        if wait_us > 0 {
+        if wait_us > 0 && !is_granted {
             add(&mut self.flow.beyond, cost);
         }
         self.flow.held_back = self.flow.held_back.wrapping_add(1);
         let wait_us = wait_us.min(self.wait_with_grant_us(now, cost));
+        let wait_us = wait_us.min(self.shares.wait_us(now, session, cost));
         let may_burst = self.has_grant_at(now) && now.saturating_add(wait_us) <= start_max;
         // A request that is to pass too late is refused at once, and not at its deadline.
         if (owed == Owed::No && !may_burst) || self.is_full(now, owed, bytes) {
@@ -189,10 +228,14 @@ impl<T> Admission<T> {
         }
         let waiting = Waiting {
             item,
+            session,
             cost,
             bytes,
             offered_us: now,
+            start_max,
             owed,
+            is_granted,
+            passed_us: self.delays.passed_us(),
         };
         self.push(deadline, waiting);
         Offer::Queued
@@ -209,8 +252,21 @@ impl<T> Admission<T> {
 
     /// Whether the first owed request should have passed some time ago.
     fn is_late(&self, now: Micros) -> bool {
-        let owed = self.first_owed().map(|waiting| waiting.owed);
-        matches!(owed, Some(Owed::From(start)) if start.saturating_add(SLACK_US_MAX) < now)
+        let start =
+            (self.first_owed.zip(self.first_owed())).and_then(|(number, one)| self.start(number, one));
+        start.is_some_and(|start| start.saturating_add(SLACK_US_MAX) < now)
+    }
+
+    /// The time at which the reservation lets the request at this place pass, after those that passed before their turn.
+    fn start(&self, number: u64, waiting: &Waiting<T>) -> Option<Micros> {
+        let Owed::From(start) = waiting.owed else {
+            return None;
+        };
+        if waiting.is_granted {
+            return Some(start);
+        }
+        let delay_us = self.delays.since(waiting.passed_us, number, self.first);
+        Some(start.saturating_add(delay_us))
     }
 
     fn first_owed(&self) -> Option<&Waiting<T>> {
@@ -225,6 +281,8 @@ impl<T> Admission<T> {
     fn push(&mut self, deadline: Micros, waiting: Waiting<T>) {
         let number = self.first + self.queue.len() as u64;
         self.deadlines.push(Reverse((deadline, number)));
+        self.shares.wait(waiting.session, number, waiting.is_granted);
+        self.granted += usize::from(waiting.is_granted);
         if waiting.owed == Owed::No {
             self.others = (self.others.0 + 1, self.others.1 + waiting.bytes);
             for (sum, one) in self.others_cost.iter_mut().zip(waiting.cost) {
@@ -246,19 +304,53 @@ impl<T> Admission<T> {
         if let Some(number) = self.expired(now) {
             return Some(self.refuse(now, number));
         }
-        let front = self.front()?;
-        // A timer that is late takes no tokens from the group.
-        let (from, cost, owed) = (front.offered_us.max(self.opened), front.cost, front.owed);
+        self.front()?;
         if !self.window_open {
             return None;
         }
+        let (queue, first) = (&self.queue, self.first);
+        if let Some(number) = self.shares.next(now, |place| cost_at(queue, first, place)) {
+            return Some(Ready::Admitted(self.pass_before_its_turn(now, number)));
+        }
+        let front = self.front()?;
+        // A timer that is late takes no tokens from the group.
+        let (from, cost, owed) = (front.offered_us.max(self.opened), front.cost, front.owed);
         let Some(class) = self.take(from, now, cost, owed) else {
             let may_pass = !self.is_grant_over(now) || self.can_spare(now, cost);
             let is_in_the_way = owed == Owed::No && (!may_pass || self.owed_wake(now) <= now);
             return is_in_the_way.then(|| self.refuse(now, self.first));
         };
+        let start = self.start(self.first, self.front()?);
         let waiting = self.remove(self.first);
-        Some(Ready::Admitted(admitted(waiting.item, waiting.owed, class)))
+        self.shares.charge(now, waiting.session, cost);
+        Some(Ready::Admitted(admitted(waiting.item, start, class)))
+    }
+
+    /// The request at this place passes within its session's share, which is taken.
+    fn pass_before_its_turn(&mut self, now: Micros, number: u64) -> Admitted<T> {
+        let place = &self.queue[(number - self.first) as usize];
+        let mut start = self.start(number, place.as_ref().expect("it waits"));
+        let waiting = self.remove(number);
+        match waiting.owed {
+            _ if waiting.is_granted => {}
+            // It is owed after all.
+            Owed::No => {
+                self.overtake(now, waiting.cost);
+                start = Some(now);
+            }
+            Owed::From(_) | Owed::Formerly if number >= self.first => {
+                self.delays.leave(number, self.buckets.worth_us(waiting.cost));
+            }
+            Owed::From(_) | Owed::Formerly => {}
+        }
+        self.take_share(now, waiting.cost);
+        admitted(waiting.item, start, Class::Reserved)
+    }
+
+    /// The reservation lets this pass before all that waits.
+    fn overtake(&mut self, now: Micros, cost: [u64; 3]) {
+        self.reservation.pass_at_once(now, cost);
+        self.delays.pass(self.buckets.worth_us(cost));
     }
 
     fn front(&self) -> Option<&Waiting<T>> {
@@ -315,7 +407,9 @@ impl<T> Admission<T> {
             Some(grant) if !self.yields && self.burst_open => grant.wait_us(now, cost),
             _ => Micros::MAX,
         };
-        Some(deadline.min(own).min(now.saturating_add(grant_us)))
+        let (queue, first) = (&self.queue, self.first);
+        let of_shares = (self.shares).next_wake(now, |place| cost_at(queue, first, place));
+        Some(deadline.min(own).min(now.saturating_add(grant_us)).min(of_shares))
     }
 
     /// Takes from the group's own budget, at the time from `from` on at which it lets the request through. By `now` it may
@@ -329,13 +423,23 @@ impl<T> Admission<T> {
         }
         let passes = self.buckets.take(start, cost);
         assert_eq!(passes, Ok(()), "it passes when its wait is over");
+        self.note_reserved(now, cost);
+        Some(Class::Reserved)
+    }
+
+    /// A share that a session has: the group's budget may be in debt for it.
+    fn take_share(&mut self, now: Micros, cost: [u64; 3]) {
+        self.buckets.charge_now(now, cost);
+        self.note_reserved(now, cost);
+    }
+
+    fn note_reserved(&mut self, now: Micros, cost: [u64; 3]) {
         add(&mut self.flow.reserved, cost);
         if let Some(assumed) = &mut self.assumed
             && assumed.returns_with(now, cost)
         {
             self.returned = true;
         }
-        Some(Class::Reserved)
     }
 
     fn can_spare(&self, now: Micros, cost: [u64; 3]) -> bool {
@@ -436,6 +540,7 @@ impl<T> Admission<T> {
         }
         self.buckets.set_budget(budget, now);
         self.reservation.set_budget(now, budget);
+        self.shares.set_budget(budget, now);
     }
 
     /// Bytes that may wait. One request may, however large, if nothing else does.
@@ -461,6 +566,9 @@ impl<T> Admission<T> {
         self.first += self.queue.len() as u64;
         (self.waiting, self.waiting_bytes, self.waiting_cost) = (0, 0, [0; 3]);
         (self.others, self.others_cost, self.first_owed) = ((0, 0), [0; 3], None);
+        self.granted = 0;
+        self.delays.clear();
+        self.shares.clear();
         self.queue
             .drain(..)
             .flatten()
@@ -500,13 +608,15 @@ impl<T> Admission<T> {
     }
 
     fn refuse(&mut self, now: Micros, number: u64) -> Ready<T> {
+        let place = &self.queue[(number - self.first) as usize];
+        let start = self.start(number, place.as_ref().expect("it waits"));
         let waiting = self.remove(number);
         let own_us = self.buckets.wait_us(now, waiting.cost, self.waiting_cost);
         let wait_us = own_us.min(self.wait_with_grant_us(now, waiting.cost));
         Ready::Expired {
             item: waiting.item,
             retry_after_us: self.retry_after(wait_us),
-            within_sla: matches!(waiting.owed, Owed::From(_)),
+            within_sla: start.is_some_and(|start| start <= waiting.start_max),
         }
     }
 
@@ -524,6 +634,8 @@ impl<T> Admission<T> {
     fn remove(&mut self, number: u64) -> Waiting<T> {
         let place = (number - self.first) as usize;
         let waiting = self.queue[place].take().expect("a place is emptied once");
+        self.shares.leave(waiting.session, number);
+        self.granted -= usize::from(waiting.is_granted);
         self.waiting -= 1;
         self.waiting_bytes -= waiting.bytes;
         if waiting.owed == Owed::No {
@@ -539,6 +651,7 @@ impl<T> Admission<T> {
             self.queue.pop_front();
             self.first += 1;
         }
+        self.delays.forget_before(self.first);
         if self.first_owed == Some(number) {
             let behind = (number + 1).max(self.first);
             let places = (behind..).zip(self.queue.range((behind - self.first) as usize..));
@@ -563,14 +676,16 @@ impl<T> Admission<T> {
     }
 }
 
-fn admitted<T>(item: T, owed: Owed, class: Class) -> Admitted<T> {
-    let start_us = match (owed, class) {
-        (Owed::From(start), Class::Reserved) => Some(start),
-        _ => None,
-    };
+/// `start`: of an owed request.
+fn admitted<T>(item: T, start: Option<Micros>, class: Class) -> Admitted<T> {
     Admitted {
         item,
-        is_owed: matches!(owed, Owed::From(_)),
-        start_us,
+        is_owed: start.is_some(),
+        start_us: start.filter(|_| class == Class::Reserved),
     }
+}
+
+fn cost_at<T>(queue: &VecDeque<Option<Waiting<T>>>, first: u64, place: u64) -> [u64; 3] {
+    let waiting = &queue[(place - first) as usize];
+    waiting.as_ref().expect("a share knows those that wait").cost
 }

@@ -70,6 +70,43 @@ impl Buckets {
         }
     }
 
+    /// Other rates, and another depth. Tokens held are kept up to that; debts are kept.
+    pub fn set_rates_and_depth(&mut self, rate_milli: [u64; 3], depth_us: Micros, now: Micros) {
+        self.depth_us = self.depth_us.max(depth_us);
+        self.refill(now);
+        self.depth_us = depth_us;
+        self.set_rates(rate_milli, now);
+    }
+
+    /// Whether full buckets hold `cost`.
+    pub fn can_hold(&self, cost: [u64; 3]) -> bool {
+        (0..3).all(|i| i128::from(cost[i]) * SCALE <= depth(self.rate_milli[i], self.depth_us))
+    }
+
+    /// Takes `cost` whatever the buckets hold.
+    pub fn charge_now(&mut self, now: Micros, cost: [u64; 3]) {
+        self.refill(now);
+        self.charge(cost);
+    }
+
+    /// The same, with no more debt than full buckets hold.
+    pub fn charge_to_depth(&mut self, now: Micros, cost: [u64; 3]) {
+        self.charge_now(now, cost);
+        for i in 0..3 {
+            self.level[i] = self.level[i].max(-depth(self.rate_milli[i], self.depth_us));
+        }
+    }
+
+    /// Microseconds in which the rates bring `cost`, rounded up. A resource without rate counts for none.
+    pub fn worth_us(&self, cost: [u64; 3]) -> Micros {
+        let of = |i: usize| match self.rate_milli[i] {
+            0 => 0,
+            rate => (u128::from(cost[i]) * SCALE.unsigned_abs()).div_ceil(u128::from(rate)),
+        };
+        let most = (0..3).map(of).max().unwrap_or(0);
+        Micros::try_from(most).unwrap_or(Micros::MAX)
+    }
+
     /// Two budgets as one, to compute when requests that wait for both will have passed.
     pub fn joined(&self, other: &Self, now: Micros) -> Self {
         Self {

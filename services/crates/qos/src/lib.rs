@@ -7,8 +7,9 @@
 //! - [`BurstWindow`]: whether they pass, by the time that batches take (LEDBAT, RFC 6817)
 //! - [`Pace`]: a bucket of bytes for work that may wait
 //! - [`FairQueue`]: the connection to read next, before anything is taken from sockets (Pisces §3.4)
-//! - [`Admission`]: buckets and a bounded first-in-first-out queue; beyond it, a throttle answer with the time to
-//!   retry, never a silent drop
+//! - `shares`: the part of each session of a group, so that one which floods the group delays itself
+//! - [`Admission`]: buckets and a bounded queue, first in, first out but for shares; beyond it, a throttle answer with the
+//!   time to retry, never a silent drop
 
 // Loops over the resources read several arrays at the same index.
 #![allow(clippy::needless_range_loop)]
@@ -16,11 +17,13 @@
 mod admission;
 mod buckets;
 mod burst_window;
+mod delays;
 mod fair;
 pub mod grant;
 mod pace;
 mod queue_limits;
 mod reservation;
+mod shares;
 
 pub use admission::{Admission, Admitted, Offer, Polled, Ready};
 pub use buckets::{Buckets, Conformance, RetryAfter};

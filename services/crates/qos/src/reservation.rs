@@ -56,6 +56,11 @@ impl Reservation {
         Some(start)
     }
 
+    /// Takes in a request that it lets pass at once, before those that wait: it is within its session's share.
+    pub fn pass_at_once(&mut self, now: Micros, cost: [u64; 3]) {
+        self.buckets.charge_now(now, cost);
+    }
+
     /// Whether `buckets` can let `cost` pass, and then all requests that are owed and wait (`owed`) in time. The head's own
     /// can where owed requests passed on burst capacity, or left without passing.
     pub fn can_spare(&self, now: Micros, cost: [u64; 3], owed: [u128; 3], buckets: &Buckets) -> bool {

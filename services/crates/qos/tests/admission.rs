@@ -27,7 +27,7 @@ fn admission(rate_per_s: u64, limits: QueueLimits) -> Admission<u64> {
 }
 
 fn offer(queue: &mut Admission<u64>, now: Micros, item: u64) -> Offer<u64> {
-    queue.offer(now, item, one(), 64, now + 10 * S)
+    queue.offer(now, item, 1, one(), 64, now + 10 * S)
 }
 
 /// A request that the reservation lets pass at `start_us`.
@@ -107,7 +107,7 @@ fn a_request_that_cannot_pass_before_its_deadline_is_refused_at_once() {
     let mut queue = admission(1, QueueLimits::default());
     assert!(matches!(offer(&mut queue, 0, 0), Offer::Admitted(_)));
     // It would pass after a second. Timers are late by a little, so that is too late for a deadline soon after.
-    let answer = queue.offer(0, 1, one(), 64, 1_049_999);
+    let answer = queue.offer(0, 1, 1, one(), 64, 1_049_999);
     assert_eq!(
         answer,
         Offer::Throttled {
@@ -116,7 +116,7 @@ fn a_request_that_cannot_pass_before_its_deadline_is_refused_at_once() {
             within_sla: false
         }
     );
-    assert_eq!(queue.offer(0, 2, one(), 64, 1_050_000), Offer::Queued);
+    assert_eq!(queue.offer(0, 2, 1, one(), 64, 1_050_000), Offer::Queued);
     // No request waits longer than 2 s, whatever its own deadline.
     assert!(matches!(offer(&mut queue, 0, 3), Offer::Throttled { .. }));
     assert_eq!(offer(&mut queue, 50_000, 4), Offer::Queued);
@@ -127,7 +127,7 @@ fn a_closed_window_holds_back_requests_within_budget_and_their_expiry_counts_aga
     let mut queue = admission(100, QueueLimits::default());
     queue.set_window_open(0, false);
     assert_eq!(offer(&mut queue, 0, 0), Offer::Queued);
-    assert_eq!(queue.offer(0, 1, one(), 64, 5), Offer::Queued);
+    assert_eq!(queue.offer(0, 1, 1, one(), 64, 5), Offer::Queued);
     assert_eq!(queue.next_wake(0), Some(5));
     assert_eq!(
         queue.pop(5),
@@ -159,7 +159,7 @@ fn a_new_budget_lets_the_queue_go_on_and_drain_empties_it() {
     assert_eq!(queue.drain(), vec![4, 5, 6]);
     assert_eq!(queue.next_wake(2), None);
     queue.set_window_open(3, true);
-    assert_eq!(queue.offer(S, 7, one(), 64, 2 * S), Offer::Admitted(own(7, S)));
+    assert_eq!(queue.offer(S, 7, 1, one(), 64, 2 * S), Offer::Admitted(own(7, S)));
 }
 
 #[test]
@@ -236,7 +236,7 @@ proptest! {
                 Step::Offer { entries, bytes, timeout_us } => {
                     number += 1;
                     let cost = COST.of(entries, bytes);
-                    match queue.offer(now, (number, cost), cost, bytes, now + timeout_us) {
+                    match queue.offer(now, (number, cost), 1, cost, bytes, now + timeout_us) {
                         Offer::Admitted(admitted) => { passed.add(admitted.item); admitted_at_once += 1 }
                         Offer::Queued => queued += 1,
                         Offer::Throttled { retry_after_us, .. } => prop_assert!(retry_after_us >= 1_000),
@@ -288,12 +288,12 @@ proptest! {
         let cost = COST.of(entries, entries * 64);
         let (mut now, mut through, mut tries) = (0, false, 0);
         for _ in 0..others {
-            queue.offer(now, false, cost, 64, now + 10 * S);
+            queue.offer(now, false, 1, cost, 64, now + 10 * S);
         }
         while !through {
             tries += 1;
             prop_assert!(tries < 500, "still waiting at {} s", now / S);
-            match queue.offer(now, true, cost, 64, now + 10 * S) {
+            match queue.offer(now, true, 1, cost, 64, now + 10 * S) {
                 Offer::Admitted(admitted) => through = admitted.item,
                 Offer::Throttled { retry_after_us, .. } => {
                     let until = now + retry_after_us;

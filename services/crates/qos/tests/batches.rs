@@ -58,7 +58,7 @@ fn offer_evenly(budget: &Budget, entries: u64, rate_per_s: u64) -> Seen {
         let now = number * entries * S / rate_per_s;
         let left = queue.poll(now);
         pass(&mut seen, left.admitted.len() as u64);
-        match queue.offer(now, number, cost, entries * ENTRY_BYTES, now + S) {
+        match queue.offer(now, number, 1, cost, entries * ENTRY_BYTES, now + S) {
             Offer::Admitted(_) => pass(&mut seen, 1),
             Offer::Queued => seen.queued += 1,
             Offer::Throttled {

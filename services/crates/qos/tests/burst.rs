@@ -30,7 +30,7 @@ fn spent(rate_per_s: u64) -> Admission<u64> {
 }
 
 fn offer(queue: &mut Admission<u64>, now: Micros, item: u64) -> Offer<u64> {
-    queue.offer(now, item, one(), 64, now + 10 * S)
+    queue.offer(now, item, 1, one(), 64, now + 10 * S)
 }
 
 /// A request that passes at time 0 within the reservation.

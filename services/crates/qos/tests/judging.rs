@@ -83,7 +83,7 @@ impl Head {
     fn offer_bytes(&mut self, now: Micros, entries: u64, bytes: u64, timeout: Micros) {
         self.queue.set_window_open(now, !self.held.contains(&now));
         let cost = COST.of(entries, bytes);
-        match self.queue.offer(now, entries, cost, bytes, now + timeout) {
+        match self.queue.offer(now, entries, 1, cost, bytes, now + timeout) {
             Offer::Admitted(admitted) => self.judged.pass(now, &admitted),
             Offer::Queued => {}
             Offer::Throttled { within_sla, .. } => self.judged.refuse(within_sla),

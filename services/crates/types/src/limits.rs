@@ -102,6 +102,14 @@ pub const QUEUE_WAIT_MS_MAX: u64 = 2_000;
 /// An append waits for budget only if it will pass so long before its deadline: timers are late by a little. Of a shorter
 /// time it is a quarter.
 pub const QUEUE_SLACK_MS: u64 = 50;
+/// Each session of a group may use so much of the whole rate at once, beside sessions that flood the group. All together
+/// may leave the group's budget in such a debt.
+pub const SHARE_DEPTH_MS: u64 = 100;
+/// A session without an append for this long leaves its share to others.
+pub const SESSION_IDLE_MS: u64 = 1_000;
+/// Sessions of a group that have a share. More would have too little of it to matter; each append looks at all of them
+/// while some wait.
+pub const SESSION_SHARES_MAX: usize = 64;
 /// A throttled client should come back after this at the least, so that it does not spin …
 pub const RETRY_AFTER_MS_MIN: u64 = 1;
 /// … after this where the chain, not the budget, holds appends back, …
