@@ -1,6 +1,6 @@
 import { http, HttpResponse } from 'msw'
 import type { Group, Placement, Sla } from '@/api'
-import { priceOf, quoteOf, roleAt, promiseOf } from '../admission'
+import { priceOf, promiseOf, quoteOf, roleAt } from '../admission'
 import { database, newId, persist, PROVISIONING_MS } from '../db'
 import { withDefaults, type MockGroup } from '../records'
 import { groupById, invalid, notFound, page, problem, refuseStranger, sentinel } from '../reply'

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest'
 import { money, moneyParts, moneyShort } from './money'
 import { bytes, compact, latency, percent } from './quantity'
-import { promised } from './words'
 import { ago, minutesLong, monthsBack } from './time'
+import { promised } from './words'
 
 describe('money', () => {
   it.each([

@@ -36,7 +36,7 @@ function sentence(code: string): string {
   return text.charAt(0).toUpperCase() + text.slice(1)
 }
 
-/** What an SLA promises: "99.95 % availability, p99 of commits within 2 ms". */
+/** The promise of an SLA: "99.95 % availability, p99 of commits within 2 ms". */
 export function promised({ availability, latency_p99_us }: SlaPromise): string {
   return `${percent(availability)} availability, p99 of commits within ${latency_p99_us / 1_000} ms`
 }

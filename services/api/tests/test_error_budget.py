@@ -9,10 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from quorate_api.promises.availability import PPM
 from quorate_api.sla import calculator
 from quorate_api.sla.budget import Budget, Span, budget
 from quorate_api.sla.minutes import Minute, judge
-from quorate_api.sla.targets import AVAILABILITY, KEPT, LATENCY, PPM, THROUGHPUT, Clause
+from quorate_api.sla.targets import AVAILABILITY, KEPT, LATENCY, THROUGHPUT, Clause
 from quorate_api.telemetry.histogram import bucket_of
 from quorate_api.telemetry.windows import Window
 from support.customer import Customer

@@ -2,6 +2,7 @@
 
 from math import inf
 from typing import Any
+from uuid import UUID
 
 import pytest
 
@@ -78,9 +79,12 @@ async def test_replicas_in_three_failure_domains_are_promised_more(
     placed = (await alice.get(f"{path}/placement"))["replicas"]
     assert [replica["failure_domain"] for replica in placed] == ["a", "b", "c"]
     # A replacement elsewhere changes no promise.
-    coordinator.failure_domains = ["a"]
+    for replica in coordinator.groups[UUID(apart["id"])]["replicas"]:
+        replica["failure_domain"] = "a"
     answer = await alice.request("PATCH", path, json={"rate_per_s": 2_000})
     assert answer.json()["promise"]["availability"] == 0.9999
+    moved = (await alice.get(f"{path}/placement"))["replicas"]
+    assert {replica["failure_domain"] for replica in moved} == {"a"}
 
 
 def test_three_domains_earn_a_credit_sooner() -> None:

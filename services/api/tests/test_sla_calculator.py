@@ -15,6 +15,7 @@ from support.promises import promise
 
 START_S = 1_700_000_040  # the start of a minute
 FAST, SLOW = 500, 80_000
+BOUND_US = {"in_memory": 2_000, "persistent": 5_000}  # for entries of 64 bytes
 GOOD, BAD = {bucket_of(FAST): 1_000}, {bucket_of(FAST): 900, bucket_of(SLOW): 100}
 
 
@@ -248,7 +249,7 @@ def histories(draw: st.DrawFn) -> tuple[list[Window], int, int, str]:
         committed += draw(st.sampled_from([0, 0, 0, 5]))  # within minutes without telemetry
     start_ms = START_S * 1000 + draw(st.integers(0, MINUTES * 60_000))
     end_ms = start_ms + draw(st.integers(0, MINUTES * 60_000))
-    return draw(st.permutations(windows)), start_ms, end_ms, draw(st.sampled_from(["in_memory", "persistent"]))
+    return draw(st.permutations(windows)), start_ms, end_ms, draw(st.sampled_from(list(BOUND_US)))
 
 
 def oracle_active_ms(heads: list[Window], start_ms: int, end_ms: int) -> int:
@@ -293,10 +294,7 @@ def oracle(
                 for bucket, count in (w.latency_us if w.judged_latency_us is None else w.judged_latency_us).items()
                 for _ in range(count)
             )
-            slow = (
-                bool(values)
-                and values[-(-99 * len(values) // 100) - 1] > {"in_memory": 2_000, "persistent": 5_000}[durability]
-            )
+            slow = bool(values) and values[-(-99 * len(values) // 100) - 1] > BOUND_US[durability]
             measured = True
         else:
             earlier = [w for w in everybody if w.window_start_s * 1000 < begin]

@@ -2523,7 +2523,7 @@ export type QuoteAnswer = {
     admissible: boolean;
     price: Price;
     /**
-     * What the SLA promises; availability as the fleet would place it now.
+     * Promised numbers; availability as the fleet would place the group now.
      */
     promise: SlaPromise;
     demand: Demand;

@@ -8,13 +8,13 @@ use quorate_types::Micros;
 pub(crate) struct Delays {
     /// Sum of what passed before all that waited.
     passed_us: Micros,
-    /// Those that left their places in the queue early: they delay the places before.
+    /// Requests that left their places in the queue early: they delay the places before.
     left_us: BTreeMap<u64, Micros>,
     left_sum_us: Micros,
 }
 
 impl Delays {
-    /// What has passed so far, for [`Delays::since`].
+    /// The sum so far, for [`Delays::since`].
     pub fn passed_us(&self) -> Micros {
         self.passed_us
     }

@@ -75,6 +75,9 @@ impl Shares {
 
     /// Takes a request of `cost` from the session's share, if it holds that. A session that is alone needs no share.
     pub fn take(&mut self, now: Micros, session: u64, cost: [u64; 3]) -> bool {
+        if self.sessions.len() < 2 {
+            return false;
+        }
         let is_all_granted = |each: &Session| each.places.len() == each.granted;
         if !self.sessions.get(&session).is_some_and(is_all_granted) {
             return false;
@@ -94,13 +97,15 @@ impl Shares {
 
     /// Microseconds until the session's share holds `cost`. `Micros::MAX`: it never does.
     pub fn wait_us(&self, now: Micros, session: u64, cost: [u64; 3]) -> Micros {
-        let (true, Some(own)) = (self.sessions.len() > 1, self.sessions.get(&session)) else {
-            return Micros::MAX;
-        };
-        if !self.together.can_hold(cost) {
+        if self.sessions.len() < 2 || !self.together.can_hold(cost) {
             return Micros::MAX;
         }
-        let share = self.equal(own, now);
+        let Some(own) = self.sessions.get(&session) else {
+            return Micros::MAX;
+        };
+        let (rate_milli, depth_us) = self.equal_part();
+        let mut share = own.share.clone();
+        share.set_rates_and_depth(rate_milli, depth_us, now);
         share
             .wait_us(now, cost, [0; 3])
             .max(self.together.wait_us(now, cost, [0; 3]))
@@ -108,27 +113,26 @@ impl Shares {
 
     /// A request passed in its turn. It counts, so that a session which floods the group has no share beside that.
     pub fn charge(&mut self, now: Micros, session: u64, cost: [u64; 3]) {
-        if let Some(own) = self.sessions.get(&session) {
-            let mut share = self.equal(own, now);
-            share.charge_to_depth(now, cost);
-            if let Some(own) = self.sessions.get_mut(&session) {
-                own.share = share;
-            }
+        let (rate_milli, depth_us) = self.equal_part();
+        if let Some(own) = self.sessions.get_mut(&session) {
+            own.share.set_rates_and_depth(rate_milli, depth_us, now);
+            own.share.charge_to_depth(now, cost);
         }
     }
 
-    /// The session's bucket with an equal part of the rate.
-    fn equal(&self, own: &Session, now: Micros) -> Buckets {
-        let count = self.sessions.len() as u64;
-        let mut share = own.share.clone();
-        share.set_rates_and_depth(self.rate_milli.map(|rate| rate / count), DEPTH_US * count, now);
-        share
+    /// An equal part of the rate for each session, and the time in which it fills a bucket.
+    fn equal_part(&self) -> ([u64; 3], Micros) {
+        let count = self.sessions.len().max(1) as u64;
+        (self.rate_milli.map(|rate| rate / count), DEPTH_US * count)
     }
 
     /// A request waits. `is_granted`: it has its share, and waits for something else.
     pub fn wait(&mut self, session: u64, place: u64, is_granted: bool) {
         if let Some(own) = self.sessions.get_mut(&session) {
-            debug_assert!(!is_granted || own.places.len() == own.granted);
+            assert!(
+                !is_granted || own.places.len() == own.granted,
+                "a session's order"
+            );
             own.places.push_back(place);
             own.granted += usize::from(is_granted);
         }

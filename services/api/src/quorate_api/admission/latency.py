@@ -7,7 +7,7 @@ from quorate_api.promises.latency import latency_p99_us
 def kept(sla: ObservedSla, quote: Quote) -> Quote:
     """The quote; refused where the fleet has room for the SLA, and servers were measured to be slower than it promises.
 
-    A class below `standard` is refused as well where nothing was measured.
+    The class `low` is refused as well where nothing was measured.
     """
     if not quote.admissible or not (message := _too_slow(sla, quote.commit_p99_us)):
         return quote
@@ -27,11 +27,9 @@ def _too_slow(sla: ObservedSla, measured_us: int | None) -> str:
     bound_us = latency_p99_us(sla.model_dump(mode="json"))
     what = f"{sla.durability.value} appends of {sla.request_size_bytes} bytes"
     if measured_us is None:
-        return (
-            ""
-            if sla.latency == "standard"
-            else f"Commit latency of {what} was not measured on this fleet, so the class {sla.latency} is not sold."
-        )
+        if sla.latency == "standard":
+            return ""
+        return f"Commit latency of {what} was not measured on this fleet, so the class {sla.latency} is not sold."
     if measured_us <= bound_us:
         return ""
     return (

@@ -71,9 +71,8 @@ class Refusal(BaseModel):
     message: str = Field(description="A sentence for people.")
     largest_sla_that_fits: ObservedSla | None = Field(
         None,
-        description="An SLA with a lower rate, a shorter retention or another latency "
-        "class that would fit. It is found by halving, so a "
-        "larger one may fit too.",
+        description="An SLA with a lower rate, a shorter retention or another latency class that would fit. "
+        "It is found by halving, so a larger one may fit too.",
     )
 
 

@@ -220,7 +220,6 @@ async def _freshest(work: Work, services: Services, row: Row[Any]) -> GroupView:
     stored = GroupView(
         group_id=row.id,
         sla=ObservedSla(**row.sla),
-        promise=SlaPromise.of(ObservedSla(**row.sla), row.availability_ppm),
         status=row.status,
         epoch=row.epoch,
         replicas=[Replica(**replica) for replica in row.replicas],

@@ -1,5 +1,7 @@
 """The availability that an SLA promises (`docs/reference/sla.md`), in parts per million of the time. Pure."""
 
+PPM = 1_000_000
+
 ORDINARY_PPM = 999_500
 APART_PPM = 999_900
 # Two domains may fail one after the other, and a replica is left.

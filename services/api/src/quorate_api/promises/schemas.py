@@ -1,12 +1,11 @@
-"""The numbers that an SLA promises, as customers see them before they buy and after."""
+"""Numbers that an SLA promises, as customers see them before they buy and after."""
 
 from pydantic import Field
 
 from quorate_api.coordinator.schemas import ObservedSla
 from quorate_api.http.schemas import Output
+from quorate_api.promises.availability import PPM
 from quorate_api.promises.latency import latency_p99_us
-
-PPM = 1_000_000
 
 
 class SlaPromise(Output):

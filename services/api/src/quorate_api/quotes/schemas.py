@@ -31,6 +31,6 @@ class Demand(Output):
 class QuoteAnswer(Output):
     admissible: bool
     price: Price
-    promise: SlaPromise = Field(description="What the SLA promises; availability as the fleet would place it now.")
+    promise: SlaPromise = Field(description="Promised numbers; availability as the fleet would place the group now.")
     demand: Demand
     refusal: Refusal | None = Field(description="The reason, and an SLA that would fit; null if admissible.")

@@ -8,9 +8,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
+from quorate_api.promises.availability import PPM
 from quorate_api.sla.calculator import Report, misses
 from quorate_api.sla.minutes import WINDOW_MS, Minute
-from quorate_api.sla.targets import AVAILABILITY, PPM, RESOLUTION_MS, Clause
+from quorate_api.sla.targets import AVAILABILITY, RESOLUTION_MS, Clause
 
 HOUR_MS = 3_600_000
 Unit = Literal["ms", "minutes"]

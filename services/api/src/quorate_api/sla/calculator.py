@@ -3,17 +3,11 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from quorate_api.promises.availability import PPM
 from quorate_api.sla.minutes import Minute, judge
 from quorate_api.sla.promise import Promise
 from quorate_api.sla.tally import Tally, tally
-from quorate_api.sla.targets import (
-    AVAILABILITY,
-    KEPT,
-    LATENCY,
-    PPM,
-    THROUGHPUT,
-    Clause,
-)
+from quorate_api.sla.targets import AVAILABILITY, KEPT, LATENCY, THROUGHPUT, Clause
 from quorate_api.telemetry import histogram
 from quorate_api.telemetry.windows import WINDOW_S, Window
 

@@ -11,14 +11,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 from math import inf
 
-from quorate_api.sla.targets import (
-    PAUSE_MS_MAX,
-    PPM,
-    QUIET_PAUSED_MS_MAX,
-    QUIET_S_MAX,
-    RESOLUTION_MS,
-    THROTTLED_PPM_MAX,
-)
+from quorate_api.promises.availability import PPM
+from quorate_api.sla.targets import PAUSE_MS_MAX, QUIET_PAUSED_MS_MAX, QUIET_S_MAX, RESOLUTION_MS, THROTTLED_PPM_MAX
 from quorate_api.telemetry import histogram
 from quorate_api.telemetry.windows import WINDOW_S, Window
 

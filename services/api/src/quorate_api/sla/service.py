@@ -24,6 +24,7 @@ from quorate_api.http.pagination import Paging
 from quorate_api.http.principal import Permission, Principal
 from quorate_api.http.schemas import Page
 from quorate_api.months.calendar import month_end
+from quorate_api.promises.availability import PPM
 from quorate_api.sla import calculator
 from quorate_api.sla.budget import Span as Time
 from quorate_api.sla.budget import budget
@@ -45,14 +46,7 @@ from quorate_api.sla.schemas import (
     SlaReport,
 )
 from quorate_api.sla.tally import Tally, summed, tally
-from quorate_api.sla.targets import (
-    AVAILABILITY,
-    DURABILITY,
-    DURABLE_DEGREE_MIN,
-    LATENCY,
-    PPM,
-    QUIET_S_MAX,
-)
+from quorate_api.sla.targets import AVAILABILITY, DURABILITY, DURABLE_DEGREE_MIN, LATENCY, QUIET_S_MAX
 from quorate_api.telemetry.windows import HOUR_S, WINDOW_S, Window
 from quorate_api.usage.repository import Span, UsageRepository
 
@@ -78,7 +72,8 @@ async def measure(scope: Scope, group: Row[Any], start: datetime, end: datetime,
     `start` and `end` begin days. Judged hours count as they were judged, and the others by their windows. Minutes that
     an operator declared bad are bad.
     """
-    return await _measured(scope, group, start, end, now, await _corrections(scope, group, start, end))
+    former = await GroupRepository(scope).former_slas(group.id)
+    return await _measured(scope, group, former, start, end, now, await _corrections(scope, group, start, end))
 
 
 async def _corrections(scope: Scope, group: Row[Any], start: datetime, end: datetime) -> list[Row[Any]]:
@@ -86,7 +81,13 @@ async def _corrections(scope: Scope, group: Row[Any], start: datetime, end: date
 
 
 async def _measured(
-    scope: Scope, group: Row[Any], start: datetime, end: datetime, now: datetime, corrections: list[Row[Any]]
+    scope: Scope,
+    group: Row[Any],
+    former: list[Row[Any]],
+    start: datetime,
+    end: datetime,
+    now: datetime,
+    corrections: list[Row[Any]],
 ) -> calculator.Report:
     from_s, to_s = int(start.timestamp()), int(end.timestamp())
     sla = SlaRepository(scope)
@@ -97,20 +98,21 @@ async def _measured(
     spans = [Span(group.id, *hours) for hours in _unjudged(known, from_s, min(to_s, settled_s(now)))]
     windows = await UsageRepository(scope).heads_around(spans, QUIET_S_MAX)
     spans_bad = [BadSpan(row.start_s, row.end_s, row.reason, breached_by(row.kind)) for row in corrections]
-    spans_bad += await _losses(scope, group, start, end)
+    spans_bad += await _losses(scope, group, former, start, end)
     month = judged_span(group, from_s * 1_000, min(to_s, settled_s(now)) * 1_000)
-    promise = Promise.of_group(group, await GroupRepository(scope).former_slas(group.id))
+    promise = Promise.of_group(group, former)
     # Other requests go on meanwhile.
     return await asyncio.to_thread(_concluded, group, promise, tallies, bad, windows, spans_bad, month, now)
 
 
-async def _losses(scope: Scope, group: Row[Any], start: datetime, end: datetime) -> list[BadSpan]:
+async def _losses(
+    scope: Scope, group: Row[Any], former: list[Row[Any]], start: datetime, end: datetime
+) -> list[BadSpan]:
     """The minutes in [start, end) in which the group's log was lost under an SLA that promises its durability."""
-    repository = GroupRepository(scope)
-    changes = await repository.since_lost(group.id, start, end)
+    changes = await GroupRepository(scope).since_lost(group.id, start, end)
     if not changes:
         return []
-    found = periods(group, await repository.former_slas(group.id))
+    found = periods(group, former)
     lost = [at for at in losses(Change(row.at, row.kind, row.status) for row in changes) if at < end]
     begins = sorted(
         {
@@ -176,14 +178,15 @@ async def report(work: Work, principal: Principal, group_id: UUID, month: str | 
     now = datetime.now(UTC)
     start, end = month_bounds(month, now)
     corrections = await _corrections(work.scope, group, start, end)
-    measured = await _measured(work.scope, group, start, end, now, corrections)
+    former = await GroupRepository(work.scope).former_slas(group_id)
+    measured = await _measured(work.scope, group, former, start, end, now, corrections)
     whole = judged_span(group, int(start.timestamp()) * 1_000, int(end.timestamp()) * 1_000)
     # Other requests go on meanwhile: a month may have 40,000 bad minutes.
     clauses = await asyncio.to_thread(_clauses, measured, whole, settled_s(now) * 1_000)
     return SlaReport(
         group_id=group_id,
         month=f"{start:%Y-%m}",
-        periods=_promised(group, await GroupRepository(work.scope).former_slas(group_id), start, min(end, now)),
+        periods=_promised(group, former, start, min(end, now)),
         minutes_counted=measured.minutes_counted,
         clauses=clauses,
         credit_percent=min(100, sum(clause.credit_percent for clause in clauses)),

@@ -2,9 +2,7 @@
 
 from dataclasses import dataclass
 
-from quorate_api.promises.availability import APART_PPM, ORDINARY_PPM
-
-PPM = 1_000_000
+from quorate_api.promises.availability import APART_PPM, ORDINARY_PPM, PPM
 
 # The first and the last second of a group are not judged: its servers learn of them within a second.
 RESOLUTION_MS = 1_000

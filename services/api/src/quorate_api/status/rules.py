@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Literal, get_args
 
 from quorate_api import limits
-from quorate_api.sla.targets import PPM
+from quorate_api.promises.availability import PPM
 from quorate_api.telemetry.windows import DAY_S, WINDOW_S
 
 Component = Literal["api", "admission", "data_plane", "usage"]

@@ -9,7 +9,7 @@ from quorate_api.database.ids import new_id
 from quorate_api.database.work import Work
 from quorate_api.errors import Code, FieldError, Problem, not_found
 from quorate_api.http.services import Services
-from quorate_api.sla.targets import PPM
+from quorate_api.promises.availability import PPM
 from quorate_api.status import feed
 from quorate_api.status.incidents import Told, Update
 from quorate_api.status.repository import StatusRepository
