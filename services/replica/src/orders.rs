@@ -80,7 +80,7 @@ mod tests {
     use quorate_group::HangWatch;
     use quorate_types::cost::{AppendCost, Budget};
     use quorate_types::limits::HANGING_MS;
-    use quorate_types::{Durability, GroupConfig, Place, RunId};
+    use quorate_types::{Access, Durability, GroupConfig, Place, RunId};
     use tokio::task::LocalSet;
     use uuid::Uuid;
 
@@ -202,6 +202,7 @@ mod tests {
                 retention_bytes: 1,
                 retention_age_s: None,
                 beginning: None,
+                access: Access::Full,
             },
         };
         let obeyed = Rc::new(RefCell::new(Vec::new()));

@@ -59,6 +59,14 @@ BUDGET_THRESHOLD_PERCENT_MAX = 1_000
 BUDGET_THRESHOLDS_PERCENT = (50, 80, 100)
 BUDGET_FORECAST_THRESHOLDS_PERCENT = (100,)
 
+# Spend caps. Use is known after a few seconds, and an epoch begins within one.
+CAP_INTERVAL_S = 10.0
+CAP_AHEAD_S = 15  # of growing use, between two looks until servers refuse: a cap acts by so much too early
+CAP_ORGANIZATIONS_MAX = 200  # in one read, as for budgets
+CAP_GROUPS_MAX = 5_000  # in one pass: seconds, with so many calls at once
+CAP_CALLS_AT_ONCE = 16  # half of the client's connections
+HELD_BYTES_AGE_S = 900  # idle groups report once a minute
+
 # Corrections by operators.
 CORRECTION_QUANTITY_MAX = 10**15  # exact in JSON; its price fits 63 bits
 CORRECTION_REASON_LENGTH_MAX = 300  # a few lines of a document
@@ -193,6 +201,7 @@ assert (
 ), "nor does one that waits for Stripe"
 assert 30 * 60 <= CHECKOUT_LIFE_S <= 24 * 3_600, "Stripe's bounds"
 assert DUNNING_REMINDER_DAYS < DUNNING_SECOND_REMINDER_DAYS < DUNNING_FINAL_NOTICE_DAYS < DUNNING_ENDS_DAYS
+assert CAP_INTERVAL_S < CAP_AHEAD_S, "a cap looks further ahead than until its next look"
 assert USAGE_MINUTES_MAX < USAGE_DAYS_KEPT * 24 * 60, "a week of minutes lies within what is kept"
 assert USAGE_DAYS_KEPT > 3, "the database keeps three days in any case"
 assert STATUS_SAMPLE_S * 2 <= 60, "no minute is left out by a sample that is a little late"

@@ -73,6 +73,7 @@ class FakeCoordinator:
         self.resizes: list[dict[str, Any]] = []  # bodies as received
         self.lose_resize_answers = 0  # does the work, then the answer is lost
         self.refuse_resize_once = False  # admissible when quoted, refused when resized
+        self.accesses: list[tuple[uuid.UUID, str]] = []  # as asked for
         self.quoted: list[dict[str, Any]] = []  # bodies as received
         self.commit_p99_us: int | None = None  # as its profile was measured
         self.failure_domains: list[str | None] = [None]  # of replicas, in turn
@@ -84,6 +85,7 @@ class FakeCoordinator:
                 Route("/v1/groups", self._groups),
                 Route("/v1/groups/{group_id}", self._group, methods=["PUT", "GET", "DELETE"]),
                 Route("/v1/groups/{group_id}/sla", self._resize, methods=["PUT"]),
+                Route("/v1/groups/{group_id}/access", self._access, methods=["PUT"]),
                 Route("/v1/groups/{group_id}/reset", self._reset, methods=["POST"]),
                 Route("/v1/servers", self._servers),
                 Route("/v1/servers/{server_id:int}", self._one_server, methods=["GET", "DELETE"]),
@@ -138,6 +140,23 @@ class FakeCoordinator:
             view.update(replicas=[replica], epoch=view["epoch"] + 1, status="active", begins_at_offset=1 << 40)
         elif not view.get("begins_at_offset"):
             return JSONResponse({"status": 409, "code": "group_not_lost", "detail": "The group is not lost."}, 409)
+        return JSONResponse(view)
+
+    async def _access(self, request: Request) -> Response:
+        if (refused := self._forbidden(request)) is not None:
+            return refused
+        access = (await request.json())["access"]
+        group_id = uuid.UUID(request.path_params["group_id"])
+        if group_id in self.odd:
+            return JSONResponse({"group_id": str(group_id)}, self.odd[group_id])
+        view = self.groups.get(group_id)
+        if view is None:
+            return JSONResponse({"title": "not found", "status": 404}, 404)
+        self.accesses.append((group_id, access))
+        if view["access"] != access:
+            # A group that is lost has it in its next epoch.
+            view.update(access=access, epoch=view["epoch"] + (view["status"] != "lost"))
+            self.emit("group_access", group_id, f"The access is {access}.", epoch=view["epoch"])
         return JSONResponse(view)
 
     async def _resize(self, request: Request) -> Response:
@@ -270,6 +289,7 @@ class FakeCoordinator:
                 for number, (role, domain) in enumerate(zip(roles, self._domains(len(roles)), strict=True), 1)
             ],
             "learners": [],
+            "access": "full",
             "sla_revision": 1,
             "sla_since": datetime.now(UTC).isoformat(),
             "created_at": datetime.now(UTC).isoformat(),

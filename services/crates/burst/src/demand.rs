@@ -18,6 +18,19 @@ pub struct MeasuredRates {
     pub was_held_back: bool,
 }
 
+impl MeasuredRates {
+    /// Of a group that may use its reservation alone: it wants nothing beyond.
+    #[must_use]
+    pub fn within_reservation(self) -> Self {
+        Self {
+            offered_per_s: self.accepted_per_s,
+            beyond_per_s: 0,
+            was_held_back: false,
+            ..self
+        }
+    }
+}
+
 #[derive(Debug, Default)]
 pub struct DemandHistory {
     last: VecDeque<MeasuredRates>,

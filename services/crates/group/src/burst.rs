@@ -140,7 +140,8 @@ impl Burst {
             .map(|position| budget.reserved_milli_at(position))
             .collect();
         let measured = match replica.is_head() {
-            true => self.measure(queue, now_us),
+            true if config.access.is_full() => self.measure(queue, now_us),
+            true => self.measure(queue, now_us).within_reservation(),
             false => MeasuredRates::default(),
         };
         Some(GroupLoad {

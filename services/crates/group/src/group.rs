@@ -194,6 +194,9 @@ impl Group {
             let (intake, mut view) = self.intake(turn, out);
             intake.refuse_queue(Code::NotHead, &mut view);
         }
+        if self.replica.access().is_suspended() {
+            self.suspend(turn, out);
+        }
         // Another server may have been the head in an epoch that did not come here.
         if !self.replica.is_head() || next > former + 1 {
             self.intake.be_deposed();
@@ -201,6 +204,14 @@ impl Group {
         if begins && self.replica.role().is_whole() && std::mem::take(&mut self.is_damaged) {
             out.journal(self.repaired());
         }
+    }
+
+    /// Refuses what waits: clients may neither append nor read.
+    fn suspend(&mut self, turn: &mut Turn, out: &mut Outputs) {
+        let (intake, mut view) = self.intake(turn, out);
+        intake.refuse_queue(Code::GroupSuspended, &mut view);
+        let (reading, mut view) = self.reading(turn, out);
+        reading.refuse_all(Code::GroupSuspended, &mut view);
     }
 
     /// The log is good as it stands, whatever earlier records are missing.
@@ -637,7 +648,7 @@ impl Group {
         message: &Message,
         out: &mut Outputs,
     ) {
-        if let Err(code) = self.intake.may_read(client, turn) {
+        if let Err(code) = self.intake.may_read(client, &self.replica, turn) {
             let refusal = Refusal::new(message.kind(), u64::from(request), code);
             out.client(client, refusal.into_message());
             if matches!(message, Message::Credit { .. }) {

@@ -86,10 +86,7 @@ impl Intake {
     /// holds, and builds on that.
     fn refuse_moved(&mut self, client: ClientRef, session: u64, view: &mut View<'_>) {
         for request in self.withdraw(|request| request.client == client || request.session == session) {
-            view.counters.refused(request.entry_count);
-            let basis = self.basis(view.replica, &request);
-            let refusal = refusal_of(basis, request.seq, Code::SessionMoved);
-            view.out.client(request.client, refusal.into_message());
+            self.refuse_batch(&request, Code::SessionMoved, view);
         }
     }
 
@@ -117,8 +114,12 @@ impl Intake {
         self.attachments.session_of(client)
     }
 
-    pub fn may_read(&self, client: ClientRef, turn: &Turn) -> Result<(), Code> {
-        self.attachments.may_read(client, turn.wall_s())
+    pub fn may_read(&self, client: ClientRef, replica: &Replica, turn: &Turn) -> Result<(), Code> {
+        self.attachments.may_read(client, turn.wall_s())?;
+        match replica.access().is_suspended() {
+            true => Err(Code::GroupSuspended),
+            false => Ok(()),
+        }
     }
 
     pub fn may_trim(&self, client: ClientRef, turn: &Turn) -> Result<(), Code> {
@@ -145,21 +146,30 @@ impl Intake {
         };
         let timeout_ms = timeout_ms(&append);
         let request = request_of(client, session, append, trace, view.turn);
+        // A batch that was ordered before is answered with its place, also in a group that takes no more.
+        let is_recalled = is_recalled(view.replica, session, request.seq, request.floor_index);
+        if !is_recalled && view.replica.access().is_suspended() {
+            self.refuse_batch(&request, Code::GroupSuspended, view);
+            return None;
+        }
         if !view.turn.is_unmetered {
             view.counters.offered(request.entry_count, entry_bytes(&request));
         }
-        // A batch that was ordered before is answered with its place. It costs nothing, and a refusal for lack of
-        // budget would say that it did not happen.
-        if is_recalled(view.replica, session, request.seq, request.floor_index) {
+        // It costs nothing, and a refusal for lack of budget would say that it did not happen.
+        if is_recalled {
             return Some(request);
         }
         if self.attachments.is_behind_refused(client, request.seq) {
-            view.counters.refused(request.entry_count);
-            let refusal = refusal_of(self.basis(view.replica, &request), request.seq, Code::SequenceGap);
-            view.out.client(client, refusal.into_message());
+            self.refuse_batch(&request, Code::SequenceGap, view);
             return None;
         }
         self.offer(request, timeout_ms, view)
+    }
+
+    fn refuse_batch(&self, request: &AppendRequest, code: Code, view: &mut View<'_>) {
+        view.counters.refused(request.entry_count);
+        let refusal = refusal_of(self.basis(view.replica, request), request.seq, code);
+        view.out.client(request.client, refusal.into_message());
     }
 
     /// Before anything is spent on the append.
@@ -363,7 +373,8 @@ impl Intake {
     }
 
     pub fn grant(&mut self, grant: &Grant, view: &mut View<'_>) {
-        if view.replica.epoch() != grant.epoch || !view.replica.is_head() {
+        let may_take = view.replica.is_head() && view.replica.access().is_full();
+        if view.replica.epoch() != grant.epoch || !may_take {
             return;
         }
         let Some(queue) = &mut self.appends.queue else {

@@ -130,9 +130,13 @@ impl Reading {
         self.repairs.abandon(&mut view.repairing());
     }
 
+    pub fn refuse_all(&mut self, code: Code, view: &mut View<'_>) {
+        self.readers.refuse_where(code, |_| true, view.out);
+    }
+
     /// The group leaves this server.
     pub fn leave(&mut self, view: &mut View<'_>) {
-        self.readers.refuse_where(Code::GroupNotHere, |_| true, view.out);
+        self.refuse_all(Code::GroupNotHere, view);
         self.repairs.abandon(&mut view.repairing());
     }
 

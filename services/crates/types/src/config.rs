@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
+use crate::access::Access;
 use crate::cost::Budget;
 use crate::durability::Durability;
 use crate::{Epoch, Offset};
@@ -61,6 +62,9 @@ pub struct GroupConfig {
     /// The log's beginning, once the lost group was reset by its owner.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub beginning: Option<Beginning>,
+    /// Older coordinators do not say; then it is full.
+    #[serde(default, skip_serializing_if = "Access::is_full")]
+    pub access: Access,
 }
 
 /// The beginning of a log that follows a lost one (`docs/internals/chain.md`, "Reset").

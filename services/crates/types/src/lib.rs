@@ -1,5 +1,6 @@
 //! Types of the domain, shared by every Rust part: no I/O, no clock, no randomness.
 //!
+//! - [`access`]: the part of a group's service that its owner lets clients use
 //! - [`sla`]: a customer's request, and the answer
 //! - [`config`]: a group's configuration in one epoch, roles, states
 //! - [`durability`]: the condition under which an entry is committed
@@ -17,6 +18,7 @@
 //! - [`planted`]: bugs for the simulator to find, never in a server
 //! - [`codes`]: error codes of the data plane, from `sdk/contract/errors.json`
 
+pub mod access;
 pub mod codes;
 pub mod config;
 pub mod control;
@@ -34,6 +36,7 @@ pub mod reports;
 pub mod sla;
 pub mod space;
 
+pub use access::Access;
 pub use codes::Code;
 pub use config::{GroupConfig, GroupId, GroupState, Member, ProjectId, Role, ServerId};
 pub use durability::Durability;

@@ -84,6 +84,7 @@ mod tests {
     use uuid::Uuid;
 
     use super::*;
+    use crate::access::Access;
     use crate::cost::{AppendCost, Budget};
 
     fn config() -> GroupConfig {
@@ -110,6 +111,7 @@ mod tests {
             retention_bytes: 1,
             retention_age_s: None,
             beginning: None,
+            access: Access::Full,
         }
     }
 

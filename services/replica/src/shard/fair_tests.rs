@@ -10,7 +10,7 @@ use bytes::BytesMut;
 use quorate_qos::Tenant;
 use quorate_types::config::Member;
 use quorate_types::cost::{AppendCost, Budget};
-use quorate_types::{Durability, GroupConfig, Permission, ServerId};
+use quorate_types::{Access, Durability, GroupConfig, Permission, ServerId};
 use quorate_wire::client::{Append, NO_EXPECTED_OFFSET};
 use tokio::net::TcpListener;
 use tokio::task::{LocalSet, spawn_local, yield_now};
@@ -56,6 +56,7 @@ fn config(group_id: GroupId) -> GroupConfig {
         retention_bytes: 64 << 20,
         retention_age_s: None,
         beginning: None,
+        access: Access::Full,
     }
 }
 

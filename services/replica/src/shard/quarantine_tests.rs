@@ -7,7 +7,7 @@ use bytes::Bytes;
 use quorate_journal::{Journal, JournalOptions};
 use quorate_types::config::{Beginning, Member};
 use quorate_types::cost::{AppendCost, Budget};
-use quorate_types::{Code, Epoch, GroupConfig, Permission, planted};
+use quorate_types::{Access, Code, Epoch, GroupConfig, Permission, planted};
 use quorate_wire::client::{Append, Message, NO_EXPECTED_OFFSET};
 use uuid::Uuid;
 
@@ -47,6 +47,7 @@ fn config(group_id: GroupId, durability: Durability, epoch: Epoch) -> GroupConfi
         retention_bytes: u64::MAX,
         retention_age_s: None,
         beginning: None,
+        access: Access::Full,
     }
 }
 

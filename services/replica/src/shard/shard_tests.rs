@@ -15,7 +15,7 @@ use quorate_recovery::{LogState, Places, Recovered, Scan};
 use quorate_types::config::{Beginning, Member};
 use quorate_types::cost::{AppendCost, Budget};
 use quorate_types::limits::{RECENT_BYTES_PER_GROUP, RING_STALL_MS};
-use quorate_types::{Code, Epoch, GroupConfig, GroupState, Index, Permission};
+use quorate_types::{Access, Code, Epoch, GroupConfig, GroupState, Index, Permission};
 use quorate_wire::client::{Append, Message, NO_EXPECTED_OFFSET, kind};
 use quorate_wire::peer::{self, SyncReply};
 use uuid::Uuid;
@@ -85,6 +85,7 @@ fn config(epoch: Epoch, replicas: &[ServerId], learners: &[ServerId]) -> GroupCo
         retention_bytes: u64::MAX,
         retention_age_s: None,
         beginning: None,
+        access: Access::Full,
     }
 }
 

@@ -11,13 +11,13 @@ from uuid import UUID
 
 from sqlalchemy import Row
 
+from quorate_api.agreed.periods import periods
 from quorate_api.billing import calculator
 from quorate_api.billing.calculator import RESERVATION, BilledGroup, Line, Reservation
 from quorate_api.billing.repository import BillingRepository
 from quorate_api.corrections.correction import UsageCorrection
 from quorate_api.corrections.repository import CorrectionRepository
 from quorate_api.database.scope import Scope, SomeOrganizations
-from quorate_api.groups.periods import periods
 from quorate_api.months.repository import MonthRepository
 from quorate_api.pricing import prices
 from quorate_api.totals.days import DailyUse, Metered

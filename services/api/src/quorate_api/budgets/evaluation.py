@@ -6,6 +6,8 @@ from datetime import datetime
 from typing import Literal
 from uuid import UUID
 
+from quorate_api.months.calendar import month_name
+
 Kind = Literal["actual", "forecast"]
 Fired = Collection[tuple[str, int]]  # kind and percent
 
@@ -39,18 +41,13 @@ class Alert:
     monthly_micros: int
 
 
-def month_of(now: datetime) -> str:
-    """`now` is in UTC, as months are."""
-    return f"{now:%Y-%m}"
-
-
 def evaluate(budget: Budget, fired: Fired, totals: Totals, now: datetime) -> list[Alert]:
     """Alerts of thresholds that are reached and are not in `fired`, the alerts of this month."""
     return [
         Alert(
             budget_id=budget.id,
             organization_id=budget.organization_id,
-            month=month_of(now),
+            month=month_name(now),
             kind=kind,
             threshold_percent=percent,
             amount_micros=amount,

@@ -18,7 +18,7 @@ def _sorted_once(values: list[int]) -> list[int]:
 
 Percent = Annotated[int, Field(ge=1, le=limits.BUDGET_THRESHOLD_PERCENT_MAX)]
 Thresholds = Annotated[list[Percent], Field(max_length=limits.BUDGET_THRESHOLDS_MAX), AfterValidator(_sorted_once)]
-Action = Literal["alert"]
+Action = Literal["alert", "throttle", "suspend"]
 
 
 class NewBudget(Input):
@@ -33,7 +33,13 @@ class NewBudget(Input):
         default=list(limits.BUDGET_FORECAST_THRESHOLDS_PERCENT),
         description="Shares of the amount that the month is expected to cost.",
     )
-    action: Action = Field("alert", description="alert: it is shown. Nothing is throttled or stopped.")
+    action: Action = Field(
+        "alert",
+        description="What happens within a minute once the amount is reached. alert: thresholds are shown, and nothing "
+        "else. throttle: groups have their reservation alone, without burst capacity, until the month is over. suspend: "
+        "groups take neither appends nor reads. That begins early enough for reservations and kept data, which cost on, "
+        "until the month's end.",
+    )
 
     @model_validator(mode="after")
     def _alerts_at_all(self) -> "NewBudget":
@@ -54,6 +60,16 @@ class BudgetAlert(Output):
     at: datetime
 
 
+class BudgetAction(Output):
+    """What a budget does to its groups since `at`, until the month is over or the budget is changed."""
+
+    action: Literal["throttle", "suspend"]
+    amount_micros: int = Field(
+        description="throttle: cost of the month so far, then. suspend: cost until the month's end that was certain."
+    )
+    at: datetime
+
+
 class Budget(Output):
     id: UUID
     project_id: UUID | None = Field(description="null: the whole organization.")
@@ -63,6 +79,7 @@ class Budget(Output):
     thresholds_percent: list[int]
     forecast_thresholds_percent: list[int]
     action: Action
+    acted: BudgetAction | None = Field(description="null: the amount is not reached, or the budget only alerts.")
     created_at: datetime
     updated_at: datetime
     alerts: list[BudgetAlert] = Field(description="This month's, newest first.")

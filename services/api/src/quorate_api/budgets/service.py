@@ -7,15 +7,17 @@ from uuid import UUID
 
 from sqlalchemy import Row
 
-from quorate_api.budgets.evaluation import month_of
 from quorate_api.budgets.repository import BudgetRepository
-from quorate_api.budgets.schemas import Budget, BudgetAlert, NewBudget
+from quorate_api.budgets.schemas import Budget, BudgetAction, BudgetAlert, NewBudget
+from quorate_api.caps import service as caps
+from quorate_api.caps.repository import CapRepository
 from quorate_api.database.ids import new_id
 from quorate_api.database.work import Work
-from quorate_api.errors import Code, Problem, not_found
+from quorate_api.errors import Code, FieldError, Problem, not_found
 from quorate_api.http.pagination import Paging
 from quorate_api.http.principal import Permission, Principal
 from quorate_api.http.schemas import Page
+from quorate_api.months.calendar import month_name
 from quorate_api.pricing import prices
 from quorate_api.projects import service as projects
 from quorate_api.quotas import service as quotas
@@ -36,6 +38,8 @@ async def put(work: Work, principal: Principal, asked: NewBudget, if_match: str 
     budgets = BudgetRepository(work.scope)
     had = await budgets.of_project(asked.project_id)
     require_unchanged(had, if_match)
+    if asked.action == "suspend" and (had is None or _cap(had) != _cap(asked)):
+        await _require_possible(work, asked)
     values = {name: getattr(asked, name) for name in _SETTINGS}
     now = datetime.now(UTC)
     if had is None:
@@ -45,6 +49,21 @@ async def put(work: Work, principal: Principal, asked: NewBudget, if_match: str 
     row = await budgets.of_project(asked.project_id)
     assert row is not None, "it was written in this transaction"
     return row, (await _shown(work, [row]))[0]
+
+
+def _cap(budget: Row[Any] | NewBudget) -> tuple[str, int]:
+    return (budget.action, budget.monthly_micros)
+
+
+async def _require_possible(work: Work, asked: NewBudget) -> None:
+    """Raises `validation_failed` for a cap that this month cannot stay below."""
+    certain = await caps.certain_micros(work.scope, asked.project_id)
+    if certain > asked.monthly_micros:
+        message = (
+            f"is below what this month costs for certain, with reservations and kept data until its end: at least "
+            f"{certain}. Delete or resize groups first, or set a higher cap"
+        )
+        raise Problem(Code.VALIDATION_FAILED, errors=[FieldError(field="monthly_micros", message=message)])
 
 
 async def visible(work: Work, principal: Principal, budget_id: UUID) -> Row[Any]:
@@ -101,12 +120,13 @@ def require_unchanged(row: Row[Any] | None, if_match: str | None) -> None:
 
 async def _shown(work: Work, rows: Iterable[Row[Any]]) -> list[Budget]:
     found = list(rows)
-    month = month_of(datetime.now(UTC))
+    month = month_name(datetime.now(UTC))
     alerts = await BudgetRepository(work.scope).alerts_of_month([row.id for row in found], month)
-    return [_budget(row, alerts.get(row.id, [])) for row in found]
+    acted = await CapRepository(work.scope).acted(month)
+    return [_budget(row, alerts.get(row.id, []), acted.get((row.id, row.action, row.monthly_micros))) for row in found]
 
 
-def _budget(row: Row[Any], alerts: Iterable[Row[Any]]) -> Budget:
+def _budget(row: Row[Any], alerts: Iterable[Row[Any]], acted: Row[Any] | None) -> Budget:
     return Budget(
         id=row.id,
         project_id=row.project_id,
@@ -116,6 +136,9 @@ def _budget(row: Row[Any], alerts: Iterable[Row[Any]]) -> Budget:
         thresholds_percent=row.thresholds_percent,
         forecast_thresholds_percent=row.forecast_thresholds_percent,
         action=row.action,
+        acted=None
+        if acted is None
+        else BudgetAction(**{name: getattr(acted, name) for name in BudgetAction.model_fields}),
         created_at=row.created_at,
         updated_at=row.updated_at,
         alerts=[_alert(alert) for alert in alerts],

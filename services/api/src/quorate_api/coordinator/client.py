@@ -11,6 +11,7 @@ from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from quorate_api import limits
 from quorate_api.coordinator.schemas import (
+    Access,
     Authority,
     Events,
     FleetView,
@@ -172,6 +173,13 @@ class Coordinator:
         `group_lost`, `sla_revision`, … Repeating it is harmless."""
         body = {"sla": _said(sla), "revision": revision}
         answer = await self._call("PUT", f"/v1/groups/{group_id}/sla", body, repeatable=True, may_be_absent=True)
+        return None if answer.status_code == 404 else self._parse(answer, GroupView)
+
+    async def set_access(self, group_id: UUID, access: Access) -> GroupView | None:
+        """Set what clients may use of a group. None: no such group. Raises `RequestInvalid` with `group_deleted`.
+        Repeating it is harmless."""
+        body = {"access": access}
+        answer = await self._call("PUT", f"/v1/groups/{group_id}/access", body, repeatable=True, may_be_absent=True)
         return None if answer.status_code == 404 else self._parse(answer, GroupView)
 
     async def delete_group(self, group_id: UUID) -> None:

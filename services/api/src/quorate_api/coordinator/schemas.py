@@ -14,6 +14,7 @@ class Durability(StrEnum):
 
 
 LatencyClass = Literal["standard", "low"]
+Access = Literal["full", "reserved", "suspended"]
 
 
 class ObservedSla(BaseModel):
@@ -116,6 +117,7 @@ class GroupView(BaseModel):
     epoch: int
     replicas: list[Replica]
     learners: list[Replica] = []
+    access: Access = "full"  # a coordinator of an earlier version does not say
     sla_since: datetime | None = None  # time at which this SLA took effect
     created_at: datetime | None = None
 

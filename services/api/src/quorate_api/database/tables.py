@@ -118,6 +118,8 @@ groups = Table(
     _count("sla_revision"),
     _count("availability_ppm"),
     Column("unseen", Boolean, nullable=False),
+    _text("access"),
+    _text("access_wanted"),
 )
 former_slas = Table(
     "former_slas",
@@ -459,6 +461,18 @@ budget_alerts = Table(
     _count("threshold_percent", primary_key=True),
     _count("amount_micros"),
     _count("monthly_micros"),
+    _time("at"),
+)
+budget_actions = Table(
+    "budget_actions",
+    metadata,
+    _id(),
+    _id("organization_id"),
+    _id("budget_id", primary_key=True),
+    _text("month", primary_key=True),
+    _text("action", primary_key=True),
+    _count("monthly_micros", primary_key=True),
+    _count("amount_micros"),
     _time("at"),
 )
 corrections = Table(

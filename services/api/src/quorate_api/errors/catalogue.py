@@ -27,6 +27,7 @@ class Code(StrEnum):
     SERVER_ALIVE = "server_alive"
     TOO_MANY_JOIN_TOKENS = "too_many_join_tokens"
     ADMISSION_REFUSED = "admission_refused"
+    SPEND_CAP = "spend_cap"
     GROUP_NOT_READY = "group_not_ready"
     GROUP_LOST = "group_lost"
     GROUP_NOT_LOST = "group_not_lost"
@@ -119,6 +120,11 @@ CATALOGUE: dict[Code, Entry] = {
         "The fleet cannot promise this SLA",
         "`refusal` names the scarce resource, and an SLA that would fit if there is one. Request that, or retry later.",
         Fault.NOBODY,
+    ),
+    Code.SPEND_CAP: Entry(
+        409,
+        "The spend cap leaves no room",
+        "Raise or remove the cap (`PUT /v1/budgets`), or reserve less. Groups that are deleted cost nothing more.",
     ),
     Code.GROUP_NOT_READY: Entry(
         409,

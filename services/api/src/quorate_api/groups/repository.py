@@ -63,12 +63,14 @@ class GroupRepository:
             groups.c.epoch != view.epoch,
             groups.c.replicas.is_distinct_from(replicas),
             groups.c.learners.is_distinct_from(learners),
+            groups.c.access != view.access,
         )
         values: dict[str, Any] = {
             "status": view.status,
             "epoch": view.epoch,
             "replicas": replicas,
             "learners": learners,
+            "access": view.access,
             "observed_at": now,
             "row_version": groups.c.row_version + case((new, 1), else_=0),
         }

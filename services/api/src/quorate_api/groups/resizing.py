@@ -11,6 +11,7 @@ from uuid import UUID
 from sqlalchemy import Row
 
 from quorate_api.admission import service as admission
+from quorate_api.caps import service as caps
 from quorate_api.coordinator.client import CoordinatorUnavailable, Refused, RequestInvalid
 from quorate_api.coordinator.schemas import ObservedSla
 from quorate_api.database.work import Work
@@ -48,11 +49,13 @@ async def resize(
     _require_settled(now)
     if sla.rate_per_s > row.rate_per_s:
         await quotas.check(work, quotas.TOTAL_RATE, adding=sla.rate_per_s - row.rate_per_s)
+    price = price_of(quote.total_demand, prices.at(datetime.now(UTC)))
+    await caps.require_room(work, row.project_id, price.hourly_micros - row.hourly_micros)
     wanted = {
         "revision": row.sla_revision + 1,
         "sla": sla.model_dump(mode="json"),
         "demand": quote.total_demand.model_dump(),
-        "price": price_of(quote.total_demand, prices.at(datetime.now(UTC))).model_dump(),
+        "price": price.model_dump(),
     }
     await GroupRepository(work.scope).begin_resize(group_id, wanted)
     message = f"The group {row.name} was to be resized: {sla.rate_per_s} appends/s of {sla.request_size_bytes} bytes."

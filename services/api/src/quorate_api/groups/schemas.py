@@ -8,7 +8,7 @@ from pydantic import Field
 
 from quorate_api import limits
 from quorate_api.admission.schemas import SlaInput
-from quorate_api.coordinator.schemas import LatencyClass, ObservedSla, Replica
+from quorate_api.coordinator.schemas import Access, LatencyClass, ObservedSla, Replica
 from quorate_api.http.schemas import Input, Name, Output
 from quorate_api.pricing.schemas import Price
 from quorate_api.promises.schemas import SlaPromise
@@ -105,6 +105,10 @@ class Group(Output):
     sla: ObservedSla
     promise: SlaPromise
     status: Status
+    access: Access = Field(
+        description="What clients may use, as spend caps leave it: reserved is the reservation without burst "
+        "capacity; suspended: neither appends nor reads."
+    )
     epoch: int
     price: Price = Field(description="The price agreed when the group was created or last resized.")
     created_at: datetime

@@ -15,6 +15,7 @@ from sqlalchemy import Row
 
 from quorate_api import limits
 from quorate_api.admission import service as admission
+from quorate_api.caps import service as caps
 from quorate_api.coordinator.client import CoordinatorUnavailable, Refused, RequestInvalid
 from quorate_api.coordinator.schemas import GroupView, ObservedSla, Replica
 from quorate_api.database.ids import new_id
@@ -82,6 +83,7 @@ async def _store_intent(work: Work, services: Services, group_id: UUID, project_
     await quotas.check(work, quotas.GROUPS_PER_PROJECT, adding=1, project_id=project_id)
     await quotas.check(work, quotas.TOTAL_RATE, adding=asked.rate_per_s)
     price = price_of(quote.total_demand, prices.at(datetime.now(UTC)))
+    await caps.require_room(work, project_id, price.hourly_micros)
     stored = await groups.insert(
         id=group_id,
         project_id=project_id,
@@ -221,6 +223,7 @@ async def _freshest(work: Work, services: Services, row: Row[Any]) -> GroupView:
         group_id=row.id,
         sla=ObservedSla(**row.sla),
         status=row.status,
+        access=row.access,
         epoch=row.epoch,
         replicas=[Replica(**replica) for replica in row.replicas],
         learners=[Replica(**replica) for replica in row.learners],
@@ -262,6 +265,7 @@ def group_of(row: Row[Any]) -> Group:
         sla=ObservedSla(**row.sla),
         promise=SlaPromise.of(ObservedSla(**row.sla), row.availability_ppm),
         status=row.status,
+        access=row.access,
         epoch=row.epoch,
         price=Price(**row.price),
         created_at=row.created_at,

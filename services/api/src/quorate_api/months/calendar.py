@@ -15,3 +15,8 @@ def month_end(start: datetime) -> datetime:
 
 def day_begin(day: date) -> datetime:
     return datetime.combine(day, time(), UTC)
+
+
+def month_name(at: datetime) -> str:
+    """YYYY-MM."""
+    return f"{at.astimezone(UTC):%Y-%m}"

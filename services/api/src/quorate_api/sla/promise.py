@@ -8,7 +8,7 @@ from typing import Any, Self
 
 from sqlalchemy import Row
 
-from quorate_api.groups.periods import periods
+from quorate_api.agreed.periods import periods
 from quorate_api.promises.latency import latency_p99_us
 from quorate_api.sla.targets import AVAILABILITIES, KEPT, LATENCY, THROUGHPUT, Clause
 from quorate_api.telemetry.windows import WINDOW_S

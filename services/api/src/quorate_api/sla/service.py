@@ -11,6 +11,7 @@ from uuid import UUID
 from sqlalchemy import Row
 
 from quorate_api import limits
+from quorate_api.agreed.periods import period_at, periods
 from quorate_api.coordinator.schemas import ObservedSla
 from quorate_api.corrections.correction import BadSpan
 from quorate_api.corrections.repository import CorrectionRepository, breached_by
@@ -18,7 +19,6 @@ from quorate_api.database.scope import Scope
 from quorate_api.database.work import Work
 from quorate_api.errors import Code, FieldError, Problem
 from quorate_api.groups import service as groups
-from quorate_api.groups.periods import period_at, periods
 from quorate_api.groups.repository import GroupRepository
 from quorate_api.http.pagination import Paging
 from quorate_api.http.principal import Permission, Principal

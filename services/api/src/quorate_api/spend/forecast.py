@@ -12,7 +12,7 @@ observed run from the same time, or from the group's begin, and are at least a d
 The low and the high take the cheapest and the dearest of the whole days observed in the place of the rate.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -156,6 +156,15 @@ def by_group(lines: Iterable[Line | Row[Any]]) -> dict[UUID, dict[str, int]]:
     for line in lines:
         kinds = found.setdefault(line.group_id, {})
         kinds[line.kind] = kinds.get(line.kind, 0) + line.amount_micros
+    return found
+
+
+def by_owner(lines: Iterable[Line], project_of: Mapping[UUID, UUID]) -> dict[UUID | None, int]:
+    """Amounts of each project, and of all: None."""
+    found: dict[UUID | None, int] = {}
+    for line in lines:
+        for owner in (None, project_of[line.group_id]):
+            found[owner] = found.get(owner, 0) + line.amount_micros
     return found
 
 

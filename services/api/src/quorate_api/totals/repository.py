@@ -157,6 +157,13 @@ class TotalsRepository:
         rows = (await self._connection.execute(statement)).all()
         return DailyUse.of((row[0], int(row[1]), int(row[2]), int(row[3]), int(row[4])) for row in rows)
 
+    async def held_bytes(self, since_s: int) -> dict[UUID, int]:
+        """The most bytes that a replica of each group held, by windows that begin at `since_s` or later."""
+        columns = (_WINDOWS.group_id, func.max(_WINDOWS.stored_bytes))
+        statement = self._scope.select(usage_windows, *columns).where(_WINDOWS.window_start_s >= since_s)
+        rows = (await self._connection.execute(statement.group_by(_WINDOWS.group_id))).all()
+        return {row[0]: int(row[1]) for row in rows}
+
     def _sums_before(self, day_s: int | None) -> Rows:
         found = self._sum_parts(day_s).subquery()
         sums = (func.sum(found.c[name]).label(label) for name, label in zip(_SUMS, ("reads", "stored"), strict=True))

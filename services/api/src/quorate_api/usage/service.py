@@ -4,12 +4,12 @@ from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
 from quorate_api import limits
+from quorate_api.agreed.periods import periods, rate_at
 from quorate_api.corrections.repository import CorrectionRepository
 from quorate_api.corrections.schemas import CorrectionOfUsage
 from quorate_api.database.work import Work
 from quorate_api.errors import Code, FieldError, Problem
 from quorate_api.groups import service as groups
-from quorate_api.groups.periods import periods, rate_at
 from quorate_api.groups.repository import GroupRepository
 from quorate_api.http.principal import Permission, Principal
 from quorate_api.pricing import prices

@@ -12,20 +12,20 @@ from uuid import UUID
 
 import structlog
 from sqlalchemy import Row
-from sqlalchemy.exc import OperationalError
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from quorate_api import limits
 from quorate_api.billing import account as accounts
 from quorate_api.billing.account import Account
-from quorate_api.budgets.evaluation import Alert, Budget, Totals, evaluate, is_spent, month_of
+from quorate_api.budgets.evaluation import Alert, Budget, Totals, evaluate, is_spent
 from quorate_api.budgets.repository import AlertRepository
 from quorate_api.database.scope import EveryOrganization, SomeOrganizations
+from quorate_api.months.calendar import month_name
 from quorate_api.sla.service import month_bounds
-from quorate_api.spend.forecast import Month, by_group, forecast
+from quorate_api.spend.forecast import Month, by_owner, forecast
 from quorate_api.totals.days import DailyUse
 from quorate_api.totals.repository import TotalsRepository
-from quorate_api.worker.steady import took_too_long
+from quorate_api.worker.halves import Organizations, by_halves
 
 log = structlog.get_logger(__name__)
 
@@ -44,25 +44,16 @@ async def evaluate_budgets(engine: AsyncEngine, now: datetime | None = None) -> 
             some = await alerts.organizations(after, limits.BUDGET_ORGANIZATIONS_MAX)
         if not some:
             return recorded
-        recorded += await _evaluate(engine, tuple(some), now)
+        recorded += await by_halves(tuple(some), lambda part: _evaluate(engine, part, now), "budgets")
         after = some[-1]
 
 
-async def _evaluate(engine: AsyncEngine, some: tuple[UUID, ...], now: datetime) -> int:
-    """Evaluate and record these together, or by halves where that takes too long. Returns the number of new alerts."""
-    try:
-        async with engine.begin() as connection:
-            recorded = await AlertRepository(EveryOrganization(connection, REASON)).record(
-                await _due(connection, some, now), now
-            )
-    except OperationalError as error:
-        if not took_too_long(error):
-            raise
-        if len(some) == 1:
-            log.exception("budgets not evaluated", organization_id=str(some[0]))
-            return 0
-        half = len(some) // 2
-        return await _evaluate(engine, some[:half], now) + await _evaluate(engine, some[half:], now)
+async def _evaluate(engine: AsyncEngine, some: Organizations, now: datetime) -> int:
+    """Returns the number of new alerts."""
+    async with engine.begin() as connection:
+        recorded = await AlertRepository(EveryOrganization(connection, REASON)).record(
+            await _due(connection, some, now), now
+        )
     for row in recorded:
         log.info("budget alert", budget_id=str(row.budget_id), kind=row.kind, percent=row.threshold_percent)
     return len(recorded)
@@ -71,7 +62,7 @@ async def _evaluate(engine: AsyncEngine, some: tuple[UUID, ...], now: datetime) 
 async def _due(connection: AsyncConnection, organization_ids: tuple[UUID, ...], now: datetime) -> list[Alert]:
     alerts = AlertRepository(EveryOrganization(connection, REASON))
     some = SomeOrganizations(connection, organization_ids, REASON)
-    fired = await alerts.fired(some, month_of(now))
+    fired = await alerts.fired(some, month_name(now))
     budgets: dict[UUID, list[Budget]] = defaultdict(list)
     for row in await alerts.budgets_of(some):
         budget = _budget(row)
@@ -107,12 +98,8 @@ def _totals(account: Account, used: DailyUse, month: Month) -> dict[UUID | None,
     """Totals of each project, and of the organization: None."""
     seen = forecast(account, used, month)
     project_of = {row.id: row.project_id for row in account.groups}
-    sums: dict[UUID | None, list[int]] = defaultdict(lambda: [0, 0])
-    for place, lines in enumerate((seen.spent, seen.expected)):
-        for group_id, kinds in by_group(lines).items():
-            for owner in (None, project_of[group_id]):
-                sums[owner][place] += sum(kinds.values())
-    return {owner: Totals(spent, expected) for owner, (spent, expected) in sums.items()}
+    spent, expected = by_owner(seen.spent, project_of), by_owner(seen.expected, project_of)
+    return {owner: Totals(spent.get(owner, 0), expected.get(owner, 0)) for owner in spent.keys() | expected.keys()}
 
 
 def _budget(row: Row[Any]) -> Budget:

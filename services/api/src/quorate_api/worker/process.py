@@ -1,4 +1,4 @@
-"""The `worker` process: eight independent tasks that survive missing dependencies, and two for metrics."""
+"""The `worker` process: independent tasks that survive missing dependencies."""
 
 import asyncio
 import signal
@@ -22,6 +22,7 @@ from quorate_api.settings import ConfigurationError, Settings, load
 from quorate_api.tasks import end_task
 from quorate_api.worker.adjustments import adjust_closed_months
 from quorate_api.worker.budgets import evaluate_budgets
+from quorate_api.worker.caps import CapWatch
 from quorate_api.worker.dunning import remind
 from quorate_api.worker.events import Follower
 from quorate_api.worker.ingest import Ingest
@@ -103,6 +104,11 @@ async def _work(settings: Settings) -> int:
         async def evaluate() -> None:
             await evaluate_budgets(engine)
 
+        cap_watch = CapWatch(engine, coordinator)
+
+        async def cap() -> None:
+            await cap_watch.run()
+
         async def dun() -> None:
             await remind(engine)
 
@@ -115,6 +121,7 @@ async def _work(settings: Settings) -> int:
             asyncio.create_task(keep_running("month close", close, every_s=limits.MONTH_CLOSE_INTERVAL_S)),
             asyncio.create_task(keep_running("adjustments", adjust, every_s=limits.ADJUST_INTERVAL_S)),
             asyncio.create_task(keep_running("budgets", evaluate, every_s=limits.BUDGET_INTERVAL_S)),
+            asyncio.create_task(keep_running("caps", cap, every_s=limits.CAP_INTERVAL_S)),
             asyncio.create_task(keep_running("dunning", dun, every_s=limits.DUNNING_INTERVAL_S)),
             asyncio.create_task(keep_running("status", status.run, every_s=limits.STATUS_SAMPLE_S)),
         ]

@@ -5,7 +5,7 @@ use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use quorate_types::sla::Quote;
-use quorate_types::{Epoch, GroupId, Sla};
+use quorate_types::{Access, Epoch, GroupId, Sla};
 use serde::Deserialize;
 use uuid::Uuid;
 
@@ -37,6 +37,12 @@ pub struct ResizeRequest {
     sla: Sla,
     /// The new SLA's revision: one above the present one's.
     revision: u64,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct AccessRequest {
+    access: Access,
 }
 
 #[derive(Deserialize)]
@@ -102,6 +108,23 @@ pub async fn resize(
         Reply::Refused(refusal) => Err(Problem::refused(refusal)),
         Reply::Conflict { code, message } => Err(Problem::conflict(code, message)),
         other => unreachable!("not an answer to a resize: {other:?}"),
+    }
+}
+
+/// Lets clients use another part of the group's service. A repetition changes nothing.
+pub async fn set_access(
+    State(context): State<Context>,
+    Path(id): Path<String>,
+    body: Body,
+) -> Answer<Json<GroupView>> {
+    let group_id = group_id(&id)?;
+    let access = parse::<AccessRequest>(body)?.access;
+    let command = Command::SetAccess { group_id, access };
+    match context.handle.command(command).await? {
+        Reply::Done => Ok(Json(view(&context, group_id).await?)),
+        Reply::Unknown => Err(no_group()),
+        Reply::Conflict { code, message } => Err(Problem::conflict(code, message)),
+        other => unreachable!("not an answer to a change of access: {other:?}"),
     }
 }
 

@@ -27,6 +27,7 @@ fn router(context: Context) -> Router {
             get(groups::get_one).put(groups::admit).delete(groups::delete),
         )
         .route("/v1/groups/{group_id}/sla", put(groups::resize))
+        .route("/v1/groups/{group_id}/access", put(groups::set_access))
         .route("/v1/groups/{group_id}/reset", post(groups::reset))
         .route("/v1/groups/{group_id}/release", post(groups::release))
         .route("/v1/servers", get(servers::list))

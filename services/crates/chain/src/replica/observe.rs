@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use quorate_types::planted::{self, Bug};
 use quorate_types::{
-    ConfigDigest, Durability, Epoch, GroupConfig, GroupState, Index, Micros, Offset, Role, ServerId,
+    Access, ConfigDigest, Durability, Epoch, GroupConfig, GroupState, Index, Micros, Offset, Role, ServerId,
 };
 
 use super::Replica;
@@ -46,6 +46,11 @@ impl Replica {
 
     pub fn config(&self) -> Option<&GroupConfig> {
         self.membership.config()
+    }
+
+    /// The part of the service that clients may use.
+    pub fn access(&self) -> Access {
+        self.config().map_or(Access::Full, |config| config.access)
     }
 
     /// Whether this is another configuration of the replica's own epoch: an epoch was issued twice.

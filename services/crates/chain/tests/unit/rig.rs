@@ -6,7 +6,7 @@ use bytes::Bytes;
 use quorate_chain::{AppendRequest, Arrival, ClientRef, Replica, ReplicaCommand, ReplicaEvent};
 use quorate_types::config::Member;
 use quorate_types::cost::{AppendCost, Budget};
-use quorate_types::{Code, Durability, Epoch, GroupConfig, GroupId, Index, Micros, Offset, ServerId};
+use quorate_types::{Access, Code, Durability, Epoch, GroupConfig, GroupId, Index, Micros, Offset, ServerId};
 use quorate_wire::client::NO_EXPECTED_OFFSET;
 use quorate_wire::peer::Message;
 use quorate_wire::{Batch, BatchHeader};
@@ -48,6 +48,7 @@ pub fn config(epoch: Epoch, replicas: &[u32], learners: &[u32]) -> GroupConfig {
         retention_bytes: u64::MAX,
         retention_age_s: None,
         beginning: None,
+        access: Access::Full,
     }
 }
 

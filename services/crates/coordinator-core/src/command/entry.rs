@@ -3,7 +3,7 @@
 use quorate_placement::Profile;
 use quorate_types::place::IssuedEpoch;
 use quorate_types::sla::Sla;
-use quorate_types::{Epoch, GroupId, Offset, RunId, ServerId};
+use quorate_types::{Access, Epoch, GroupId, Offset, RunId, ServerId};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
@@ -117,6 +117,11 @@ pub enum Command {
         sla: Sla,
         revision: u64,
     },
+    /// Clients may use another part of the group's service.
+    SetAccess {
+        group_id: GroupId,
+        access: Access,
+    },
     /// A group's offsets approach the ceiling set aside for them (`offset_ceiling` of the group).
     OffsetsReached {
         group_id: GroupId,
@@ -194,6 +199,7 @@ impl Command {
             | Command::RevokeJoinToken { .. }
             | Command::PeerUnreachable { .. }
             | Command::Admit { .. }
+            | Command::SetAccess { .. }
             | Command::Reset { .. }
             | Command::OffsetsReached { .. }
             | Command::Applied { .. }

@@ -86,6 +86,7 @@ fn carry_out(step: &mut Step<'_>, command: &Command) {
             sla,
             revision,
         } => step.resizes().resize(*group_id, sla, *revision),
+        Command::SetAccess { group_id, access } => step.accesses().set(*group_id, *access),
         Command::OffsetsReached {
             group_id,
             commit_offset,

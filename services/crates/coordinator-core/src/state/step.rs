@@ -2,6 +2,7 @@
 
 use quorate_placement::Profile;
 
+use super::handler::accesses::Accesses;
 use super::handler::admissions::Admissions;
 use super::handler::chain_repairs::ChainRepairs;
 use super::handler::configs::Configs;
@@ -144,6 +145,10 @@ impl Step<'_> {
     pub fn resizes(&mut self) -> Resizes<'_> {
         let parts = self.parts();
         Resizes::new(parts.epochs, parts.profile)
+    }
+
+    pub fn accesses(&mut self) -> Accesses<'_> {
+        Accesses::new(self.epochs())
     }
 
     pub fn resets(&mut self) -> Resets<'_> {

@@ -1,5 +1,6 @@
 //! The coordinator's decisions. One binary: each more is linked with all of the crate again.
 
+mod accesses;
 mod engine;
 mod failures;
 mod golden;

@@ -11,4 +11,5 @@ mod quarantining;
 mod reading;
 mod repairing;
 mod rig;
+mod suspending;
 mod tracing;

@@ -36,6 +36,8 @@ pub enum EventKind {
     GroupReset,
     /// The group has another SLA.
     GroupResized,
+    /// Clients may use another part of the group's service.
+    GroupAccess,
     /// An assertion stopped a replica of the group, or all of the group.
     GroupQuarantined,
     /// An operator let a quarantined group go on.

@@ -6,7 +6,7 @@ use quorate_placement::{Amounts, RoleDemands};
 use quorate_types::config::Beginning;
 use quorate_types::cost::Budget;
 use quorate_types::limits::RESET_GAP_OFFSETS;
-use quorate_types::{Durability, Epoch, GroupId, Index, Offset, ServerId, Sla};
+use quorate_types::{Access, Durability, Epoch, GroupId, Index, Offset, ServerId, Sla};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
@@ -63,6 +63,8 @@ pub struct Group {
     pub dropping: Option<BTreeSet<ServerId>>,
     #[serde(default, skip_serializing_if = "Quarantine::is_none")]
     pub quarantine: Quarantine,
+    #[serde(default, skip_serializing_if = "Access::is_full")]
+    pub access: Access,
     /// As the last event named it.
     pub status: GroupStatus,
     pub created_at_ms: u64,
@@ -238,6 +240,7 @@ impl Group {
             offset_ceiling: first_ceiling(),
             dropping: None,
             quarantine: Quarantine::default(),
+            access: Access::Full,
             status: GroupStatus::Provisioning,
             created_at_ms: now_ms,
         }

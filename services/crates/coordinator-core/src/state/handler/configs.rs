@@ -34,6 +34,7 @@ pub fn config_of(servers: &Servers, group: &Group) -> GroupConfig {
         retention_bytes: group.sla.retention_bytes,
         retention_age_s: group.sla.retention_age_s,
         beginning: group.beginning,
+        access: group.access,
     }
 }
 

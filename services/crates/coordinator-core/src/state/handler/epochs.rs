@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use quorate_placement::{Fleet, Profile, RoleDemands};
 use quorate_types::cost::Budget;
 use quorate_types::sla::Refusal;
-use quorate_types::{GroupId, Offset, ServerId, Sla};
+use quorate_types::{Access, GroupId, Offset, ServerId, Sla};
 
 use super::configs::{Configs, config_of, epoch_message};
 use super::drops::Drops;
@@ -138,6 +138,20 @@ impl Epochs<'_> {
             group.enter_epoch(group.membership());
         });
         self.issue(begun);
+    }
+
+    /// Issues an epoch in which clients may use another part of the service.
+    pub fn set_access(&mut self, group_id: GroupId, access: Access) {
+        let begun = self.begin_with(group_id, |group| {
+            group.access = access;
+            group.enter_epoch(group.membership());
+        });
+        self.issue(begun);
+    }
+
+    /// Notes the access of a group that is in no state for another epoch: the next one has it.
+    pub fn note_access(&mut self, group_id: GroupId, access: Access) {
+        self.groups.change(group_id, |group| group.access = access);
     }
 
     /// Issues an epoch without a server that lost its data of the group, or whose data cannot be trusted. Without any

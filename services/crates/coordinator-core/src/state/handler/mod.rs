@@ -7,9 +7,10 @@
 //! Servers: [`vetting`], [`registrations`], [`roster`], [`drains`], [`tokens`], [`policies`], [`reachability`]. They
 //! cannot reach a group's members.
 //!
-//! Groups: [`epochs`] alone changes members. [`admissions`], [`resizes`], [`resets`], [`chain_repairs`], [`returns`],
+//! Groups: [`epochs`] alone changes members. [`admissions`], [`resizes`], [`accesses`], [`resets`], [`chain_repairs`], [`returns`],
 //! [`moves`], [`quarantines`] and [`unreachable`] decide which, and hold no table beside it. [`leftovers`] ends deletions.
 
+pub mod accesses;
 pub mod admissions;
 pub mod chain_repairs;
 pub mod configs;

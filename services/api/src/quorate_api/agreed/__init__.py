@@ -1,0 +1,1 @@
+"""SLAs and prices as they were agreed over time."""

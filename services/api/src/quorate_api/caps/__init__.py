@@ -1,0 +1,1 @@
+"""Spend caps: budgets that throttle groups to their reservations, or suspend them."""

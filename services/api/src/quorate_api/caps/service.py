@@ -1,0 +1,63 @@
+"""Caps of the caller's organization: what they have done, and room below those that suspend."""
+
+import asyncio
+from datetime import UTC, datetime
+from uuid import UUID
+
+from quorate_api import limits
+from quorate_api.billing import account as accounts
+from quorate_api.caps import outlook
+from quorate_api.caps.decision import Owner
+from quorate_api.caps.outlook import Outlook
+from quorate_api.caps.repository import CapRepository
+from quorate_api.database.scope import Scope, SomeOrganizations
+from quorate_api.database.work import Work
+from quorate_api.errors import Code, Problem
+from quorate_api.months.calendar import month_begin, month_end, month_name
+from quorate_api.pricing import prices
+from quorate_api.spend.forecast import Month
+from quorate_api.totals.repository import TotalsRepository
+
+
+async def require_room(work: Work, project_id: UUID, more_hourly_micros: int) -> None:
+    """Raises `spend_cap` if a reservation that costs so much more an hour does not fit below a cap that suspends."""
+    caps = [cap for cap in await CapRepository(work.scope).caps() if cap.action == "suspend"]
+    caps = [cap for cap in caps if cap.owner in (None, project_id)]
+    if not caps or more_hourly_micros <= 0:
+        return
+    now = datetime.now(UTC)
+    month = month_at(now)
+    seen = await look(work.scope, month)
+    more = more_hourly_micros * month.left_s // prices.HOUR_S
+    acted = await CapRepository(work.scope).acted(month_name(now))
+    for cap in caps:
+        certain = seen.position(cap.owner).certain_micros
+        if cap.key in acted or certain + more > cap.monthly_micros:
+            whose = "organization" if cap.owner is None else "project"
+            raise Problem(
+                Code.SPEND_CAP,
+                f"The {whose}'s spend cap is {_money(cap.monthly_micros)} a month. "
+                f"{_money(certain)} of this month is certain, and this reservation adds {_money(more)}.",
+            )
+
+
+async def certain_micros(scope: Scope, owner: Owner) -> int:
+    """The cost of this month that no cap can avert."""
+    return (await look(scope, month_at(datetime.now(UTC)))).position(owner).certain_micros
+
+
+async def look(scope: Scope | SomeOrganizations, month: Month) -> Outlook:
+    account = await accounts.read(scope, month.now)
+    totals = TotalsRepository(scope)
+    used = await totals.by_day(int(month.start.timestamp()))
+    held = await totals.held_bytes(month.now_s - limits.HELD_BYTES_AGE_S)
+    return await asyncio.to_thread(outlook.look, account, used, month, held)
+
+
+def month_at(now: datetime) -> Month:
+    start = month_begin(now)
+    return Month(start, month_end(start), now)
+
+
+def _money(micros: int) -> str:
+    return f"{micros / 1_000_000:,.2f} {prices.CURRENCY}"
