@@ -130,6 +130,21 @@ CREATE TABLE public.api_keys (
     CONSTRAINT api_keys_name_check CHECK (((length(name) >= 1) AND (length(name) <= 100)))
 );
 
+CREATE TABLE public.budget_actions (
+    id uuid NOT NULL,
+    organization_id uuid NOT NULL,
+    budget_id uuid NOT NULL,
+    month text NOT NULL,
+    action text NOT NULL,
+    monthly_micros bigint NOT NULL,
+    amount_micros bigint NOT NULL,
+    at timestamp with time zone NOT NULL,
+    CONSTRAINT budget_actions_action_check CHECK ((action = ANY (ARRAY['throttle'::text, 'suspend'::text]))),
+    CONSTRAINT budget_actions_check CHECK ((amount_micros >= monthly_micros)),
+    CONSTRAINT budget_actions_month_check CHECK ((month ~ '^20[0-9]{2}-(0[1-9]|1[0-2])$'::text)),
+    CONSTRAINT budget_actions_monthly_micros_check CHECK ((monthly_micros > 0))
+);
+
 CREATE TABLE public.budget_alerts (
     id uuid NOT NULL,
     organization_id uuid NOT NULL,
@@ -159,7 +174,7 @@ CREATE TABLE public.budgets (
     created_at timestamp with time zone NOT NULL,
     updated_at timestamp with time zone NOT NULL,
     deleted_at timestamp with time zone,
-    CONSTRAINT budgets_action_check CHECK ((action = 'alert'::text)),
+    CONSTRAINT budgets_action_check CHECK ((action = ANY (ARRAY['alert'::text, 'throttle'::text, 'suspend'::text]))),
     CONSTRAINT budgets_monthly_micros_check CHECK ((monthly_micros > 0)),
     CONSTRAINT budgets_row_version_check CHECK ((row_version >= 1))
 );
@@ -257,6 +272,10 @@ CREATE TABLE public.groups (
     sla_revision bigint DEFAULT 1 NOT NULL,
     unseen boolean DEFAULT false NOT NULL,
     availability_ppm bigint DEFAULT 999500 NOT NULL,
+    access text DEFAULT 'full'::text NOT NULL,
+    access_wanted text DEFAULT 'full'::text NOT NULL,
+    CONSTRAINT groups_access_check CHECK ((access = ANY (ARRAY['full'::text, 'reserved'::text, 'suspended'::text]))),
+    CONSTRAINT groups_access_wanted_check CHECK ((access_wanted = ANY (ARRAY['full'::text, 'reserved'::text, 'suspended'::text]))),
     CONSTRAINT groups_availability_ppm_check CHECK (((availability_ppm >= 0) AND (availability_ppm <= 1000000))),
     CONSTRAINT groups_check CHECK (((status = 'deleted'::text) = (deleted_at IS NOT NULL))),
     CONSTRAINT groups_check1 CHECK (((deleted_at IS NULL) OR (delete_requested_at IS NOT NULL))),
@@ -686,6 +705,12 @@ ALTER TABLE ONLY public.api_keys
 ALTER TABLE ONLY public.api_keys
     ADD CONSTRAINT api_keys_secret_hmac_key UNIQUE (secret_hmac);
 
+ALTER TABLE ONLY public.budget_actions
+    ADD CONSTRAINT budget_actions_id_key UNIQUE (id);
+
+ALTER TABLE ONLY public.budget_actions
+    ADD CONSTRAINT budget_actions_pkey PRIMARY KEY (budget_id, month, action, monthly_micros);
+
 ALTER TABLE ONLY public.budget_alerts
     ADD CONSTRAINT budget_alerts_id_key UNIQUE (id);
 
@@ -838,6 +863,8 @@ ALTER TABLE ONLY public.users
 
 CREATE INDEX api_keys_project ON public.api_keys USING btree (project_id, id);
 
+CREATE INDEX budget_actions_organization ON public.budget_actions USING btree (organization_id, month);
+
 CREATE INDEX budget_alerts_organization ON public.budget_alerts USING btree (organization_id, month);
 
 CREATE UNIQUE INDEX budgets_one_each ON public.budgets USING btree (organization_id, project_id) NULLS NOT DISTINCT WHERE (deleted_at IS NULL);
@@ -847,6 +874,10 @@ CREATE INDEX changed_months_organization ON public.changed_months USING btree (o
 CREATE INDEX corrections_group ON public.corrections USING btree (organization_id, group_id);
 
 CREATE INDEX group_events_recent ON public.group_events USING btree (group_id, at DESC, seq DESC);
+
+CREATE INDEX groups_access_unsettled ON public.groups USING btree (id) WHERE (access <> access_wanted);
+
+CREATE INDEX groups_limited ON public.groups USING btree (organization_id) WHERE (access_wanted <> 'full'::text);
 
 CREATE UNIQUE INDEX groups_name ON public.groups USING btree (project_id, name) WHERE (deleted_at IS NULL);
 
@@ -928,6 +959,8 @@ CREATE CONSTRAINT TRIGGER adds_up AFTER INSERT ON public.invoices DEFERRABLE INI
 
 CREATE CONSTRAINT TRIGGER adds_up AFTER INSERT ON public.ledger_entries DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION public.check_invoice_adds_up();
 
+CREATE TRIGGER append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON public.budget_actions FOR EACH STATEMENT EXECUTE FUNCTION public.refuse_rewriting();
+
 CREATE TRIGGER append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON public.budget_alerts FOR EACH STATEMENT EXECUTE FUNCTION public.refuse_rewriting();
 
 CREATE TRIGGER append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON public.corrections FOR EACH STATEMENT EXECUTE FUNCTION public.refuse_rewriting();
@@ -955,6 +988,9 @@ ALTER TABLE ONLY public.api_keys
 
 ALTER TABLE ONLY public.api_keys
     ADD CONSTRAINT api_keys_organization_id_project_id_fkey FOREIGN KEY (organization_id, project_id) REFERENCES public.projects(organization_id, id);
+
+ALTER TABLE ONLY public.budget_actions
+    ADD CONSTRAINT budget_actions_organization_id_budget_id_fkey FOREIGN KEY (organization_id, budget_id) REFERENCES public.budgets(organization_id, id);
 
 ALTER TABLE ONLY public.budget_alerts
     ADD CONSTRAINT budget_alerts_organization_id_budget_id_fkey FOREIGN KEY (organization_id, budget_id) REFERENCES public.budgets(organization_id, id);
@@ -1060,6 +1096,8 @@ ALTER TABLE ONLY public.usage_log_days
 
 ALTER TABLE public.api_keys ENABLE ROW LEVEL SECURITY;
 
+ALTER TABLE public.budget_actions ENABLE ROW LEVEL SECURITY;
+
 ALTER TABLE public.budget_alerts ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE public.budgets ENABLE ROW LEVEL SECURITY;
@@ -1069,6 +1107,8 @@ ALTER TABLE public.changed_months ENABLE ROW LEVEL SECURITY;
 ALTER TABLE public.corrections ENABLE ROW LEVEL SECURITY;
 
 CREATE POLICY every_organization ON public.api_keys TO quorate_worker USING (true);
+
+CREATE POLICY every_organization ON public.budget_actions TO quorate_worker USING (true);
 
 CREATE POLICY every_organization ON public.budget_alerts TO quorate_worker USING (true);
 
@@ -1145,6 +1185,8 @@ ALTER TABLE public.memberships ENABLE ROW LEVEL SECURITY;
 ALTER TABLE public.organizations ENABLE ROW LEVEL SECURITY;
 
 CREATE POLICY own_organization ON public.api_keys TO quorate_api USING ((organization_id = public.current_organization_id()));
+
+CREATE POLICY own_organization ON public.budget_actions TO quorate_api USING ((organization_id = public.current_organization_id()));
 
 CREATE POLICY own_organization ON public.budget_alerts TO quorate_api USING ((organization_id = public.current_organization_id()));
 
@@ -1263,6 +1305,9 @@ GRANT SELECT ON TABLE public.alembic_version TO quorate_api;
 GRANT SELECT ON TABLE public.alembic_version TO quorate_worker;
 
 GRANT SELECT,INSERT,UPDATE ON TABLE public.api_keys TO quorate_api;
+
+GRANT SELECT ON TABLE public.budget_actions TO quorate_api;
+GRANT SELECT,INSERT ON TABLE public.budget_actions TO quorate_worker;
 
 GRANT SELECT ON TABLE public.budget_alerts TO quorate_api;
 GRANT SELECT,INSERT ON TABLE public.budget_alerts TO quorate_worker;

@@ -21,6 +21,7 @@ export const Code = {
   epoch_changed: 25,
   cut_off: 26,
   group_quarantined: 27,
+  group_suspended: 28,
   throttled: 30,
   overloaded: 31,
   deadline_exceeded: 32,
@@ -247,6 +248,16 @@ export const CODES: ReadonlyMap<number, CodeInfo> = new Map<number, CodeInfo>([
       retry: "never",
       meaning: "An assertion of ours stopped several replicas of the group, so it takes no requests. Its data is kept.",
       action: "Wait until an operator has released the group; whether batches that had no answer were ordered is known then.",
+    },
+  ],
+  [
+    28,
+    {
+      name: "group_suspended",
+      fault: "client",
+      retry: "never",
+      meaning: "The spend cap of the organization or project is reached, so the group takes neither appends nor reads. Its log is kept.",
+      action: "Raise or remove the cap in the portal or by PUT /v1/budgets/{id}, or wait for the next month.",
     },
   ],
   [

@@ -26,7 +26,7 @@ pub mod client_side {
 }
 
 /// Every code, in order.
-pub static CODES: [CodeInfo; 43] = [
+pub static CODES: [CodeInfo; 44] = [
     CodeInfo {
         code: 1,
         name: "protocol_error",
@@ -178,6 +178,14 @@ pub static CODES: [CodeInfo; 43] = [
         retry: "never",
         meaning: "An assertion of ours stopped several replicas of the group, so it takes no requests. Its data is kept.",
         action: "Wait until an operator has released the group; whether batches that had no answer were ordered is known then.",
+    },
+    CodeInfo {
+        code: 28,
+        name: "group_suspended",
+        fault: "client",
+        retry: "never",
+        meaning: "The spend cap of the organization or project is reached, so the group takes neither appends nor reads. Its log is kept.",
+        action: "Raise or remove the cap in the portal or by PUT /v1/budgets/{id}, or wait for the next month.",
     },
     CodeInfo {
         code: 30,

@@ -289,7 +289,7 @@ async def test_alerts_stay_as_they_are(alice: Customer, worker_engine: AsyncEngi
     assert len(rest["items"]) == 1
 
 
-async def test_no_action_but_alert_is_stored(alice: Customer, owner: psycopg.Connection) -> None:
+async def test_no_unknown_action_is_stored(alice: Customer, owner: psycopg.Connection) -> None:
     await put(alice)
     with pytest.raises(psycopg.errors.CheckViolation, match="budgets_action_check"):
-        owner.execute("UPDATE budgets SET action = 'suspend'")
+        owner.execute("UPDATE budgets SET action = 'delete'")

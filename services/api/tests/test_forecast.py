@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from quorate_api.billing import account as accounts
 from quorate_api.billing.account import Account
-from quorate_api.spend.forecast import Month, days, forecast, spread, total_micros
+from quorate_api.billing.sums import total_micros
+from quorate_api.spend.forecast import Month, days, forecast, spread
 from quorate_api.telemetry.windows import DAY_S
 from quorate_api.totals.days import DailyUse
 

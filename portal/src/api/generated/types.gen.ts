@@ -79,7 +79,11 @@ export type Budget = {
     /**
      * Action
      */
-    action: 'alert';
+    action: 'alert' | 'throttle' | 'suspend';
+    /**
+     * null: the amount is not reached, or the budget only alerts.
+     */
+    acted: CapInForce | null;
     /**
      * Created At
      */
@@ -163,6 +167,28 @@ export type BurnRates = {
      * Rate since the month's begin.
      */
     month: number | null;
+};
+
+/**
+ * CapInForce
+ *
+ * What a budget does to its groups since `at`, until the month is over or the budget is changed.
+ */
+export type CapInForce = {
+    /**
+     * Action
+     */
+    action: 'throttle' | 'suspend';
+    /**
+     * Amount Micros
+     *
+     * throttle: cost of the month so far, then. suspend: cost until the month's end that was certain.
+     */
+    amount_micros: number;
+    /**
+     * At
+     */
+    at: string;
 };
 
 /**
@@ -404,6 +430,12 @@ export type CreatedGroup = {
      * Status
      */
     status: 'provisioning' | 'active' | 'degraded' | 'paused' | 'lost' | 'deleting' | 'deleted';
+    /**
+     * Access
+     *
+     * What clients may use, as spend caps leave it: reserved is the reservation without burst capacity; suspended: neither appends nor reads.
+     */
+    access: 'full' | 'reserved' | 'suspended';
     /**
      * Epoch
      */
@@ -755,6 +787,12 @@ export type Group = {
      * Status
      */
     status: 'provisioning' | 'active' | 'degraded' | 'paused' | 'lost' | 'deleting' | 'deleted';
+    /**
+     * Access
+     *
+     * What clients may use, as spend caps leave it: reserved is the reservation without burst capacity; suspended: neither appends nor reads.
+     */
+    access: 'full' | 'reserved' | 'suspended';
     /**
      * Epoch
      */
@@ -1634,9 +1672,9 @@ export type NewBudget = {
     /**
      * Action
      *
-     * alert: it is shown. Nothing is throttled or stopped.
+     * What happens within a minute once the amount is reached. alert: thresholds are shown, and nothing else. throttle: groups have their reservation alone, without burst capacity, until the month is over. suspend: groups take neither appends nor reads. It begins early enough that reservations and kept data, which cost on, stay below the amount.
      */
-    action?: 'alert';
+    action?: 'alert' | 'throttle' | 'suspend';
 };
 
 /**
@@ -3535,7 +3573,7 @@ export type User = {
 /**
  * Code
  */
-export type Code = 'malformed_json' | 'validation_failed' | 'body_too_large' | 'unsupported_media_type' | 'cursor_invalid' | 'not_authenticated' | 'credentials_invalid' | 'session_expired' | 'csrf_token_invalid' | 'permission_denied' | 'quota_exceeded' | 'not_found' | 'method_not_allowed' | 'email_taken' | 'name_taken' | 'project_not_empty' | 'server_alive' | 'too_many_join_tokens' | 'admission_refused' | 'group_not_ready' | 'group_lost' | 'group_not_lost' | 'document_too_large' | 'month_not_closed' | 'nothing_due' | 'payment_recorded' | 'payment_exceeds_due' | 'payment_in_progress' | 'signature_invalid' | 'idempotency_in_progress' | 'idempotency_key_reused' | 'precondition_failed' | 'rate_limited' | 'coordinator_unavailable' | 'database_unavailable' | 'payment_provider_unavailable' | 'overloaded' | 'internal';
+export type Code = 'malformed_json' | 'validation_failed' | 'body_too_large' | 'unsupported_media_type' | 'cursor_invalid' | 'not_authenticated' | 'credentials_invalid' | 'session_expired' | 'csrf_token_invalid' | 'permission_denied' | 'quota_exceeded' | 'not_found' | 'method_not_allowed' | 'email_taken' | 'name_taken' | 'project_not_empty' | 'server_alive' | 'too_many_join_tokens' | 'admission_refused' | 'spend_cap' | 'group_not_ready' | 'group_lost' | 'group_not_lost' | 'document_too_large' | 'month_not_closed' | 'nothing_due' | 'payment_recorded' | 'payment_exceeds_due' | 'payment_in_progress' | 'signature_invalid' | 'idempotency_in_progress' | 'idempotency_key_reused' | 'precondition_failed' | 'rate_limited' | 'coordinator_unavailable' | 'database_unavailable' | 'payment_provider_unavailable' | 'overloaded' | 'internal';
 
 /**
  * FieldError

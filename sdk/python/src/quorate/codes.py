@@ -30,6 +30,7 @@ class Code(IntEnum):
     EPOCH_CHANGED = 25
     CUT_OFF = 26
     GROUP_QUARANTINED = 27
+    GROUP_SUSPENDED = 28
     THROTTLED = 30
     OVERLOADED = 31
     DEADLINE_EXCEEDED = 32
@@ -200,6 +201,13 @@ CODES: dict[int, CodeInfo] = {
         "never",
         "An assertion of ours stopped several replicas of the group, so it takes no requests. Its data is kept.",
         "Wait until an operator has released the group; whether batches that had no answer were ordered is known then.",
+    ),
+    28: CodeInfo(
+        "group_suspended",
+        "client",
+        "never",
+        "The spend cap of the organization or project is reached, so the group takes neither appends nor reads. Its log is kept.",
+        "Raise or remove the cap in the portal or by PUT /v1/budgets/{id}, or wait for the next month.",
     ),
     30: CodeInfo(
         "throttled",

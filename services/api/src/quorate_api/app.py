@@ -13,6 +13,7 @@ from quorate_api.accounts import endpoints as accounts
 from quorate_api.adjustments import endpoints as adjustments
 from quorate_api.billing import endpoints as billing
 from quorate_api.budgets import endpoints as budgets
+from quorate_api.caps import service as caps
 from quorate_api.checkout import providers
 from quorate_api.coordinator.client import Coordinator
 from quorate_api.database import engine
@@ -132,6 +133,7 @@ def make_services(settings: Settings) -> Services:
         press=Press(),
         payments=providers.configured(settings),
         status=Held(partial(snapshot.read, database), limits.STATUS_CACHED_S, limits.STATUS_READ_S),
+        require_spend_room=caps.require_room,
     )
 
 

@@ -42,6 +42,8 @@ pub enum Code {
     CutOff = 26,
     /// An assertion of ours stopped several replicas of the group, so it takes no requests. Its data is kept. Wait until an operator has released the group; whether batches that had no answer were ordered is known then.
     GroupQuarantined = 27,
+    /// The spend cap of the organization or project is reached, so the group takes neither appends nor reads. Its log is kept. Raise or remove the cap in the portal or by PUT /v1/budgets/{id}, or wait for the next month.
+    GroupSuspended = 28,
     /// The group is above its reserved rate and the queue is full. Slow down, send more entries in a batch (a batch costs something itself), or reserve more; retry after the given time.
     Throttled = 30,
     /// The server's queue for this group is full though the rate is within its SLA. Retry after the given time.
@@ -117,6 +119,7 @@ impl Code {
         Code::EpochChanged,
         Code::CutOff,
         Code::GroupQuarantined,
+        Code::GroupSuspended,
         Code::Throttled,
         Code::Overloaded,
         Code::DeadlineExceeded,
@@ -163,6 +166,7 @@ impl Code {
             Code::EpochChanged => "epoch_changed",
             Code::CutOff => "cut_off",
             Code::GroupQuarantined => "group_quarantined",
+            Code::GroupSuspended => "group_suspended",
             Code::Throttled => "throttled",
             Code::Overloaded => "overloaded",
             Code::DeadlineExceeded => "deadline_exceeded",
@@ -206,6 +210,7 @@ impl Code {
             Code::EpochChanged => Retry::Head,
             Code::CutOff => Retry::Handle,
             Code::GroupQuarantined => Retry::Never,
+            Code::GroupSuspended => Retry::Never,
             Code::Throttled => Retry::Here,
             Code::Overloaded => Retry::Here,
             Code::DeadlineExceeded => Retry::Here,
@@ -285,6 +290,9 @@ impl Code {
             }
             Code::GroupQuarantined => {
                 "An assertion of ours stopped several replicas of the group, so it takes no requests. Its data is kept. Wait until an operator has released the group; whether batches that had no answer were ordered is known then."
+            }
+            Code::GroupSuspended => {
+                "The spend cap of the organization or project is reached, so the group takes neither appends nor reads. Its log is kept. Raise or remove the cap in the portal or by PUT /v1/budgets/{id}, or wait for the next month."
             }
             Code::Throttled => {
                 "The group is above its reserved rate and the queue is full. Slow down, send more entries in a batch (a batch costs something itself), or reserve more; retry after the given time."

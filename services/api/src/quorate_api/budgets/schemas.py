@@ -35,10 +35,10 @@ class NewBudget(Input):
     )
     action: Action = Field(
         "alert",
-        description="What happens within a minute once the amount is reached. alert: thresholds are shown, and nothing "
-        "else. throttle: groups have their reservation alone, without burst capacity, until the month is over. suspend: "
-        "groups take neither appends nor reads. That begins early enough for reservations and kept data, which cost on, "
-        "until the month's end.",
+        description="What happens within a minute once the amount is reached. alert: thresholds are shown, and "
+        "nothing else. throttle: groups have their reservation alone, without burst capacity, until the month is "
+        "over. suspend: groups take neither appends nor reads. It begins early enough that reservations and kept "
+        "data, which cost on, stay below the amount.",
     )
 
     @model_validator(mode="after")
@@ -60,7 +60,7 @@ class BudgetAlert(Output):
     at: datetime
 
 
-class BudgetAction(Output):
+class CapInForce(Output):
     """What a budget does to its groups since `at`, until the month is over or the budget is changed."""
 
     action: Literal["throttle", "suspend"]
@@ -79,7 +79,7 @@ class Budget(Output):
     thresholds_percent: list[int]
     forecast_thresholds_percent: list[int]
     action: Action
-    acted: BudgetAction | None = Field(description="null: the amount is not reached, or the budget only alerts.")
+    acted: CapInForce | None = Field(description="null: the amount is not reached, or the budget only alerts.")
     created_at: datetime
     updated_at: datetime
     alerts: list[BudgetAlert] = Field(description="This month's, newest first.")

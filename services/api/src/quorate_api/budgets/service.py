@@ -8,7 +8,7 @@ from uuid import UUID
 from sqlalchemy import Row
 
 from quorate_api.budgets.repository import BudgetRepository
-from quorate_api.budgets.schemas import Budget, BudgetAction, BudgetAlert, NewBudget
+from quorate_api.budgets.schemas import Budget, BudgetAlert, CapInForce, NewBudget
 from quorate_api.caps import service as caps
 from quorate_api.caps.repository import CapRepository
 from quorate_api.database.ids import new_id
@@ -136,13 +136,15 @@ def _budget(row: Row[Any], alerts: Iterable[Row[Any]], acted: Row[Any] | None) -
         thresholds_percent=row.thresholds_percent,
         forecast_thresholds_percent=row.forecast_thresholds_percent,
         action=row.action,
-        acted=None
-        if acted is None
-        else BudgetAction(**{name: getattr(acted, name) for name in BudgetAction.model_fields}),
+        acted=None if acted is None else _in_force(acted),
         created_at=row.created_at,
         updated_at=row.updated_at,
         alerts=[_alert(alert) for alert in alerts],
     )
+
+
+def _in_force(row: Row[Any]) -> CapInForce:
+    return CapInForce(**{name: getattr(row, name) for name in CapInForce.model_fields})
 
 
 def _alert(row: Row[Any]) -> BudgetAlert:

@@ -7,8 +7,9 @@ from uuid import UUID
 from quorate_api.billing import account as accounts
 from quorate_api.billing.account import Account
 from quorate_api.billing.calculator import RESERVATION
+from quorate_api.billing.sums import by_group, by_owner
 from quorate_api.caps.decision import Owner, Position
-from quorate_api.spend.forecast import Month, by_group, by_owner
+from quorate_api.months.calendar import SeenMonth
 from quorate_api.totals.days import MEGABYTE_BYTES, DailyUse, Metered
 
 HeldBytes = Mapping[UUID, int]  # bytes that each group keeps, and is charged for
@@ -40,7 +41,7 @@ class Outlook:
         return grown / (self.at_s - before.at_s)
 
 
-def look(account: Account, used: DailyUse, month: Month, held: HeldBytes) -> Outlook:
+def look(account: Account, used: DailyUse, month: SeenMonth, held: HeldBytes) -> Outlook:
     """`used` has each day of the month."""
     basis = accounts.open_basis(account, used, month.start)
     total = used.before(None)
@@ -61,7 +62,7 @@ def look(account: Account, used: DailyUse, month: Month, held: HeldBytes) -> Out
     )
 
 
-def _kept(account: Account, total: Metered, held: HeldBytes, month: Month) -> Metered:
+def _kept(account: Account, total: Metered, held: HeldBytes, month: SeenMonth) -> Metered:
     """The use of each group at the month's end, if it keeps what it has and nothing else is used."""
     found = dict(total)
     for row in account.groups:

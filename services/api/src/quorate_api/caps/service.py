@@ -13,9 +13,8 @@ from quorate_api.caps.repository import CapRepository
 from quorate_api.database.scope import Scope, SomeOrganizations
 from quorate_api.database.work import Work
 from quorate_api.errors import Code, Problem
-from quorate_api.months.calendar import month_begin, month_end, month_name
+from quorate_api.months.calendar import SeenMonth, month_begin, month_end, month_name
 from quorate_api.pricing import prices
-from quorate_api.spend.forecast import Month
 from quorate_api.totals.repository import TotalsRepository
 
 
@@ -46,7 +45,7 @@ async def certain_micros(scope: Scope, owner: Owner) -> int:
     return (await look(scope, month_at(datetime.now(UTC)))).position(owner).certain_micros
 
 
-async def look(scope: Scope | SomeOrganizations, month: Month) -> Outlook:
+async def look(scope: Scope | SomeOrganizations, month: SeenMonth) -> Outlook:
     account = await accounts.read(scope, month.now)
     totals = TotalsRepository(scope)
     used = await totals.by_day(int(month.start.timestamp()))
@@ -54,9 +53,9 @@ async def look(scope: Scope | SomeOrganizations, month: Month) -> Outlook:
     return await asyncio.to_thread(outlook.look, account, used, month, held)
 
 
-def month_at(now: datetime) -> Month:
+def month_at(now: datetime) -> SeenMonth:
     start = month_begin(now)
-    return Month(start, month_end(start), now)
+    return SeenMonth(start, month_end(start), now)
 
 
 def _money(micros: int) -> str:

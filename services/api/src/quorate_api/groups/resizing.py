@@ -11,7 +11,6 @@ from uuid import UUID
 from sqlalchemy import Row
 
 from quorate_api.admission import service as admission
-from quorate_api.caps import service as caps
 from quorate_api.coordinator.client import CoordinatorUnavailable, Refused, RequestInvalid
 from quorate_api.coordinator.schemas import ObservedSla
 from quorate_api.database.work import Work
@@ -50,7 +49,7 @@ async def resize(
     if sla.rate_per_s > row.rate_per_s:
         await quotas.check(work, quotas.TOTAL_RATE, adding=sla.rate_per_s - row.rate_per_s)
     price = price_of(quote.total_demand, prices.at(datetime.now(UTC)))
-    await caps.require_room(work, row.project_id, price.hourly_micros - row.hourly_micros)
+    await services.require_spend_room(work, row.project_id, price.hourly_micros - row.hourly_micros)
     wanted = {
         "revision": row.sla_revision + 1,
         "sla": sla.model_dump(mode="json"),

@@ -15,7 +15,6 @@ from sqlalchemy import Row
 
 from quorate_api import limits
 from quorate_api.admission import service as admission
-from quorate_api.caps import service as caps
 from quorate_api.coordinator.client import CoordinatorUnavailable, Refused, RequestInvalid
 from quorate_api.coordinator.schemas import GroupView, ObservedSla, Replica
 from quorate_api.database.ids import new_id
@@ -83,7 +82,7 @@ async def _store_intent(work: Work, services: Services, group_id: UUID, project_
     await quotas.check(work, quotas.GROUPS_PER_PROJECT, adding=1, project_id=project_id)
     await quotas.check(work, quotas.TOTAL_RATE, adding=asked.rate_per_s)
     price = price_of(quote.total_demand, prices.at(datetime.now(UTC)))
-    await caps.require_room(work, project_id, price.hourly_micros)
+    await services.require_spend_room(work, project_id, price.hourly_micros)
     stored = await groups.insert(
         id=group_id,
         project_id=project_id,

@@ -1,7 +1,9 @@
 """The services of one API process, created once at start. Requests find them as `request.app.state.services`."""
 
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any
+from uuid import UUID
 
 from fastapi import Request
 from redis.asyncio import Redis
@@ -9,6 +11,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from quorate_api.checkout.port import Provider
 from quorate_api.coordinator.client import Coordinator
+from quorate_api.database.work import Work
 from quorate_api.held import Held
 from quorate_api.http.rates import Rates
 from quorate_api.press import Press
@@ -19,6 +22,9 @@ from quorate_api.security.tokens import TokenSigner
 from quorate_api.settings import Settings
 from quorate_api.telemetry.hub import Hub
 from quorate_api.telemetry.viewers import Viewers
+
+# Raises where a reservation in the project that costs so much more an hour does not fit below the spend caps.
+RequireRoom = Callable[[Work, UUID, int], Awaitable[None]]
 
 
 @dataclass(slots=True)
@@ -36,7 +42,9 @@ class Services:
     viewers: Viewers
     press: Press
     payments: Provider
-    status: Held[Any]  # a snapshot of the public status, which is a resource above this package
+    # Of resources above this package.
+    status: Held[Any]  # a snapshot of the public status
+    require_spend_room: RequireRoom
 
 
 def services_of(request: Request) -> Services:

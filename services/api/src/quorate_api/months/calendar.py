@@ -1,5 +1,6 @@
 """Months and days in UTC. Pure."""
 
+from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
 
 
@@ -20,3 +21,20 @@ def day_begin(day: date) -> datetime:
 def month_name(at: datetime) -> str:
     """YYYY-MM."""
     return f"{at.astimezone(UTC):%Y-%m}"
+
+
+@dataclass(frozen=True, slots=True)
+class SeenMonth:
+    """A month that runs from `start` to `end`, seen at `now`."""
+
+    start: datetime
+    end: datetime
+    now: datetime
+
+    @property
+    def now_s(self) -> int:
+        return int(self.now.timestamp())
+
+    @property
+    def left_s(self) -> int:
+        return max(0, int(self.end.timestamp()) - self.now_s)

@@ -12,7 +12,7 @@ observed run from the same time, or from the group's begin, and are at least a d
 The low and the high take the cheapest and the dearest of the whole days observed in the place of the rate.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -24,6 +24,8 @@ from quorate_api import limits
 from quorate_api.billing import account as accounts
 from quorate_api.billing.account import Account, Basis
 from quorate_api.billing.calculator import Line
+from quorate_api.billing.sums import by_kind, total_micros
+from quorate_api.months.calendar import SeenMonth
 from quorate_api.pricing import prices
 from quorate_api.telemetry.windows import DAY_S
 from quorate_api.totals.days import DailyUse, Metered
@@ -31,21 +33,10 @@ from quorate_api.totals.days import DailyUse, Metered
 DAYS_COMPARED_MIN = 2  # one day differs from nothing
 
 
-@dataclass(frozen=True, slots=True)
-class Month:
-    """A month that runs from `start` to `end`, seen at `now`."""
+class Month(SeenMonth):
+    """A month with its recent days."""
 
-    start: datetime
-    end: datetime
-    now: datetime
-
-    @property
-    def now_s(self) -> int:
-        return int(self.now.timestamp())
-
-    @property
-    def left_s(self) -> int:
-        return max(0, int(self.end.timestamp()) - self.now_s)
+    __slots__ = ()
 
     @property
     def since_s(self) -> int:
@@ -143,35 +134,6 @@ def _usage_by_day(groups: Iterable[Row[Any]], used: DailyUse, month: Month) -> l
                 for price in price_list.usage
             )
         )
-    return found
-
-
-def total_micros(lines: Iterable[Line]) -> int:
-    return sum(line.amount_micros for line in lines)
-
-
-def by_group(lines: Iterable[Line | Row[Any]]) -> dict[UUID, dict[str, int]]:
-    """Amounts by group and kind, of lines or of their rows."""
-    found: dict[UUID, dict[str, int]] = {}
-    for line in lines:
-        kinds = found.setdefault(line.group_id, {})
-        kinds[line.kind] = kinds.get(line.kind, 0) + line.amount_micros
-    return found
-
-
-def by_owner(lines: Iterable[Line], project_of: Mapping[UUID, UUID]) -> dict[UUID | None, int]:
-    """Amounts of each project, and of all: None."""
-    found: dict[UUID | None, int] = {}
-    for line in lines:
-        for owner in (None, project_of[line.group_id]):
-            found[owner] = found.get(owner, 0) + line.amount_micros
-    return found
-
-
-def by_kind(lines: Iterable[Line]) -> dict[str, int]:
-    found: dict[str, int] = {}
-    for line in lines:
-        found[line.kind] = found.get(line.kind, 0) + line.amount_micros
     return found
 
 

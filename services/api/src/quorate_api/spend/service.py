@@ -8,6 +8,7 @@ from uuid import UUID
 
 from quorate_api import limits
 from quorate_api.billing import account as accounts
+from quorate_api.billing import sums
 from quorate_api.billing.account import Account
 from quorate_api.billing.repository import BillingRepository
 from quorate_api.budgets.repository import BudgetRepository
@@ -51,7 +52,7 @@ async def spend(work: Work, principal: Principal) -> Spend:
     account, used = await _read(work.scope, month.now, earlier_start)
     # A thousand groups take a tenth of a second. Other requests go on meanwhile.
     seen = await asyncio.to_thread(forecast.forecast, account, used, month)
-    expected_micros = forecast.total_micros(seen.expected)
+    expected_micros = sums.total_micros(seen.expected)
     spread = await asyncio.to_thread(forecast.spread, account, used, month, expected_micros)
     before = await _before(work.scope, account, used, earlier_start, month.start)
     names = await SpendRepository(work.scope).project_names()
@@ -62,8 +63,8 @@ async def spend(work: Work, principal: Principal) -> Spend:
         period_end=month.end,
         as_of=month.now,
         currency=prices.CURRENCY,
-        spent_micros=forecast.total_micros(seen.spent),
-        by_kind=KindMicros.of(forecast.by_kind(seen.spent)),
+        spent_micros=sums.total_micros(seen.spent),
+        by_kind=KindMicros.of(sums.by_kind(seen.spent)),
         forecast=_forecast(seen, spread, month),
         previous=_previous(before),
         projects=_by_project(account, seen, before, names),
@@ -111,7 +112,7 @@ async def metrics(work: Work, principal: Principal) -> str:
         for row in await BudgetRepository(work.scope).all_of()
         if row.project_id is None or principal.sees_project(row.project_id)
     }
-    return exposition.render(spent, forecast.total_micros(seen.expected), budgets)
+    return exposition.render(spent, sums.total_micros(seen.expected), budgets)
 
 
 async def _read(scope: Scope, now: datetime, from_: datetime) -> tuple[Account, DailyUse]:
@@ -124,12 +125,12 @@ async def _before(scope: Scope, account: Account, used: DailyUse, start: datetim
     billing = BillingRepository(scope)
     issued = await billing.invoice_of(start)
     if issued is not None:
-        return Before(start, forecast.by_group(await billing.lines(issued.id)), issued.id)
+        return Before(start, sums.by_group(await billing.lines(issued.id)), issued.id)
     if account.is_closed(scope.organization_id, end):
         return None
     metered = used.before(int(end.timestamp()))
     lines = accounts.lines_of(account, start, end, metered, accounts.open_basis(account, used, start))
-    return Before(start, forecast.by_group(lines), None) if lines else None
+    return Before(start, sums.by_group(lines), None) if lines else None
 
 
 def _month(name: str | None, now: datetime) -> Month:
@@ -143,10 +144,10 @@ def _name(start: datetime) -> str:
 
 def _forecast(seen: Forecast, spread: Spread, month: Month) -> SpendForecast:
     return SpendForecast(
-        total_micros=forecast.total_micros(seen.expected),
+        total_micros=sums.total_micros(seen.expected),
         low_micros=spread.low_micros,
         high_micros=spread.high_micros,
-        by_kind=KindMicros.of(forecast.by_kind(seen.expected)),
+        by_kind=KindMicros.of(sums.by_kind(seen.expected)),
         basis=ForecastBasis(
             observed_from=datetime.fromtimestamp(month.since_s, UTC),
             observed_s=month.observed_s(),
@@ -174,7 +175,7 @@ def _previous(before: Before | None) -> PreviousMonth | None:
 
 def _by_group(account: Account, seen: Forecast, before: Before | None) -> tuple[list[GroupSpend], OtherGroups]:
     """Groups that cost something in one of the months, the dearest first, and the sum of those behind the bound."""
-    spent, expected = forecast.by_group(seen.spent), forecast.by_group(seen.expected)
+    spent, expected = sums.by_group(seen.spent), sums.by_group(seen.expected)
     earlier = before.by_group if before else {}
     found = [
         GroupSpend(
@@ -204,11 +205,11 @@ def _by_project(
     account: Account, seen: Forecast, before: Before | None, names: Mapping[UUID, str]
 ) -> list[ProjectSpend]:
     project_of = {row.id: row.project_id for row in account.groups}
-    sums: dict[UUID, list[int]] = {}
-    parts = (forecast.by_group(seen.spent), forecast.by_group(seen.expected), before.by_group if before else {})
+    totals: dict[UUID, list[int]] = {}
+    parts = (sums.by_group(seen.spent), sums.by_group(seen.expected), before.by_group if before else {})
     for place, part in enumerate(parts):
         for group_id, kinds in part.items():
-            sums.setdefault(project_of[group_id], [0, 0, 0])[place] += sum(kinds.values())
+            totals.setdefault(project_of[group_id], [0, 0, 0])[place] += sum(kinds.values())
     found = [
         ProjectSpend(
             project_id=project_id,
@@ -217,6 +218,6 @@ def _by_project(
             forecast_micros=expected,
             previous_micros=earlier,
         )
-        for project_id, (spent, expected, earlier) in sums.items()
+        for project_id, (spent, expected, earlier) in totals.items()
     ]
     return sorted(found, key=lambda project: (-project.forecast_micros, project.project_name, project.project_id))

@@ -17,12 +17,13 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 from quorate_api import limits
 from quorate_api.billing import account as accounts
 from quorate_api.billing.account import Account
+from quorate_api.billing.sums import by_owner
 from quorate_api.budgets.evaluation import Alert, Budget, Totals, evaluate, is_spent
 from quorate_api.budgets.repository import AlertRepository
 from quorate_api.database.scope import EveryOrganization, SomeOrganizations
 from quorate_api.months.calendar import month_name
 from quorate_api.sla.service import month_bounds
-from quorate_api.spend.forecast import Month, by_owner, forecast
+from quorate_api.spend.forecast import Month, forecast
 from quorate_api.totals.days import DailyUse
 from quorate_api.totals.repository import TotalsRepository
 from quorate_api.worker.halves import Organizations, by_halves

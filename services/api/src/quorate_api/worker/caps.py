@@ -28,8 +28,7 @@ from quorate_api.coordinator.client import AnswerOdd, Coordinator, RequestInvali
 from quorate_api.coordinator.schemas import Access
 from quorate_api.database.scope import EveryOrganization, SomeOrganizations
 from quorate_api.groups.repository import GroupRepository
-from quorate_api.months.calendar import month_name
-from quorate_api.spend.forecast import Month
+from quorate_api.months.calendar import SeenMonth, month_name
 from quorate_api.totals.days import DailyUse
 from quorate_api.totals.repository import TotalsRepository
 from quorate_api.worker.halves import Organizations, by_halves
@@ -131,7 +130,9 @@ class CapWatch:
             await GroupRepository(EveryOrganization(connection, REASON)).observe(view, datetime.now(UTC))
 
 
-def _looks(parts: dict[UUID, accounts.Account], used: DailyUse, month: Month, held: HeldBytes) -> dict[UUID, Outlook]:
+def _looks(
+    parts: dict[UUID, accounts.Account], used: DailyUse, month: SeenMonth, held: HeldBytes
+) -> dict[UUID, Outlook]:
     found: dict[UUID, Outlook] = {}
     for organization_id, part in parts.items():
         try:

@@ -24,7 +24,10 @@ fn reply(effects: &[Effect]) -> Reply {
 
 fn told(world: &World) -> usize {
     let kinds = world.kinds();
-    kinds.iter().filter(|kind| **kind == EventKind::GroupAccess).count()
+    kinds
+        .iter()
+        .filter(|kind| **kind == EventKind::GroupAccess)
+        .count()
 }
 
 #[test]

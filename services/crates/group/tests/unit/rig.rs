@@ -6,7 +6,9 @@ use quorate_chain::{ClientRef, ReplicaEvent};
 use quorate_group::{Event, Group, Output, Outputs, Record, Request, Turn};
 use quorate_types::config::Member;
 use quorate_types::cost::{AppendCost, Budget};
-use quorate_types::{Access, Code, Durability, Epoch, GroupConfig, GroupId, Index, Micros, Permission, ServerId};
+use quorate_types::{
+    Access, Code, Durability, Epoch, GroupConfig, GroupId, Index, Micros, Permission, ServerId,
+};
 use quorate_wire::client::{Append, Message, NO_EXPECTED_OFFSET, Refused};
 use quorate_wire::peer;
 use uuid::Uuid;

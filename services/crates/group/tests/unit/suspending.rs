@@ -51,7 +51,10 @@ fn a_batch_that_was_ordered_before_is_acknowledged_in_a_suspended_group() {
     rig.flush();
     let messages = rig.messages();
     let is_acked = |message: &Message| *message == Message::Acked(vec![(1, 0)]);
-    assert!(messages.iter().any(|(_, message)| is_acked(message)), "{messages:?}");
+    assert!(
+        messages.iter().any(|(_, message)| is_acked(message)),
+        "{messages:?}"
+    );
 }
 
 #[test]

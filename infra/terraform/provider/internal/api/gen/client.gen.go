@@ -18,6 +18,27 @@ import (
 	openapi_types "github.com/oapi-codegen/runtime/types"
 )
 
+// Defines values for BudgetAction.
+const (
+	BudgetActionAlert    BudgetAction = "alert"
+	BudgetActionSuspend  BudgetAction = "suspend"
+	BudgetActionThrottle BudgetAction = "throttle"
+)
+
+// Valid indicates whether the value is a known member of the BudgetAction enum.
+func (e BudgetAction) Valid() bool {
+	switch e {
+	case BudgetActionAlert:
+		return true
+	case BudgetActionSuspend:
+		return true
+	case BudgetActionThrottle:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for BudgetAlertKind.
 const (
 	Actual   BudgetAlertKind = "actual"
@@ -30,6 +51,24 @@ func (e BudgetAlertKind) Valid() bool {
 	case Actual:
 		return true
 	case Forecast:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for CapInForceAction.
+const (
+	CapInForceActionSuspend  CapInForceAction = "suspend"
+	CapInForceActionThrottle CapInForceAction = "throttle"
+)
+
+// Valid indicates whether the value is a known member of the CapInForceAction enum.
+func (e CapInForceAction) Valid() bool {
+	switch e {
+	case CapInForceActionSuspend:
+		return true
+	case CapInForceActionThrottle:
 		return true
 	default:
 		return false
@@ -118,6 +157,7 @@ const (
 	ServerAlive                Code = "server_alive"
 	SessionExpired             Code = "session_expired"
 	SignatureInvalid           Code = "signature_invalid"
+	SpendCap                   Code = "spend_cap"
 	TooManyJoinTokens          Code = "too_many_join_tokens"
 	UnsupportedMediaType       Code = "unsupported_media_type"
 	ValidationFailed           Code = "validation_failed"
@@ -196,6 +236,8 @@ func (e Code) Valid() bool {
 		return true
 	case SignatureInvalid:
 		return true
+	case SpendCap:
+		return true
 	case TooManyJoinTokens:
 		return true
 	case UnsupportedMediaType:
@@ -252,6 +294,27 @@ func (e CorrectionOfUsageKind) Valid() bool {
 	case CorrectionOfUsageKindReads:
 		return true
 	case CorrectionOfUsageKindStorage:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for CreatedGroupAccess.
+const (
+	CreatedGroupAccessFull      CreatedGroupAccess = "full"
+	CreatedGroupAccessReserved  CreatedGroupAccess = "reserved"
+	CreatedGroupAccessSuspended CreatedGroupAccess = "suspended"
+)
+
+// Valid indicates whether the value is a known member of the CreatedGroupAccess enum.
+func (e CreatedGroupAccess) Valid() bool {
+	switch e {
+	case CreatedGroupAccessFull:
+		return true
+	case CreatedGroupAccessReserved:
+		return true
+	case CreatedGroupAccessSuspended:
 		return true
 	default:
 		return false
@@ -423,6 +486,27 @@ func (e EventAnswerOutcome) Valid() bool {
 	case Recorded:
 		return true
 	case Repeated:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for GroupAccess.
+const (
+	GroupAccessFull      GroupAccess = "full"
+	GroupAccessReserved  GroupAccess = "reserved"
+	GroupAccessSuspended GroupAccess = "suspended"
+)
+
+// Valid indicates whether the value is a known member of the GroupAccess enum.
+func (e GroupAccess) Valid() bool {
+	switch e {
+	case GroupAccessFull:
+		return true
+	case GroupAccessReserved:
+		return true
+	case GroupAccessSuspended:
 		return true
 	default:
 		return false
@@ -753,6 +837,27 @@ func (e LentBoundedBy) Valid() bool {
 	case Network:
 		return true
 	case StorageIo:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for NewBudgetAction.
+const (
+	NewBudgetActionAlert    NewBudgetAction = "alert"
+	NewBudgetActionSuspend  NewBudgetAction = "suspend"
+	NewBudgetActionThrottle NewBudgetAction = "throttle"
+)
+
+// Valid indicates whether the value is a known member of the NewBudgetAction enum.
+func (e NewBudgetAction) Valid() bool {
+	switch e {
+	case NewBudgetActionAlert:
+		return true
+	case NewBudgetActionSuspend:
+		return true
+	case NewBudgetActionThrottle:
 		return true
 	default:
 		return false
@@ -1493,7 +1598,9 @@ type Amounts struct {
 
 // Budget defines model for Budget.
 type Budget struct {
-	Action string `json:"action"`
+	// Acted null: the amount is not reached, or the budget only alerts.
+	Acted  *CapInForce  `json:"acted"`
+	Action BudgetAction `json:"action"`
 
 	// Alerts This month's, newest first.
 	Alerts                    []BudgetAlert      `json:"alerts"`
@@ -1509,6 +1616,9 @@ type Budget struct {
 	ThresholdsPercent []int               `json:"thresholds_percent"`
 	UpdatedAt         time.Time           `json:"updated_at"`
 }
+
+// BudgetAction defines model for Budget.Action.
+type BudgetAction string
 
 // BudgetAlert A threshold that was reached, once in its month.
 type BudgetAlert struct {
@@ -1541,6 +1651,18 @@ type BurnRates struct {
 	// SixHours Rate of the last six hours, likewise.
 	SixHours *float64 `json:"six_hours"`
 }
+
+// CapInForce What a budget does to its groups since `at`, until the month is over or the budget is changed.
+type CapInForce struct {
+	Action CapInForceAction `json:"action"`
+
+	// AmountMicros throttle: cost of the month so far, then. suspend: cost until the month's end that was certain.
+	AmountMicros int       `json:"amount_micros"`
+	At           time.Time `json:"at"`
+}
+
+// CapInForceAction defines model for CapInForce.Action.
+type CapInForceAction string
 
 // Capacity Sums over the servers that are alive and neither auxiliary nor draining.
 type Capacity struct {
@@ -1656,8 +1778,10 @@ type CorrectionOfUsageKind string
 
 // CreatedGroup defines model for CreatedGroup.
 type CreatedGroup struct {
-	CreatedAt time.Time `json:"created_at"`
-	Epoch     int       `json:"epoch"`
+	// Access What clients may use, as spend caps leave it: reserved is the reservation without burst capacity; suspended: neither appends nor reads.
+	Access    CreatedGroupAccess `json:"access"`
+	CreatedAt time.Time          `json:"created_at"`
+	Epoch     int                `json:"epoch"`
 
 	// Handle null while the group is provisioning, and for callers without permission to append or read.
 	Handle *Handle            `json:"handle"`
@@ -1676,6 +1800,9 @@ type CreatedGroup struct {
 	Sla    ObservedSla        `json:"sla"`
 	Status CreatedGroupStatus `json:"status"`
 }
+
+// CreatedGroupAccess What clients may use, as spend caps leave it: reserved is the reservation without burst capacity; suspended: neither appends nor reads.
+type CreatedGroupAccess string
 
 // CreatedGroupStatus defines model for CreatedGroup.Status.
 type CreatedGroupStatus string
@@ -1843,6 +1970,8 @@ type FoundInvoices struct {
 
 // Group defines model for Group.
 type Group struct {
+	// Access What clients may use, as spend caps leave it: reserved is the reservation without burst capacity; suspended: neither appends nor reads.
+	Access    GroupAccess        `json:"access"`
 	CreatedAt time.Time          `json:"created_at"`
 	Epoch     int                `json:"epoch"`
 	Id        openapi_types.UUID `json:"id"`
@@ -1860,6 +1989,9 @@ type Group struct {
 	Sla    ObservedSla `json:"sla"`
 	Status GroupStatus `json:"status"`
 }
+
+// GroupAccess What clients may use, as spend caps leave it: reserved is the reservation without burst capacity; suspended: neither appends nor reads.
+type GroupAccess string
 
 // GroupStatus defines model for Group.Status.
 type GroupStatus string
@@ -2256,8 +2388,8 @@ type MetricsMinute struct {
 
 // NewBudget The budget of a project, or without one of the organization. It takes the place of an earlier one.
 type NewBudget struct {
-	// Action alert: it is shown. Nothing is throttled or stopped.
-	Action *string `json:"action,omitempty"`
+	// Action What happens within a minute once the amount is reached. alert: thresholds are shown, and nothing else. throttle: groups have their reservation alone, without burst capacity, until the month is over. suspend: groups take neither appends nor reads. It begins early enough that reservations and kept data, which cost on, stay below the amount.
+	Action *NewBudgetAction `json:"action,omitempty"`
 
 	// ForecastThresholdsPercent Shares of the amount that the month is expected to cost.
 	ForecastThresholdsPercent *[]int `json:"forecast_thresholds_percent,omitempty"`
@@ -2269,6 +2401,9 @@ type NewBudget struct {
 	// ThresholdsPercent Shares of the amount that the month costs so far.
 	ThresholdsPercent *[]int `json:"thresholds_percent,omitempty"`
 }
+
+// NewBudgetAction What happens within a minute once the amount is reached. alert: thresholds are shown, and nothing else. throttle: groups have their reservation alone, without burst capacity, until the month is over. suspend: groups take neither appends nor reads. It begins early enough that reservations and kept data, which cost on, stay below the amount.
+type NewBudgetAction string
 
 // NewCorrection Either `quantity` and `day`, for a kind of use, or `start` and `end`, for the SLA.
 type NewCorrection struct {

@@ -1,0 +1,38 @@
+"""Sums of invoice lines. Pure."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import Row
+
+from quorate_api.billing.calculator import Line
+
+
+def total_micros(lines: Iterable[Line]) -> int:
+    return sum(line.amount_micros for line in lines)
+
+
+def by_group(lines: Iterable[Line | Row[Any]]) -> dict[UUID, dict[str, int]]:
+    """Amounts by group and kind, of lines or of their rows."""
+    found: dict[UUID, dict[str, int]] = {}
+    for line in lines:
+        kinds = found.setdefault(line.group_id, {})
+        kinds[line.kind] = kinds.get(line.kind, 0) + line.amount_micros
+    return found
+
+
+def by_owner(lines: Iterable[Line], project_of: Mapping[UUID, UUID]) -> dict[UUID | None, int]:
+    """Amounts of each project, and of all: None."""
+    found: dict[UUID | None, int] = {}
+    for line in lines:
+        for owner in (None, project_of[line.group_id]):
+            found[owner] = found.get(owner, 0) + line.amount_micros
+    return found
+
+
+def by_kind(lines: Iterable[Line]) -> dict[str, int]:
+    found: dict[str, int] = {}
+    for line in lines:
+        found[line.kind] = found.get(line.kind, 0) + line.amount_micros
+    return found
