@@ -122,6 +122,7 @@ function groupOf(nowMs: number, spec: Spec): MockGroup {
       name: spec.name,
       sla: withDefaults(spec.sla),
       promise: promiseOf(withDefaults(spec.sla)),
+      access: 'full',
       status: spec.status,
       epoch: spec.epoch,
       price: priceOf(withDefaults(spec.sla)),

@@ -118,7 +118,8 @@ export function budgetOf(db: MockDb, asked: NewBudget, id: string, atMs: number)
     currency: 'USD',
     thresholds_percent: asked.thresholds_percent ?? [50, 80, 100],
     forecast_thresholds_percent: asked.forecast_thresholds_percent ?? [100],
-    action: 'alert',
+    action: asked.action ?? 'alert',
+    acted: null,
     created_at: iso(atMs),
     updated_at: iso(atMs),
     alerts: [],
@@ -143,6 +144,7 @@ export function withAlerts(db: MockDb, budget: Budget, nowMs: number): Budget {
   const reached = (amount: number) => (percent: number) => amount * 100 >= budget.monthly_micros * percent
   return {
     ...budget,
+    acted: actedOf(budget, spent, forecast, nowMs),
     alerts: [
       ...budget.thresholds_percent.filter(reached(spent)).map((percent) => alert('actual', percent, spent)),
       ...budget.forecast_thresholds_percent
@@ -150,6 +152,15 @@ export function withAlerts(db: MockDb, budget: Budget, nowMs: number): Budget {
         .map((percent) => alert('forecast', percent, forecast)),
     ],
   }
+}
+
+/** In the mock service, the forecast stands for what is certain. */
+function actedOf(budget: Budget, spent: number, forecast: number, nowMs: number): Budget['acted'] {
+  if (budget.action === 'alert') return null
+  const amount = budget.action === 'suspend' ? forecast : spent
+  return amount < budget.monthly_micros
+    ? null
+    : { action: budget.action, amount_micros: amount, at: iso(nowMs - 60_000) }
 }
 
 function byKind(lines: InvoiceLine[]): Spend['by_kind'] {

@@ -54,12 +54,25 @@ test('a budget is set, changed and removed, by keyboard', async ({ page }) => {
   await page.keyboard.press('Enter')
   await expect(dialog.getByText('Enter a threshold in one of the two.')).toBeVisible()
   await dialog.getByLabel('Alert when forecast').fill('90, 100')
-  await page.keyboard.press('Enter')
+  await dialog.getByLabel('Once the amount is reached').selectOption('Suspend the groups')
+  await expect(dialog.getByText('Groups take neither appends nor reads')).toBeVisible()
+  await dialog.getByRole('button', { name: 'Save budget' }).click()
   await expect(dialog).toBeHidden()
   await expect(page.getByRole('meter', { name: 'Budget of staging' })).toHaveAttribute('aria-valuemax', '12500000')
   await page.getByRole('button', { name: 'Change the budget of staging' }).click()
   await dialog.getByRole('button', { name: 'Remove budget' }).click()
   await expect(page.getByRole('meter', { name: 'Budget of staging' })).toHaveCount(0)
+})
+
+test('a cap that is reached says what it does', async ({ page }) => {
+  await openSignedIn(page, '/invoices')
+  await page.getByRole('button', { name: 'Change budget', exact: true }).click()
+  const dialog = page.getByRole('dialog', { name: 'Budget of Example Ltd' })
+  await dialog.getByLabel('Once the amount is reached').selectOption('Suspend the groups')
+  await expectAccessible(page)
+  await dialog.getByRole('button', { name: 'Save budget' }).click()
+  await expect(page.getByText(/Example Ltd reached its cap of .*: its groups are suspended\./)).toBeVisible()
+  await expectAccessible(page)
 })
 
 test('a new organization has spent nothing', async ({ page }) => {

@@ -63,6 +63,7 @@ const createGroup = http.post('/v1/projects/:id/groups', async ({ request, param
     name,
     sla,
     promise: promiseOf(sla),
+    access: 'full',
     status: 'provisioning',
     epoch: 1,
     price: priceOf(sla),

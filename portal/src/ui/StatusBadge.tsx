@@ -15,6 +15,7 @@ const STATUS_TONES: Record<string, Tone> = {
   paused: 'danger',
   read_only: 'warn',
   lost: 'danger',
+  suspended: 'danger',
   deleting: 'plain',
 }
 const MEANINGS: Record<string, string> = {
@@ -24,6 +25,8 @@ const MEANINGS: Record<string, string> = {
   paused: 'Too few replicas are alive, so appends wait until one is back.',
   read_only: 'A server’s disk is full or failing: reads work, appends do not.',
   lost: 'Nothing of its log is left. Appends and reads are refused until its owner resets it.',
+  suspended: 'Appends and reads are refused. The log is kept.',
+  reserved: 'The reservation passes, and nothing above it.',
   deleting: 'The group is being removed.',
 }
 
@@ -48,6 +51,12 @@ export function StatusBadge({ status }: { status: string }) {
       {word(status)}
     </Badge>
   )
+}
+
+/** A group's status; of a healthy one that a spend cap suspends, that. */
+export function GroupBadge({ group }: { group: { status: string; access: string } }) {
+  const isWell = group.status === 'active' || group.status === 'degraded'
+  return <StatusBadge status={isWell && group.access === 'suspended' ? 'suspended' : group.status} />
 }
 
 export function statusMeaning(status: string): string {

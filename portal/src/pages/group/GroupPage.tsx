@@ -5,8 +5,9 @@ import { groupQuery, type Group } from '@/api'
 import { LiveProvider } from '@/live/LiveProvider'
 import { bytes, rate } from '@/format/quantity'
 import { replicas, word } from '@/format/words'
+import { buttonClass } from '@/ui/Button'
 import { LoadFailed, Notice } from '@/ui/Notice'
-import { StatusBadge, statusMeaning } from '@/ui/StatusBadge'
+import { GroupBadge, statusMeaning } from '@/ui/StatusBadge'
 import { Loading, Skeleton } from '@/ui/Surface'
 import { GroupTabs } from './GroupTabs'
 import { ResetGroup } from './ResetGroup'
@@ -64,12 +65,17 @@ function Header({ group }: { group: Group }) {
     <header>
       <div className="flex flex-wrap items-center gap-x-4 gap-y-2">
         <h1 className="min-w-0 text-[26px] leading-tight font-semibold break-words">{group.name}</h1>
-        <StatusBadge status={group.status} />
+        <GroupBadge group={group} />
       </div>
       <p className="nums mt-1.5 text-sm text-ink-2">
         {word(sla.durability)}, {replicas(sla.replication_degree)}, {rate(sla.rate_per_s)} of{' '}
         {bytes(sla.request_size_bytes)}
       </p>
+      {group.access !== 'full' && (
+        <div className="mt-5">
+          <LimitedAccess access={group.access} />
+        </div>
+      )}
       {tone && (
         <div className="mt-5">
           <Notice
@@ -82,6 +88,22 @@ function Header({ group }: { group: Group }) {
         </div>
       )}
     </header>
+  )
+}
+
+function LimitedAccess({ access }: { access: 'reserved' | 'suspended' }) {
+  return (
+    <Notice
+      tone={access === 'suspended' ? 'danger' : 'warn'}
+      title={access === 'suspended' ? 'Suspended by a spend cap' : 'Throttled by a spend cap'}
+      action={
+        <Link to="/invoices" className={buttonClass('secondary', 'small')}>
+          See spend and budgets
+        </Link>
+      }
+    >
+      {statusMeaning(access)} It lasts until the month is over, or until somebody raises or removes the cap.
+    </Notice>
   )
 }
 

@@ -5,7 +5,7 @@ import { moneyShort } from '@/format/money'
 import { bytes, count } from '@/format/quantity'
 import { replicas, word } from '@/format/words'
 import { DataTable } from '@/ui/DataTable'
-import { StatusBadge } from '@/ui/StatusBadge'
+import { GroupBadge } from '@/ui/StatusBadge'
 import { Ago } from '@/ui/Time'
 
 const route = getRouteApi('/app/projects/$projectId/groups')
@@ -16,7 +16,7 @@ const COLUMNS = [
   column.accessor('status', {
     header: 'Status',
     enableSorting: false,
-    cell: ({ getValue }) => <StatusBadge status={getValue()} />,
+    cell: ({ row }) => <GroupBadge group={row.original} />,
   }),
   column.display({
     id: 'sla',

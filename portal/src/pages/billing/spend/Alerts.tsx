@@ -3,7 +3,21 @@ import { useMe } from '@/session'
 import { Notice } from '@/ui/Notice'
 import { Section } from '@/ui/Surface'
 import { Ago } from '@/ui/Time'
-import { alertsOf, gravest, sentence } from './budgets'
+import { actingOf, actingSentence, alertsOf, gravest, sentence } from './budgets'
+
+/** Caps that act now, and what ends them. */
+export function ActingCaps({ budgets }: { budgets: Budget[] }) {
+  const { organization } = useMe()
+  return actingOf(budgets).map((budget) => (
+    <Notice
+      key={budget.id}
+      tone={budget.acted?.action === 'suspend' ? 'danger' : 'warn'}
+      title={actingSentence(budget, organization.name)}
+    >
+      It lasts until the month is over. Raise or remove the budget to end it within a minute.
+    </Notice>
+  ))
+}
 
 /** The gravest alert of this month, above everything else. */
 export function AlertBanner({ budgets }: { budgets: Budget[] }) {
@@ -31,7 +45,7 @@ export function AlertList({ budgets }: { budgets: Budget[] }) {
   if (reached.length === 0) return null
   return (
     <div id="budget-alerts" className="scroll-mt-6">
-      <Section title="Budget alerts" description="Each threshold tells once a month. Nothing is stopped because of it.">
+      <Section title="Budget alerts" description="Each threshold tells once a month.">
         <ul className="divide-y divide-line text-sm">
           {reached.map((each) => (
             <li

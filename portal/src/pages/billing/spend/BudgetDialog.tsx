@@ -3,9 +3,9 @@ import { useState, type FormEvent } from 'react'
 import { api, fieldMessage, keys, type Budget } from '@/api'
 import { Button } from '@/ui/Button'
 import { Dialog } from '@/ui/Dialog'
-import { TextField } from '@/ui/Field'
+import { SelectField, TextField } from '@/ui/Field'
 import { ProblemNotice } from '@/ui/Notice'
-import { amountText, microsOf, PERCENT_MAX, percentsOf, THRESHOLDS_MAX } from './budgets'
+import { ACTIONS, amountText, microsOf, PERCENT_MAX, percentsOf, THRESHOLDS_MAX } from './budgets'
 
 export interface Owner {
   /** null: the organization. */
@@ -27,7 +27,7 @@ export function BudgetDialog({ owner, budget, currency, onClose }: Props) {
       open={owner !== null}
       onOpenChange={(open) => !open && onClose()}
       title={`Budget of ${owner?.name ?? ''}`}
-      description="You see an alert here, and in the API, when the month reaches a threshold. Nothing is throttled or stopped."
+      description="You see an alert here, and in the API, when the month reaches a threshold. A cap acts by itself."
     >
       {owner && <Form owner={owner} budget={budget} currency={currency} onClose={onClose} />}
     </Dialog>
@@ -41,6 +41,7 @@ function Form({ owner, budget, currency, onClose }: Props & { owner: Owner }) {
   const [amount, setAmount] = useState(budget ? amountText(budget.monthly_micros) : '')
   const [actual, setActual] = useState((budget?.thresholds_percent ?? [50, 80, 100]).join(', '))
   const [forecast, setForecast] = useState((budget?.forecast_thresholds_percent ?? [100]).join(', '))
+  const [action, setAction] = useState(budget?.action ?? 'alert')
   const [tried, setTried] = useState(false)
   const { saving, removal } = useChanges(onClose)
   const [micros, thresholds, foreseen] = [microsOf(amount), percentsOf(actual), percentsOf(forecast)]
@@ -54,6 +55,7 @@ function Form({ owner, budget, currency, onClose }: Props & { owner: Owner }) {
       monthly_micros: micros,
       thresholds_percent: thresholds,
       forecast_thresholds_percent: foreseen,
+      action,
     })
   }
   const refused = fieldMessage(saving.error, 'monthly_micros')
@@ -90,6 +92,18 @@ function Form({ owner, budget, currency, onClose }: Props & { owner: Owner }) {
           tried && (!foreseen || none) ? (none ? 'Enter a threshold in one of the two.' : WRONG_PERCENTS) : undefined
         }
       />
+      <SelectField
+        label="Once the amount is reached"
+        hint={ACTIONS[action].meaning}
+        value={action}
+        onChange={(event) => setAction(event.target.value as Budget['action'])}
+      >
+        {Object.entries(ACTIONS).map(([value, { label }]) => (
+          <option key={value} value={value}>
+            {label}
+          </option>
+        ))}
+      </SelectField>
       {problem && <ProblemNotice error={problem} />}
       <div className="flex flex-wrap justify-between gap-2 pt-1">
         {budget ? (

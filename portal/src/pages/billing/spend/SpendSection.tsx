@@ -4,7 +4,7 @@ import { budgetsQuery, spendQuery, type Budget, type Spend } from '@/api'
 import { useMe } from '@/session'
 import { LoadFailed } from '@/ui/Notice'
 import { Loading, Skeleton } from '@/ui/Surface'
-import { AlertBanner, AlertList } from './Alerts'
+import { ActingCaps, AlertBanner, AlertList } from './Alerts'
 import { BudgetDialog, type Owner } from './BudgetDialog'
 import { DaysChart } from './DaysChart'
 import { ProjectsSpend } from './ProjectsSpend'
@@ -36,6 +36,7 @@ function Shown({ spend, budgets }: { spend: Spend; budgets: Budget[] }) {
   const budgetOf = (projectId: string | null) => budgets.find(({ project_id }) => project_id === projectId)
   return (
     <div className="space-y-5">
+      <ActingCaps budgets={budgets} />
       <AlertBanner budgets={budgets} />
       <ThisMonth
         spend={spend}

@@ -1,6 +1,16 @@
 import { describe, expect, it } from 'vitest'
 import type { Budget, BudgetAlert } from '@/api'
-import { alertsOf, amountText, gravest, microsOf, percentsOf, sentence, standing } from './budgets'
+import {
+  actingOf,
+  actingSentence,
+  alertsOf,
+  amountText,
+  gravest,
+  microsOf,
+  percentsOf,
+  sentence,
+  standing,
+} from './budgets'
 
 describe('an amount', () => {
   it.each([
@@ -53,6 +63,7 @@ const BUDGET: Budget = {
   thresholds_percent: [50, 80, 100],
   forecast_thresholds_percent: [100],
   action: 'alert',
+  acted: null,
   created_at: '2026-11-01T00:00:00Z',
   updated_at: '2026-11-01T00:00:00Z',
   alerts: [],
@@ -81,4 +92,26 @@ it('a budget is used up before it is exceeded', () => {
   expect(standing(100, 99, 100)).toBe('within')
   expect(standing(100, 99, 101)).toBe('foreseen')
   expect(standing(100, 100, 101)).toBe('over')
+})
+
+describe('caps that act', () => {
+  const suspended: Budget = {
+    ...BUDGET,
+    action: 'suspend',
+    acted: { action: 'suspend', amount_micros: 100_000_000, at: '2026-11-20T12:00:00Z' },
+  }
+  const throttled: Budget = {
+    ...BUDGET,
+    project_name: 'shop',
+    action: 'throttle',
+    acted: { action: 'throttle', amount_micros: 100_000_000, at: '2026-11-20T12:00:00Z' },
+  }
+  it('come with the strictest first, and without those that wait', () =>
+    expect(actingOf([BUDGET, throttled, { ...suspended, acted: null }, suspended])).toEqual([suspended, throttled]))
+  it('say whose groups they limit', () => {
+    expect(actingSentence(suspended, 'Acme')).toBe('Acme reached its cap of $100.00: its groups are suspended.')
+    expect(actingSentence(throttled, 'Acme')).toBe(
+      'shop reached its cap of $100.00: its groups have their reservations alone.',
+    )
+  })
 })

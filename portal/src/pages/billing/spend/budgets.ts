@@ -5,6 +5,20 @@ export const MONTHLY_MICROS_MAX = 10 ** 15
 export const THRESHOLDS_MAX = 10
 export const PERCENT_MAX = 1_000
 
+/** What a budget does once its amount is reached. */
+export const ACTIONS: Record<Budget['action'], { label: string; meaning: string }> = {
+  alert: { label: 'Alert only', meaning: 'Groups go on, and cost on.' },
+  throttle: {
+    label: 'Throttle to the reservations',
+    meaning: 'Groups keep what they reserved, without burst capacity, until the month is over.',
+  },
+  suspend: {
+    label: 'Suspend the groups',
+    meaning:
+      'Groups take neither appends nor reads until the month is over. Logs are kept. It begins early enough that reservations and kept data stay below the amount.',
+  },
+}
+
 /** "1,250.50" → micro-units, in integers; null for anything else. */
 export function microsOf(text: string): number | null {
   const match = /^(\d{1,3}(?:,\d{3})+|\d{1,10})(?:\.(\d{1,6}))?$/.exec(text.trim())
@@ -71,4 +85,21 @@ export function sentence({ budget, alert }: Reached, organization: string): stri
   return alert.kind === 'actual'
     ? `${owner} reached ${of}, at ${moneyShort(amount, budget.currency)}.`
     : `The forecast for ${owner} reached ${of}, at ${moneyShort(amount, budget.currency)}.`
+}
+
+/** Budgets that throttle or suspend groups now, the strictest first. */
+export function actingOf(budgets: Budget[]): Budget[] {
+  return budgets.filter(({ acted }) => acted !== null).toSorted((one, other) => strictness(other) - strictness(one))
+}
+
+function strictness({ acted }: Budget): number {
+  return acted?.action === 'suspend' ? 1 : 0
+}
+
+export function actingSentence(budget: Budget, organization: string): string {
+  const owner = ownerOf(budget, organization)
+  const cap = `its cap of ${moneyShort(budget.monthly_micros, budget.currency)}`
+  return budget.acted?.action === 'suspend'
+    ? `${owner} reached ${cap}: its groups are suspended.`
+    : `${owner} reached ${cap}: its groups have their reservations alone.`
 }
