@@ -21,7 +21,7 @@ from quorate_harness.fleet import MeasurementFailed
 from quorate_local import ProcessFailed, Stack, StackOptions, components
 from quorate_local.display import Display
 from quorate_local.options import REPOSITORY, BadOptions
-from quorate_sla import billing, deleted, loops, neighbour, overload
+from quorate_sla import billing, caps, deleted, loops, neighbour, overload
 
 COMMAND = "make sla"
 FAILURES = (
@@ -37,6 +37,7 @@ PARTS = {
     "loops": "the loop of the READMEs loses nothing",
     "deleted": "clients of a deleted group are told at once",
     "neighbour": "a client that floods a group delays another by no more than its share",
+    "cap": "spend caps throttle and suspend in time",
     "billing": "the bill is the log, whatever crashes",
     "overload": "requests beyond a reservation earn no credit, and outages are seen",
 }
@@ -85,6 +86,7 @@ def _measure(part: str, stack: Stack, folder: Path, display: Display, quick: boo
         "loops": lambda customer: loops.measure(customer, display, quick),
         "deleted": lambda customer: deleted.measure(customer, display, quick),
         "neighbour": lambda customer: neighbour.measure(customer, display, quick),
+        "cap": lambda customer: caps.measure(customer, display, quick),
         "billing": lambda customer: billing.measure(stack, customer, display, quick),
         "overload": lambda customer: overload.measure(stack, customer, folder / "overload", display, quick),
     }
