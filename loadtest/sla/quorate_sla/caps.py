@@ -1,7 +1,7 @@
 """Spend caps that act: a client that spends all it can on burst capacity, until its cap suspends or throttles it.
 
-The cost is computed here from the log and the group's price, and not by the service: reservation, appends, and the
-kept data at its bound, until the month's end where a suspension has to count that.
+The cost is computed here, from the log and the group's price, and not by the service. It is that of reservation,
+appends and kept data at its bound. A suspension has to count them until the month's end.
 """
 
 from __future__ import annotations
@@ -24,15 +24,14 @@ RATE_PER_S = 200
 SIZE_BYTES = 16
 RETENTION_BYTES = 1 << 20
 WARM_S = 30  # until burst capacity flows, and the worker has had its first looks
-SPEND_S = 90  # of spending at that pace until the cap
+SPEND_S = 90  # until the cap, at that pace
 TIMEOUT_S = 240
-QUIET_S = 3.0  # of spending at no more than the reservation: a throttle is in force
+QUIET_S = 3.0  # at no more than the reservation: then a throttle is in force
 BILLED_TIMEOUT_S = 60.0
 MONTH_LEFT_S_MIN = 3_600
 GOAL_RATIO = 0.01
 GOAL_S = 60.0
 
-# Millionths of a dollar, as GET /v1/groups/{id} prices them.
 KINDS = ("appends", "storage")
 
 
@@ -103,7 +102,9 @@ class Outcome:
 def measure(customer: Customer, display: Display, quick: bool) -> list[Figure]:
     outcomes = []
     for action in ("suspend",) if quick else ("suspend", "throttle"):
-        outcome = _run(customer, action, SPEND_S // 3 if quick else SPEND_S, display)
+        # An organization each: a cap counts all groups of one.
+        with Customer(customer.api_url, f"cap-{action}") as capped:
+            outcome = _run(capped, action, SPEND_S // 3 if quick else SPEND_S, display)
         display.line(
             f"    {action}: cap {outcome.monthly_micros / 1e6:.3f} USD, reached {outcome.reached_micros / 1e6:.3f} USD"
             f" with {outcome.entries} entries; in force {outcome.enforced_s:+.1f} s after the log cost it"
@@ -165,7 +166,7 @@ def _set_cap(customer: Customer, action: str, cost: Cost, samples: list[Sample],
 
 
 def _pace_per_s(samples: list[Sample]) -> float:
-    """Of the last ten seconds."""
+    """The pace of the last ten seconds."""
     last = samples[-1]
     first = next(each for each in samples if each.at_s >= last.at_s - 10)
     return (last.acked - first.acked) / max(0.1, last.at_s - first.at_s)
@@ -206,7 +207,7 @@ def _outcome(action: str, cost: Cost, monthly_micros: int, samples: list[Sample]
 
 
 def _check_bill(customer: Customer, budget_id: str, group_id: str, last: Sample) -> None:
-    """What the client counted is what is billed, within what it does not know."""
+    """The bill is the client's count, within the appends whose outcome it does not know."""
     customer.delete(f"/v1/budgets/{budget_id}")
     customer.settled_invoice(group_id, last.acked + last.unknown, BILLED_TIMEOUT_S)
     billed = billed_entries(customer.get("/v1/invoices/current"), group_id)

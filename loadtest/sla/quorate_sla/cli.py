@@ -6,6 +6,7 @@ Real servers, real clients. Exits 0 only if every goal was met.
 from __future__ import annotations
 
 import argparse
+import os
 import signal
 import subprocess
 import sys
@@ -43,6 +44,10 @@ PARTS = {
 }
 
 
+ON_BURST = {"cap"}  # parts whose groups may use idle capacity, so that they spend faster than they reserved
+SHARE = "QUORATE_SHARE"
+
+
 def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="quorate-sla", description=__doc__)
     parser.add_argument("--only", choices=PARTS, help="one part: " + "; ".join(f"{k}: {v}" for k, v in PARTS.items()))
@@ -59,6 +64,7 @@ def main(arguments: list[str] | None = None) -> int:
         stack.start()
         for part in [chosen.only] if chosen.only else PARTS:
             display.line(f"{part}: {PARTS[part]}")
+            _set_sharing(stack, part in ON_BURST)
             found = _measure(part, stack, chosen.folder, display, chosen.quick)
             if not chosen.quick:
                 keep(found, COMMAND, FOLDER / "sla.jsonl")
@@ -79,6 +85,15 @@ def _options(state: Path) -> StackOptions:
     return StackOptions.from_environment(
         state=state, workers=2, postgres_port=components.free_port(), redis_port=components.free_port()
     )
+
+
+def _set_sharing(stack: Stack, on: bool) -> None:
+    """Servers take it from the environment at their start."""
+    wanted = "idle" if on else "off"
+    if os.environ.get(SHARE, "off") != wanted:
+        os.environ[SHARE] = wanted
+        stack.stop()
+        stack.start()
 
 
 def _measure(part: str, stack: Stack, folder: Path, display: Display, quick: bool) -> list[Figure]:

@@ -14,7 +14,7 @@ import time
 
 import quorate
 
-ENTRIES = 20_000
+CALLERS = 2_000
 EVERY_S = 0.25
 
 
@@ -42,17 +42,22 @@ class Count:
 
 
 async def spend(log: quorate.Client, size_bytes: int, count: Count) -> None:
-    while True:
-        futures = [log.append(bytes(size_bytes)) for _ in range(ENTRIES)]
-        for future in futures:
+    """Callers that each await their append, at no pace: so many as burst capacity lets through."""
+
+    async def caller() -> None:
+        while True:
+            future = log.append(bytes(size_bytes))
             future.add_done_callback(count.note)
-        await asyncio.gather(*futures, return_exceptions=True)
+            with contextlib.suppress(quorate.QuorateError):
+                await future
+
+    await asyncio.gather(*(caller() for _ in range(CALLERS)))
 
 
 async def main(size_bytes: int, seconds: float) -> None:
     url, key, group = (os.environ[name] for name in ("QUORATE_API_URL", "QUORATE_API_KEY", "QUORATE_GROUP_ID"))
     count, end_s = Count(), time.monotonic() + seconds
-    async with await quorate.connect_group(url, key, group) as log:
+    async with await quorate.connect_group(url, key, group, pace=False) as log:
         spending = asyncio.ensure_future(spend(log, size_bytes, count))
         while time.monotonic() < end_s and not count.is_suspended:
             count.tell()

@@ -1,7 +1,7 @@
 """Caps that are reached, and the access that they leave to groups. Pure.
 
-A cap throttles once the month so far costs it. It suspends early enough that the month costs no more than it: what is
-certain until the month's end counts, and so does what groups may use before a suspension reaches their servers.
+A cap throttles once the month so far costs it. It suspends early enough that the month costs no more than it. So all
+cost that is certain until the month's end counts. Use before a suspension reaches the servers counts, too.
 """
 
 from collections.abc import Collection, Iterable, Mapping

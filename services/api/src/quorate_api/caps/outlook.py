@@ -1,4 +1,4 @@
-"""What a month costs for certain: all that is owed by now, reservations and kept data until its end. Pure."""
+"""The certain cost of a month: all that is owed by now, reservations and kept data until its end. Pure."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

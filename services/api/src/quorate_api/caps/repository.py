@@ -31,7 +31,7 @@ class CapRepository:
         return [Cap(row.id, row.organization_id, row.project_id, row.action, int(row.monthly_micros)) for row in rows]
 
     async def acted(self, month: str) -> dict[tuple[UUID, str, int], Row[Any]]:
-        """What caps have done in the month, by their keys."""
+        """Rows of caps that have acted in the month, by their keys."""
         statement = self._scope.select(budget_actions).where(_ACTIONS.month == month)
         rows = (await self._scope.connection.execute(statement)).all()
         return {(row.budget_id, row.action, int(row.monthly_micros)): row for row in rows}

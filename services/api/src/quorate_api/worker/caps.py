@@ -80,7 +80,7 @@ class CapWatch:
         return len(recorded)
 
     async def _reached(self, connection: AsyncConnection, caps: Iterable[Cap], now: datetime) -> list[tuple[Cap, int]]:
-        """Those that are reached, each with the amount."""
+        """The reached ones, each with the amount."""
         by_owner: dict[UUID, list[Cap]] = defaultdict(list)
         for cap in caps:
             by_owner[cap.organization_id].append(cap)
