@@ -257,7 +257,7 @@ export const CODES: ReadonlyMap<number, CodeInfo> = new Map<number, CodeInfo>([
       fault: "client",
       retry: "never",
       meaning: "The spend cap of the organization or project is reached, so the group takes neither appends nor reads. Its log is kept.",
-      action: "Raise or remove the cap in the portal or by PUT /v1/budgets/{id}, or wait for the next month.",
+      action: "Raise or remove the cap in the portal or by PUT /v1/budgets, or wait for the next month.",
     },
   ],
   [

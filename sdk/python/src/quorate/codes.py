@@ -207,7 +207,7 @@ CODES: dict[int, CodeInfo] = {
         "client",
         "never",
         "The spend cap of the organization or project is reached, so the group takes neither appends nor reads. Its log is kept.",
-        "Raise or remove the cap in the portal or by PUT /v1/budgets/{id}, or wait for the next month.",
+        "Raise or remove the cap in the portal or by PUT /v1/budgets, or wait for the next month.",
     ),
     30: CodeInfo(
         "throttled",

@@ -42,7 +42,7 @@ pub enum Code {
     CutOff = 26,
     /// An assertion of ours stopped several replicas of the group, so it takes no requests. Its data is kept. Wait until an operator has released the group; whether batches that had no answer were ordered is known then.
     GroupQuarantined = 27,
-    /// The spend cap of the organization or project is reached, so the group takes neither appends nor reads. Its log is kept. Raise or remove the cap in the portal or by PUT /v1/budgets/{id}, or wait for the next month.
+    /// The spend cap of the organization or project is reached, so the group takes neither appends nor reads. Its log is kept. Raise or remove the cap in the portal or by PUT /v1/budgets, or wait for the next month.
     GroupSuspended = 28,
     /// The group is above its reserved rate and the queue is full. Slow down, send more entries in a batch (a batch costs something itself), or reserve more; retry after the given time.
     Throttled = 30,
@@ -292,7 +292,7 @@ impl Code {
                 "An assertion of ours stopped several replicas of the group, so it takes no requests. Its data is kept. Wait until an operator has released the group; whether batches that had no answer were ordered is known then."
             }
             Code::GroupSuspended => {
-                "The spend cap of the organization or project is reached, so the group takes neither appends nor reads. Its log is kept. Raise or remove the cap in the portal or by PUT /v1/budgets/{id}, or wait for the next month."
+                "The spend cap of the organization or project is reached, so the group takes neither appends nor reads. Its log is kept. Raise or remove the cap in the portal or by PUT /v1/budgets, or wait for the next month."
             }
             Code::Throttled => {
                 "The group is above its reserved rate and the queue is full. Slow down, send more entries in a batch (a batch costs something itself), or reserve more; retry after the given time."
