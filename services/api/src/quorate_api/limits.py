@@ -60,8 +60,8 @@ BUDGET_THRESHOLDS_PERCENT = (50, 80, 100)
 BUDGET_FORECAST_THRESHOLDS_PERCENT = (100,)
 
 # Spend caps. Use is known after a few seconds, and an epoch begins within one.
-CAP_INTERVAL_S = 10.0
-CAP_AHEAD_S = 15  # of growing use, between two looks until servers refuse: a cap acts by so much too early
+CAP_INTERVAL_S = 5.0
+CAP_AHEAD_S = 8  # of growing use, between two looks until servers refuse: a cap acts by so much too early
 CAP_ORGANIZATIONS_MAX = 200  # in one read, as for budgets
 CAP_GROUPS_MAX = 5_000  # in one pass: seconds, with so many calls at once
 CAP_CALLS_AT_ONCE = 16  # half of the client's connections
