@@ -109,6 +109,26 @@ async def test_judged_hours_are_what_all_windows_say(usage: Usage, group_id: str
     assert expected.minutes_counted == 24 * 60 - 20, "the group began in the 21st minute"
 
 
+async def test_a_former_heads_reports_hide_no_earlier_report_of_the_head(usage: Usage, group_id: str) -> None:
+    """Nothing of the head arrives in the second hour, and a former head goes on to report that it cannot accept."""
+
+    def of(epoch: int, minute: int, active_ms: int) -> Window:
+        start_s = START_S + minute * WINDOW_S
+        return Window(
+            group_id, epoch, "a", epoch, start_s, "head", active_ms=active_ms, paused_ms=60_000 - active_ms,
+            from_ms=start_s * 1_000, to_ms=start_s * 1_000 + active_ms,
+        )  # fmt: skip
+
+    head = [of(2, minute, 60_000) for minute in (*range(30, 55), *range(130, 180))]
+    former = [of(1, minute, 0) for minute in range(50, 65)]
+    await usage.ingest([*head, *former])
+    await roll_up(usage.engine, LATER.timestamp())
+    report = await measured(usage, group_id, LATER)
+    assert report == await from_windows(usage, group_id, LATER)
+    throughput = next(each for each in report.attainments if each.clause.name == "throughput")
+    assert throughput.good_minutes == 25 + 75 + 50, "the head was there between its reports, and nothing was appended"
+
+
 async def test_a_report_needs_no_windows_of_judged_hours(
     usage: Usage, group_id: str, owner: psycopg.Connection
 ) -> None:

@@ -60,7 +60,11 @@ class UsageRepository:
         return found
 
     async def heads_around(self, spans: Collection[Span], near_s: int) -> dict[Span, list[Window]]:
-        """Heads' windows of each span, and those of the nearest minutes around it that have one, within `near_s`."""
+        """Heads' windows of each span, and those around it as far as the nearest minutes in which one was active.
+
+        `near_s`: no further than this. A former head that only takes itself for the head is active in none, so the head
+        that followed it is among them.
+        """
         found: dict[Span, list[Window]] = {span: [] for span in spans}
         if not spans:
             return found
@@ -70,7 +74,7 @@ class UsageRepository:
             column("to_s", BigInteger), name="due",
         ).data(keys)  # fmt: skip
         times = self._scope.select(usage_windows, _COLUMNS.window_start_s).where(
-            _COLUMNS.group_id == due.c.group_id, _COLUMNS.role.in_(HEAD_ROLES)
+            _COLUMNS.group_id == due.c.group_id, _COLUMNS.role.in_(HEAD_ROLES), _COLUMNS.active_ms > 0
         )
         before = times.where(
             _COLUMNS.window_start_s < due.c.from_s, _COLUMNS.window_start_s >= due.c.from_s - near_s
