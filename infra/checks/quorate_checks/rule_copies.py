@@ -86,6 +86,7 @@ CODES = {
         "GroupLost",
         "GroupNotHere",
         "GroupQuarantined",
+        "GroupSuspended",
         "NotHead",
         "Syncing",
     ],
