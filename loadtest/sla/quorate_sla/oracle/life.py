@@ -90,7 +90,7 @@ class Life:
     availability_ppm: int
     active_ms: int
     deleted_ms: int | None
-    end_ms: int  # of what is judged, the begin of a minute
+    end_ms: int  # the begin of a minute; nothing after it is judged
     reigns: tuple[Reign, ...]
     bounds: tuple[Bounds, ...]
     appends: tuple[Append, ...]

@@ -1,4 +1,4 @@
-"""When heads report, and which of their reports arrive. A head looks at its counts each whole second.
+"""The times at which heads report, and the reports that arrive. A head looks at its counts each whole second.
 
 Both sides need it: `truth`, because the SLA says what a minute without a report is, and `telemetry`.
 """
@@ -16,7 +16,7 @@ SECOND_MS = 1_000
 
 @dataclass(frozen=True)
 class Heard:
-    """What arrived of a head's minute: spans of time, each between two looks, in order.
+    """The arrived part of a head's minute: spans of time, each between two looks, in order.
 
     `counted`: spans whose counts belong to the minute, as they begin in it. `timed`: spans with time in it.
     """

@@ -17,7 +17,7 @@ class Outcome:
     """The end of an append at a head. `latency_us`: of an owed one that was committed, from its start."""
 
     epoch: int
-    at_us: int  # when it was committed or refused
+    at_us: int  # the time of its commitment or refusal
     entries: int
     is_owed: bool
     is_committed: bool
@@ -31,13 +31,13 @@ class IdealServer:
     rate_per_s: int
     level: int = 0
     at_ms: int = 0
-    free_ms: int = 0  # when the append before passed: they keep their order
+    free_ms: int = 0  # the start of the append before: they keep their order
 
     def begin(self, at_ms: int) -> None:
         self.level, self.at_ms, self.free_ms = self.rate_per_s * 1_000, at_ms, at_ms
 
     def start_ms(self, append: Append) -> int | None:
-        """When the bucket lets the append pass; None: it is not owed, and takes nothing."""
+        """The time at which the bucket lets the append pass; None: it is not owed, and takes nothing."""
         cost = append.entries * 1_000
         full = self.rate_per_s * 1_000
         level = min(full, self.level + (append.at_ms - self.at_ms) * self.rate_per_s)

@@ -15,7 +15,7 @@ from quorate_sla.oracle.reports import Heard
 from quorate_sla.oracle.service import Outcome
 
 GROUP = "00000000-0000-7000-8000-000000000001"
-EXTRA_SHARE = 0.3  # of windows that are also reported before they are complete
+EXTRA_SHARE = 0.3  # the share of windows that are also reported before they are complete
 
 
 def windows_of(life: Life, outcomes: Iterable[Outcome], reports: Iterable[Heard]) -> list[Window]:
