@@ -144,6 +144,10 @@ class Stack:
         `postgres` and `redis`, with their passwords."""
         return {**self._addresses, **self._urls}
 
+    def api_environment(self) -> dict[str, str]:
+        """Variables of `quorate-api` and its commands, once the stack is started."""
+        return self._make_api_environment(self._addresses["api"], self._addresses["coordinator_http"])
+
     def processes(self) -> dict[str, Running]:
         return dict(self._running)
 
@@ -344,8 +348,7 @@ class Stack:
             return
 
     def _start_worker(self, name: str) -> None:
-        env = self._make_api_environment(self._addresses["api"], self._addresses["coordinator_http"])
-        self._launch(components.worker(self.layout, name, env), name)
+        self._launch(components.worker(self.layout, name, self.api_environment()), name)
 
     def _make_api_environment(self, listen: str, coordinator_http: str) -> dict[str, str]:
         urls = self._urls

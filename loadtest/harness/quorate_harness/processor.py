@@ -40,6 +40,20 @@ def _of_process(pid: int) -> float:
     return (int(fields[11]) + int(fields[12])) / TICKS_PER_S
 
 
+def tree_s(pid: int) -> float:
+    """User plus system seconds of a process, its children, and those of its children that have ended."""
+    stat = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    own = sum(int(field) for field in stat[11:15]) / TICKS_PER_S
+    return own + sum(_of_process(child) for child in _children(pid))
+
+
+def _children(pid: int) -> list[int]:
+    found = []
+    for task in Path(f"/proc/{pid}/task").iterdir():
+        found += [int(child) for child in (task / "children").read_text().split()]
+    return found
+
+
 def _of_machine() -> float:
     return machine_ticks(Path("/proc/stat").read_text()) / TICKS_PER_S
 

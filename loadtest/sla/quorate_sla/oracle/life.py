@@ -191,19 +191,24 @@ def _draw_outages(drawn: _Draw, from_ms: int, to_ms: int) -> list[Outage]:
         if kind == "chain" and in_minute_ms + length_ms > MINUTE_MS - 2_000:
             begin_ms = begin_ms - in_minute_ms + max(0, MINUTE_MS - 2_000 - length_ms)
         if kind == "process":
-            # Some seconds on each side of a minute's end, or none.
-            left_ms = MINUTE_MS - begin_ms % MINUTE_MS
-            if left_ms < 2_000:
-                begin_ms -= 3_000
-            elif left_ms == MINUTE_MS:
-                begin_ms += STEP_MS  # else the head does not look at its counts at the minute's end
-            elif 0 < length_ms - left_ms < 2_000:
-                length_ms = left_ms - 1_000
+            begin_ms, length_ms = _clear_of_minutes(begin_ms, length_ms)
         if begin_ms < at_ms or length_ms < STALL_MS + 10:
             return found
         found.append(Outage(begin_ms, begin_ms + length_ms, kind))
         at_ms = begin_ms + length_ms + 5_000
     return found
+
+
+def _clear_of_minutes(begin_ms: int, length_ms: int) -> tuple[int, int]:
+    """The outage with some seconds of it on each side of a minute's end, or all on one side."""
+    left_ms = MINUTE_MS - begin_ms % MINUTE_MS
+    if left_ms < 2_000:
+        begin_ms, left_ms = begin_ms - 3_000, left_ms + 3_000
+    elif left_ms == MINUTE_MS:
+        begin_ms += STEP_MS  # else the head does not look at its counts at the minute's end
+    if 0 <= length_ms - left_ms < 2_000:
+        length_ms = left_ms - 1_000
+    return begin_ms, length_ms
 
 
 def _draw_bounds(drawn: _Draw, durability: str, stop_ms: int) -> tuple[Bounds, ...]:

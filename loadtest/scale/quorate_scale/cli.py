@@ -1,0 +1,149 @@
+"""`make scale`: metering, reports and bills with 10 000 groups and a year of data, on one machine.
+
+Exits 0 only if every goal was met.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+import httpx2
+import psycopg
+
+from quorate_harness.customer import Refused
+from quorate_harness.figures import FOLDER, Figure, keep, table
+from quorate_harness.fleet import MeasurementFailed
+from quorate_local import ProcessFailed
+from quorate_local.display import Display
+from quorate_local.options import REPOSITORY, BadOptions
+from quorate_scale import close, ingest, queries, sizes
+from quorate_scale.queries import Waits, p99
+from quorate_scale.world import MONTHS, World, world
+
+COMMAND = "make scale"
+STEPS = (1_000, 3_000, 10_000)  # groups
+QUICK_STEPS = (400, 800)
+ORGANIZATIONS = 10_000
+QUICK_ORGANIZATIONS = 200
+DEGREE = 3
+FAILURES = (
+    BadOptions,
+    ProcessFailed,
+    Refused,
+    MeasurementFailed,
+    TimeoutError,
+    httpx2.HTTPError,
+    psycopg.Error,
+    subprocess.SubprocessError,
+)
+
+
+@dataclass(frozen=True)
+class Step:
+    groups: int
+    waits: Waits
+    size: sizes.Sizes
+    ingested: ingest.Ingested
+
+
+def main(arguments: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(prog="quorate-scale", description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="the smallest run that shows whether it works")
+    parser.add_argument("--folder", type=Path, default=REPOSITORY / "build" / "scale", help="state and logs")
+    chosen = parser.parse_args(arguments)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that everything is stopped then too
+    display = Display()
+    begun = time.monotonic()
+    try:
+        with world(chosen.folder, display) as made:
+            figures = _measure(made, display, chosen.quick)
+    except KeyboardInterrupt:
+        display.line("\nInterrupted; everything is stopped.")
+        return 130
+    except FAILURES as error:
+        display.line(f"  could not be measured: {error}")
+        return 1
+    if not chosen.quick:
+        keep(figures, COMMAND, FOLDER / "scale.jsonl")
+    return _conclude(figures, time.monotonic() - begun, display)
+
+
+def _measure(made: World, display: Display, quick: bool) -> list[Figure]:
+    steps = []
+    for groups in QUICK_STEPS if quick else STEPS:
+        made.grow(groups)
+        step = Step(groups, queries.measure(made), sizes.measure(made), ingest.measure(made))
+        steps.append(step)
+        display.line(
+            f"    p99: usage {p99(step.waits.usage_ms):.0f} ms, SLA report {p99(step.waits.sla_ms):.0f} ms,"
+            f" open invoice {p99(step.waits.invoice_ms):.0f} ms; {step.ingested.groups_per_core:.0f} groups per core"
+        )
+    display.line("  closing the last month")
+    closed = close.measure(made, QUICK_ORGANIZATIONS if quick else ORGANIZATIONS)
+    return figures_of(steps, closed)
+
+
+def figures_of(steps: list[Step], closed: close.Closed) -> list[Figure]:
+    last = steps[-1]
+    world_note = f"{last.groups} groups, {MONTHS} months; one of 20 customers has a tenth of the groups"
+    large_ms = p99(last.waits.invoice_ms)
+    rows = last.size.per_group_month(DEGREE)
+    return [
+        Figure(
+            "ingest_groups_per_core", round(last.ingested.groups_per_core), "groups", 50_000, more_is_better=True,
+            note=f"{last.ingested.records} records; worker {last.ingested.worker_cpu_s:.1f} s of processor time,"
+            f" PostgreSQL {last.ingested.postgres_cpu_s:.1f} s",
+        ),
+        Figure("usage_query_p99_ms", round(p99(last.waits.usage_ms), 1), "ms", 50, note=f"a day; {world_note}"),
+        Figure("sla_report_p99_ms", round(p99(last.waits.sla_ms), 1), "ms", 100, note=f"this month; {world_note}"),
+        Figure("invoice_current_p99_ms", round(large_ms, 1), "ms", 100, note=world_note),
+        Figure(
+            "usage_bytes_per_group_month", round(rows), "bytes", 100_000,
+            note=f"{MONTHS} months of days, and the minutes of {DEGREE} replicas as long as they are kept",
+        ),
+        Figure("month_close_s", round(closed.elapsed_s, 1), "s", 600, note=f"{closed.organizations} organizations"),
+        Figure("month_close_off", closed.off, "organizations", 0, note=f"killed after {closed.killed_after}"),
+        *_exponents(steps),
+    ]  # fmt: skip
+
+
+def _exponents(steps: list[Step]) -> list[Figure]:
+    """Growth over groups: 0 is none, 1 in proportion."""
+    of = {
+        "usage_query_growth_exponent": [p99(step.waits.usage_ms) for step in steps],
+        "sla_report_growth_exponent": [p99(step.waits.sla_ms) for step in steps],
+        "invoice_current_growth_exponent": [p99(step.waits.invoice_ms) for step in steps],
+        "ingest_cost_growth_exponent": [1 / step.ingested.groups_per_core for step in steps],
+        "usage_bytes_growth_exponent": [float(step.size.kept_bytes) for step in steps],
+    }
+    groups = [step.groups for step in steps]
+    return [Figure(name, round(exponent(groups, found), 2), "exponent") for name, found in of.items()]
+
+
+def exponent(sizes_: list[int], values: list[float]) -> float:
+    """The slope of the logarithms, by least squares."""
+    points = [(math.log(size), math.log(value)) for size, value in zip(sizes_, values, strict=True)]
+    middle = [sum(axis) / len(points) for axis in zip(*points, strict=True)]
+    across = sum((x - middle[0]) * (y - middle[1]) for x, y in points)
+    return float(across / sum((x - middle[0]) ** 2 for x, _ in points))
+
+
+def _conclude(figures: list[Figure], seconds: float, display: Display) -> int:
+    display.line()
+    for line in table(figures):
+        display.line(line)
+    missed = [figure.name for figure in figures if figure.met is False]
+    conclusion = f"MISSED: {', '.join(missed)}." if missed else "Every goal was met."
+    display.line(f"\n{conclusion} {seconds:.0f} s.")
+    return 1 if missed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

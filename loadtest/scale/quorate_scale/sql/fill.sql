@@ -1,0 +1,61 @@
+-- Groups with their history, as the worker would have left it: totals and judgements by day, the last days by hour, and a
+-- bill for each month that is over.
+
+CREATE TEMP TABLE owners ON COMMIT DROP AS
+SELECT o.organization_id, p.id AS project_id, (row_number() OVER (ORDER BY o.created_at, o.organization_id))::int AS place
+FROM organizations o JOIN projects p USING (organization_id) WHERE o.organization_id = ANY (%(owners)s);
+
+CREATE TEMP TABLE made ON COMMIT DROP AS
+SELECT gen_random_uuid() AS id, owners.organization_id, owners.project_id, number
+FROM owners CROSS JOIN LATERAL generate_series(1, (%(counts)s::int[])[array_position(%(owners)s, owners.organization_id)]) AS number;
+CREATE INDEX ON made (id);
+
+INSERT INTO groups (id, organization_id, project_id, name, sla, demand, price, hourly_micros, rate_per_s, created_at, status,
+                    epoch, replicas, learners, observed_at, active_at)
+SELECT made.id, made.organization_id, made.project_id, 'group-' || left(made.id::text, 13), t.sla, t.demand, t.price, t.hourly_micros,
+       t.rate_per_s, to_timestamp(%(begin_s)s), 'active', t.epoch, t.replicas, t.learners, now(), to_timestamp(%(begin_s)s)
+FROM made, groups t WHERE t.id = %(template)s;
+
+CREATE TEMP TABLE days ON COMMIT DROP AS
+SELECT day_s, (day_s - %(begin_s)s) / 86400 + 1 AS number FROM generate_series(%(begin_s)s, %(today_s)s, 86400) AS day_s;
+
+INSERT INTO usage_log_days (organization_id, group_id, log_epoch, day_s, committed_entries, committed_bytes)
+SELECT organization_id, id, 0, day_s, days.number * 1000000::bigint, days.number * 64000000::bigint FROM made, days;
+
+INSERT INTO usage_days (organization_id, group_id, day_s, read_entries, stored_byte_minutes)
+SELECT organization_id, id, day_s, 500000, 1440 * 100000000::bigint FROM made, days;
+
+INSERT INTO sla_days (organization_id, group_id, day_s, minutes, elapsed_ms, active_ms, available_minutes,
+                      unthrottled_minutes, timely_minutes, latency_us)
+SELECT organization_id, id, day_s, 1440, 86400000, 86400000, 1440, 1440, 1440, %(latency)s::jsonb
+FROM made, days WHERE day_s < %(hours_from_s)s;
+
+CREATE TEMP TABLE hours ON COMMIT DROP AS
+SELECT hour_s FROM generate_series(%(hours_from_s)s, %(hours_to_s)s - 3600, 3600) AS hour_s;
+
+INSERT INTO usage_hours (organization_id, group_id, hour_s, read_entries, stored_byte_minutes)
+SELECT organization_id, id, hour_s, 500000 / 24, 60 * 100000000::bigint FROM made, hours;
+
+INSERT INTO sla_hours (organization_id, group_id, hour_s, minutes, elapsed_ms, active_ms, available_minutes,
+                       unthrottled_minutes, timely_minutes, latency_us)
+SELECT organization_id, id, hour_s, 60, 3600000, 3600000, 60, 60, 60, %(latency)s::jsonb FROM made, hours;
+
+CREATE TEMP TABLE bills ON COMMIT DROP AS
+SELECT gen_random_uuid() AS id, organization_id, begin_at, lead(begin_at) OVER (PARTITION BY organization_id ORDER BY begin_at) AS end_at
+FROM owners, generate_series(date_trunc('month', to_timestamp(%(begin_s)s)), %(month)s, interval '1 month') AS begin_at;
+DELETE FROM bills WHERE end_at IS NULL;
+
+INSERT INTO invoices (id, organization_id, kind, sequence, number, period_start, period_end, currency, total_micros, issued_at, series)
+SELECT id, organization_id, 'invoice', base.last + row_number() OVER (ORDER BY begin_at, id), id::text, begin_at, end_at, 'USD',
+       4 * (SELECT count(*) FROM made WHERE made.organization_id = bills.organization_id), end_at, 'FILLED'
+FROM bills, (SELECT coalesce(max(sequence), 0) AS last FROM invoices WHERE series = 'FILLED') AS base;
+
+INSERT INTO invoice_lines (organization_id, invoice_id, position, group_id, group_name, kind, description, quantity, unit,
+                           price_quantity, unit_price_micros, amount_micros)
+SELECT made.organization_id, bills.id, row_number() OVER (PARTITION BY bills.id ORDER BY made.id, kinds.kind), made.id,
+       'group', kinds.kind, kinds.kind, kinds.quantity, kinds.unit, 1000000, 1, 1
+FROM bills JOIN made USING (organization_id),
+     (VALUES ('reservation', 2592000::bigint, 'second'), ('appends', 30000000, 'entry'), ('reads', 15000000, 'entry'),
+             ('storage', 259200000, 'megabyte_second')) AS kinds (kind, quantity, unit);
+
+UPDATE organizations SET closed_until = %(month)s WHERE organization_id = ANY (%(owners)s);
