@@ -33,7 +33,7 @@ sdk_js_inputs = $(shell find sdk/js -path sdk/js/node_modules -prune -o -path sd
 
 # -- targets for people --------------------------------------------------------------------------
 
-.PHONY: help setup build release up down status logs demo test verify fix gen bench bench-peers profile figures chaos claims sla sla-oracle sim evidence model fuzz e2e infra-test
+.PHONY: help setup build release up down status logs demo test verify fix gen bench bench-peers profile figures chaos claims sla sla-oracle scale sim evidence model fuzz e2e infra-test
 
 help: ## Show this list
 	@echo 'make <target> [NAME=value …]'
@@ -87,6 +87,9 @@ sla: build ## Attack the SLA on the whole stack, and run what the READMEs show (
 
 sla-oracle: $(stamps)/python ## Judge 100 000 simulated months by the SLA calculator and by a brute-force oracle (half an hour, MONTHS=N SEED=N)
 	@$(venv)/quorate-sla-oracle $(if $(MONTHS),--months $(MONTHS)) $(if $(SEED),--seed $(SEED))
+
+scale: build ## Measure ingest, usage, SLA reports, invoices and a month's close with 10 000 groups and 13 months of data (QUICK=1)
+	@$(venv)/quorate-scale $(if $(filter 1,$(QUICK)),--quick)
 
 bench-peers: build ## Measure beside etcd, Kafka, NATS, Aeron, ZooKeeper, hashicorp/raft (40 min): ONLY=nats,64b_mem ROUNDS=3 RESUME=1 QUICK=1
 	@$(venv)/quorate-bench-peers $(if $(ONLY),--only '$(ONLY)') $(if $(ROUNDS),--repeats $(ROUNDS)) $(if $(filter 1,$(RESUME)),--resume) $(if $(filter 1,$(QUICK)),--quick)

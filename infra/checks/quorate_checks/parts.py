@@ -144,6 +144,7 @@ PARTS = [
     _pytest("bench", "unit", "loadtest/bench"),
     _pytest("claims", "unit", "loadtest/claims"),
     _pytest("sla", "unit", "loadtest/sla"),
+    _pytest("scale", "unit", "loadtest/scale"),
     _pytest("profile", "unit", "loadtest/profile"),
     _pytest("evidence", "unit", "loadtest/evidence"),
     _pytest("chaos runner", "unit", "loadtest/chaos"),

@@ -16,7 +16,7 @@ from quorate_harness.fleet import MeasurementFailed
 from quorate_harness.processor import tree_s
 from quorate_scale.world import WINDOW_S, World
 
-MINUTES = 5  # of each group
+MINUTES = 5  # for each group
 RECORDS_PER_ENTRY = 256  # as servers send
 TIMEOUT_S = 1_200
 POLL_S = 0.5

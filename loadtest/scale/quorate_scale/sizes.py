@@ -20,7 +20,7 @@ class Sizes:
     window_bytes: float
 
     def per_group_month(self, replicas: int) -> float:
-        """Of a group that has all months, with the minutes of as many replicas as long as they are kept."""
+        """Bytes of a group that has all months, with the minutes of as many replicas as long as they are kept."""
         windows = self.window_bytes * MINUTES_KEPT * replicas
         return (self.kept_bytes / self.groups + windows) / MONTHS
 

@@ -25,8 +25,8 @@ MONTHS = 13
 DAY_S, HOUR_S, WINDOW_S = 86_400, 3_600, 60
 CUSTOMERS = 20  # that log in; the first one has a tenth of all groups
 LARGE_SHARE = 10
-SMALL_GROUPS = 10  # of each organization that nobody logs in to
-WINDOWS_GROUPS = 3  # of each customer, with all their minutes
+SMALL_GROUPS = 10  # for each organization that nobody logs in to
+WINDOWS_GROUPS = 3  # for each customer, with all their minutes
 SLA = {"durability": "in_memory", "replication_degree": 1, "request_size_bytes": 64, "rate_per_s": 1_000}
 # Commit latencies of a day: bucket → count.
 LATENCY = {str(bucket): 80_000 - 6_000 * step for step, bucket in enumerate(range(250, 262))}
@@ -111,7 +111,7 @@ class World:
             "latency": json.dumps(LATENCY),
         }
         with connection.transaction():
-            # What is filled in adds up, and checking each line against its whole invoice takes hours.
+            # The bills add up, and checking each line against its whole invoice takes hours.
             connection.execute("SET LOCAL session_replication_role = replica")
             for statement in FILL.read_text().split(";\n"):
                 if statement.strip():
