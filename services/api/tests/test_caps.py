@@ -105,6 +105,14 @@ def test_kept_data_costs_until_the_months_end() -> None:
     assert kept.certain_micros - nothing.certain_micros == round(120_000 * 20 * 24 / 730)
 
 
+def test_a_whole_month_of_present_reservations_and_data() -> None:
+    held = {uuid.UUID(int=1): 1_000_000_000}
+    looked = seen(group(), group(2, OTHER, deleted=NOW), held=held)
+    month = 31 * DAY_S * SECOND_MICROS
+    kept = round(120_000 * 31 * 24 / 730)
+    assert looked.whole_month == {None: month + kept, PROJECT: month + kept}
+
+
 def test_growth_is_that_of_use_in_groups_that_were_there() -> None:
     before = seen(group(), used=appended(1))
     later = NOW + timedelta(seconds=10)
@@ -124,8 +132,8 @@ async def put(customer: Customer, **body: Any) -> dict[str, Any]:
     return dict(answer.json())
 
 
-async def certain(customer: Customer) -> int:
-    """What this month costs for certain, as a refused cap says it."""
+async def least(customer: Customer) -> int:
+    """The cost of a month without any use, as a refused cap says it."""
     answer = await customer.request("PUT", "/v1/budgets", json={"monthly_micros": 1, "action": "suspend"})
     (error,) = problem(answer, 422, "validation_failed")["errors"]
     assert error["field"] == "monthly_micros"
@@ -149,14 +157,14 @@ async def append(engine: AsyncEngine, customer: Customer, group: dict[str, Any],
 
 
 ROOM_MICROS = 10_000_000
-ENTRIES_OF_ROOM = 67_000_000  # at 0.15 USD per million
+ENTRIES_OF_ROOM = 100_000_000  # at 0.15 USD per million, with what a whole month costs more than the present one
 
 
 async def test_a_suspension_acts_once_and_lasts_until_the_cap_is_raised(
     alice: Customer, coordinator: FakeCoordinator, worker_engine: AsyncEngine, watch: CapWatch
 ) -> None:
     group = await alice.create_group()
-    budget = {"action": "suspend", "monthly_micros": await certain(alice) + ROOM_MICROS}
+    budget = {"action": "suspend", "monthly_micros": await least(alice) + ROOM_MICROS}
     made = await put(alice, **budget)
     assert (made["action"], made["acted"]) == ("suspend", None)
     assert await watch.run() == 0
@@ -260,7 +268,7 @@ async def test_one_organizations_error_does_not_delay_the_others_caps(
 
 async def test_reservations_that_do_not_fit_below_a_cap_are_refused(alice: Customer, owner: psycopg.Connection) -> None:
     group = await alice.create_group()
-    roomy = await certain(alice)
+    roomy = await least(alice)
     await put(alice, action="suspend", monthly_micros=roomy + 1_000)
     path = f"/v1/projects/{alice.project_id}/groups"
     refused = problem(await alice.post(path, {"name": "more", **SLA, "rate_per_s": 5_000}), 409, "spend_cap")

@@ -56,12 +56,12 @@ def _cap(budget: Row[Any] | NewBudget) -> tuple[str, int]:
 
 
 async def _require_possible(work: Work, asked: NewBudget) -> None:
-    """Raises `validation_failed` for a cap that this month cannot stay below."""
-    certain = await caps.certain_micros(work.scope, asked.project_id)
-    if certain > asked.monthly_micros:
+    """Raises `validation_failed` for a cap that this month, or a whole one, cannot stay below."""
+    least = await caps.least_micros(work.scope, asked.project_id)
+    if least > asked.monthly_micros:
         message = (
-            f"is below what this month costs for certain, with reservations and kept data until its end: at least "
-            f"{certain}. Delete or resize groups first, or set a higher cap"
+            f"is below what a month costs with the present reservations and kept data alone: at least {least}. "
+            "Delete or resize groups first, or set a higher cap"
         )
         raise Problem(Code.VALIDATION_FAILED, errors=[FieldError(field="monthly_micros", message=message)])
 

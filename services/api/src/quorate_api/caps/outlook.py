@@ -1,4 +1,7 @@
-"""The certain cost of a month: all that is owed by now, reservations and kept data until its end. Pure."""
+"""The certain cost of a month: all that is owed by now, reservations and kept data until its end. Pure.
+
+A whole month of the same reservations and data may cost more, as the present one has begun already.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -9,7 +12,8 @@ from quorate_api.billing.account import Account
 from quorate_api.billing.calculator import RESERVATION
 from quorate_api.billing.sums import by_group, by_owner
 from quorate_api.caps.decision import Owner, Position
-from quorate_api.months.calendar import SeenMonth
+from quorate_api.months.calendar import LONGEST_MONTH_S, SeenMonth
+from quorate_api.pricing import prices
 from quorate_api.totals.days import MEGABYTE_BYTES, DailyUse, Metered
 
 HeldBytes = Mapping[UUID, int]  # bytes that each group keeps, and is charged for
@@ -22,6 +26,7 @@ class Outlook:
     at_s: float
     spent: Mapping[Owner, int]
     certain: Mapping[Owner, int]
+    whole_month: Mapping[Owner, int]  # the present reservations and data, and nothing else
     usage_by_group: Mapping[UUID, int]
     project_of: Mapping[UUID, UUID]
 
@@ -57,6 +62,7 @@ def look(account: Account, used: DailyUse, month: SeenMonth, held: HeldBytes) ->
         month.now.timestamp(),
         by_owner(spent, project_of),
         by_owner(certain, project_of),
+        _whole_month(account, held, month),
         dict.fromkeys(project_of, 0) | usage,
         project_of,
     )
@@ -69,4 +75,17 @@ def _kept(account: Account, total: Metered, held: HeldBytes, month: SeenMonth) -
         if row.delete_requested_at is None and row.id in held:
             entries, reads, stored = total.get(row.id, (0, 0, 0))
             found[row.id] = (entries, reads, stored + held[row.id] * month.left_s // MEGABYTE_BYTES)
+    return found
+
+
+def _whole_month(account: Account, held: HeldBytes, month: SeenMonth) -> dict[Owner, int]:
+    (storage,) = (price for price in prices.at(month.start).usage if price.kind == prices.STORAGE)
+    found: dict[Owner, int] = {}
+    for row in account.groups:
+        if row.delete_requested_at is None:
+            kept = held.get(row.id, 0) * LONGEST_MONTH_S // MEGABYTE_BYTES
+            micros = prices.amount_micros(LONGEST_MONTH_S, row.hourly_micros, prices.HOUR_S)
+            micros += prices.amount_micros(kept, storage.unit_price_micros, storage.price_quantity)
+            for owner in (None, row.project_id):
+                found[owner] = found.get(owner, 0) + micros
     return found

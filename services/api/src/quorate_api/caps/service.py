@@ -13,7 +13,7 @@ from quorate_api.caps.repository import CapRepository
 from quorate_api.database.scope import Scope, SomeOrganizations
 from quorate_api.database.work import Work
 from quorate_api.errors import Code, Problem
-from quorate_api.months.calendar import SeenMonth, month_begin, month_end, month_name
+from quorate_api.months.calendar import LONGEST_MONTH_S, SeenMonth, month_begin, month_end, month_name
 from quorate_api.pricing import prices
 from quorate_api.totals.repository import TotalsRepository
 
@@ -27,22 +27,25 @@ async def require_room(work: Work, project_id: UUID, more_hourly_micros: int) ->
     now = datetime.now(UTC)
     month = month_at(now)
     seen = await look(work.scope, month)
-    more = more_hourly_micros * month.left_s // prices.HOUR_S
+    more = prices.amount_micros(month.left_s, more_hourly_micros, prices.HOUR_S)
+    more_a_month = prices.amount_micros(LONGEST_MONTH_S, more_hourly_micros, prices.HOUR_S)
     acted = await CapRepository(work.scope).acted(month_name(now))
     for cap in caps:
-        certain = seen.position(cap.owner).certain_micros
+        certain, whole = seen.position(cap.owner).certain_micros, seen.whole_month.get(cap.owner, 0)
+        whose = "organization" if cap.owner is None else "project"
+        cap_told = f"The {whose}'s spend cap is {_money(cap.monthly_micros)} a month"
         if cap.key in acted or certain + more > cap.monthly_micros:
-            whose = "organization" if cap.owner is None else "project"
-            raise Problem(
-                Code.SPEND_CAP,
-                f"The {whose}'s spend cap is {_money(cap.monthly_micros)} a month. "
-                f"{_money(certain)} of this month is certain, and this reservation adds {_money(more)}.",
-            )
+            told = f"{_money(certain)} of this month is certain, and this reservation adds {_money(more)}."
+            raise Problem(Code.SPEND_CAP, f"{cap_told}. {told}")
+        if whole + more_a_month > cap.monthly_micros:
+            told = f"a whole month with this reservation costs {_money(whole + more_a_month)} without any use."
+            raise Problem(Code.SPEND_CAP, f"{cap_told}, and {told}")
 
 
-async def certain_micros(scope: Scope, owner: Owner) -> int:
-    """The cost of this month that no cap can avert."""
-    return (await look(scope, month_at(datetime.now(UTC)))).position(owner).certain_micros
+async def least_micros(scope: Scope, owner: Owner) -> int:
+    """The cost that no cap can avert: of this month, or of a whole one with the present reservations and data."""
+    seen = await look(scope, month_at(datetime.now(UTC)))
+    return max(seen.position(owner).certain_micros, seen.whole_month.get(owner, 0))
 
 
 async def look(scope: Scope | SomeOrganizations, month: SeenMonth) -> Outlook:

@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
 
+LONGEST_MONTH_S = 31 * 86_400
+
 
 def month_begin(at: datetime) -> datetime:
     """The begin of its month."""
