@@ -42,9 +42,13 @@ def _of_process(pid: int) -> float:
 
 def tree_s(pid: int) -> float:
     """User plus system seconds of a process, its children, and those of its children that have ended."""
-    stat = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    own = sum(int(field) for field in stat[11:15]) / TICKS_PER_S
-    return own + sum(_of_process(child) for child in _children(pid))
+    while True:
+        try:
+            children_s = sum(_of_process(child) for child in _children(pid))
+        except FileNotFoundError:
+            continue  # a child ended meanwhile, and its parent has its time now
+        stat = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        return children_s + sum(int(field) for field in stat[11:15]) / TICKS_PER_S
 
 
 def _children(pid: int) -> list[int]:

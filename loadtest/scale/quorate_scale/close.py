@@ -81,7 +81,8 @@ def _reopen(world: World, connection: psycopg.Connection[Any], month: datetime, 
 def _start(world: World) -> subprocess.Popen[bytes]:
     command = [components.quorate_api(), "close-months"]
     environment = os.environ | world.stack.api_environment()
-    return subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    with (world.folder / "close.log").open("ab") as log:
+        return subprocess.Popen(command, env=environment, stdout=log, stderr=log)
 
 
 def _until(connection: psycopg.Connection[Any], month: datetime, process: subprocess.Popen[bytes], count: int) -> int:

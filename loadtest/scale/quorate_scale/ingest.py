@@ -42,10 +42,11 @@ def measure(world: World) -> Ingested:
         groups = [
             str(row[0]) for row in connection.execute("SELECT id FROM groups WHERE deleted_at IS NULL").fetchall()
         ]
+    server = f"of-{len(groups)}"  # another one for each size
     with Redis.from_url(world.stack.addresses["redis"]) as bus:
         bus.xtrim(STREAM, maxlen=0)
         records = 0
-        for entry, count in _entries(groups):
+        for entry, count in _entries(groups, server):
             bus.xadd(STREAM, {"d": entry})
             records += count
         postgres_before = tree_s(world.postgres_pid)
@@ -58,18 +59,18 @@ def measure(world: World) -> Ingested:
         finally:
             world.stack.crash("worker")
     postgres_s = tree_s(world.postgres_pid) - postgres_before
-    _check(world, records)
+    _check(world, server, records)
     return Ingested(records, worker_s, postgres_s, elapsed_s)
 
 
-def _entries(groups: list[str]) -> Iterator[tuple[str, int]]:
+def _entries(groups: list[str], incarnation: str) -> Iterator[tuple[str, int]]:
     """Entries of the stream, as one server sends them: half of the groups are active, and half are idle."""
     now_s = int(datetime.now(UTC).timestamp()) // WINDOW_S * WINDOW_S
     for minute in range(MINUTES):
         start_s = now_s - (MINUTES - minute) * WINDOW_S
         records = (_record(group, number, start_s) for number, group in enumerate(groups))
         while part := list(islice(records, RECORDS_PER_ENTRY)):
-            envelope = {"v": 1, "server_id": 1, "incarnation": "scale", "at_ms": start_s * 1_000, "records": part}
+            envelope = {"v": 1, "server_id": 1, "incarnation": incarnation, "at_ms": start_s * 1_000, "records": part}
             yield json.dumps(envelope), len(part)
 
 
@@ -101,9 +102,9 @@ def _wait(bus: Redis) -> None:
         time.sleep(POLL_S)
 
 
-def _check(world: World, records: int) -> None:
+def _check(world: World, incarnation: str, records: int) -> None:
     with world.connect() as connection:
-        row = connection.execute("SELECT count(*) FROM usage_windows WHERE incarnation = 'scale'").fetchone()
+        row = connection.execute("SELECT count(*) FROM usage_windows WHERE incarnation = %s", [incarnation]).fetchone()
         rejected = connection.execute("SELECT reason FROM rejected_usage LIMIT 1").fetchone()
     assert row is not None, "a count has a row"
     if rejected is not None:

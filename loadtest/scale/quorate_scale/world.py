@@ -39,6 +39,7 @@ class World:
     stack: Stack
     owner_url: str
     postgres_pid: int
+    folder: Path  # of logs
     display: Display
     customers: list[Customer] = field(default_factory=list)
     groups: dict[str, list[str]] = field(default_factory=dict)
@@ -160,7 +161,7 @@ def world(folder: Path, display: Display) -> Iterator[World]:
     stack = Stack(StackOptions.from_environment(state=state, servers=1, workers=1, database_url=url), display)
     pid = postgres.pid(data)
     assert pid is not None, "it was started"
-    made = World(stack, url, pid, display)
+    made = World(stack, url, pid, folder, display)
     try:
         stack.start()
         stack.crash("worker")

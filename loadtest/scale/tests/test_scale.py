@@ -48,7 +48,7 @@ def test_an_organization_without_its_invoice_misses_the_goal() -> None:
 
 def test_records_follow_the_contract() -> None:
     groups = [f"00000000-0000-7000-8000-{number:012}" for number in range(300)]
-    entries = list(ingest._entries(groups))
+    entries = list(ingest._entries(groups, "of-300"))
     assert sum(count for _, count in entries) == len(groups) * ingest.MINUTES
     for text, count in entries:
         found, rejected = read("0-1", text)

@@ -40,22 +40,28 @@ INSERT INTO sla_hours (organization_id, group_id, hour_s, minutes, elapsed_ms, a
                        unthrottled_minutes, timely_minutes, latency_us)
 SELECT organization_id, id, hour_s, 60, 3600000, 3600000, 60, 60, 60, %(latency)s::jsonb FROM made, hours;
 
-CREATE TEMP TABLE bills ON COMMIT DROP AS
-SELECT gen_random_uuid() AS id, organization_id, begin_at, lead(begin_at) OVER (PARTITION BY organization_id ORDER BY begin_at) AS end_at
-FROM owners, generate_series(date_trunc('month', to_timestamp(%(begin_s)s)), %(month)s, interval '1 month') AS begin_at;
-DELETE FROM bills WHERE end_at IS NULL;
+CREATE TEMP TABLE months ON COMMIT DROP AS
+SELECT begin_at, begin_at + interval '1 month' AS end_at
+FROM generate_series(date_trunc('month', to_timestamp(%(begin_s)s)), %(month)s - interval '1 day', interval '1 month') AS begin_at;
 
 INSERT INTO invoices (id, organization_id, kind, sequence, number, period_start, period_end, currency, total_micros, issued_at, series)
-SELECT id, organization_id, 'invoice', base.last + row_number() OVER (ORDER BY begin_at, id), id::text, begin_at, end_at, 'USD',
-       4 * (SELECT count(*) FROM made WHERE made.organization_id = bills.organization_id), end_at, 'FILLED'
-FROM bills, (SELECT coalesce(max(sequence), 0) AS last FROM invoices WHERE series = 'FILLED') AS base;
+SELECT gen_random_uuid(), organization_id, 'invoice', base.last + row_number() OVER (ORDER BY begin_at, organization_id),
+       organization_id || ' ' || begin_at, begin_at, end_at, 'USD', 0, end_at, 'FILLED'
+FROM owners, months, (SELECT coalesce(max(sequence), 0) AS last FROM invoices WHERE series = 'FILLED') AS base
+ON CONFLICT DO NOTHING;
 
 INSERT INTO invoice_lines (organization_id, invoice_id, position, group_id, group_name, kind, description, quantity, unit,
                            price_quantity, unit_price_micros, amount_micros)
-SELECT made.organization_id, bills.id, row_number() OVER (PARTITION BY bills.id ORDER BY made.id, kinds.kind), made.id,
-       'group', kinds.kind, kinds.kind, kinds.quantity, kinds.unit, 1000000, 1, 1
-FROM bills JOIN made USING (organization_id),
+SELECT made.organization_id, i.id,
+       coalesce((SELECT max(position) FROM invoice_lines WHERE invoice_id = i.id), 0)
+         + row_number() OVER (PARTITION BY i.id ORDER BY made.id, kinds.kind),
+       made.id, 'group', kinds.kind, kinds.kind, kinds.quantity, kinds.unit, 1000000, 1, 1
+FROM invoices i JOIN made USING (organization_id),
      (VALUES ('reservation', 2592000::bigint, 'second'), ('appends', 30000000, 'entry'), ('reads', 15000000, 'entry'),
-             ('storage', 259200000, 'megabyte_second')) AS kinds (kind, quantity, unit);
+             ('storage', 259200000, 'megabyte_second')) AS kinds (kind, quantity, unit)
+WHERE i.series = 'FILLED';
+
+UPDATE invoices SET total_micros = total_micros + 4 * (SELECT count(*) FROM made WHERE made.organization_id = invoices.organization_id)
+WHERE series = 'FILLED' AND organization_id = ANY (%(owners)s);
 
 UPDATE organizations SET closed_until = %(month)s WHERE organization_id = ANY (%(owners)s);
