@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -157,6 +158,8 @@ def world(folder: Path, display: Display) -> Iterator[World]:
     state = folder / "state"
     Stack(StackOptions(state=state)).wipe()
     postgres.stop(data)
+    if data.exists():
+        shutil.rmtree(data)  # of an interrupted run
     url = postgres.start(data)
     stack = Stack(StackOptions.from_environment(state=state, servers=1, workers=1, database_url=url), display)
     pid = postgres.pid(data)
@@ -170,3 +173,4 @@ def world(folder: Path, display: Display) -> Iterator[World]:
         made.close()
         stack.stop()
         postgres.stop(data)
+        shutil.rmtree(data)  # tens of gigabytes at full size

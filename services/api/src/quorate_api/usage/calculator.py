@@ -9,42 +9,74 @@ from quorate_api.telemetry.windows import WINDOW_S, Window
 
 
 @dataclass(frozen=True, slots=True)
-class Minute:
+class Count:
+    """Counters of one log in one minute: the greatest committed ones, and reads in sum."""
+
+    start_s: int
+    log_epoch: int
+    committed_entries: int
+    committed_bytes: int
+    read_entries: int
+
+
+@dataclass(frozen=True, slots=True)
+class Used:
+    """Use of a minute."""
+
     start_s: int
     committed_entries: int
     committed_bytes: int
     read_entries: int
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """Rates and latencies of a minute, for charts."""
+
+    start_s: int
+    committed_entries: int
     offered_entries: int
     throttled_entries: int
     p50_us: int | None
     p99_us: int | None
 
 
-def minutes(windows: Iterable[Window], before: Mapping[int, tuple[int, int]]) -> list[Minute]:
-    """One row for each minute that has a window, oldest first.
+def used(counts: Iterable[Count], before: Mapping[int, tuple[int, int]]) -> list[Used]:
+    """One row for each minute that has a count, oldest first.
 
     `before`: the greatest committed entries and bytes of each log before the first minute, by `log_epoch`. A minute's
     share is its rise over the greatest counters seen so far, so the shares add up to the whole.
     """
     reached = dict(before)
+    by_minute: dict[int, list[Count]] = defaultdict(list)
+    for count in counts:
+        by_minute[count.start_s].append(count)
+    found = []
+    for start_s in sorted(by_minute):
+        was = _total(reached)
+        for count in by_minute[start_s]:
+            entries, size = reached.get(count.log_epoch, (0, 0))
+            reached[count.log_epoch] = (max(entries, count.committed_entries), max(size, count.committed_bytes))
+        now = _total(reached)
+        reads = sum(count.read_entries for count in by_minute[start_s])
+        found.append(Used(start_s, now[0] - was[0], now[1] - was[1], reads))
+    return found
+
+
+def measured(windows: Iterable[Window], before: Mapping[int, tuple[int, int]]) -> list[Measured]:
+    """One row for each minute that has a window, oldest first. `before` as for `used`."""
     by_minute: dict[int, list[Window]] = defaultdict(list)
     for window in windows:
         by_minute[window.window_start_s].append(window)
+    counts = [_count(window) for group in by_minute.values() for window in group]
     found = []
-    for start_s in sorted(by_minute):
-        group = by_minute[start_s]
-        was = _total(reached)
-        for window in group:
-            entries, size = reached.get(window.log_epoch, (0, 0))
-            reached[window.log_epoch] = (max(entries, window.committed_entries), max(size, window.committed_bytes))
-        now = _total(reached)
+    for minute in used(counts, before):
+        group = by_minute[minute.start_s]
         latency = histogram.merge(window.latency_us for window in group if window.is_head)
         found.append(
-            Minute(
-                start_s=start_s,
-                committed_entries=now[0] - was[0],
-                committed_bytes=now[1] - was[1],
-                read_entries=sum(window.read_entries for window in group),
+            Measured(
+                start_s=minute.start_s,
+                committed_entries=minute.committed_entries,
                 offered_entries=sum(window.offered_entries for window in group),
                 throttled_entries=sum(window.throttled_entries for window in group),
                 p50_us=histogram.quantile_us(latency, 500),
@@ -52,6 +84,12 @@ def minutes(windows: Iterable[Window], before: Mapping[int, tuple[int, int]]) ->
             )
         )
     return found
+
+
+def _count(window: Window) -> Count:
+    return Count(
+        window.window_start_s, window.log_epoch, window.committed_entries, window.committed_bytes, window.read_entries
+    )
 
 
 def _total(reached: Mapping[int, tuple[int, int]]) -> tuple[int, int]:

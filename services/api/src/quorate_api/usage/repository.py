@@ -12,6 +12,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from quorate_api.database.scope import ROWS, EveryOrganization, Scope, rows_sent
 from quorate_api.database.tables import groups, usage_windows
 from quorate_api.telemetry.windows import COUNTERS, DAY_S, HEAD_ROLES, Window
+from quorate_api.usage.calculator import Count
 
 _COLUMNS = usage_windows.c
 UPSERT_ROWS = 500  # a few hundred kilobytes of JSON
@@ -58,6 +59,16 @@ class UsageRepository:
             async for part in rows.mappings().partitions(READ_ROWS):
                 found += [_window(row) for row in part]
         return found
+
+    async def counts(self, group_id: UUID, from_s: int, to_s: int) -> list[Count]:
+        """Counters of each log in each minute in [from_s, to_s)."""
+        key = (_COLUMNS.window_start_s, _COLUMNS.log_epoch)
+        greatest = (func.max(_COLUMNS.committed_entries), func.max(_COLUMNS.committed_bytes))
+        statement = self._scope.select(usage_windows, *key, *greatest, func.sum(_COLUMNS.read_entries)).where(
+            _COLUMNS.group_id == group_id, _COLUMNS.window_start_s >= from_s, _COLUMNS.window_start_s < to_s
+        )
+        rows = (await self._connection.execute(statement.group_by(*key))).all()
+        return [Count(*(int(value) for value in row)) for row in rows]
 
     async def heads_around(self, spans: Collection[Span], near_s: int) -> dict[Span, list[Window]]:
         """Heads' windows of each span, and those around it as far as the nearest minutes in which one was active.

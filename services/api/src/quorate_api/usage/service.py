@@ -40,7 +40,7 @@ async def usage(
         raise Problem(Code.VALIDATION_FAILED, errors=[FieldError(field="from", message=message)])
     repository = UsageRepository(work.scope)
     before = await TotalsRepository(work.scope).committed_before(group_id, from_s)
-    minutes = calculator.minutes(await repository.windows(group_id, from_s, to_s), before)
+    minutes = calculator.used(await repository.counts(group_id, from_s, to_s), before)
     corrections = await _corrections(work, group_id, from_s, to_s)
     return Usage(
         group_id=group_id,
@@ -81,7 +81,7 @@ async def metrics(work: Work, principal: Principal, group_id: UUID, minutes: int
     from_s = to_s - minutes * WINDOW_S
     repository = UsageRepository(work.scope)
     before = await TotalsRepository(work.scope).committed_before(group_id, from_s)
-    found = calculator.minutes(await repository.windows(group_id, from_s, to_s), before)
+    found = calculator.measured(await repository.windows(group_id, from_s, to_s), before)
     had = periods(row, await GroupRepository(work.scope).former_slas(group_id))
     return Metrics(
         group_id=group_id,
