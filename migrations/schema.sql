@@ -2,6 +2,18 @@
 
 CREATE SCHEMA public;
 
+CREATE FUNCTION public.add_billed_quantities() RETURNS trigger
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'public', 'pg_temp'
+    AS $$
+BEGIN
+  INSERT INTO billed_quantities AS b
+    SELECT organization_id, group_id, kind, sum(quantity) FROM added
+    WHERE kind <> 'sla_credit' AND correction_id IS NULL GROUP BY 1, 2, 3 ORDER BY 2, 3
+    ON CONFLICT (group_id, kind) DO UPDATE SET quantity = b.quantity + excluded.quantity;
+  RETURN NULL;
+END $$;
+
 CREATE FUNCTION public.check_invoice_adds_up() RETURNS trigger
     LANGUAGE plpgsql
     AS $$
@@ -128,6 +140,14 @@ CREATE TABLE public.api_keys (
     last_used_at timestamp with time zone,
     revoked_at timestamp with time zone,
     CONSTRAINT api_keys_name_check CHECK (((length(name) >= 1) AND (length(name) <= 100)))
+);
+
+CREATE TABLE public.billed_quantities (
+    organization_id uuid NOT NULL,
+    group_id uuid NOT NULL,
+    kind text NOT NULL,
+    quantity bigint NOT NULL,
+    CONSTRAINT billed_quantities_quantity_check CHECK ((quantity >= 0))
 );
 
 CREATE TABLE public.budget_actions (
@@ -640,6 +660,37 @@ CREATE TABLE public.usage_log_days (
     CONSTRAINT usage_log_days_log_epoch_check CHECK ((log_epoch >= 0))
 );
 
+CREATE TABLE public.usage_log_months (
+    organization_id uuid NOT NULL,
+    group_id uuid NOT NULL,
+    log_epoch bigint NOT NULL,
+    month_s bigint NOT NULL,
+    committed_entries bigint NOT NULL,
+    committed_bytes bigint NOT NULL,
+    CONSTRAINT usage_log_months_committed_bytes_check CHECK ((committed_bytes >= 0)),
+    CONSTRAINT usage_log_months_committed_entries_check CHECK ((committed_entries >= 0)),
+    CONSTRAINT usage_log_months_log_epoch_check CHECK ((log_epoch >= 0)),
+    CONSTRAINT usage_log_months_month_s_check CHECK (((month_s % (86400)::bigint) = 0))
+);
+
+CREATE TABLE public.usage_months (
+    organization_id uuid NOT NULL,
+    group_id uuid NOT NULL,
+    month_s bigint NOT NULL,
+    read_entries bigint NOT NULL,
+    stored_byte_minutes bigint NOT NULL,
+    CONSTRAINT usage_months_month_s_check CHECK (((month_s % (86400)::bigint) = 0)),
+    CONSTRAINT usage_months_read_entries_check CHECK ((read_entries >= 0)),
+    CONSTRAINT usage_months_stored_byte_minutes_check CHECK ((stored_byte_minutes >= 0))
+);
+
+CREATE TABLE public.usage_settled (
+    month_s bigint NOT NULL,
+    until_s bigint NOT NULL,
+    CONSTRAINT usage_settled_check CHECK ((((until_s % (86400)::bigint) = 0) AND (until_s > month_s))),
+    CONSTRAINT usage_settled_month_s_check CHECK (((month_s % (86400)::bigint) = 0))
+);
+
 CREATE TABLE public.usage_windows (
     organization_id uuid NOT NULL,
     group_id uuid NOT NULL,
@@ -704,6 +755,9 @@ ALTER TABLE ONLY public.api_keys
 
 ALTER TABLE ONLY public.api_keys
     ADD CONSTRAINT api_keys_secret_hmac_key UNIQUE (secret_hmac);
+
+ALTER TABLE ONLY public.billed_quantities
+    ADD CONSTRAINT billed_quantities_pkey PRIMARY KEY (group_id, kind);
 
 ALTER TABLE ONLY public.budget_actions
     ADD CONSTRAINT budget_actions_id_key UNIQUE (id);
@@ -852,6 +906,18 @@ ALTER TABLE ONLY public.usage_hours
 ALTER TABLE ONLY public.usage_log_days
     ADD CONSTRAINT usage_log_days_pkey PRIMARY KEY (group_id, log_epoch, day_s);
 
+ALTER TABLE ONLY public.usage_log_months
+    ADD CONSTRAINT usage_log_months_pkey PRIMARY KEY (group_id, log_epoch, month_s);
+
+ALTER TABLE ONLY public.usage_months
+    ADD CONSTRAINT usage_months_pkey PRIMARY KEY (group_id, month_s);
+
+ALTER TABLE ONLY public.usage_settled
+    ADD CONSTRAINT usage_settled_pkey PRIMARY KEY (month_s);
+
+ALTER TABLE ONLY public.usage_settled
+    ADD CONSTRAINT usage_settled_until_s_key UNIQUE (until_s);
+
 ALTER TABLE ONLY public.usage_windows
     ADD CONSTRAINT usage_windows_pkey PRIMARY KEY (group_id, server_id, incarnation, epoch, window_start_s);
 
@@ -862,6 +928,8 @@ ALTER TABLE ONLY public.users
     ADD CONSTRAINT users_pkey PRIMARY KEY (id);
 
 CREATE INDEX api_keys_project ON public.api_keys USING btree (project_id, id);
+
+CREATE INDEX billed_quantities_organization ON public.billed_quantities USING btree (organization_id);
 
 CREATE INDEX budget_actions_organization ON public.budget_actions USING btree (organization_id, month);
 
@@ -935,7 +1003,9 @@ CREATE INDEX sla_hours_time ON public.sla_hours USING btree (hour_s);
 
 CREATE INDEX status_updates_incident ON public.status_updates USING btree (incident_id, id);
 
-CREATE INDEX usage_days_organization ON public.usage_days USING btree (organization_id);
+CREATE INDEX usage_days_organization ON public.usage_days USING btree (organization_id, day_s);
+
+CREATE INDEX usage_days_time ON public.usage_days USING btree (day_s);
 
 CREATE INDEX usage_dirty_oldest ON public.usage_dirty USING btree (hour_s);
 
@@ -945,7 +1015,13 @@ CREATE INDEX usage_hours_organization ON public.usage_hours USING btree (organiz
 
 CREATE INDEX usage_hours_time ON public.usage_hours USING btree (hour_s);
 
-CREATE INDEX usage_log_days_organization ON public.usage_log_days USING btree (organization_id);
+CREATE INDEX usage_log_days_organization ON public.usage_log_days USING btree (organization_id, day_s);
+
+CREATE INDEX usage_log_days_time ON public.usage_log_days USING btree (day_s);
+
+CREATE INDEX usage_log_months_organization ON public.usage_log_months USING btree (organization_id, month_s);
+
+CREATE INDEX usage_months_organization ON public.usage_months USING btree (organization_id, month_s);
 
 CREATE INDEX usage_windows_organization ON ONLY public.usage_windows USING btree (organization_id, window_start_s);
 
@@ -975,6 +1051,8 @@ CREATE TRIGGER append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON public.status_
 
 CREATE TRIGGER append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON public.status_updates FOR EACH STATEMENT EXECUTE FUNCTION public.refuse_rewriting();
 
+CREATE TRIGGER counted AFTER INSERT ON public.invoice_lines REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION public.add_billed_quantities();
+
 CREATE TRIGGER immutable BEFORE DELETE OR UPDATE OR TRUNCATE ON public.invoice_lines FOR EACH STATEMENT EXECUTE FUNCTION public.refuse_change();
 
 CREATE TRIGGER immutable BEFORE DELETE OR UPDATE OR TRUNCATE ON public.invoice_taxes FOR EACH STATEMENT EXECUTE FUNCTION public.refuse_change();
@@ -988,6 +1066,9 @@ ALTER TABLE ONLY public.api_keys
 
 ALTER TABLE ONLY public.api_keys
     ADD CONSTRAINT api_keys_organization_id_project_id_fkey FOREIGN KEY (organization_id, project_id) REFERENCES public.projects(organization_id, id);
+
+ALTER TABLE ONLY public.billed_quantities
+    ADD CONSTRAINT billed_quantities_organization_id_group_id_fkey FOREIGN KEY (organization_id, group_id) REFERENCES public.groups(organization_id, id);
 
 ALTER TABLE ONLY public.budget_actions
     ADD CONSTRAINT budget_actions_organization_id_budget_id_fkey FOREIGN KEY (organization_id, budget_id) REFERENCES public.budgets(organization_id, id);
@@ -1094,7 +1175,15 @@ ALTER TABLE ONLY public.usage_hours
 ALTER TABLE ONLY public.usage_log_days
     ADD CONSTRAINT usage_log_days_organization_id_group_id_fkey FOREIGN KEY (organization_id, group_id) REFERENCES public.groups(organization_id, id);
 
+ALTER TABLE ONLY public.usage_log_months
+    ADD CONSTRAINT usage_log_months_organization_id_group_id_fkey FOREIGN KEY (organization_id, group_id) REFERENCES public.groups(organization_id, id);
+
+ALTER TABLE ONLY public.usage_months
+    ADD CONSTRAINT usage_months_organization_id_group_id_fkey FOREIGN KEY (organization_id, group_id) REFERENCES public.groups(organization_id, id);
+
 ALTER TABLE public.api_keys ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE public.billed_quantities ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE public.budget_actions ENABLE ROW LEVEL SECURITY;
 
@@ -1107,6 +1196,8 @@ ALTER TABLE public.changed_months ENABLE ROW LEVEL SECURITY;
 ALTER TABLE public.corrections ENABLE ROW LEVEL SECURITY;
 
 CREATE POLICY every_organization ON public.api_keys TO quorate_worker USING (true);
+
+CREATE POLICY every_organization ON public.billed_quantities TO quorate_worker USING (true);
 
 CREATE POLICY every_organization ON public.budget_actions TO quorate_worker USING (true);
 
@@ -1164,6 +1255,10 @@ CREATE POLICY every_organization ON public.usage_hours TO quorate_worker USING (
 
 CREATE POLICY every_organization ON public.usage_log_days TO quorate_worker USING (true);
 
+CREATE POLICY every_organization ON public.usage_log_months TO quorate_worker USING (true);
+
+CREATE POLICY every_organization ON public.usage_months TO quorate_worker USING (true);
+
 CREATE POLICY every_organization ON public.usage_windows TO quorate_worker USING (true);
 
 ALTER TABLE public.former_slas ENABLE ROW LEVEL SECURITY;
@@ -1185,6 +1280,8 @@ ALTER TABLE public.memberships ENABLE ROW LEVEL SECURITY;
 ALTER TABLE public.organizations ENABLE ROW LEVEL SECURITY;
 
 CREATE POLICY own_organization ON public.api_keys TO quorate_api USING ((organization_id = public.current_organization_id()));
+
+CREATE POLICY own_organization ON public.billed_quantities TO quorate_api USING ((organization_id = public.current_organization_id()));
 
 CREATE POLICY own_organization ON public.budget_actions TO quorate_api USING ((organization_id = public.current_organization_id()));
 
@@ -1242,6 +1339,10 @@ CREATE POLICY own_organization ON public.usage_hours TO quorate_api USING ((orga
 
 CREATE POLICY own_organization ON public.usage_log_days TO quorate_api USING ((organization_id = public.current_organization_id()));
 
+CREATE POLICY own_organization ON public.usage_log_months TO quorate_api USING ((organization_id = public.current_organization_id()));
+
+CREATE POLICY own_organization ON public.usage_months TO quorate_api USING ((organization_id = public.current_organization_id()));
+
 CREATE POLICY own_organization ON public.usage_windows TO quorate_api USING ((organization_id = public.current_organization_id()));
 
 ALTER TABLE public.payment_checkouts ENABLE ROW LEVEL SECURITY;
@@ -1271,6 +1372,10 @@ ALTER TABLE public.usage_dirty ENABLE ROW LEVEL SECURITY;
 ALTER TABLE public.usage_hours ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE public.usage_log_days ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE public.usage_log_months ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE public.usage_months ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE public.usage_windows ENABLE ROW LEVEL SECURITY;
 
@@ -1305,6 +1410,9 @@ GRANT SELECT ON TABLE public.alembic_version TO quorate_api;
 GRANT SELECT ON TABLE public.alembic_version TO quorate_worker;
 
 GRANT SELECT,INSERT,UPDATE ON TABLE public.api_keys TO quorate_api;
+
+GRANT SELECT ON TABLE public.billed_quantities TO quorate_api;
+GRANT SELECT ON TABLE public.billed_quantities TO quorate_worker;
 
 GRANT SELECT ON TABLE public.budget_actions TO quorate_api;
 GRANT SELECT,INSERT ON TABLE public.budget_actions TO quorate_worker;
@@ -1418,6 +1526,15 @@ GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.usage_hours TO quorate_worker;
 
 GRANT SELECT ON TABLE public.usage_log_days TO quorate_api;
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.usage_log_days TO quorate_worker;
+
+GRANT SELECT ON TABLE public.usage_log_months TO quorate_api;
+GRANT SELECT,INSERT,UPDATE ON TABLE public.usage_log_months TO quorate_worker;
+
+GRANT SELECT ON TABLE public.usage_months TO quorate_api;
+GRANT SELECT,INSERT,UPDATE ON TABLE public.usage_months TO quorate_worker;
+
+GRANT SELECT ON TABLE public.usage_settled TO quorate_api;
+GRANT SELECT,INSERT,UPDATE ON TABLE public.usage_settled TO quorate_worker;
 
 GRANT SELECT ON TABLE public.usage_windows TO quorate_api;
 GRANT SELECT,INSERT,UPDATE ON TABLE public.usage_windows TO quorate_worker;

@@ -70,6 +70,11 @@ def _reopen(world: World, connection: psycopg.Connection[Any], month: datetime, 
     connection.execute("DELETE FROM invoices WHERE period_start = %s", [month])
     connection.execute("ALTER TABLE invoice_lines ENABLE TRIGGER USER")
     connection.execute("ALTER TABLE invoices ENABLE TRIGGER USER")
+    connection.execute("TRUNCATE billed_quantities")
+    connection.execute(
+        "INSERT INTO billed_quantities SELECT organization_id, group_id, kind, sum(quantity) FROM invoice_lines"
+        " WHERE kind <> 'sla_credit' AND correction_id IS NULL GROUP BY 1, 2, 3"
+    )
     connection.execute("UPDATE organizations SET closed_until = %s", [month])
     row = connection.execute("SELECT count(DISTINCT organization_id) FROM groups").fetchone()
     assert row is not None, "a count has a row"

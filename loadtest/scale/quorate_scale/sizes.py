@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from quorate_api.limits import USAGE_DAYS_KEPT
 from quorate_scale.world import CUSTOMERS, MONTHS, WINDOWS_GROUPS, World
 
-KEPT = ("usage_log_days", "usage_days", "usage_hours", "sla_days", "sla_hours")
+KEPT = ("usage_log_days", "usage_days", "usage_hours", "usage_months", "usage_log_months", "sla_days", "sla_hours")
 MINUTES_KEPT = (USAGE_DAYS_KEPT + 1) * 24 * 60
 
 

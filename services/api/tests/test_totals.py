@@ -11,7 +11,8 @@ import pytest
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from quorate_api import limits
-from quorate_api.database.scope import Scope
+from quorate_api.database.scope import EveryOrganization, Scope
+from quorate_api.settled.repository import SettledRepository
 from quorate_api.telemetry.windows import DAY_S, HOUR_S, WINDOW_S, Window
 from quorate_api.totals.repository import TotalsRepository
 from quorate_api.worker.rollup import roll_up
@@ -125,3 +126,42 @@ async def test_the_counters_before_a_time(usage: Usage, alice: Customer) -> None
                 scope = Scope(connection, usage.organizations[group_id])
                 found = await TotalsRepository(scope).committed_before(uuid.UUID(group_id), at_s)
             assert found == expected
+
+
+@pytest.mark.parametrize("seed", range(3))
+async def test_totals_of_months_are_what_their_windows_sum_up_to(
+    usage: Usage, alice: Customer, bob: Customer, owner: psycopg.Connection, seed: int
+) -> None:
+    """Days settle one after the other, with months that end between them, and windows go on to come."""
+    rng = random.Random(seed)
+    first_s = int(time.time()) // DAY_S * DAY_S - 70 * DAY_S
+    settled_s = first_s
+    for step in range(5):
+        if step:
+            settled_s += rng.randrange(9, 16) * DAY_S
+            await roll_up(usage.engine, settled_s + 2 * HOUR_S)
+            async with usage.engine.begin() as connection:
+                await SettledRepository(EveryOrganization(connection, "a test")).settle(settled_s)
+        windows = generated(list(usage.organizations), rng, settled_s + 3 * DAY_S, 60)
+        await usage.ingest(windows)
+        if rng.random() < 0.5:
+            await roll_up(usage.engine, settled_s + 2 * DAY_S)
+        for customer in (alice, bob):
+            assert await usage.metered(customer, None) == usage.expected(customer, None), (seed, step)
+            for day_s in range(first_s - DAY_S, settled_s + 4 * DAY_S, 3 * DAY_S):
+                expected = usage.expected(customer, day_s)
+                assert await usage.metered(customer, day_s) == expected, (seed, step, day_s)
+                now = await usage.before_and_now(customer, day_s)
+                assert (now.before(day_s), now.before(None)) == (expected, usage.expected(customer, None))
+                by_day = await usage.by_day(customer, day_s)
+                for until_s in (day_s, day_s + 2 * DAY_S, settled_s + 3 * DAY_S):
+                    assert by_day.before(until_s) == usage.expected(customer, until_s), (seed, step, day_s, until_s)
+    months = owner.execute("SELECT count(*), max(until_s) FROM usage_settled").fetchone()
+    assert months is not None
+    assert months[0] >= 2
+    assert months[1] == settled_s
+    # Totals need no day of a month before the last one.
+    expected = usage.expected(alice, None)
+    for table in ("usage_days", "usage_log_days"):
+        owner.execute(f"DELETE FROM {table} WHERE day_s < %s", [settled_s])  # type: ignore[arg-type]
+    assert await usage.metered(alice, None) == expected

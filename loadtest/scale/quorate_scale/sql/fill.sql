@@ -25,6 +25,21 @@ SELECT organization_id, id, 0, day_s, days.number * 1000000::bigint, days.number
 INSERT INTO usage_days (organization_id, group_id, day_s, read_entries, stored_byte_minutes)
 SELECT organization_id, id, day_s, 500000, 1440 * 100000000::bigint FROM made, days;
 
+INSERT INTO usage_settled (month_s, until_s)
+SELECT extract(epoch FROM month)::bigint, least(extract(epoch FROM month + interval '1 month')::bigint, %(hours_from_s)s)
+FROM generate_series(date_trunc('month', to_timestamp(%(begin_s)s) AT TIME ZONE 'UTC'),
+                     to_timestamp(%(hours_from_s)s - 1) AT TIME ZONE 'UTC', interval '1 month') AS month
+ON CONFLICT DO NOTHING;
+
+CREATE TEMP TABLE settled ON COMMIT DROP AS
+SELECT month_s, (until_s - %(begin_s)s) / 86400 AS number FROM usage_settled WHERE until_s > %(begin_s)s;
+
+INSERT INTO usage_months (organization_id, group_id, month_s, read_entries, stored_byte_minutes)
+SELECT organization_id, id, month_s, settled.number * 500000, settled.number * 1440 * 100000000::bigint FROM made, settled;
+
+INSERT INTO usage_log_months (organization_id, group_id, log_epoch, month_s, committed_entries, committed_bytes)
+SELECT organization_id, id, 0, month_s, settled.number * 1000000::bigint, settled.number * 64000000::bigint FROM made, settled;
+
 INSERT INTO sla_days (organization_id, group_id, day_s, minutes, elapsed_ms, active_ms, available_minutes,
                       unthrottled_minutes, timely_minutes, latency_us)
 SELECT organization_id, id, day_s, 1440, 86400000, 86400000, 1440, 1440, 1440, %(latency)s::jsonb
@@ -60,6 +75,9 @@ FROM invoices i JOIN made USING (organization_id),
      (VALUES ('reservation', 2592000::bigint, 'second'), ('appends', 30000000, 'entry'), ('reads', 15000000, 'entry'),
              ('storage', 259200000, 'megabyte_second')) AS kinds (kind, quantity, unit)
 WHERE i.series = 'FILLED';
+
+INSERT INTO billed_quantities (organization_id, group_id, kind, quantity)
+SELECT l.organization_id, l.group_id, l.kind, sum(l.quantity) FROM invoice_lines l JOIN made ON made.id = l.group_id GROUP BY 1, 2, 3;
 
 UPDATE invoices SET total_micros = total_micros + 4 * (SELECT count(*) FROM made WHERE made.organization_id = invoices.organization_id)
 WHERE series = 'FILLED' AND organization_id = ANY (%(owners)s);

@@ -42,6 +42,10 @@ class Usage:
         async with self.engine.begin() as connection:
             return await TotalsRepository(Scope(connection, uuid.UUID(customer.organization_id))).metered(day_s)
 
+    async def before_and_now(self, customer: Customer, day_s: int) -> DailyUse:
+        async with self.engine.begin() as connection:
+            return await TotalsRepository(Scope(connection, uuid.UUID(customer.organization_id))).before_and_now(day_s)
+
     async def by_day(self, customer: Customer, from_s: int) -> DailyUse:
         async with self.engine.begin() as connection:
             return await TotalsRepository(Scope(connection, uuid.UUID(customer.organization_id))).by_day(from_s)

@@ -11,6 +11,7 @@ from sqlalchemy.dialects.postgresql import insert as upsert
 from quorate_api.billing.calculator import Line
 from quorate_api.database.scope import Scope, SomeOrganizations
 from quorate_api.database.tables import (
+    billed_quantities,
     document_counters,
     former_slas,
     groups,
@@ -46,13 +47,8 @@ class BillingRepository:
 
     async def billed(self) -> dict[UUID, dict[str, int]]:
         """Quantities on issued invoices, by group and kind. Corrections are not in them."""
-        statement = (
-            self._scope.select(
-                invoice_lines, invoice_lines.c.group_id, invoice_lines.c.kind, func.sum(invoice_lines.c.quantity)
-            )
-            .where(invoice_lines.c.kind != "sla_credit", invoice_lines.c.correction_id.is_(None))
-            .group_by(invoice_lines.c.group_id, invoice_lines.c.kind)
-        )
+        columns = billed_quantities.c
+        statement = self._scope.select(billed_quantities, columns.group_id, columns.kind, columns.quantity)
         found: dict[UUID, dict[str, int]] = defaultdict(dict)
         for group_id, kind, quantity in (await self._scope.connection.execute(statement)).all():
             found[group_id][str(kind)] = int(quantity)

@@ -33,7 +33,7 @@ async def current(work: Work, principal: Principal, issuer: Issuer) -> Invoice:
     billing = BillingRepository(work.scope)
     start, end = sla.month_bounds(None, now)
     owed = await account.read(work.scope, now)
-    used = await TotalsRepository(work.scope).by_day(int(start.timestamp()))
+    used = await TotalsRepository(work.scope).before_and_now(int(start.timestamp()))
     lines = account.open_lines(owed, used, start, now)
     taxes = issuer.tax(issuer.seller, await billing.customer(), lines)
     subtotal, tax = (sum(each.amount_micros for each in some) for some in (lines, taxes))

@@ -209,6 +209,31 @@ usage_days = Table(
     _count("read_entries"),
     _count("stored_byte_minutes"),
 )
+usage_settled = Table(
+    "usage_settled",
+    metadata,
+    _count("month_s", primary_key=True),
+    _count("until_s"),
+)
+usage_months = Table(
+    "usage_months",
+    metadata,
+    _id("organization_id"),
+    _id("group_id", primary_key=True),
+    _count("month_s", primary_key=True),
+    _count("read_entries"),
+    _count("stored_byte_minutes"),
+)
+usage_log_months = Table(
+    "usage_log_months",
+    metadata,
+    _id("organization_id"),
+    _id("group_id", primary_key=True),
+    _count("log_epoch", primary_key=True),
+    _count("month_s", primary_key=True),
+    _count("committed_entries"),
+    _count("committed_bytes"),
+)
 usage_dirty = Table(
     "usage_dirty",
     metadata,
@@ -347,6 +372,14 @@ invoices = Table(
     _json("seller", nullable=True),
     _json("customer", nullable=True),
     _time("due_at", nullable=True),
+)
+billed_quantities = Table(
+    "billed_quantities",
+    metadata,
+    _id("organization_id"),
+    _id("group_id", primary_key=True),
+    _text("kind", primary_key=True),
+    _count("quantity"),
 )
 invoice_lines = Table(
     "invoice_lines",

@@ -30,6 +30,16 @@ class DailyUse:
             sums.append((had[0] + entries, had[1] + reads, had[2] + stored))
         return cls(dict(found))
 
+    @classmethod
+    def of_totals(cls, rows: Iterable[tuple[UUID, int, int, int, int]]) -> Self:
+        """`rows`: as for `of`, but each with what the group had used by the end of the day."""
+        found: dict[UUID, tuple[list[int], list[tuple[int, int, int]]]] = defaultdict(lambda: ([], []))
+        for group_id, day_s, *used in rows:
+            days, sums = found[group_id]
+            days.append(day_s)
+            sums.append((used[0], used[1], used[2]))
+        return cls(dict(found))
+
     def of_groups(self, group_ids: Iterable[UUID]) -> Self:
         """The use of these groups alone."""
         return replace(self, by_group={each: self.by_group[each] for each in group_ids if each in self.by_group})

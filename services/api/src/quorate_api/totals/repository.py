@@ -10,16 +10,39 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import BigInteger, CompoundSelect, Uuid, and_, column, func, literal, select, tuple_, union_all, values
+from sqlalchemy import (
+    BigInteger,
+    CompoundSelect,
+    Uuid,
+    and_,
+    cast,
+    column,
+    func,
+    literal,
+    select,
+    tuple_,
+    union_all,
+    values,
+)
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from quorate_api.database.scope import ROWS, EveryOrganization, Rows, Scope, SomeOrganizations, rows_sent
-from quorate_api.database.tables import usage_days, usage_dirty, usage_hours, usage_log_days, usage_windows
-from quorate_api.telemetry.windows import DAY_S, HOUR_S, WINDOW_S, Window
-from quorate_api.totals.days import DailyUse
+from quorate_api.database.tables import (
+    usage_days,
+    usage_dirty,
+    usage_hours,
+    usage_log_days,
+    usage_log_months,
+    usage_months,
+    usage_windows,
+)
+from quorate_api.settled.repository import NEVER_S, month_before, until_before
+from quorate_api.telemetry.windows import DAY_S, HOUR_S, Window
+from quorate_api.totals.days import DailyUse, Metered
 
 _WINDOWS, _LOGS = usage_windows.c, usage_log_days.c
 _HOURS, _DAYS, _DIRTY = usage_hours.c, usage_days.c, usage_dirty.c
+_MONTHS, _LOG_MONTHS = usage_months.c, usage_log_months.c
 _SUMS = ("read_entries", "stored_byte_minutes")
 
 
@@ -86,18 +109,19 @@ class TotalsRepository:
     async def committed_before(self, group_id: UUID, at_s: int) -> dict[int, tuple[int, int]]:
         """The greatest committed entries and bytes in windows that begin before `at_s`, for each log by its epoch."""
         day_s = at_s // DAY_S * DAY_S
-        days = self._scope.select(usage_log_days, *_counters(_LOGS))
-        part = self._scope.select(usage_windows, *_counters(_WINDOWS))
-        part = part.where(_WINDOWS.window_start_s >= day_s, _WINDOWS.window_start_s < at_s)
-        statement = _greatest(
-            union_all(
-                days.where(_LOGS.group_id == group_id, _LOGS.day_s < day_s), part.where(_WINDOWS.group_id == group_id)
-            )
+        days = self._scope.select(usage_log_days, *_counters(_LOGS)).where(
+            _LOGS.day_s >= until_before(day_s), _LOGS.day_s < day_s, _LOGS.group_id == group_id
         )
+        months = self._log_months(day_s).where(_LOG_MONTHS.group_id == group_id)
+        part = self._scope.select(usage_windows, *_counters(_WINDOWS))
+        part = part.where(
+            _WINDOWS.window_start_s >= day_s, _WINDOWS.window_start_s < at_s, _WINDOWS.group_id == group_id
+        )
+        statement = _greatest(union_all(months, days, part))
         rows = (await self._connection.execute(statement)).all()
         return {int(row.log_epoch): (int(row.entries), int(row.size)) for row in rows}
 
-    async def metered(self, day_s: int | None) -> dict[UUID, tuple[int, int, int]]:
+    async def metered(self, day_s: int | None) -> Metered:
         """Entries committed, entries read and megabyte-seconds stored, for each group, in windows before the day that
         begins at `day_s`; None: in all windows.
 
@@ -105,19 +129,42 @@ class TotalsRepository:
         does not matter. Stored is the fullest replica's report for a minute, times the minute.
         """
         assert day_s is None or day_s % DAY_S == 0, day_s
-        days = self._scope.select(usage_log_days, *_counters(_LOGS))
-        logs = _greatest(days if day_s is None else days.where(_LOGS.day_s < day_s)).subquery()
+        return (await self._found((0, self._totals(day_s)))).before(None)
+
+    async def before_and_now(self, day_s: int) -> DailyUse:
+        """The use before the day that begins at `day_s`, and that at any time."""
+        assert day_s % DAY_S == 0, day_s
+        return await self._found((day_s - DAY_S, self._totals(day_s)), (day_s, self._totals(None)))
+
+    async def _found(self, *totals: tuple[int, Rows]) -> DailyUse:
+        """Totals, each until the end of a day."""
+        parts = [select(literal(day_s, BigInteger).label("day"), *each.subquery().c) for day_s, each in totals]
+        # One statement, and so one state of all tables.
+        found = union_all(*parts).subquery()
+        rows = (await self._connection.execute(select(found).order_by(found.c.day))).all()
+        return DailyUse.of_totals((row[1], int(row[0]), int(row[2]), int(row[3]), int(row[4])) for row in rows)
+
+    def _totals(self, day_s: int | None) -> Rows:
+        logs = _greatest(union_all(self._log_months(day_s), self._log_days(day_s))).subquery()
         committed = select(logs.c.group_id, func.sum(logs.c.entries).label("entries")).group_by(logs.c.group_id)
         of_logs, sums = committed.subquery(), self._sums_before(day_s).subquery()
-        # One statement, and so one state of all tables.
-        statement = select(
+        return select(
             of_logs.c.group_id,
             of_logs.c.entries,
-            func.coalesce(sums.c.reads, 0),
-            func.div(func.coalesce(sums.c.stored, 0) * WINDOW_S, 1_000_000),
+            func.coalesce(sums.c.reads, 0).label("reads"),
+            func.coalesce(sums.c.stored, 0).label("stored"),
         ).outerjoin(sums, sums.c.group_id == of_logs.c.group_id)
-        rows = (await self._connection.execute(statement)).all()
-        return {row[0]: (int(row[1]), int(row[2]), int(row[3])) for row in rows}
+
+    def _log_months(self, day_s: int | None) -> Rows:
+        """Counters of days that are final, until a time before `day_s`."""
+        return self._scope.select(usage_log_months, *_counters(_LOG_MONTHS)).where(
+            _LOG_MONTHS.month_s == month_before(day_s)
+        )
+
+    def _log_days(self, day_s: int | None) -> Rows:
+        """Counters of the other days before `day_s`."""
+        days = self._scope.select(usage_log_days, *_counters(_LOGS)).where(_LOGS.day_s >= until_before(day_s))
+        return days if day_s is None else days.where(_LOGS.day_s < day_s)
 
     async def by_day(self, from_s: int) -> DailyUse:
         """The use of each day from the one that begins at `from_s`. All days before it are one.
@@ -126,11 +173,13 @@ class TotalsRepository:
         """
         assert from_s % DAY_S == 0, from_s
         earlier_s = from_s - DAY_S
-        days = self._scope.select(
-            usage_log_days,
-            *_counters(_LOGS),
-            func.greatest(_LOGS.day_s, earlier_s).label("day"),
-        ).subquery()
+        recent = self._scope.select(
+            usage_log_days, *_counters(_LOGS), func.greatest(_LOGS.day_s, earlier_s).label("day")
+        ).where(_LOGS.day_s >= until_before(from_s))
+        older = self._scope.select(
+            usage_log_months, *_counters(_LOG_MONTHS), literal(earlier_s, BigInteger).label("day")
+        ).where(_LOG_MONTHS.month_s == month_before(from_s))
+        days = union_all(recent, older).subquery()
         key = (days.c.group_id, days.c.log_epoch, days.c.day)
         reached = select(*key, func.max(days.c.committed_entries).label("entries")).group_by(*key).subquery()
         of_log = (reached.c.group_id, reached.c.log_epoch)
@@ -145,7 +194,7 @@ class TotalsRepository:
         nothing = literal(0, BigInteger)
         none = (nothing.label(name) for name in _SUMS)
         committed = select(greatest.c.group_id, greatest.c.day, rise.label("entries"), *none)
-        parts = self._sum_parts(None).subquery()
+        parts = self._sum_parts(from_s, None).subquery()
         sums = select(
             parts.c.group_id, func.greatest(parts.c.day, earlier_s), nothing, *(parts.c[name] for name in _SUMS)
         )
@@ -165,15 +214,19 @@ class TotalsRepository:
         return {row[0]: int(row[1]) for row in rows}
 
     def _sums_before(self, day_s: int | None) -> Rows:
-        found = self._sum_parts(day_s).subquery()
+        found = self._sum_parts(day_s, day_s).subquery()
         sums = (func.sum(found.c[name]).label(label) for name, label in zip(_SUMS, ("reads", "stored"), strict=True))
         return select(found.c.group_id, *sums).group_by(found.c.group_id)
 
-    def _sum_parts(self, day_s: int | None) -> CompoundSelect[Any]:
-        """Days as they were summed up; of dirty hours the windows in the place of the older sum."""
+    def _sum_parts(self, from_s: int | None, day_s: int | None) -> CompoundSelect[Any]:
+        """Totals of days that are final, until a time before `from_s`. Other days before `day_s` as they were summed
+        up; of dirty hours the windows in the place of the older sum."""
+        months = self._scope.select(
+            usage_months, _MONTHS.group_id, cast(NEVER_S, BigInteger).label("day"), *(_MONTHS[name] for name in _SUMS)
+        ).where(_MONTHS.month_s == month_before(from_s))
         days = self._scope.select(
             usage_days, _DAYS.group_id, _DAYS.day_s.label("day"), *(_DAYS[name] for name in _SUMS)
-        )
+        ).where(_DAYS.day_s >= until_before(from_s))
         day_of_hour = _DIRTY.hour_s // DAY_S * DAY_S
         older = self._scope.select(usage_hours, _HOURS.group_id, day_of_hour, *(-_HOURS[name] for name in _SUMS)).join(
             usage_dirty, and_(_DIRTY.group_id == _HOURS.group_id, _DIRTY.hour_s == _HOURS.hour_s)
@@ -189,7 +242,7 @@ class TotalsRepository:
             days, older = days.where(_DAYS.day_s < day_s), older.where(_DIRTY.hour_s < day_s)
             anew = anew.where(_DIRTY.hour_s < day_s)
         # The columns are the first part's.
-        return union_all(days, older, anew)
+        return union_all(months, days, older, anew)
 
     async def is_dirty(self, day_s: int) -> bool:
         """Whether hours of the day that begins at `day_s` are still to be summed up."""

@@ -1,0 +1,134 @@
+"""Running totals of usage by month, and of billed quantities, so that no query sums up a group's whole life."""
+
+from alembic import op
+
+revision = "2026_11_28_usage_months"
+down_revision = "2026_11_27_caps"
+branch_labels = None
+depends_on = None
+
+OWNED = ("usage_months", "usage_log_months")
+SETTLED = "(SELECT coalesce(min(usage_days), extract(epoch FROM now())::bigint / 86400 * 86400 - 10 * 86400) FROM usage_days())"
+
+
+def upgrade() -> None:
+    # `until_s`: days before it are in the month's totals, and final. It is the month's end once all its days are.
+    op.execute(
+        "CREATE TABLE usage_settled ("
+        "  month_s bigint PRIMARY KEY CHECK (month_s % 86400 = 0),"
+        "  until_s bigint NOT NULL UNIQUE CHECK (until_s % 86400 = 0 AND until_s > month_s)"
+        ")"
+    )
+    op.execute("GRANT SELECT ON usage_settled TO quorate_api")
+    op.execute("GRANT SELECT, INSERT, UPDATE ON usage_settled TO quorate_worker")
+    # Totals since the group, or its log, began.
+    op.execute(
+        "CREATE TABLE usage_months ("
+        "  organization_id uuid NOT NULL,"
+        "  group_id uuid NOT NULL,"
+        "  month_s bigint NOT NULL CHECK (month_s % 86400 = 0),"
+        "  read_entries bigint NOT NULL CHECK (read_entries >= 0),"
+        "  stored_byte_minutes bigint NOT NULL CHECK (stored_byte_minutes >= 0),"
+        "  PRIMARY KEY (group_id, month_s),"
+        "  FOREIGN KEY (organization_id, group_id) REFERENCES groups (organization_id, id)"
+        ")"
+    )
+    op.execute(
+        "CREATE TABLE usage_log_months ("
+        "  organization_id uuid NOT NULL,"
+        "  group_id uuid NOT NULL,"
+        "  log_epoch bigint NOT NULL CHECK (log_epoch >= 0),"
+        "  month_s bigint NOT NULL CHECK (month_s % 86400 = 0),"
+        "  committed_entries bigint NOT NULL CHECK (committed_entries >= 0),"
+        "  committed_bytes bigint NOT NULL CHECK (committed_bytes >= 0),"
+        "  PRIMARY KEY (group_id, log_epoch, month_s),"
+        "  FOREIGN KEY (organization_id, group_id) REFERENCES groups (organization_id, id)"
+        ")"
+    )
+    for table in OWNED:
+        op.execute(f"CREATE INDEX {table}_organization ON {table} (organization_id, month_s)")
+        _isolate(table)
+        op.execute(f"GRANT SELECT, INSERT, UPDATE ON {table} TO quorate_worker")
+    for table in ("usage_days", "usage_log_days"):
+        op.execute(f"DROP INDEX {table}_organization")
+        op.execute(f"CREATE INDEX {table}_organization ON {table} (organization_id, day_s)")
+        # The worker settles the days of all organizations.
+        op.execute(f"CREATE INDEX {table}_time ON {table} (day_s)")
+    _settle_history()
+    op.execute(
+        "CREATE TABLE billed_quantities ("
+        "  organization_id uuid NOT NULL,"
+        "  group_id uuid NOT NULL,"
+        "  kind text NOT NULL,"
+        "  quantity bigint NOT NULL CHECK (quantity >= 0),"
+        "  PRIMARY KEY (group_id, kind),"
+        "  FOREIGN KEY (organization_id, group_id) REFERENCES groups (organization_id, id)"
+        ")"
+    )
+    op.execute("CREATE INDEX billed_quantities_organization ON billed_quantities (organization_id)")
+    _isolate("billed_quantities")
+    op.execute("GRANT SELECT ON billed_quantities TO quorate_worker")
+    of_lines = "kind <> 'sla_credit' AND correction_id IS NULL"
+    # With the right of its owner: nobody else may change what was billed.
+    op.execute(
+        "CREATE FUNCTION add_billed_quantities() RETURNS trigger LANGUAGE plpgsql"
+        " SECURITY DEFINER SET search_path = public, pg_temp AS $$\n"
+        "BEGIN\n"
+        "  INSERT INTO billed_quantities AS b\n"
+        "    SELECT organization_id, group_id, kind, sum(quantity) FROM added\n"
+        f"    WHERE {of_lines} GROUP BY 1, 2, 3 ORDER BY 2, 3\n"
+        "    ON CONFLICT (group_id, kind) DO UPDATE SET quantity = b.quantity + excluded.quantity;\n"
+        "  RETURN NULL;\n"
+        "END $$"
+    )
+    op.execute(
+        "CREATE TRIGGER counted AFTER INSERT ON invoice_lines REFERENCING NEW TABLE AS added"
+        " FOR EACH STATEMENT EXECUTE FUNCTION add_billed_quantities()"
+    )
+    op.execute(
+        "INSERT INTO billed_quantities SELECT organization_id, group_id, kind, sum(quantity) FROM invoice_lines"
+        f" WHERE {of_lines} GROUP BY 1, 2, 3"
+    )
+
+
+def _isolate(table: str) -> None:
+    op.execute(f"ALTER TABLE {table} ENABLE ROW LEVEL SECURITY")
+    op.execute(
+        f"CREATE POLICY own_organization ON {table} TO quorate_api USING (organization_id = current_organization_id())"
+    )
+    op.execute(f"CREATE POLICY every_organization ON {table} TO quorate_worker USING (true)")
+    op.execute(f"GRANT SELECT ON {table} TO quorate_api")
+
+
+def _settle_history() -> None:
+    """Totals of each month with days that are final: their windows were removed."""
+    op.execute(
+        "INSERT INTO usage_settled"
+        " SELECT extract(epoch FROM month)::bigint,"
+        f"   least(extract(epoch FROM month + interval '1 month')::bigint, {SETTLED})"
+        " FROM generate_series("
+        "   (SELECT date_trunc('month', to_timestamp(min(day_s)) AT TIME ZONE 'UTC') FROM usage_log_days),"
+        f"   to_timestamp({SETTLED} - 1) AT TIME ZONE 'UTC', interval '1 month') AS month"
+        f" WHERE extract(epoch FROM month)::bigint < {SETTLED}"
+    )
+    op.execute(
+        "INSERT INTO usage_months SELECT organization_id, group_id, month_s, sum(read_entries), sum(stored_byte_minutes)"
+        " FROM usage_settled JOIN usage_days ON day_s < until_s GROUP BY 1, 2, 3"
+    )
+    op.execute(
+        "INSERT INTO usage_log_months SELECT organization_id, group_id, log_epoch, month_s,"
+        " max(committed_entries), max(committed_bytes)"
+        " FROM usage_settled JOIN usage_log_days ON day_s < until_s GROUP BY 1, 2, 3, 4"
+    )
+
+
+def downgrade() -> None:
+    op.execute("DROP TRIGGER counted ON invoice_lines")
+    op.execute("DROP FUNCTION add_billed_quantities()")
+    op.execute("DROP TABLE billed_quantities")
+    for table in ("usage_days", "usage_log_days"):
+        op.execute(f"DROP INDEX {table}_time")
+        op.execute(f"DROP INDEX {table}_organization")
+        op.execute(f"CREATE INDEX {table}_organization ON {table} (organization_id)")
+    for table in (*OWNED, "usage_settled"):
+        op.execute(f"DROP TABLE {table}")

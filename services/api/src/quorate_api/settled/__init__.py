@@ -1,0 +1,1 @@
+"""Totals of usage that are final."""
