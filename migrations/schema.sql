@@ -407,6 +407,19 @@ CREATE TABLE public.organizations (
     CONSTRAINT organizations_name_check CHECK (((length(name) >= 1) AND (length(name) <= 100)))
 );
 
+CREATE TABLE public.packed_hours (
+    organization_id uuid NOT NULL,
+    group_id uuid NOT NULL,
+    hour_s bigint NOT NULL,
+    first_active_s bigint,
+    last_active_s bigint,
+    windows bytea NOT NULL,
+    CONSTRAINT packed_hours_check CHECK (((first_active_s >= hour_s) AND (first_active_s <= last_active_s))),
+    CONSTRAINT packed_hours_check1 CHECK (((last_active_s >= first_active_s) AND (last_active_s <= (hour_s + 3540)))),
+    CONSTRAINT packed_hours_hour_s_check CHECK (((hour_s % (3600)::bigint) = 0))
+);
+ALTER TABLE ONLY public.packed_hours ALTER COLUMN windows SET STORAGE EXTERNAL;
+
 CREATE TABLE public.payment_checkouts (
     organization_id uuid NOT NULL,
     invoice_id uuid NOT NULL,
@@ -498,6 +511,33 @@ CREATE TABLE public.sessions (
     token_hmac bytea NOT NULL,
     created_at timestamp with time zone NOT NULL,
     expires_at timestamp with time zone NOT NULL
+);
+
+CREATE TABLE public.settled_logs (
+    organization_id uuid NOT NULL,
+    group_id uuid NOT NULL,
+    log_epoch bigint NOT NULL,
+    until_s bigint NOT NULL,
+    committed_entries bigint NOT NULL,
+    committed_bytes bigint NOT NULL,
+    CONSTRAINT settled_logs_committed_bytes_check CHECK ((committed_bytes >= 0)),
+    CONSTRAINT settled_logs_committed_entries_check CHECK ((committed_entries >= 0)),
+    CONSTRAINT settled_logs_log_epoch_check CHECK ((log_epoch >= 0))
+);
+
+CREATE TABLE public.settled_times (
+    until_s bigint NOT NULL,
+    CONSTRAINT settled_times_until_s_check CHECK (((until_s % (86400)::bigint) = 0))
+);
+
+CREATE TABLE public.settled_totals (
+    organization_id uuid NOT NULL,
+    group_id uuid NOT NULL,
+    until_s bigint NOT NULL,
+    read_entries bigint NOT NULL,
+    stored_byte_minutes bigint NOT NULL,
+    CONSTRAINT settled_totals_read_entries_check CHECK ((read_entries >= 0)),
+    CONSTRAINT settled_totals_stored_byte_minutes_check CHECK ((stored_byte_minutes >= 0))
 );
 
 CREATE TABLE public.sla_bad_minutes (
@@ -642,6 +682,7 @@ CREATE TABLE public.usage_hours (
     hour_s bigint NOT NULL,
     read_entries bigint NOT NULL,
     stored_byte_minutes bigint NOT NULL,
+    packed boolean DEFAULT false NOT NULL,
     CONSTRAINT usage_hours_hour_s_check CHECK (((hour_s % (3600)::bigint) = 0)),
     CONSTRAINT usage_hours_read_entries_check CHECK ((read_entries >= 0)),
     CONSTRAINT usage_hours_stored_byte_minutes_check CHECK ((stored_byte_minutes >= 0))
@@ -658,37 +699,6 @@ CREATE TABLE public.usage_log_days (
     CONSTRAINT usage_log_days_committed_entries_check CHECK ((committed_entries >= 0)),
     CONSTRAINT usage_log_days_day_s_check CHECK (((day_s % (86400)::bigint) = 0)),
     CONSTRAINT usage_log_days_log_epoch_check CHECK ((log_epoch >= 0))
-);
-
-CREATE TABLE public.usage_log_months (
-    organization_id uuid NOT NULL,
-    group_id uuid NOT NULL,
-    log_epoch bigint NOT NULL,
-    month_s bigint NOT NULL,
-    committed_entries bigint NOT NULL,
-    committed_bytes bigint NOT NULL,
-    CONSTRAINT usage_log_months_committed_bytes_check CHECK ((committed_bytes >= 0)),
-    CONSTRAINT usage_log_months_committed_entries_check CHECK ((committed_entries >= 0)),
-    CONSTRAINT usage_log_months_log_epoch_check CHECK ((log_epoch >= 0)),
-    CONSTRAINT usage_log_months_month_s_check CHECK (((month_s % (86400)::bigint) = 0))
-);
-
-CREATE TABLE public.usage_months (
-    organization_id uuid NOT NULL,
-    group_id uuid NOT NULL,
-    month_s bigint NOT NULL,
-    read_entries bigint NOT NULL,
-    stored_byte_minutes bigint NOT NULL,
-    CONSTRAINT usage_months_month_s_check CHECK (((month_s % (86400)::bigint) = 0)),
-    CONSTRAINT usage_months_read_entries_check CHECK ((read_entries >= 0)),
-    CONSTRAINT usage_months_stored_byte_minutes_check CHECK ((stored_byte_minutes >= 0))
-);
-
-CREATE TABLE public.usage_settled (
-    month_s bigint NOT NULL,
-    until_s bigint NOT NULL,
-    CONSTRAINT usage_settled_check CHECK ((((until_s % (86400)::bigint) = 0) AND (until_s > month_s))),
-    CONSTRAINT usage_settled_month_s_check CHECK (((month_s % (86400)::bigint) = 0))
 );
 
 CREATE TABLE public.usage_windows (
@@ -831,6 +841,9 @@ ALTER TABLE ONLY public.memberships
 ALTER TABLE ONLY public.organizations
     ADD CONSTRAINT organizations_pkey PRIMARY KEY (organization_id);
 
+ALTER TABLE ONLY public.packed_hours
+    ADD CONSTRAINT packed_hours_pkey PRIMARY KEY (group_id, hour_s);
+
 ALTER TABLE ONLY public.payment_checkouts
     ADD CONSTRAINT payment_checkouts_pkey PRIMARY KEY (invoice_id, attempt);
 
@@ -870,6 +883,15 @@ ALTER TABLE ONLY public.sessions
 ALTER TABLE ONLY public.sessions
     ADD CONSTRAINT sessions_token_hmac_key UNIQUE (token_hmac);
 
+ALTER TABLE ONLY public.settled_logs
+    ADD CONSTRAINT settled_logs_pkey PRIMARY KEY (group_id, log_epoch, until_s);
+
+ALTER TABLE ONLY public.settled_times
+    ADD CONSTRAINT settled_times_pkey PRIMARY KEY (until_s);
+
+ALTER TABLE ONLY public.settled_totals
+    ADD CONSTRAINT settled_totals_pkey PRIMARY KEY (group_id, until_s);
+
 ALTER TABLE ONLY public.sla_bad_minutes
     ADD CONSTRAINT sla_bad_minutes_pkey PRIMARY KEY (group_id, start_s);
 
@@ -905,18 +927,6 @@ ALTER TABLE ONLY public.usage_hours
 
 ALTER TABLE ONLY public.usage_log_days
     ADD CONSTRAINT usage_log_days_pkey PRIMARY KEY (group_id, log_epoch, day_s);
-
-ALTER TABLE ONLY public.usage_log_months
-    ADD CONSTRAINT usage_log_months_pkey PRIMARY KEY (group_id, log_epoch, month_s);
-
-ALTER TABLE ONLY public.usage_months
-    ADD CONSTRAINT usage_months_pkey PRIMARY KEY (group_id, month_s);
-
-ALTER TABLE ONLY public.usage_settled
-    ADD CONSTRAINT usage_settled_pkey PRIMARY KEY (month_s);
-
-ALTER TABLE ONLY public.usage_settled
-    ADD CONSTRAINT usage_settled_until_s_key UNIQUE (until_s);
 
 ALTER TABLE ONLY public.usage_windows
     ADD CONSTRAINT usage_windows_pkey PRIMARY KEY (group_id, server_id, incarnation, epoch, window_start_s);
@@ -977,6 +987,10 @@ CREATE UNIQUE INDEX invoices_one_a_month ON public.invoices USING btree (organiz
 
 CREATE INDEX memberships_user ON public.memberships USING btree (user_id);
 
+CREATE INDEX packed_hours_organization ON public.packed_hours USING btree (organization_id);
+
+CREATE INDEX packed_hours_time ON public.packed_hours USING btree (hour_s);
+
 CREATE INDEX payment_checkouts_organization ON public.payment_checkouts USING btree (organization_id);
 
 CREATE INDEX payment_entries_invoice ON public.payment_entries USING btree (invoice_id, id);
@@ -992,6 +1006,14 @@ CREATE UNIQUE INDEX projects_name ON public.projects USING btree (organization_i
 CREATE INDEX rejected_usage_recent ON public.rejected_usage USING btree (rejected_at DESC);
 
 CREATE INDEX sessions_expiry ON public.sessions USING btree (expires_at);
+
+CREATE INDEX settled_logs_organization ON public.settled_logs USING btree (organization_id, until_s);
+
+CREATE INDEX settled_logs_time ON public.settled_logs USING btree (until_s);
+
+CREATE INDEX settled_totals_organization ON public.settled_totals USING btree (organization_id, until_s);
+
+CREATE INDEX settled_totals_time ON public.settled_totals USING btree (until_s);
 
 CREATE INDEX sla_bad_minutes_organization ON public.sla_bad_minutes USING btree (organization_id);
 
@@ -1015,13 +1037,11 @@ CREATE INDEX usage_hours_organization ON public.usage_hours USING btree (organiz
 
 CREATE INDEX usage_hours_time ON public.usage_hours USING btree (hour_s);
 
+CREATE INDEX usage_hours_unpacked ON public.usage_hours USING btree (hour_s) WHERE (NOT packed);
+
 CREATE INDEX usage_log_days_organization ON public.usage_log_days USING btree (organization_id, day_s);
 
 CREATE INDEX usage_log_days_time ON public.usage_log_days USING btree (day_s);
-
-CREATE INDEX usage_log_months_organization ON public.usage_log_months USING btree (organization_id, month_s);
-
-CREATE INDEX usage_months_organization ON public.usage_months USING btree (organization_id, month_s);
 
 CREATE INDEX usage_windows_organization ON ONLY public.usage_windows USING btree (organization_id, window_start_s);
 
@@ -1124,6 +1144,9 @@ ALTER TABLE ONLY public.memberships
 ALTER TABLE ONLY public.memberships
     ADD CONSTRAINT memberships_user_id_fkey FOREIGN KEY (user_id) REFERENCES public.users(id);
 
+ALTER TABLE ONLY public.packed_hours
+    ADD CONSTRAINT packed_hours_organization_id_group_id_fkey FOREIGN KEY (organization_id, group_id) REFERENCES public.groups(organization_id, id);
+
 ALTER TABLE ONLY public.payment_checkouts
     ADD CONSTRAINT payment_checkouts_organization_id_invoice_id_fkey FOREIGN KEY (organization_id, invoice_id) REFERENCES public.invoices(organization_id, id);
 
@@ -1151,6 +1174,18 @@ ALTER TABLE ONLY public.sessions
 ALTER TABLE ONLY public.sessions
     ADD CONSTRAINT sessions_user_id_fkey FOREIGN KEY (user_id) REFERENCES public.users(id);
 
+ALTER TABLE ONLY public.settled_logs
+    ADD CONSTRAINT settled_logs_organization_id_group_id_fkey FOREIGN KEY (organization_id, group_id) REFERENCES public.groups(organization_id, id);
+
+ALTER TABLE ONLY public.settled_logs
+    ADD CONSTRAINT settled_logs_until_s_fkey FOREIGN KEY (until_s) REFERENCES public.settled_times(until_s) ON DELETE CASCADE;
+
+ALTER TABLE ONLY public.settled_totals
+    ADD CONSTRAINT settled_totals_organization_id_group_id_fkey FOREIGN KEY (organization_id, group_id) REFERENCES public.groups(organization_id, id);
+
+ALTER TABLE ONLY public.settled_totals
+    ADD CONSTRAINT settled_totals_until_s_fkey FOREIGN KEY (until_s) REFERENCES public.settled_times(until_s) ON DELETE CASCADE;
+
 ALTER TABLE ONLY public.sla_bad_minutes
     ADD CONSTRAINT sla_bad_minutes_organization_id_group_id_fkey FOREIGN KEY (organization_id, group_id) REFERENCES public.groups(organization_id, id);
 
@@ -1174,12 +1209,6 @@ ALTER TABLE ONLY public.usage_hours
 
 ALTER TABLE ONLY public.usage_log_days
     ADD CONSTRAINT usage_log_days_organization_id_group_id_fkey FOREIGN KEY (organization_id, group_id) REFERENCES public.groups(organization_id, id);
-
-ALTER TABLE ONLY public.usage_log_months
-    ADD CONSTRAINT usage_log_months_organization_id_group_id_fkey FOREIGN KEY (organization_id, group_id) REFERENCES public.groups(organization_id, id);
-
-ALTER TABLE ONLY public.usage_months
-    ADD CONSTRAINT usage_months_organization_id_group_id_fkey FOREIGN KEY (organization_id, group_id) REFERENCES public.groups(organization_id, id);
 
 ALTER TABLE public.api_keys ENABLE ROW LEVEL SECURITY;
 
@@ -1227,6 +1256,8 @@ CREATE POLICY every_organization ON public.memberships TO quorate_worker USING (
 
 CREATE POLICY every_organization ON public.organizations TO quorate_worker USING (true);
 
+CREATE POLICY every_organization ON public.packed_hours TO quorate_worker USING (true);
+
 CREATE POLICY every_organization ON public.payment_checkouts TO quorate_worker USING (true);
 
 CREATE POLICY every_organization ON public.payment_entries TO quorate_worker USING (true);
@@ -1241,6 +1272,10 @@ CREATE POLICY every_organization ON public.quota_overrides TO quorate_worker USI
 
 CREATE POLICY every_organization ON public.sessions TO quorate_worker USING (true);
 
+CREATE POLICY every_organization ON public.settled_logs TO quorate_worker USING (true);
+
+CREATE POLICY every_organization ON public.settled_totals TO quorate_worker USING (true);
+
 CREATE POLICY every_organization ON public.sla_bad_minutes TO quorate_worker USING (true);
 
 CREATE POLICY every_organization ON public.sla_days TO quorate_worker USING (true);
@@ -1254,10 +1289,6 @@ CREATE POLICY every_organization ON public.usage_dirty TO quorate_worker USING (
 CREATE POLICY every_organization ON public.usage_hours TO quorate_worker USING (true);
 
 CREATE POLICY every_organization ON public.usage_log_days TO quorate_worker USING (true);
-
-CREATE POLICY every_organization ON public.usage_log_months TO quorate_worker USING (true);
-
-CREATE POLICY every_organization ON public.usage_months TO quorate_worker USING (true);
 
 CREATE POLICY every_organization ON public.usage_windows TO quorate_worker USING (true);
 
@@ -1311,6 +1342,8 @@ CREATE POLICY own_organization ON public.memberships TO quorate_api USING ((orga
 
 CREATE POLICY own_organization ON public.organizations TO quorate_api USING ((organization_id = public.current_organization_id()));
 
+CREATE POLICY own_organization ON public.packed_hours TO quorate_api USING ((organization_id = public.current_organization_id()));
+
 CREATE POLICY own_organization ON public.payment_checkouts TO quorate_api USING ((organization_id = public.current_organization_id()));
 
 CREATE POLICY own_organization ON public.payment_entries TO quorate_api USING ((organization_id = public.current_organization_id()));
@@ -1324,6 +1357,10 @@ CREATE POLICY own_organization ON public.projects TO quorate_api USING ((organiz
 CREATE POLICY own_organization ON public.quota_overrides TO quorate_api USING ((organization_id = public.current_organization_id()));
 
 CREATE POLICY own_organization ON public.sessions TO quorate_api USING ((organization_id = public.current_organization_id()));
+
+CREATE POLICY own_organization ON public.settled_logs TO quorate_api USING ((organization_id = public.current_organization_id()));
+
+CREATE POLICY own_organization ON public.settled_totals TO quorate_api USING ((organization_id = public.current_organization_id()));
 
 CREATE POLICY own_organization ON public.sla_bad_minutes TO quorate_api USING ((organization_id = public.current_organization_id()));
 
@@ -1339,11 +1376,9 @@ CREATE POLICY own_organization ON public.usage_hours TO quorate_api USING ((orga
 
 CREATE POLICY own_organization ON public.usage_log_days TO quorate_api USING ((organization_id = public.current_organization_id()));
 
-CREATE POLICY own_organization ON public.usage_log_months TO quorate_api USING ((organization_id = public.current_organization_id()));
-
-CREATE POLICY own_organization ON public.usage_months TO quorate_api USING ((organization_id = public.current_organization_id()));
-
 CREATE POLICY own_organization ON public.usage_windows TO quorate_api USING ((organization_id = public.current_organization_id()));
+
+ALTER TABLE public.packed_hours ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE public.payment_checkouts ENABLE ROW LEVEL SECURITY;
 
@@ -1359,6 +1394,10 @@ ALTER TABLE public.quota_overrides ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE public.sessions ENABLE ROW LEVEL SECURITY;
 
+ALTER TABLE public.settled_logs ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE public.settled_totals ENABLE ROW LEVEL SECURITY;
+
 ALTER TABLE public.sla_bad_minutes ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE public.sla_days ENABLE ROW LEVEL SECURITY;
@@ -1372,10 +1411,6 @@ ALTER TABLE public.usage_dirty ENABLE ROW LEVEL SECURITY;
 ALTER TABLE public.usage_hours ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE public.usage_log_days ENABLE ROW LEVEL SECURITY;
-
-ALTER TABLE public.usage_log_months ENABLE ROW LEVEL SECURITY;
-
-ALTER TABLE public.usage_months ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE public.usage_windows ENABLE ROW LEVEL SECURITY;
 
@@ -1464,6 +1499,9 @@ GRANT SELECT ON TABLE public.organizations TO quorate_worker;
 
 GRANT UPDATE(closed_until) ON TABLE public.organizations TO quorate_worker;
 
+GRANT SELECT ON TABLE public.packed_hours TO quorate_api;
+GRANT SELECT,INSERT,DELETE ON TABLE public.packed_hours TO quorate_worker;
+
 GRANT SELECT,INSERT ON TABLE public.payment_checkouts TO quorate_api;
 
 GRANT UPDATE(session_id) ON TABLE public.payment_checkouts TO quorate_api;
@@ -1492,6 +1530,15 @@ GRANT SELECT,INSERT,DELETE ON TABLE public.rejected_usage TO quorate_worker;
 
 GRANT SELECT,INSERT,DELETE ON TABLE public.sessions TO quorate_api;
 GRANT SELECT,DELETE ON TABLE public.sessions TO quorate_worker;
+
+GRANT SELECT ON TABLE public.settled_logs TO quorate_api;
+GRANT SELECT,INSERT,DELETE ON TABLE public.settled_logs TO quorate_worker;
+
+GRANT SELECT ON TABLE public.settled_times TO quorate_api;
+GRANT SELECT,INSERT,DELETE ON TABLE public.settled_times TO quorate_worker;
+
+GRANT SELECT ON TABLE public.settled_totals TO quorate_api;
+GRANT SELECT,INSERT,DELETE ON TABLE public.settled_totals TO quorate_worker;
 
 GRANT SELECT ON TABLE public.sla_bad_minutes TO quorate_api;
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.sla_bad_minutes TO quorate_worker;
@@ -1527,16 +1574,7 @@ GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.usage_hours TO quorate_worker;
 GRANT SELECT ON TABLE public.usage_log_days TO quorate_api;
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.usage_log_days TO quorate_worker;
 
-GRANT SELECT ON TABLE public.usage_log_months TO quorate_api;
-GRANT SELECT,INSERT,UPDATE ON TABLE public.usage_log_months TO quorate_worker;
-
-GRANT SELECT ON TABLE public.usage_months TO quorate_api;
-GRANT SELECT,INSERT,UPDATE ON TABLE public.usage_months TO quorate_worker;
-
-GRANT SELECT ON TABLE public.usage_settled TO quorate_api;
-GRANT SELECT,INSERT,UPDATE ON TABLE public.usage_settled TO quorate_worker;
-
 GRANT SELECT ON TABLE public.usage_windows TO quorate_api;
-GRANT SELECT,INSERT,UPDATE ON TABLE public.usage_windows TO quorate_worker;
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.usage_windows TO quorate_worker;
 
 GRANT SELECT,INSERT,UPDATE ON TABLE public.users TO quorate_api;

@@ -125,7 +125,7 @@ def test_free_tables_are_the_ones_meant() -> None:
         "idempotency_keys",
         "rejected_usage",
         "document_counters",
-        "usage_settled",
+        "settled_times",
     }
     status = {"sla_region_hours", "status_hours", "status_regions", "status_incidents", "status_updates"}
-    assert of_everybody | status | {"usage_settled"} == FREE
+    assert of_everybody | status | {"settled_times"} == FREE

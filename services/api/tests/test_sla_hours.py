@@ -25,7 +25,7 @@ from quorate_api.telemetry.histogram import bucket_of
 from quorate_api.telemetry.windows import DAY_S, HOUR_S, WINDOW_S, Window, merged
 from quorate_api.usage.repository import UsageRepository
 from quorate_api.worker.retention import settle_days
-from quorate_api.worker.rollup import roll_up
+from quorate_api.worker.rollup import pack_hours, roll_up
 from support.customer import Customer
 from support.usage import Usage
 
@@ -89,7 +89,9 @@ def history(group_id: str, rng: random.Random) -> list[Window]:
 
 
 @pytest.mark.parametrize("seed", range(4))
-async def test_judged_hours_are_what_all_windows_say(usage: Usage, group_id: str, seed: int) -> None:
+async def test_judged_hours_are_what_all_windows_say(
+    usage: Usage, group_id: str, owner: psycopg.Connection, seed: int
+) -> None:
     rng = random.Random(seed)
     windows = history(group_id, rng)
     if seed % 2:  # late, and in any order
@@ -102,9 +104,16 @@ async def test_judged_hours_are_what_all_windows_say(usage: Usage, group_id: str
         now += rng.random() * (LATER - now) / 2
         if rng.random() < 0.7:
             await roll_up(usage.engine, now.timestamp())
+        if rng.random() < 0.5:
+            await pack_hours(usage.engine, now.timestamp())
         assert await measured(usage, group_id, now) == await from_windows(usage, group_id, now), seed
     await roll_up(usage.engine, LATER.timestamp())
     expected = await from_windows(usage, group_id, LATER)
+    assert await measured(usage, group_id, LATER) == expected
+    # The judgement of packed hours is the same.
+    await pack_hours(usage.engine, LATER.timestamp() + DAY_S)
+    assert owner.execute("SELECT count(*) FROM usage_windows").fetchone() == (0,)
+    owner.execute("DELETE FROM sla_hours")
     assert await measured(usage, group_id, LATER) == expected
     assert expected.minutes_counted == 24 * 60 - 20, "the group began in the 21st minute"
 
@@ -157,6 +166,7 @@ async def test_a_settled_day_leaves_its_sums_and_its_bad_minutes(
     assert await settle_days(usage.engine, tmp_path, settled_s - 1) == 0, "its windows may still come"
     assert await settle_days(usage.engine, tmp_path, settled_s) == 0, "its hours are not judged yet"
     await roll_up(usage.engine, settled_s)
+    assert await pack_hours(usage.engine, START_S + 6 * HOUR_S) > 0
     passes = await asyncio.gather(*(settle_days(usage.engine, tmp_path, settled_s) for _ in range(3)))
     assert sorted(passes) == [0, 0, 1], "one worker settles days at a time"
     assert await settle_days(usage.engine, tmp_path, settled_s) == 0

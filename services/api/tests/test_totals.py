@@ -13,9 +13,11 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 from quorate_api import limits
 from quorate_api.database.scope import EveryOrganization, Scope
 from quorate_api.settled.repository import SettledRepository
-from quorate_api.telemetry.windows import DAY_S, HOUR_S, WINDOW_S, Window
+from quorate_api.telemetry.windows import DAY_S, HOUR_S, WINDOW_S, Window, merged
 from quorate_api.totals.repository import TotalsRepository
-from quorate_api.worker.rollup import roll_up
+from quorate_api.usage.calculator import Count
+from quorate_api.usage.repository import UsageRepository
+from quorate_api.worker.rollup import pack_hours, roll_up
 from support.customer import Customer
 from support.usage import Usage
 
@@ -28,7 +30,7 @@ def generated(groups: list[str], rng: random.Random, end_s: int, count: int) -> 
         start_s -= start_s % WINDOW_S
         committed = rng.randrange(1 << 40)
         window = Window(
-            rng.choice(groups), rng.randrange(3), "i", 1, start_s, "head", log_epoch=rng.choice((0, 0, 7)),
+            rng.choice(groups), rng.randrange(3), "i", 1, start_s, "head", log_epoch=(0, 0, 7)[start_s // WINDOW_S % 3],
             committed_entries=committed, committed_bytes=64 * committed,
             read_entries=rng.randrange(1_000), stored_bytes=rng.randrange(1 << 40),
         )  # fmt: skip
@@ -84,9 +86,10 @@ async def test_totals_are_what_the_windows_sum_up_to(
 
 
 async def test_windows_that_arrive_while_hours_are_summed_up_are_not_missed(
-    usage: Usage, alice: Customer, monkeypatch: pytest.MonkeyPatch
+    usage: Usage, alice: Customer, owner: psycopg.Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(limits, "ROLL_HOURS_MAX", 3)
+    monkeypatch.setattr(limits, "PACK_HOURS_MAX", 3)
     rng = random.Random(7)
     end_s = int(time.time()) // WINDOW_S * WINDOW_S
     windows = generated(list(usage.organizations), rng, end_s, 600)
@@ -101,13 +104,54 @@ async def test_windows_that_arrive_while_hours_are_summed_up_are_not_missed(
         for start in range(part * 20, len(windows), 60):
             await usage.ingest(windows[start : start + 20])
 
-    rolling = [asyncio.create_task(roll()) for _ in range(2)]
+    async def pack() -> None:
+        while ingesting:
+            await pack_hours(usage.engine, end_s + 2 * HOUR_S)
+            await asyncio.sleep(0)
+
+    rolling = [asyncio.create_task(task()) for task in (roll, roll, pack, pack)]
     await asyncio.gather(*(ingest(part) for part in range(3)))
     ingesting = False
     await asyncio.gather(*rolling)
     assert await usage.metered(alice, None) == usage.expected(alice, None)
     await roll_up(usage.engine, end_s + 2 * HOUR_S)
     assert await usage.metered(alice, None) == usage.expected(alice, None)
+    assert await pack_hours(usage.engine, end_s + 4 * HOUR_S) > 0
+    assert owner.execute("SELECT count(*) FROM usage_windows").fetchone() == (0,)
+    for group_id, organization_id in usage.organizations.items():
+        async with usage.engine.begin() as connection:
+            found = await UsageRepository(Scope(connection, organization_id)).windows(
+                uuid.UUID(group_id), end_s - 9 * DAY_S, end_s + DAY_S
+            )
+        assert merged(found) == merged(window for window in windows if window.group_id == group_id)
+
+
+@pytest.mark.parametrize("packs", [False, True])
+async def test_the_counters_of_minutes(usage: Usage, packs: bool) -> None:
+    end_s = int(time.time()) // WINDOW_S * WINDOW_S
+    windows = generated(list(usage.organizations), random.Random(5), end_s, 500)
+    await usage.ingest(windows)
+    if packs:
+        await roll_up(usage.engine, end_s + 2 * HOUR_S)
+        assert await pack_hours(usage.engine, end_s - DAY_S) > 0, "some hours, but for those of the last day"
+    for group_id, organization_id in usage.organizations.items():
+        from_s, to_s = end_s - 2 * DAY_S - 17 * WINDOW_S, end_s - 600
+        async with usage.engine.begin() as connection:
+            counts = await UsageRepository(Scope(connection, organization_id)).counts(uuid.UUID(group_id), from_s, to_s)
+        expected: dict[tuple[int, int], Count] = {}
+        for window in merged(windows):
+            if window.group_id == group_id and from_s <= window.window_start_s < to_s:
+                key = (window.window_start_s, window.log_epoch)
+                had = expected.get(key, Count(*key, 0, 0, 0))
+                expected[key] = Count(
+                    *key,
+                    max(had.committed_entries, window.committed_entries),
+                    max(had.committed_bytes, window.committed_bytes),
+                    had.read_entries + window.read_entries,
+                )
+        assert sorted(counts, key=lambda count: (count.start_s, count.log_epoch)) == [
+            expected[key] for key in sorted(expected)
+        ]
 
 
 async def test_the_counters_before_a_time(usage: Usage, alice: Customer) -> None:
@@ -115,7 +159,7 @@ async def test_the_counters_before_a_time(usage: Usage, alice: Customer) -> None
     windows = generated(list(usage.organizations), random.Random(3), end_s, 200)
     await usage.ingest(windows)
     for group_id in usage.organizations:
-        for at_s in (end_s, end_s // DAY_S * DAY_S, end_s - DAY_S - 17 * WINDOW_S):
+        for at_s in (end_s // DAY_S * DAY_S, end_s // DAY_S * DAY_S - DAY_S):
             expected: dict[int, tuple[int, int]] = {}
             for window in windows:
                 if window.group_id == group_id and window.window_start_s < at_s:
@@ -141,7 +185,9 @@ async def test_totals_of_months_are_what_their_windows_sum_up_to(
             settled_s += rng.randrange(9, 16) * DAY_S
             await roll_up(usage.engine, settled_s + 2 * HOUR_S)
             async with usage.engine.begin() as connection:
-                await SettledRepository(EveryOrganization(connection, "a test")).settle(settled_s)
+                settled = SettledRepository(EveryOrganization(connection, "a test"))
+                await settled.forget()
+                await settled.settle(settled_s)
         windows = generated(list(usage.organizations), rng, settled_s + 3 * DAY_S, 60)
         await usage.ingest(windows)
         if rng.random() < 0.5:
@@ -156,7 +202,7 @@ async def test_totals_of_months_are_what_their_windows_sum_up_to(
                 by_day = await usage.by_day(customer, day_s)
                 for until_s in (day_s, day_s + 2 * DAY_S, settled_s + 3 * DAY_S):
                     assert by_day.before(until_s) == usage.expected(customer, until_s), (seed, step, day_s, until_s)
-    months = owner.execute("SELECT count(*), max(until_s) FROM usage_settled").fetchone()
+    months = owner.execute("SELECT count(*), max(until_s) FROM settled_times").fetchone()
     assert months is not None
     assert months[0] >= 2
     assert months[1] == settled_s

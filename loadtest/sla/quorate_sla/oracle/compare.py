@@ -56,7 +56,7 @@ def _judged_whole(life: Life, windows: Sequence[Window]) -> tuple[Tally, list[Mi
 
 
 def _judged_in_pieces(life: Life, windows: Sequence[Window]) -> tuple[Tally, list[Minute]]:
-    """Piece by piece, each with windows around it as the worker reads them (`UsageRepository.heads_around`)."""
+    """Piece by piece, each with windows around it as the worker reads them (`HeadRepository.around`)."""
     from_ms, to_ms = span_ms(life)
     tallies, bad = [], []
     for first in range(0, len(life.minutes), PIECE_MINUTES):

@@ -11,6 +11,7 @@ from quorate_api.telemetry.windows import WINDOW_S, Window, merged
 from quorate_api.totals.days import DailyUse
 from quorate_api.totals.repository import TotalsRepository
 from quorate_api.usage.repository import UsageRepository
+from quorate_api.worker.ingest import store_windows
 from support.customer import Customer
 
 Metered = dict[uuid.UUID, tuple[int, int, int]]
@@ -29,14 +30,9 @@ class Usage:
         found = list(windows)
         self.windows += found
         async with self.engine.begin() as connection:
-            await UsageRepository(EveryOrganization(connection, "a test")).ensure_days(found)
-        async with self.engine.begin() as connection:
-            scope = EveryOrganization(connection, "a test")
-            usage = UsageRepository(scope)
+            usage = UsageRepository(EveryOrganization(connection, "a test"))
             owners = await usage.owners_of({uuid.UUID(window.group_id) for window in found})
-            await usage.upsert(merged(found), owners)
-            organizations = {group_id: owner.organization_id for group_id, owner in owners.items()}
-            await TotalsRepository(scope).note(found, organizations)
+        await store_windows(self.engine, found, owners)
 
     async def metered(self, customer: Customer, day_s: int | None) -> Metered:
         async with self.engine.begin() as connection:

@@ -181,6 +181,16 @@ usage_windows = Table(
     _json("latency_us"),
     _json("judged_latency_us", nullable=True),
 )
+packed_hours = Table(
+    "packed_hours",
+    metadata,
+    _id("organization_id"),
+    _id("group_id", primary_key=True),
+    _count("hour_s", primary_key=True),
+    _count("first_active_s", nullable=True),
+    _count("last_active_s", nullable=True),
+    Column("windows", LargeBinary, nullable=False),
+)
 usage_log_days = Table(
     "usage_log_days",
     metadata,
@@ -199,6 +209,7 @@ usage_hours = Table(
     _count("hour_s", primary_key=True),
     _count("read_entries"),
     _count("stored_byte_minutes"),
+    Column("packed", Boolean, nullable=False),
 )
 usage_days = Table(
     "usage_days",
@@ -209,28 +220,23 @@ usage_days = Table(
     _count("read_entries"),
     _count("stored_byte_minutes"),
 )
-usage_settled = Table(
-    "usage_settled",
-    metadata,
-    _count("month_s", primary_key=True),
-    _count("until_s"),
-)
-usage_months = Table(
-    "usage_months",
+settled_times = Table("settled_times", metadata, _count("until_s", primary_key=True))
+settled_totals = Table(
+    "settled_totals",
     metadata,
     _id("organization_id"),
     _id("group_id", primary_key=True),
-    _count("month_s", primary_key=True),
+    _count("until_s", primary_key=True),
     _count("read_entries"),
     _count("stored_byte_minutes"),
 )
-usage_log_months = Table(
-    "usage_log_months",
+settled_logs = Table(
+    "settled_logs",
     metadata,
     _id("organization_id"),
     _id("group_id", primary_key=True),
     _count("log_epoch", primary_key=True),
-    _count("month_s", primary_key=True),
+    _count("until_s", primary_key=True),
     _count("committed_entries"),
     _count("committed_bytes"),
 )

@@ -8,6 +8,7 @@ from uuid import UUID
 
 from quorate_api import limits
 from quorate_api.database.scope import EveryOrganization
+from quorate_api.heads.repository import HeadRepository, Span
 from quorate_api.months.repository import MonthRepository
 from quorate_api.sla.lifetime import judged_span
 from quorate_api.sla.minutes import Minute, judge
@@ -15,7 +16,6 @@ from quorate_api.sla.repository import Hour, Life, RegionHours, SlaRepository
 from quorate_api.sla.tally import Tally, tally
 from quorate_api.sla.targets import QUIET_S_MAX
 from quorate_api.telemetry.windows import HOUR_S, WINDOW_S, Window
-from quorate_api.usage.repository import Span, UsageRepository
 
 
 async def judge_hours(scope: EveryOrganization, hours: Iterable[Hour], before_s: int) -> None:
@@ -47,12 +47,12 @@ async def _judge(
 
     Adds to `changes` what that changes in the sums of regions.
     """
-    sla, usage = SlaRepository(scope), UsageRepository(scope)
+    sla, heads = SlaRepository(scope), HeadRepository(scope)
     gaps: set[Hour] = set()
     left = sorted(hours - await sla.folded(hours))
     for start in range(0, len(left), limits.JUDGED_HOURS_MAX):
         some = left[start : start + limits.JUDGED_HOURS_MAX]
-        found = await usage.heads_around(_spans(some), QUIET_S_MAX)
+        found = await heads.around(_spans(some), QUIET_S_MAX)
         gaps |= _with_gaps(found)
         # Other tasks of the worker go on meanwhile.
         judged = await asyncio.to_thread(_all_judged, some, found, lives)

@@ -20,6 +20,7 @@ from quorate_api.database.work import Work
 from quorate_api.errors import Code, FieldError, Problem
 from quorate_api.groups import service as groups
 from quorate_api.groups.repository import GroupRepository
+from quorate_api.heads.repository import HeadRepository, Span
 from quorate_api.http.pagination import Paging
 from quorate_api.http.principal import Permission, Principal
 from quorate_api.http.schemas import Page
@@ -48,7 +49,6 @@ from quorate_api.sla.schemas import (
 from quorate_api.sla.tally import Tally, summed, tally
 from quorate_api.sla.targets import AVAILABILITY, DURABILITY, DURABLE_DEGREE_MIN, LATENCY, QUIET_S_MAX
 from quorate_api.telemetry.windows import HOUR_S, WINDOW_S, Window
-from quorate_api.usage.repository import Span, UsageRepository
 
 INCIDENTS_MAX = 500
 LOST_REASON = "The log was lost: no server has a copy of it."
@@ -96,7 +96,7 @@ async def _measured(
         minute for minute in await sla.bad_minutes(group.id, from_s, to_s) if minute.start_s // HOUR_S * HOUR_S in known
     ]
     spans = [Span(group.id, *hours) for hours in _unjudged(known, from_s, min(to_s, settled_s(now)))]
-    windows = await UsageRepository(scope).heads_around(spans, QUIET_S_MAX)
+    windows = await HeadRepository(scope).around(spans, QUIET_S_MAX)
     spans_bad = [BadSpan(row.start_s, row.end_s, row.reason, breached_by(row.kind)) for row in corrections]
     spans_bad += await _losses(scope, group, former, start, end)
     month = judged_span(group, from_s * 1_000, min(to_s, settled_s(now)) * 1_000)

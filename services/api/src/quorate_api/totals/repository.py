@@ -6,7 +6,7 @@ were summed up. So a total is the days, and for dirty hours the windows in the p
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any
 from uuid import UUID
 
@@ -28,21 +28,21 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from quorate_api.database.scope import ROWS, EveryOrganization, Rows, Scope, SomeOrganizations, rows_sent
 from quorate_api.database.tables import (
+    settled_logs,
+    settled_totals,
     usage_days,
     usage_dirty,
     usage_hours,
     usage_log_days,
-    usage_log_months,
-    usage_months,
     usage_windows,
 )
-from quorate_api.settled.repository import NEVER_S, month_before, until_before
+from quorate_api.settled.repository import NEVER_S, settled_before
 from quorate_api.telemetry.windows import DAY_S, HOUR_S, Window
 from quorate_api.totals.days import DailyUse, Metered
 
 _WINDOWS, _LOGS = usage_windows.c, usage_log_days.c
 _HOURS, _DAYS, _DIRTY = usage_hours.c, usage_days.c, usage_dirty.c
-_MONTHS, _LOG_MONTHS = usage_months.c, usage_log_months.c
+_SETTLED, _SETTLED_LOGS = settled_totals.c, settled_logs.c
 _SUMS = ("read_entries", "stored_byte_minutes")
 
 
@@ -106,19 +106,17 @@ class TotalsRepository:
         marked = marked.on_conflict_do_update(index_elements=["group_id", "hour_s"], set_=same)
         await self._connection.execute(marked, {ROWS: dirty})
 
-    async def committed_before(self, group_id: UUID, at_s: int) -> dict[int, tuple[int, int]]:
-        """The greatest committed entries and bytes in windows that begin before `at_s`, for each log by its epoch."""
-        day_s = at_s // DAY_S * DAY_S
-        days = self._scope.select(usage_log_days, *_counters(_LOGS)).where(
-            _LOGS.day_s >= until_before(day_s), _LOGS.day_s < day_s, _LOGS.group_id == group_id
-        )
-        months = self._log_months(day_s).where(_LOG_MONTHS.group_id == group_id)
-        part = self._scope.select(usage_windows, *_counters(_WINDOWS))
-        part = part.where(
-            _WINDOWS.window_start_s >= day_s, _WINDOWS.window_start_s < at_s, _WINDOWS.group_id == group_id
-        )
-        statement = _greatest(union_all(months, days, part))
-        rows = (await self._connection.execute(statement)).all()
+    async def committed_before(self, group_id: UUID, day_s: int) -> dict[int, tuple[int, int]]:
+        """The greatest committed entries and bytes before the day that begins at `day_s`, for each log by its epoch."""
+        assert day_s % DAY_S == 0, day_s
+
+        def greatest(since_s: int) -> Rows:
+            settled, days = self._logs(since_s, since_s, day_s)
+            return _greatest(
+                union_all(settled.where(_SETTLED_LOGS.group_id == group_id), days.where(_LOGS.group_id == group_id))
+            )
+
+        rows = await self._read(day_s, greatest)
         return {int(row.log_epoch): (int(row.entries), int(row.size)) for row in rows}
 
     async def metered(self, day_s: int | None) -> Metered:
@@ -129,42 +127,27 @@ class TotalsRepository:
         does not matter. Stored is the fullest replica's report for a minute, times the minute.
         """
         assert day_s is None or day_s % DAY_S == 0, day_s
-        return (await self._found((0, self._totals(day_s)))).before(None)
+        rows = await self._read(day_s, lambda since_s: self._totals(since_s, day_s))
+        return DailyUse.of((row[0], 0, int(row[1]), int(row[2]), int(row[3])) for row in rows).before(None)
 
     async def before_and_now(self, day_s: int) -> DailyUse:
         """The use before the day that begins at `day_s`, and that at any time."""
         assert day_s % DAY_S == 0, day_s
-        return await self._found((day_s - DAY_S, self._totals(day_s)), (day_s, self._totals(None)))
+        since_s = await settled_before(self._connection, None)
 
-    async def _found(self, *totals: tuple[int, Rows]) -> DailyUse:
-        """Totals, each until the end of a day."""
-        parts = [select(literal(day_s, BigInteger).label("day"), *each.subquery().c) for day_s, each in totals]
-        # One statement, and so one state of all tables.
-        found = union_all(*parts).subquery()
-        rows = (await self._connection.execute(select(found).order_by(found.c.day))).all()
-        return DailyUse.of_totals((row[1], int(row[0]), int(row[2]), int(row[3]), int(row[4])) for row in rows)
+        def both(before_s: int) -> Rows:
+            # One statement, and so one state of all tables.
+            parts = (
+                (day_s - DAY_S, self._totals(before_s, day_s)),
+                (day_s, self._totals(max(before_s, since_s), None)),
+            )
+            found = union_all(
+                *(select(*each.subquery().c, literal(end_s, BigInteger).label("day")) for end_s, each in parts)
+            ).subquery()
+            return select(found).order_by(found.c.day)
 
-    def _totals(self, day_s: int | None) -> Rows:
-        logs = _greatest(union_all(self._log_months(day_s), self._log_days(day_s))).subquery()
-        committed = select(logs.c.group_id, func.sum(logs.c.entries).label("entries")).group_by(logs.c.group_id)
-        of_logs, sums = committed.subquery(), self._sums_before(day_s).subquery()
-        return select(
-            of_logs.c.group_id,
-            of_logs.c.entries,
-            func.coalesce(sums.c.reads, 0).label("reads"),
-            func.coalesce(sums.c.stored, 0).label("stored"),
-        ).outerjoin(sums, sums.c.group_id == of_logs.c.group_id)
-
-    def _log_months(self, day_s: int | None) -> Rows:
-        """Counters of days that are final, until a time before `day_s`."""
-        return self._scope.select(usage_log_months, *_counters(_LOG_MONTHS)).where(
-            _LOG_MONTHS.month_s == month_before(day_s)
-        )
-
-    def _log_days(self, day_s: int | None) -> Rows:
-        """Counters of the other days before `day_s`."""
-        days = self._scope.select(usage_log_days, *_counters(_LOGS)).where(_LOGS.day_s >= until_before(day_s))
-        return days if day_s is None else days.where(_LOGS.day_s < day_s)
+        rows = await self._read(day_s, both)
+        return DailyUse.of_totals((row[0], int(row[4]), int(row[1]), int(row[2]), int(row[3])) for row in rows)
 
     async def by_day(self, from_s: int) -> DailyUse:
         """The use of each day from the one that begins at `from_s`. All days before it are one.
@@ -172,16 +155,34 @@ class TotalsRepository:
         The sum before a day is what `metered` says of it. A log's share of a day is the rise of its greatest counter.
         """
         assert from_s % DAY_S == 0, from_s
+        rows = await self._read(from_s, lambda since_s: self._days(since_s, from_s))
+        return DailyUse.of((row[0], int(row[1]), int(row[2]), int(row[3]), int(row[4])) for row in rows)
+
+    async def _read(self, day_s: int | None, query: Callable[[int], Rows]) -> Sequence[Any]:
+        """Rows of a query that adds totals until a time not after `day_s`, which it is given, and days since then."""
+        since_s = await settled_before(self._connection, day_s)
+        return (await self._connection.execute(query(since_s))).all()
+
+    def _totals(self, since_s: int, day_s: int | None) -> Rows:
+        logs = _greatest(union_all(*self._logs(since_s, since_s, day_s))).subquery()
+        committed = select(logs.c.group_id, func.sum(logs.c.entries).label("entries")).group_by(logs.c.group_id)
+        parts = self._sum_parts(since_s, day_s).subquery()
+        added = (func.sum(parts.c[name]).label(name) for name in _SUMS)
+        sums = select(parts.c.group_id, *added).group_by(parts.c.group_id).subquery()
+        of_logs = committed.subquery()
+        read, stored = (func.coalesce(sums.c[name], 0).label(name) for name in _SUMS)
+        joined = select(of_logs.c.group_id, of_logs.c.entries, read, stored)
+        return joined.outerjoin(sums, sums.c.group_id == of_logs.c.group_id)
+
+    def _days(self, since_s: int, from_s: int) -> Rows:
         earlier_s = from_s - DAY_S
-        recent = self._scope.select(
-            usage_log_days, *_counters(_LOGS), func.greatest(_LOGS.day_s, earlier_s).label("day")
-        ).where(_LOGS.day_s >= until_before(from_s))
-        older = self._scope.select(
-            usage_log_months, *_counters(_LOG_MONTHS), literal(earlier_s, BigInteger).label("day")
-        ).where(_LOG_MONTHS.month_s == month_before(from_s))
-        days = union_all(recent, older).subquery()
-        key = (days.c.group_id, days.c.log_epoch, days.c.day)
-        reached = select(*key, func.max(days.c.committed_entries).label("entries")).group_by(*key).subquery()
+        days = union_all(*self._logs(since_s, earlier_s, None)).subquery()
+        day = func.greatest(days.c.day, earlier_s).label("day")
+        reached = (
+            select(days.c.group_id, days.c.log_epoch, day, func.max(days.c.committed_entries).label("entries"))
+            .group_by(days.c.group_id, days.c.log_epoch, day)
+            .subquery()
+        )
         of_log = (reached.c.group_id, reached.c.log_epoch)
         greatest = select(
             *of_log,
@@ -194,7 +195,7 @@ class TotalsRepository:
         nothing = literal(0, BigInteger)
         none = (nothing.label(name) for name in _SUMS)
         committed = select(greatest.c.group_id, greatest.c.day, rise.label("entries"), *none)
-        parts = self._sum_parts(from_s, None).subquery()
+        parts = self._sum_parts(since_s, None).subquery()
         sums = select(
             parts.c.group_id, func.greatest(parts.c.day, earlier_s), nothing, *(parts.c[name] for name in _SUMS)
         )
@@ -202,9 +203,7 @@ class TotalsRepository:
         found = union_all(committed, sums).subquery()
         added = (func.sum(found.c[name]) for name in ("entries", *_SUMS))
         statement = select(found.c.group_id, found.c.day, *added)
-        statement = statement.group_by(found.c.group_id, found.c.day).order_by(found.c.day)
-        rows = (await self._connection.execute(statement)).all()
-        return DailyUse.of((row[0], int(row[1]), int(row[2]), int(row[3]), int(row[4])) for row in rows)
+        return statement.group_by(found.c.group_id, found.c.day).order_by(found.c.day)
 
     async def held_bytes(self, since_s: int) -> dict[UUID, int]:
         """The most bytes that a replica of each group held, by windows that begin at `since_s` or later."""
@@ -213,20 +212,28 @@ class TotalsRepository:
         rows = (await self._connection.execute(statement.group_by(_WINDOWS.group_id))).all()
         return {row[0]: int(row[1]) for row in rows}
 
-    def _sums_before(self, day_s: int | None) -> Rows:
-        found = self._sum_parts(day_s, day_s).subquery()
-        sums = (func.sum(found.c[name]).label(label) for name, label in zip(_SUMS, ("reads", "stored"), strict=True))
-        return select(found.c.group_id, *sums).group_by(found.c.group_id)
+    def _logs(self, since_s: int, settled_day_s: int, day_s: int | None) -> tuple[Rows, Rows]:
+        """Counters until `since_s`, as of the day `settled_day_s`, and those of days from then on before `day_s`."""
+        settled = self._scope.select(
+            settled_logs, *_counters(_SETTLED_LOGS), literal(settled_day_s, BigInteger).label("day")
+        )
+        days = self._scope.select(usage_log_days, *_counters(_LOGS), _LOGS.day_s).where(_LOGS.day_s >= since_s)
+        if day_s is not None:
+            days = days.where(_LOGS.day_s < day_s)
+        return settled.where(_SETTLED_LOGS.until_s == since_s), days
 
-    def _sum_parts(self, from_s: int | None, day_s: int | None) -> CompoundSelect[Any]:
-        """Totals of days that are final, until a time before `from_s`. Other days before `day_s` as they were summed
-        up; of dirty hours the windows in the place of the older sum."""
-        months = self._scope.select(
-            usage_months, _MONTHS.group_id, cast(NEVER_S, BigInteger).label("day"), *(_MONTHS[name] for name in _SUMS)
-        ).where(_MONTHS.month_s == month_before(from_s))
+    def _sum_parts(self, since_s: int, day_s: int | None) -> CompoundSelect[Any]:
+        """Totals until `since_s`. Days from then on, before `day_s`, as they were summed up; of dirty hours the windows
+        in the place of the older sum."""
+        settled = self._scope.select(
+            settled_totals,
+            _SETTLED.group_id,
+            cast(NEVER_S, BigInteger).label("day"),
+            *(_SETTLED[name] for name in _SUMS),
+        ).where(_SETTLED.until_s == since_s)
         days = self._scope.select(
             usage_days, _DAYS.group_id, _DAYS.day_s.label("day"), *(_DAYS[name] for name in _SUMS)
-        ).where(_DAYS.day_s >= until_before(from_s))
+        ).where(_DAYS.day_s >= since_s)
         day_of_hour = _DIRTY.hour_s // DAY_S * DAY_S
         older = self._scope.select(usage_hours, _HOURS.group_id, day_of_hour, *(-_HOURS[name] for name in _SUMS)).join(
             usage_dirty, and_(_DIRTY.group_id == _HOURS.group_id, _DIRTY.hour_s == _HOURS.hour_s)
@@ -242,7 +249,7 @@ class TotalsRepository:
             days, older = days.where(_DAYS.day_s < day_s), older.where(_DIRTY.hour_s < day_s)
             anew = anew.where(_DIRTY.hour_s < day_s)
         # The columns are the first part's.
-        return union_all(months, days, older, anew)
+        return union_all(settled, days, older, anew)
 
     async def is_dirty(self, day_s: int) -> bool:
         """Whether hours of the day that begins at `day_s` are still to be summed up."""
@@ -275,15 +282,49 @@ class TotalsRepository:
             was = old.get(key, (0, 0))
             # Windows grow. Where people removed some, what was summed up stays.
             new = _greater(fresh.get(key, (0, 0)), was)
-            hours.append({"organization_id": owners[key], "group_id": group_id, "hour_s": hour_s, **_named(new)})
+            hours.append(
+                {"organization_id": owners[key], "group_id": group_id, "hour_s": hour_s, "packed": False, **_named(new)}
+            )
             day = days[group_id, hour_s // DAY_S * DAY_S]
             for place in (0, 1):
                 day[place] += new[place] - was[place]
         await self._add_days(days, {group_id: owner for (group_id, _), owner in owners.items()})
         stored = self._scope.upsert(usage_hours).values(hours)
-        summed = {name: stored.excluded[name] for name in _SUMS}
+        summed = {name: stored.excluded[name] for name in (*_SUMS, "packed")}
         await self._connection.execute(stored.on_conflict_do_update(index_elements=["group_id", "hour_s"], set_=summed))
         return keys
+
+    async def unpacked(self, from_s: int, before_s: int, hours_max: int) -> dict[tuple[UUID, int], UUID]:
+        """Hours in [from_s, before_s) that were summed up and are not packed, the oldest first, with their owners."""
+        statement = self._scope.select(usage_hours, _HOURS.group_id, _HOURS.hour_s, _HOURS.organization_id).where(
+            ~_HOURS.packed, _HOURS.hour_s >= from_s, _HOURS.hour_s < before_s
+        )
+        rows = (await self._connection.execute(statement.order_by(_HOURS.hour_s).limit(hours_max))).all()
+        return {(row.group_id, row.hour_s): row.organization_id for row in rows}
+
+    async def hold(self, hours: Mapping[tuple[UUID, int], UUID]) -> list[tuple[UUID, int]]:
+        """Those of the hours that are not marked. Nobody else marks them until the end of the transaction."""
+        assert isinstance(self._scope, EveryOrganization)
+        if not hours:
+            return []
+        rows = [
+            {"organization_id": str(owner), "group_id": str(group_id), "hour_s": hour_s}
+            for (group_id, hour_s), owner in sorted(hours.items())
+        ]
+        marked = self._scope.upsert(usage_dirty).from_select(list(_DIRTY.keys()), rows_sent(usage_dirty))
+        new = marked.on_conflict_do_nothing().returning(_DIRTY.group_id, _DIRTY.hour_s)
+        held = [(row[0], int(row[1])) for row in (await self._connection.execute(new, {ROWS: rows})).all()]
+        if held:
+            await self._connection.execute(
+                self._scope.delete(usage_dirty).where(tuple_(_DIRTY.group_id, _DIRTY.hour_s).in_(held))
+            )
+        return held
+
+    async def note_packed(self, hours: Collection[tuple[UUID, int]]) -> None:
+        assert isinstance(self._scope, EveryOrganization)
+        if hours:
+            found = tuple_(_HOURS.group_id, _HOURS.hour_s).in_(hours)
+            await self._connection.execute(self._scope.update(usage_hours).where(found).values(packed=True))
 
     async def _fresh(self, keys: list[tuple[UUID, int]]) -> dict[tuple[UUID, int], tuple[int, int]]:
         due = values(column("group_id", Uuid), column("hour_s", BigInteger), name="due").data(keys)

@@ -47,19 +47,26 @@ def used(counts: Iterable[Count], before: Mapping[int, tuple[int, int]]) -> list
     `before`: the greatest committed entries and bytes of each log before the first minute, by `log_epoch`. A minute's
     share is its rise over the greatest counters seen so far, so the shares add up to the whole.
     """
-    reached = dict(before)
+    logs = dict(before)
     by_minute: dict[int, list[Count]] = defaultdict(list)
     for count in counts:
         by_minute[count.start_s].append(count)
     found = []
     for start_s in sorted(by_minute):
-        was = _total(reached)
-        for count in by_minute[start_s]:
-            entries, size = reached.get(count.log_epoch, (0, 0))
-            reached[count.log_epoch] = (max(entries, count.committed_entries), max(size, count.committed_bytes))
-        now = _total(reached)
+        was = _total(logs)
+        logs = reached(by_minute[start_s], logs)
+        now = _total(logs)
         reads = sum(count.read_entries for count in by_minute[start_s])
         found.append(Used(start_s, now[0] - was[0], now[1] - was[1], reads))
+    return found
+
+
+def reached(counts: Iterable[Count], before: Mapping[int, tuple[int, int]]) -> dict[int, tuple[int, int]]:
+    """The greatest committed entries and bytes of each log after these minutes. `before` as for `used`."""
+    found = dict(before)
+    for count in counts:
+        entries, size = found.get(count.log_epoch, (0, 0))
+        found[count.log_epoch] = (max(entries, count.committed_entries), max(size, count.committed_bytes))
     return found
 
 
@@ -92,8 +99,8 @@ def _count(window: Window) -> Count:
     )
 
 
-def _total(reached: Mapping[int, tuple[int, int]]) -> tuple[int, int]:
-    return sum(entries for entries, _ in reached.values()), sum(size for _, size in reached.values())
+def _total(logs: Mapping[int, tuple[int, int]]) -> tuple[int, int]:
+    return sum(entries for entries, _ in logs.values()), sum(size for _, size in logs.values())
 
 
 def minute_floor_s(at_s: float) -> int:

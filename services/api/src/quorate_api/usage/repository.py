@@ -1,22 +1,41 @@
 """Usage windows. Each organization reads its own; the worker writes them for all."""
 
-from collections import defaultdict
 from collections.abc import AsyncIterator, Collection, Iterable
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import ARRAY, BigInteger, Integer, Uuid, and_, any_, case, cast, column, func, literal, select, values
+from sqlalchemy import (
+    ARRAY,
+    BigInteger,
+    Integer,
+    LargeBinary,
+    Uuid,
+    any_,
+    case,
+    cast,
+    column,
+    func,
+    literal,
+    null,
+    select,
+    union_all,
+    values,
+)
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from quorate_api.database.scope import ROWS, EveryOrganization, Scope, rows_sent
-from quorate_api.database.tables import groups, usage_windows
-from quorate_api.telemetry.windows import COUNTERS, DAY_S, HEAD_ROLES, Window
+from quorate_api.database.tables import groups, packed_hours, usage_windows
+from quorate_api.packed.format import Packed
+from quorate_api.packed.repository import PackedRepository
+from quorate_api.telemetry.windows import COUNTERS, DAY_S, HOUR_S, Window
 from quorate_api.usage.calculator import Count
 
-_COLUMNS = usage_windows.c
+_COLUMNS, _PACKED = usage_windows.c, packed_hours.c
+_NONE = [cast(null(), each.type).label(each.name) for each in _COLUMNS]
 UPSERT_ROWS = 500  # a few hundred kilobytes of JSON
 READ_ROWS = 500  # some milliseconds
+DAY_GROUPS = 20  # at degree 3, a day of them has 86,400 windows
 _SENT = rows_sent(usage_windows)
 _HISTOGRAMS = ("latency_us", "judged_latency_us")
 
@@ -29,15 +48,6 @@ class Owner:
     since_s: float
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class Span:
-    """Minutes of a group in [from_s, to_s)."""
-
-    group_id: UUID
-    from_s: int
-    to_s: int
-
-
 class UsageRepository:
     def __init__(self, scope: Scope | EveryOrganization) -> None:
         self._scope = scope
@@ -48,87 +58,38 @@ class UsageRepository:
 
     async def windows(self, group_id: UUID, from_s: int, to_s: int) -> list[Window]:
         """Windows that begin in [from_s, to_s), oldest first."""
-        statement = (
-            self._scope.select(usage_windows)
-            .where(_COLUMNS.group_id == group_id, _COLUMNS.window_start_s >= from_s, _COLUMNS.window_start_s < to_s)
-            .order_by(_COLUMNS.window_start_s)
-        )
+        nothing = cast(null(), LargeBinary).label("packed")
+        minutes = self._scope.select(usage_windows, *_COLUMNS, nothing).where(*_minutes(group_id, from_s, to_s))
+        hours = self._scope.select(packed_hours, *_NONE, _PACKED.windows).where(*_hours(group_id, from_s, to_s))
         found: list[Window] = []
-        # A month has a hundred thousand of them: other requests go on between parts.
-        async with self._connection.stream(statement) as rows:
+        # One statement, and so one state of both tables: an hour is in one of them.
+        # A month has a hundred thousand windows: other requests go on between parts.
+        async with self._connection.stream(union_all(minutes, hours)) as rows:
             async for part in rows.mappings().partitions(READ_ROWS):
-                found += [_window(row) for row in part]
-        return found
+                for row in part:
+                    if row["packed"] is None:
+                        found.append(window_of(row))
+                    else:
+                        found += Packed.of(row["packed"]).windows(str(group_id))
+        return sorted(
+            (window for window in found if from_s <= window.window_start_s < to_s),
+            key=lambda window: window.window_start_s,
+        )
 
     async def counts(self, group_id: UUID, from_s: int, to_s: int) -> list[Count]:
         """Counters of each log in each minute in [from_s, to_s)."""
         key = (_COLUMNS.window_start_s, _COLUMNS.log_epoch)
         greatest = (func.max(_COLUMNS.committed_entries), func.max(_COLUMNS.committed_bytes))
-        statement = self._scope.select(usage_windows, *key, *greatest, func.sum(_COLUMNS.read_entries)).where(
-            _COLUMNS.group_id == group_id, _COLUMNS.window_start_s >= from_s, _COLUMNS.window_start_s < to_s
-        )
-        rows = (await self._connection.execute(statement.group_by(*key))).all()
-        return [Count(*(int(value) for value in row)) for row in rows]
-
-    async def heads_around(self, spans: Collection[Span], near_s: int) -> dict[Span, list[Window]]:
-        """Heads' windows of each span, and those around it as far as the nearest minutes in which one was active.
-
-        `near_s`: no further than this. A former head that only takes itself for the head is active in none, so the head
-        that followed it is among them.
-        """
-        found: dict[Span, list[Window]] = {span: [] for span in spans}
-        if not spans:
-            return found
-        keys = [(number, span.group_id, span.from_s, span.to_s) for number, span in enumerate(found)]
-        due = values(
-            column("number", Integer), column("group_id", Uuid), column("from_s", BigInteger),
-            column("to_s", BigInteger), name="due",
-        ).data(keys)  # fmt: skip
-        times = self._scope.select(usage_windows, _COLUMNS.window_start_s).where(
-            _COLUMNS.group_id == due.c.group_id, _COLUMNS.role.in_(HEAD_ROLES), _COLUMNS.active_ms > 0
-        )
-        before = times.where(
-            _COLUMNS.window_start_s < due.c.from_s, _COLUMNS.window_start_s >= due.c.from_s - near_s
-        ).order_by(_COLUMNS.window_start_s.desc())
-        after = times.where(
-            _COLUMNS.window_start_s >= due.c.to_s, _COLUMNS.window_start_s < due.c.to_s + near_s
-        ).order_by(_COLUMNS.window_start_s)
-        near = (
-            select(
-                func.coalesce(before.limit(1).correlate(due).scalar_subquery(), due.c.from_s).label("first_s"),
-                func.coalesce(after.limit(1).correlate(due).scalar_subquery(), due.c.to_s - 1).label("last_s"),
-            )
-            .correlate(due)
-            .lateral("near")
-        )
-        in_span = and_(
-            _COLUMNS.role.in_(HEAD_ROLES),
-            _COLUMNS.window_start_s >= near.c.first_s,
-            _COLUMNS.window_start_s <= near.c.last_s,
-        )
-        statement = self._scope.select(usage_windows, due.c.number, *_COLUMNS)
-        statement = (
-            statement.join(due, _COLUMNS.group_id == due.c.group_id)
-            .join(near, in_span)
-            .order_by(_COLUMNS.window_start_s)
-        )
-        order = list(found)
-        async with self._connection.stream(statement) as rows:
-            async for part in rows.mappings().partitions(READ_ROWS):
-                for row in part:
-                    found[order[row["number"]]].append(_window(row))
-        return found
-
-    async def heads_windows(self, from_s: int, to_s: int) -> dict[str, list[Window]]:
-        """Heads' windows of all groups that begin in [from_s, to_s), by group."""
-        assert isinstance(self._scope, EveryOrganization)
-        statement = self._scope.select(usage_windows).where(
-            _COLUMNS.role.in_(HEAD_ROLES), _COLUMNS.window_start_s >= from_s, _COLUMNS.window_start_s < to_s
-        )
-        found: dict[str, list[Window]] = defaultdict(list)
-        for row in (await self._connection.execute(statement)).all():
-            window = _window(row._mapping)
-            found[window.group_id].append(window)
+        minutes = self._scope.select(usage_windows, *key, *greatest, func.sum(_COLUMNS.read_entries))
+        minutes = minutes.add_columns(cast(null(), LargeBinary)).where(*_minutes(group_id, from_s, to_s)).group_by(*key)
+        none = [cast(null(), BigInteger)] * 5
+        packed = self._scope.select(packed_hours, *none, _PACKED.windows).where(*_hours(group_id, from_s, to_s))
+        # One statement, as above.
+        rows = (await self._connection.execute(union_all(minutes, packed))).all()
+        found: list[Count] = []
+        for *counted, hour in rows:
+            counts = [Count(*(int(value) for value in counted))] if hour is None else _counts(Packed.of(hour))
+            found += (count for count in counts if from_s <= count.start_s < to_s)
         return found
 
     async def owners_of(self, group_ids: set[UUID]) -> dict[UUID, Owner]:
@@ -139,17 +100,32 @@ class UsageRepository:
         return {row[0]: Owner(row[1], row[2].timestamp()) for row in rows}
 
     async def of_day(self, day_s: int) -> AsyncIterator[Window]:
-        """All windows of the day that begins at `day_s`."""
+        """All windows of the day that begins at `day_s`, by group and then by time."""
         assert isinstance(self._scope, EveryOrganization)
-        statement = self._scope.select(usage_windows).where(
+        packed = PackedRepository(self._scope)
+        of_day = await self._groups_of_day(day_s)
+        for start in range(0, len(of_day), DAY_GROUPS):
+            group_ids = of_day[start : start + DAY_GROUPS]
+            statement = self._scope.select(usage_windows).where(
+                _COLUMNS.window_start_s >= day_s,
+                _COLUMNS.window_start_s < day_s + DAY_S,
+                _COLUMNS.group_id.in_(group_ids),
+            )
+            found = [window_of(row) for row in (await self._connection.execute(statement)).mappings()]
+            found += await packed.of_day(day_s, group_ids)
+            # In one order, so that the same windows make the same file.
+            for window in sorted(found, key=lambda each: (each.group_id, each.window_start_s, each.key)):
+                yield window
+
+    async def _groups_of_day(self, day_s: int) -> list[UUID]:
+        rows = self._scope.select(usage_windows, _COLUMNS.group_id).where(
             _COLUMNS.window_start_s >= day_s, _COLUMNS.window_start_s < day_s + DAY_S
         )
-        # In one order, so that the same windows make the same file.
-        key = ("window_start_s", "group_id", "server_id", "incarnation", "epoch")
-        statement = statement.order_by(*(_COLUMNS[name] for name in key))
-        async with self._connection.stream(statement) as rows:
-            async for row in rows.mappings():
-                yield _window(row)
+        hours = self._scope.select(packed_hours, _PACKED.group_id).where(
+            _PACKED.hour_s >= day_s, _PACKED.hour_s < day_s + DAY_S
+        )
+        found = await self._connection.execute(rows.union(hours).order_by("group_id"))
+        return [row[0] for row in found.all()]
 
     async def lock_days(self) -> bool:
         """Until the end of the transaction, nobody else settles days. False: somebody else does."""
@@ -169,6 +145,20 @@ class UsageRepository:
     async def drop_day(self, day_s: int) -> None:
         """Remove all windows of a day whose hours are summed up. Raises if it is not, or is one of the last three."""
         await self._connection.execute(select(func.drop_usage_day(cast(day_s, BigInteger))))
+
+    async def take(self, hours: Collection[tuple[UUID, int]]) -> list[Window]:
+        """Windows of these hours, in the order of their keys. They are no more. The caller holds the hours' marks."""
+        assert isinstance(self._scope, EveryOrganization)
+        if not hours:
+            return []
+        due = values(column("group_id", Uuid), column("hour_s", BigInteger), name="due").data(sorted(hours))
+        taken = self._scope.delete(usage_windows).where(
+            _COLUMNS.group_id == due.c.group_id,
+            _COLUMNS.window_start_s >= due.c.hour_s,
+            _COLUMNS.window_start_s < due.c.hour_s + HOUR_S,
+        )
+        rows = (await self._connection.execute(taken.returning(*_COLUMNS))).mappings()
+        return sorted((window_of(row) for row in rows), key=lambda window: window.key)
 
     async def upsert(self, windows: list[Window], owners: dict[UUID, Owner]) -> None:
         """Store the greatest of every counter. `windows` must be merged and sorted by key."""
@@ -193,6 +183,24 @@ class UsageRepository:
                 ),
                 {ROWS: rows},
             )
+
+
+def _minutes(group_id: UUID, from_s: int, to_s: int) -> tuple[Any, ...]:
+    return _COLUMNS.group_id == group_id, _COLUMNS.window_start_s >= from_s, _COLUMNS.window_start_s < to_s
+
+
+def _hours(group_id: UUID, from_s: int, to_s: int) -> tuple[Any, ...]:
+    """Packed hours that have minutes in [from_s, to_s)."""
+    return _PACKED.group_id == group_id, _PACKED.hour_s > from_s - HOUR_S, _PACKED.hour_s < to_s
+
+
+def _counts(hour: Packed) -> Iterable[Count]:
+    names = ("window_start_s", "log_epoch", "committed_entries", "committed_bytes", "read_entries")
+    found: dict[tuple[int, int], list[int]] = {}
+    for start_s, log_epoch, entries, size, reads in zip(*(hour.numbers(name) for name in names), strict=True):
+        had = found.setdefault((start_s, log_epoch), [0, 0, 0])
+        had[0], had[1], had[2] = max(had[0], entries), max(had[1], size), had[2] + reads
+    return (Count(*key, *sums) for key, sums in found.items())
 
 
 def _row(window: Window, owners: dict[UUID, Owner]) -> dict[str, Any]:
@@ -227,7 +235,8 @@ def _progress(columns: Any) -> Any:
     return total
 
 
-def _window(row: Any) -> Window:
+def window_of(row: Any) -> Window:
+    """A row of `usage_windows` as a window."""
     return Window(
         group_id=str(row["group_id"]),
         server_id=row["server_id"],

@@ -38,9 +38,10 @@ async def usage(
     if from_s < kept_s:
         message = f"Minutes are kept for {limits.USAGE_DAYS_KEPT} days: must not be before {_at(kept_s).isoformat()}."
         raise Problem(Code.VALIDATION_FAILED, errors=[FieldError(field="from", message=message)])
-    repository = UsageRepository(work.scope)
-    before = await TotalsRepository(work.scope).committed_before(group_id, from_s)
-    minutes = calculator.used(await repository.counts(group_id, from_s, to_s), before)
+    day_s = from_s // DAY_S * DAY_S
+    before = await TotalsRepository(work.scope).committed_before(group_id, day_s)
+    counts = await UsageRepository(work.scope).counts(group_id, day_s, to_s)
+    minutes = [minute for minute in calculator.used(counts, before) if minute.start_s >= from_s]
     corrections = await _corrections(work, group_id, from_s, to_s)
     return Usage(
         group_id=group_id,
@@ -80,7 +81,9 @@ async def metrics(work: Work, principal: Principal, group_id: UUID, minutes: int
     to_s = calculator.minute_floor_s(datetime.now(UTC).timestamp()) + WINDOW_S
     from_s = to_s - minutes * WINDOW_S
     repository = UsageRepository(work.scope)
-    before = await TotalsRepository(work.scope).committed_before(group_id, from_s)
+    day_s = from_s // DAY_S * DAY_S
+    before = await TotalsRepository(work.scope).committed_before(group_id, day_s)
+    before = calculator.reached(await repository.counts(group_id, day_s, from_s), before)
     found = calculator.measured(await repository.windows(group_id, from_s, to_s), before)
     had = periods(row, await GroupRepository(work.scope).former_slas(group_id))
     return Metrics(

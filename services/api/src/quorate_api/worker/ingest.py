@@ -20,9 +20,10 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from quorate_api import limits
 from quorate_api.database.scope import EveryOrganization
+from quorate_api.packed.repository import PackedRepository
 from quorate_api.telemetry import plausible
 from quorate_api.telemetry.records import WHOLE_ENTRY, Found, Rejected, read
-from quorate_api.telemetry.windows import Window, merged
+from quorate_api.telemetry.windows import HOUR_S, Window, merged
 from quorate_api.totals.repository import TotalsRepository
 from quorate_api.usage.repository import Owner, UsageRepository
 from quorate_api.worker import rejects
@@ -95,7 +96,7 @@ class Ingest:
         if not found:
             return
         try:
-            await self._write([one.window for one in found], owners)
+            await store_windows(self.engine, [one.window for one in found], owners)
         except (DataError, IntegrityError) as error:
             if len(found) == 1:
                 await rejects.keep(self.engine, [found[0].rejected(str(error.orig).splitlines()[0])])
@@ -103,16 +104,6 @@ class Ingest:
             half = len(found) // 2
             await self._count(found[:half], owners)
             await self._count(found[half:], owners)
-
-    async def _write(self, windows: list[Window], owners: dict[UUID, Owner]) -> None:
-        reason = "servers report all their groups in one entry"
-        async with self.engine.begin() as connection:
-            await UsageRepository(EveryOrganization(connection, reason)).ensure_days(windows)
-        async with self.engine.begin() as connection:
-            scope = EveryOrganization(connection, reason)
-            await UsageRepository(scope).upsert(merged(windows), owners)
-            organizations = {group_id: owner.organization_id for group_id, owner in owners.items()}
-            await TotalsRepository(scope).note(windows, organizations)
 
     async def backlog(self) -> int:
         """Number of entries that are not stored yet: unread ones, and unacknowledged ones."""
@@ -150,6 +141,26 @@ class Ingest:
             GROUP, self.name, {STREAM: after}, count=limits.INGEST_BATCH_ENTRIES, block=block_ms
         )
         return list(answer[0][1]) if answer else []
+
+
+async def store_windows(engine: AsyncEngine, windows: list[Window], owners: dict[UUID, Owner]) -> None:
+    """Store windows, and all that follows from them. `owners`: of the windows' groups."""
+    reason = "servers report all their groups in one entry"
+    async with engine.begin() as connection:
+        await UsageRepository(EveryOrganization(connection, reason)).ensure_days(windows)
+    async with engine.begin() as connection:
+        scope = EveryOrganization(connection, reason)
+        organizations = {group_id: owner.organization_id for group_id, owner in owners.items()}
+        await TotalsRepository(scope).note(windows, organizations)
+        # Some may come late: their hour is packed, and is summed up and packed again.
+        late = await PackedRepository(scope).take(_over(windows, time.time()))
+        await UsageRepository(scope).upsert(merged([*windows, *late]), owners)
+
+
+def _over(windows: list[Window], now_s: float) -> set[tuple[UUID, int]]:
+    """Hours of these windows that are over, and may be packed."""
+    hours = {(UUID(window.group_id), window.window_start_s // HOUR_S * HOUR_S) for window in windows}
+    return {hour for hour in hours if hour[1] + HOUR_S <= now_s}
 
 
 def _sifted(found: list[Found], owners: dict[UUID, Owner], now_s: float) -> tuple[list[Found], list[Rejected]]:

@@ -29,7 +29,7 @@ from quorate_api.worker.ingest import Ingest
 from quorate_api.worker.month_close import close_months
 from quorate_api.worker.reconcile import Reconciler
 from quorate_api.worker.retention import settle_days
-from quorate_api.worker.rollup import roll_up
+from quorate_api.worker.rollup import pack_hours, roll_up
 from quorate_api.worker.status import StatusWatch, client
 from quorate_api.worker.steady import keep_running
 from quorate_api.worker.watch import Watch
@@ -98,6 +98,9 @@ async def _work(settings: Settings) -> int:
         async def roll() -> None:
             await roll_up(engine)
 
+        async def pack() -> None:
+            await pack_hours(engine)
+
         async def settle() -> None:
             await settle_days(engine, settings.usage_archive_dir)
 
@@ -117,6 +120,7 @@ async def _work(settings: Settings) -> int:
             asyncio.create_task(keep_running("events", follower.run)),
             asyncio.create_task(keep_running("reconcile", reconciler.run, every_s=limits.RECONCILE_INTERVAL_S)),
             asyncio.create_task(keep_running("roll-up", roll, every_s=limits.ROLL_INTERVAL_S)),
+            asyncio.create_task(keep_running("packing", pack, every_s=limits.PACK_INTERVAL_S)),
             asyncio.create_task(keep_running("retention", settle, every_s=limits.RETENTION_INTERVAL_S)),
             asyncio.create_task(keep_running("month close", close, every_s=limits.MONTH_CLOSE_INTERVAL_S)),
             asyncio.create_task(keep_running("adjustments", adjust, every_s=limits.ADJUST_INTERVAL_S)),

@@ -11,6 +11,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from quorate_api import limits
 from quorate_api.database.scope import EveryOrganization
+from quorate_api.packed.repository import PackedRepository
 from quorate_api.settled.repository import SettledRepository
 from quorate_api.sla.repository import SlaRepository
 from quorate_api.telemetry.plausible import kept_from_s
@@ -39,6 +40,7 @@ async def settle_days(engine: AsyncEngine, archive_dir: Path | None, now_s: floa
         # In a transaction of its own: the guard holds no table that is dropped.
         async with engine.begin() as connection:
             scope = EveryOrganization(connection, _REASON)
+            await SettledRepository(scope).forget()
             partitions = await UsageRepository(scope).days()
             hours = await SlaRepository(scope).days_of_hours(before_s)
         for day_s in sorted({*partitions, *hours}):
@@ -58,6 +60,7 @@ async def _settle(engine: AsyncEngine, day_s: int) -> None:
     async with engine.begin() as connection:
         scope = EveryOrganization(connection, _REASON)
         await TotalsRepository(scope).forget_hours(day_s)
+        await PackedRepository(scope).forget(day_s)
         await SettledRepository(scope).settle(day_s + DAY_S)
         await UsageRepository(scope).drop_day(day_s)
     log.info("a day of usage windows was removed", day_s=day_s)

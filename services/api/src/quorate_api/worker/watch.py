@@ -17,13 +17,13 @@ from quorate_api import limits
 from quorate_api.coordinator.client import Coordinator, CoordinatorUnavailable
 from quorate_api.coordinator.schemas import FleetView, GroupStatus, ServerView
 from quorate_api.database.scope import EveryOrganization
+from quorate_api.heads.repository import HeadRepository
 from quorate_api.observability import metric_names as names
 from quorate_api.observability.metric_names import Metric
 from quorate_api.observability.readings import Readings
 from quorate_api.sla import service as sla
 from quorate_api.sla.targets import MEASURED
 from quorate_api.telemetry.windows import WINDOW_S
-from quorate_api.usage.repository import UsageRepository
 from quorate_api.worker.ingest import Ingest
 from quorate_api.worker.repository import WorkerRepository
 
@@ -94,7 +94,7 @@ class Watch:
             scope = EveryOrganization(connection, "operators see the SLAs of the whole fleet")
             # As much again on both sides, to distinguish a group without traffic from one without a head.
             edge_s = end_s - start_s
-            windows = await UsageRepository(scope).heads_windows(start_s - edge_s, end_s + edge_s)
+            windows = await HeadRepository(scope).of_all(start_s - edge_s, end_s + edge_s)
         start, end = datetime.fromtimestamp(start_s, UTC), datetime.fromtimestamp(end_s, UTC)
         bad = dict.fromkeys(MEASURED, 0.0)
         for group in groups:

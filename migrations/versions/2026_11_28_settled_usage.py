@@ -1,54 +1,53 @@
-"""Running totals of usage by month, and of billed quantities, so that no query sums up a group's whole life."""
+"""Running totals of usage that is final, and of billed quantities, so that no query sums up a group's whole life."""
 
 from alembic import op
 
-revision = "2026_11_28_usage_months"
+revision = "2026_11_28_settled_usage"
 down_revision = "2026_11_27_caps"
 branch_labels = None
 depends_on = None
 
-OWNED = ("usage_months", "usage_log_months")
-SETTLED = "(SELECT coalesce(min(usage_days), extract(epoch FROM now())::bigint / 86400 * 86400 - 10 * 86400) FROM usage_days())"
+OWNED = ("settled_totals", "settled_logs")
+# Days before it are final: their windows were removed.
+SETTLED_S = (
+    "(SELECT coalesce(min(usage_days), (extract(epoch FROM now())::bigint / 86400 - 10) * 86400) FROM usage_days())"
+)
 
 
 def upgrade() -> None:
-    # `until_s`: days before it are in the month's totals, and final. It is the month's end once all its days are.
-    op.execute(
-        "CREATE TABLE usage_settled ("
-        "  month_s bigint PRIMARY KEY CHECK (month_s % 86400 = 0),"
-        "  until_s bigint NOT NULL UNIQUE CHECK (until_s % 86400 = 0 AND until_s > month_s)"
-        ")"
-    )
-    op.execute("GRANT SELECT ON usage_settled TO quorate_api")
-    op.execute("GRANT SELECT, INSERT, UPDATE ON usage_settled TO quorate_worker")
+    # Each is the begin of a day, and days before it are final. The last one and the ends of months stay.
+    op.execute("CREATE TABLE settled_times (until_s bigint PRIMARY KEY CHECK (until_s % 86400 = 0))")
+    op.execute("GRANT SELECT ON settled_times TO quorate_api")
+    op.execute("GRANT SELECT, INSERT, DELETE ON settled_times TO quorate_worker")
     # Totals since the group, or its log, began.
     op.execute(
-        "CREATE TABLE usage_months ("
+        "CREATE TABLE settled_totals ("
         "  organization_id uuid NOT NULL,"
         "  group_id uuid NOT NULL,"
-        "  month_s bigint NOT NULL CHECK (month_s % 86400 = 0),"
+        "  until_s bigint NOT NULL REFERENCES settled_times ON DELETE CASCADE,"
         "  read_entries bigint NOT NULL CHECK (read_entries >= 0),"
         "  stored_byte_minutes bigint NOT NULL CHECK (stored_byte_minutes >= 0),"
-        "  PRIMARY KEY (group_id, month_s),"
+        "  PRIMARY KEY (group_id, until_s),"
         "  FOREIGN KEY (organization_id, group_id) REFERENCES groups (organization_id, id)"
         ")"
     )
     op.execute(
-        "CREATE TABLE usage_log_months ("
+        "CREATE TABLE settled_logs ("
         "  organization_id uuid NOT NULL,"
         "  group_id uuid NOT NULL,"
         "  log_epoch bigint NOT NULL CHECK (log_epoch >= 0),"
-        "  month_s bigint NOT NULL CHECK (month_s % 86400 = 0),"
+        "  until_s bigint NOT NULL REFERENCES settled_times ON DELETE CASCADE,"
         "  committed_entries bigint NOT NULL CHECK (committed_entries >= 0),"
         "  committed_bytes bigint NOT NULL CHECK (committed_bytes >= 0),"
-        "  PRIMARY KEY (group_id, log_epoch, month_s),"
+        "  PRIMARY KEY (group_id, log_epoch, until_s),"
         "  FOREIGN KEY (organization_id, group_id) REFERENCES groups (organization_id, id)"
         ")"
     )
     for table in OWNED:
-        op.execute(f"CREATE INDEX {table}_organization ON {table} (organization_id, month_s)")
+        op.execute(f"CREATE INDEX {table}_organization ON {table} (organization_id, until_s)")
+        op.execute(f"CREATE INDEX {table}_time ON {table} (until_s)")
         _isolate(table)
-        op.execute(f"GRANT SELECT, INSERT, UPDATE ON {table} TO quorate_worker")
+        op.execute(f"GRANT SELECT, INSERT, DELETE ON {table} TO quorate_worker")
     for table in ("usage_days", "usage_log_days"):
         op.execute(f"DROP INDEX {table}_organization")
         op.execute(f"CREATE INDEX {table}_organization ON {table} (organization_id, day_s)")
@@ -101,24 +100,22 @@ def _isolate(table: str) -> None:
 
 
 def _settle_history() -> None:
-    """Totals of each month with days that are final: their windows were removed."""
+    """Totals at the end of each month that is final, and until the last day that is."""
     op.execute(
-        "INSERT INTO usage_settled"
-        " SELECT extract(epoch FROM month)::bigint,"
-        f"   least(extract(epoch FROM month + interval '1 month')::bigint, {SETTLED})"
-        " FROM generate_series("
+        "INSERT INTO settled_times"
+        " SELECT least(extract(epoch FROM month + interval '1 month')::bigint, settled_s)"
+        f" FROM (SELECT {SETTLED_S} AS settled_s) AS settled, LATERAL generate_series("
         "   (SELECT date_trunc('month', to_timestamp(min(day_s)) AT TIME ZONE 'UTC') FROM usage_log_days),"
-        f"   to_timestamp({SETTLED} - 1) AT TIME ZONE 'UTC', interval '1 month') AS month"
-        f" WHERE extract(epoch FROM month)::bigint < {SETTLED}"
+        "   to_timestamp(settled_s - 1) AT TIME ZONE 'UTC', interval '1 month') AS month"
     )
     op.execute(
-        "INSERT INTO usage_months SELECT organization_id, group_id, month_s, sum(read_entries), sum(stored_byte_minutes)"
-        " FROM usage_settled JOIN usage_days ON day_s < until_s GROUP BY 1, 2, 3"
+        "INSERT INTO settled_totals SELECT organization_id, group_id, until_s, sum(read_entries), sum(stored_byte_minutes)"
+        " FROM settled_times JOIN usage_days ON day_s < until_s GROUP BY 1, 2, 3"
     )
     op.execute(
-        "INSERT INTO usage_log_months SELECT organization_id, group_id, log_epoch, month_s,"
+        "INSERT INTO settled_logs SELECT organization_id, group_id, log_epoch, until_s,"
         " max(committed_entries), max(committed_bytes)"
-        " FROM usage_settled JOIN usage_log_days ON day_s < until_s GROUP BY 1, 2, 3, 4"
+        " FROM settled_times JOIN usage_log_days ON day_s < until_s GROUP BY 1, 2, 3, 4"
     )
 
 
@@ -130,5 +127,5 @@ def downgrade() -> None:
         op.execute(f"DROP INDEX {table}_time")
         op.execute(f"DROP INDEX {table}_organization")
         op.execute(f"CREATE INDEX {table}_organization ON {table} (organization_id)")
-    for table in (*OWNED, "usage_settled"):
+    for table in (*OWNED, "settled_times"):
         op.execute(f"DROP TABLE {table}")

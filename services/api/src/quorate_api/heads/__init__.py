@@ -1,0 +1,1 @@
+"""Windows of heads, by which the SLA is judged."""

@@ -1,0 +1,1 @@
+"""Hours of usage windows that are over, each packed into one row."""
