@@ -1,6 +1,7 @@
 //! `quorate-load`: puts a known load on groups and reports the results.
 
 mod bare_sockets;
+mod charges;
 mod control_fleet;
 mod cpu;
 mod entry;
@@ -83,6 +84,9 @@ enum Command {
     Readback(ReadbackFlags),
     /// Play servers on a coordinator's control connections, for as many replicas as no one machine serves
     ControlFleet(ControlFleetFlags),
+    /// Answer traces of batches on stdin with what a head charges for them
+    #[command(hide = true)]
+    Charges,
 }
 
 #[derive(Args)]
@@ -184,6 +188,7 @@ fn main() -> ExitCode {
         Command::History(flags) => history::history(&flags, plaintext),
         Command::Readback(flags) => history::readback(&flags, plaintext),
         Command::ControlFleet(flags) => control_fleet::play(&flags).map(|()| true),
+        Command::Charges => charges::answer().map(|()| true),
     };
     match outcome {
         Ok(true) => ExitCode::SUCCESS,

@@ -25,14 +25,13 @@ from quorate_local.display import Display
 from quorate_local.options import REPOSITORY, BadOptions
 from quorate_scale import close, ingest, queries, sizes
 from quorate_scale.queries import Waits, p99
-from quorate_scale.world import MONTHS, World, world
+from quorate_scale.world import DEGREE, MONTHS, World, world
 
 COMMAND = "make scale"
 STEPS = (1_000, 3_000, 10_000)  # groups
 QUICK_STEPS = (400, 800)
 ORGANIZATIONS = 10_000
 QUICK_ORGANIZATIONS = 200
-DEGREE = 3
 FAILURES = (
     BadOptions,
     ProcessFailed,
@@ -76,10 +75,11 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _measure(made: World, display: Display, quick: bool) -> list[Figure]:
-    steps = []
+    steps: list[Step] = []
     for groups in QUICK_STEPS if quick else STEPS:
         made.grow(groups)
-        step = Step(groups, queries.measure(made), sizes.measure(made), ingest.measure(made))
+        pack_ms = steps[0].size.pack_ms if steps else sizes.pack(made)
+        step = Step(groups, queries.measure(made), sizes.measure(made, pack_ms), ingest.measure(made))
         steps.append(step)
         display.line(
             f"    p99: usage {p99(step.waits.usage_ms):.0f} ms, SLA report {p99(step.waits.sla_ms):.0f} ms,"
@@ -94,7 +94,6 @@ def figures_of(steps: list[Step], closed: close.Closed) -> list[Figure]:
     last = steps[-1]
     world_note = f"{last.groups} groups, {MONTHS} months; one of 20 customers has a tenth of the groups"
     large_ms = p99(last.waits.invoice_ms)
-    rows = last.size.per_group_month(DEGREE)
     return [
         Figure(
             "ingest_groups_per_core", round(last.ingested.groups_per_core), "groups", 50_000, more_is_better=True,
@@ -105,9 +104,11 @@ def figures_of(steps: list[Step], closed: close.Closed) -> list[Figure]:
         Figure("sla_report_p99_ms", round(p99(last.waits.sla_ms), 1), "ms", 100, note=f"this month; {world_note}"),
         Figure("invoice_current_p99_ms", round(large_ms, 1), "ms", 100, note=world_note),
         Figure(
-            "usage_bytes_per_group_month", round(rows), "bytes", 100_000,
-            note=f"{MONTHS} months of days, and the minutes of {DEGREE} replicas as long as they are kept",
+            "usage_bytes_per_group_month", round(last.size.per_group_month), "bytes", 100_000,
+            note=f"{MONTHS} months of days, and the minutes of {DEGREE} replicas as long as they are kept;"
+            f" {last.size.packed_bytes:.0f} bytes for an hour",
         ),
+        Figure("usage_pack_ms", round(last.size.pack_ms, 2), "ms", note="processor time for an hour of a group"),
         Figure("month_close_s", round(closed.elapsed_s, 1), "s", 600, note=f"{closed.organizations} organizations"),
         Figure("month_close_off", closed.off, "organizations", 0, note=f"killed after {closed.killed_after}"),
         *_exponents(steps),

@@ -23,6 +23,7 @@ from quorate_local.display import Display
 SQL = Path(__file__).parent / "sql"
 FILL, WINDOWS = SQL / "fill.sql", SQL / "windows.sql"
 MONTHS = 13
+DEGREE = 3  # replicas of the groups with all their minutes
 DAY_S, HOUR_S, WINDOW_S = 86_400, 3_600, 60
 CUSTOMERS = 20  # that log in; the first one has a tenth of all groups
 LARGE_SHARE = 10
@@ -45,6 +46,7 @@ class World:
     customers: list[Customer] = field(default_factory=list)
     groups: dict[str, list[str]] = field(default_factory=dict)
     count: int = 0
+    window_bytes: float = 0.0  # one minute of one replica, before it is packed
 
     def connect(self) -> psycopg.Connection[Any]:
         return psycopg.connect(self.owner_url, autocommit=True)
@@ -112,12 +114,7 @@ class World:
             "month": month,
             "latency": json.dumps(LATENCY),
         }
-        with connection.transaction():
-            # The bills add up, and checking each line against its whole invoice takes hours.
-            connection.execute("SET LOCAL session_replication_role = replica")
-            for statement in FILL.read_text().split(";\n"):
-                if statement.strip():
-                    connection.execute(statement, bounds)
+        _run(connection, FILL, bounds)
 
     def _add_windows(self, connection: psycopg.Connection[Any], owners: list[UUID]) -> None:
         """Every minute of the days that are kept, for some groups of each customer."""
@@ -130,15 +127,13 @@ class World:
                 "SELECT id FROM groups WHERE organization_id = %s AND id <> %s ORDER BY id", [owner, self._template]
             ).fetchall()
             self.groups[customer.organization] = [str(row[0]) for row in rows]
-            connection.execute(
-                WINDOWS.read_text(),
-                {
-                    "latency": json.dumps({"256": 600, "260": 94}),
-                    "from_s": today_s - USAGE_DAYS_KEPT * DAY_S,
-                    "to_s": now_s // WINDOW_S * WINDOW_S - WINDOW_S,
-                    "groups": self.groups[customer.organization][:WINDOWS_GROUPS],
-                },
-            )
+            bounds = {
+                "from_s": today_s - USAGE_DAYS_KEPT * DAY_S,
+                "to_s": now_s // WINDOW_S * WINDOW_S - WINDOW_S,
+                "groups": self.groups[customer.organization][:WINDOWS_GROUPS],
+            }
+            _run(connection, WINDOWS, bounds)
+        self.window_bytes = _window_bytes(connection)
 
     def add_small(self, connection: psycopg.Connection[Any], count: int, begin: datetime) -> None:
         """Add organizations with one group each that began then, and the use of its days."""
@@ -149,6 +144,25 @@ class World:
     def close(self) -> None:
         for customer in self.customers:
             customer.close()
+
+
+def _run(connection: psycopg.Connection[Any], script: Path, bounds: dict[str, Any]) -> None:
+    with connection.transaction():
+        # The bills add up, and checking each line against its whole invoice takes hours.
+        connection.execute("SET LOCAL session_replication_role = replica")
+        for statement in script.read_text().split(";\n"):
+            if statement.strip():
+                connection.execute(statement, bounds)
+
+
+def _window_bytes(connection: psycopg.Connection[Any]) -> float:
+    """Bytes of one minute of one replica, as a row."""
+    row = connection.execute(
+        "SELECT (SELECT sum(pg_total_relation_size(relid)) FROM pg_partition_tree('usage_windows') WHERE isleaf)"
+        " / (SELECT count(*) FROM usage_windows)"
+    ).fetchone()
+    assert row is not None, "a sum has a row"
+    return float(row[0])
 
 
 @contextmanager

@@ -11,7 +11,7 @@ from quorate_scale import cli, ingest, queries
 from quorate_scale.close import Closed
 from quorate_scale.ingest import Ingested
 from quorate_scale.queries import Waits
-from quorate_scale.sizes import Sizes
+from quorate_scale.sizes import PACKED_HOURS, UNPACKED_MINUTES, Sizes
 from quorate_scale.world import MONTHS
 
 
@@ -31,14 +31,14 @@ def test_a_core_ingests_what_worker_and_database_take() -> None:
 
 
 def test_a_groups_bytes_are_its_sums_and_the_minutes_that_are_kept() -> None:
-    assert Sizes(groups=10, kept_bytes=1_300, window_bytes=0.0).per_group_month(3) == pytest.approx(130 / MONTHS)
-    one, three = (Sizes(10, 0, 100.0).per_group_month(replicas) for replicas in (1, 3))
-    assert three == pytest.approx(3 * one)
+    assert Sizes(10, 1_300, 0.0, 0.0, 1.0).per_group_month == pytest.approx(130 / MONTHS)
+    assert Sizes(10, 0, 0.0, 100.0, 1.0).per_group_month == pytest.approx(100 * PACKED_HOURS / MONTHS)
+    assert Sizes(10, 0, 10.0, 0.0, 1.0).per_group_month == pytest.approx(10 * 3 * UNPACKED_MINUTES / MONTHS)
 
 
 def test_an_organization_without_its_invoice_misses_the_goal() -> None:
-    step = cli.Step(1_000, Waits([1.0], [1.0], [1.0]), Sizes(1, 1, 1.0), Ingested(10, 1.0, 1.0, 1.0))
-    twice = cli.Step(2_000, Waits([2.0], [1.0], [4.0]), Sizes(1, 2, 1.0), Ingested(20, 2.0, 2.0, 1.0))
+    step = cli.Step(1_000, Waits([1.0], [1.0], [1.0]), Sizes(1, 1, 1.0, 1.0, 1.0), Ingested(10, 1.0, 1.0, 1.0))
+    twice = cli.Step(2_000, Waits([2.0], [1.0], [4.0]), Sizes(1, 2, 1.0, 1.0, 1.0), Ingested(20, 2.0, 2.0, 1.0))
     figures = {figure.name: figure for figure in cli.figures_of([step, twice], Closed(100, 5.0, 33, 1))}
     assert figures["month_close_off"].met is False
     assert figures["month_close_s"].met is True

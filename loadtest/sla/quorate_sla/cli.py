@@ -22,7 +22,7 @@ from quorate_harness.fleet import MeasurementFailed
 from quorate_local import ProcessFailed, Stack, StackOptions, components
 from quorate_local.display import Display
 from quorate_local.options import REPOSITORY, BadOptions
-from quorate_sla import billing, caps, deleted, loops, neighbour, overload
+from quorate_sla import billing, caps, charges, deleted, loops, neighbour, overload
 
 COMMAND = "make sla"
 FAILURES = (
@@ -36,6 +36,7 @@ FAILURES = (
 )
 PARTS = {
     "loops": "the loop of the READMEs loses nothing",
+    "charges": "head, SLA and SDKs charge the same for every batch",
     "deleted": "clients of a deleted group are told at once",
     "neighbour": "a client that floods a group delays another by no more than its share",
     "cap": "spend caps throttle and suspend in time",
@@ -99,6 +100,7 @@ def _set_sharing(stack: Stack, on: bool) -> None:
 def _measure(part: str, stack: Stack, folder: Path, display: Display, quick: bool) -> list[Figure]:
     measures: dict[str, Callable[[Customer], list[Figure]]] = {
         "loops": lambda customer: loops.measure(customer, display, quick),
+        "charges": lambda customer: charges.measure(customer, display, quick),
         "deleted": lambda customer: deleted.measure(customer, display, quick),
         "neighbour": lambda customer: neighbour.measure(customer, display, quick),
         "cap": lambda customer: caps.measure(customer, display, quick),

@@ -17,6 +17,12 @@ MODULE = REPOSITORY / "sdk" / "js" / "dist" / "index.js"
 LANGUAGES = {"python": ([sys.executable], ".py", []), "typescript": (["node"], ".mjs", [MODULE.as_uri()])}
 
 
+def command_of(name: str, language: str, *arguments: object) -> list[str]:
+    """The command of a program of `programs/`."""
+    interpreter, suffix, first = LANGUAGES[language]
+    return [*interpreter, str(PROGRAMS / f"{name}{suffix}"), *first, *map(str, arguments)]
+
+
 @dataclass(frozen=True)
 class Program:
     """A program of `programs/` in one language, for one group."""
@@ -27,8 +33,7 @@ class Program:
 
     def start(self, customer: Customer, *arguments: object) -> subprocess.Popen[str]:
         """Start it. Its answers are lines on its standard output; errors go to ours."""
-        interpreter, suffix, first = LANGUAGES[self.language]
-        command = [*interpreter, str(PROGRAMS / f"{self.name}{suffix}"), *first, *map(str, arguments)]
+        command = command_of(self.name, self.language, *arguments)
         environment = os.environ | {
             "QUORATE_API_URL": customer.api_url,
             "QUORATE_API_KEY": customer.api_key,

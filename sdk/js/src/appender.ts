@@ -151,7 +151,7 @@ export class Appender implements Port {
   }
 
   onAttached(attached: wire.Attached): Reroute | undefined {
-    if (this.pacing !== undefined) this.pacing.requestSizeBytes = this.link.handle.requestSizeBytes;
+    this.pacing?.renew(this.link.handle.charges, this.link.handle.requestSizeBytes);
     const actions = this.writer.onAttached(attached, 1);
     const how = actions.find((action) => action.type === "reroute");
     this.#execute(actions.filter((action) => action !== how));

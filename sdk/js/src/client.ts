@@ -106,7 +106,7 @@ export class Client {
     this.#timeoutMs = checkTimeout(options.timeoutMs ?? limits.TIMEOUT_MS_DEFAULT);
     this.#handles = new Handles(handle, options.refresh);
     const answerWaitMs = checkTimeout(options.answerWaitMs ?? limits.ANSWER_WAIT_MS_DEFAULT);
-    const pacing = (options.pace ?? true) ? new Pacing(handle.requestSizeBytes) : undefined;
+    const pacing = (options.pace ?? true) ? new Pacing(handle.charges, handle.requestSizeBytes) : undefined;
     this.#appender = new Appender(handle.limits, answerWaitMs, pacing);
     this.#writeLink = this.#appender.link = new Link(this.#appender, this.#handles);
     this.#readLink = this.#reader.link = new Link(this.#reader, this.#handles);

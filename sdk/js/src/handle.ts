@@ -3,6 +3,7 @@
 import { inspect } from "node:util";
 
 import { HandleError } from "./errors.js";
+import { type Charges, chargesOf } from "./pacing.js";
 import { type Trust, trustOf } from "./trust.js";
 
 export interface Endpoint {
@@ -28,6 +29,12 @@ export interface HandleJson {
   token: string;
   token_expires_at?: string | null;
   sla?: { request_size_bytes?: number };
+  charges?: {
+    rate_per_s: number;
+    tokens_per_s_milli: number[];
+    cost: { fixed_milli: number[]; per_byte_milli: number[] };
+    short_batch: { entries: number; lacking_milli: number[] };
+  } | null;
   limits?: { max_entry_bytes?: number; max_batch_bytes?: number; max_batch_entries?: number };
   traceparent?: string | null;
   /** Absent: connections are not encrypted. If an authority is named, TLS is used, required or not. */
@@ -46,6 +53,8 @@ export class Handle {
   readonly traceparent: string | undefined;
   /** The request size of the SLA's rate; 0: not known. */
   readonly requestSizeBytes: number;
+  /** What batches take from the group's rate; undefined: appends are not paced. */
+  readonly charges: Charges | undefined;
   // Private, so that a logged or serialised handle does not show its secret.
   readonly #token: string;
   readonly #trust: Trust | undefined;
@@ -61,6 +70,7 @@ export class Handle {
     this.limits = limits(source["limits"]);
     this.traceparent = typeof source["traceparent"] === "string" ? source["traceparent"] : undefined;
     this.requestSizeBytes = requestSize(source["sla"]);
+    this.charges = parsedCharges(source["charges"]);
     this.#trust = trust(source["tls"]);
   }
 
@@ -131,6 +141,14 @@ function trust(value: unknown): Trust | undefined {
   if (value === undefined || value === null) return undefined;
   if (typeof value !== "object") throw new HandleError("the handle's tls is not an object");
   return trustOf((value as Record<string, unknown>)["ca_pem"]);
+}
+
+function parsedCharges(source: unknown): Charges | undefined {
+  try {
+    return chargesOf(source);
+  } catch (problem) {
+    throw new HandleError(`the handle's charges are malformed: ${String(problem)}`);
+  }
 }
 
 function requestSize(sla: unknown): number {

@@ -190,7 +190,7 @@ export class Writer<Call> {
     return (
       batch.shared &&
       batch.size + size <= limits.BATCH_COALESCE_BYTES &&
-      batch.entryCount < limits.BATCH_COALESCE_ENTRIES &&
+      batch.entryCount < Math.min(limits.BATCH_COALESCE_ENTRIES, this.pacing?.batchEntriesMax ?? Infinity) &&
       // Summed as at the batch's opening, so that rounding never excludes an equal deadline.
       batch.deadline >= deadline &&
       batch.deadline <= deadline + limits.BATCH_DEADLINE_SPREAD_MS
@@ -238,7 +238,7 @@ export class Writer<Call> {
     if (calls >= limits.PENDING_CALLS_READY || bytes >= limits.PENDING_BYTES_READY) return false;
     if (calls === 0 || this.pacing === undefined || ratePerS === 0) return true;
     const entries = calls + this.#pendingMore;
-    return this.pacing.requests(entries, bytes - 4 * entries) < (ratePerS * limits.READY_MS) / 1_000;
+    return this.pacing.seconds(entries, bytes - 4 * entries, ratePerS) < limits.READY_MS / 1_000;
   }
 
   /** Give the batch that took the last append a trace context, unless it has one. */

@@ -222,7 +222,13 @@ test("an append makes a span that links to the handle's request", async () => {
 test("what is beyond the rate leaves when it may, or never", async () => {
   const rate = (5_000 * 17) / 16; // the fake group reports 5 000
   const many = (count) => Array.from({ length: count }, () => text("x"));
-  const change = { sla: { request_size_bytes: 1 } };
+  const charges = {
+    rate_per_s: 5_000,
+    tokens_per_s_milli: [5_000_000, 0, 0],
+    cost: { fixed_milli: [1_000, 0, 0], per_byte_milli: [0, 0, 0] },
+    short_batch: { entries: 16, lacking_milli: [0, 0, 0] },
+  };
+  const change = { charges };
   const began = performance.now();
   const paced = async (client) => {
     assert.equal((await client.appendMany(many(5_312))).baseOffset, 0);

@@ -6,16 +6,16 @@ import { test } from "node:test";
 
 import { Code } from "../dist/codes.js";
 import { Handle, LIMITS_DEFAULT } from "../dist/handle.js";
-import { Pacing } from "../dist/pacing.js";
+import { Pacing, chargesOf } from "../dist/pacing.js";
 import * as wire from "../dist/wire.js";
 import { Writer } from "../dist/writer.js";
 
 const VECTORS = JSON.parse(readFileSync(new URL("../../contract/vectors/pacing.json", import.meta.url)));
 const { Role, RetryHint, Kind } = wire;
 
-for (const { name, request_size_bytes, events } of VECTORS.cases) {
+for (const { name, charges, events } of VECTORS.cases) {
   test(`vector: ${name}`, () => {
-    const pacing = new Pacing(request_size_bytes);
+    const pacing = new Pacing(chargesOf(charges));
     const coming = [...events];
     const waiting = [];
     let now = 0;
@@ -43,9 +43,17 @@ for (const { name, request_size_bytes, events } of VECTORS.cases) {
   });
 }
 
-function pacedWriter(size = 64) {
+/** Sixteen requests of 64 bytes a second: half of a token is for an entry, half for its bytes. */
+const CHARGES_JSON = {
+  rate_per_s: 16,
+  tokens_per_s_milli: [16_000, 1_024_000, 0],
+  cost: { fixed_milli: [1_000, 0, 0], per_byte_milli: [0, 1_000, 0] },
+  short_batch: { entries: 17, lacking_milli: [0, 0, 0] },
+};
+
+function pacedWriter(charges = chargesOf(CHARGES_JSON)) {
   let session = 100n;
-  const writer = new Writer(LIMITS_DEFAULT, () => session++, 2_000, new Pacing(size));
+  const writer = new Writer(LIMITS_DEFAULT, () => session++, 2_000, new Pacing(charges ?? undefined, 64));
   const place = { windowBatches: 256, lastIndex: 0, nextSeq: 1, commitOffset: 0, trimOffset: 0 };
   const answer = { kind: Kind.ATTACHED, epoch: 1, role: Role.HEAD, durability: 2, state: 1, ...place };
   assert.deepEqual(writer.onAttached({ ...answer, ratePerS: 16, head: "h:1" }, 1), []);
@@ -125,7 +133,7 @@ test("a new rate holds from the notice on", () => {
   assert.deepEqual(sent(writer, 10.1), [[2, 17]]);
 });
 
-test("the handle tells the declared size; without one nothing waits", () => {
+test("the handle tells charges and the declared size; without charges nothing waits", () => {
   const handle = {
     group_id: "01930f3c-5f4e-7cc3-98c4-dc0c0c07398f",
     endpoints: [{ address: "127.0.0.1:7001" }],
@@ -133,7 +141,12 @@ test("the handle tells the declared size; without one nothing waits", () => {
   };
   assert.equal(Handle.parse({ ...handle, sla: { request_size_bytes: 64 } }).requestSizeBytes, 64);
   assert.equal(Handle.parse(handle).requestSizeBytes, 0);
-  const writer = pacedWriter(0);
+  assert.deepEqual(Handle.parse({ ...handle, charges: CHARGES_JSON }).charges, chargesOf(CHARGES_JSON));
+  assert.equal(Handle.parse({ ...handle, charges: null }).charges, undefined);
+  for (const wrong of [{ rate_per_s: 0 }, { tokens_per_s_milli: [1] }, { cost: {} }, { short_batch: 7 }]) {
+    assert.throws(() => Handle.parse({ ...handle, charges: { ...CHARGES_JSON, ...wrong } }), /charges are malformed/);
+  }
+  const writer = pacedWriter(null);
   append(writer, 1_000);
   assert.deepEqual(sent(writer, 0), [[1, 1_000]]);
 });
@@ -166,7 +179,7 @@ test("there is room for one append, whatever it costs, and without a rate for ma
   append(writer, 1_000);
   assert.ok(!writer.hasRoom());
   assert.ok(pacedWriter().hasRoom());
-  const unpaced = pacedWriter(0);
+  const unpaced = pacedWriter(null);
   append(unpaced, 1_000);
   assert.ok(unpaced.hasRoom());
 });

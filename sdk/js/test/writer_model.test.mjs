@@ -99,6 +99,16 @@ class Head {
   }
 }
 
+const NOTHING = [0, 0, 0];
+const CHARGES = {
+  ratePerS: 20,
+  tokensPerS: [20_000, 0, 0],
+  entry: [1_000, 0, 0],
+  byte: NOTHING,
+  fullEntries: 3,
+  lacking: NOTHING,
+};
+
 class Model {
   connection = undefined;
   abandoned = [];
@@ -113,7 +123,7 @@ class Model {
     // Every other client is paced, so that most of its appends wait.
     this.ratePerS = (seed % 2) * 20;
     const newSession = () => BigInt(Math.floor(this.random() * 2 ** 50)) + 1n;
-    this.writer = new Writer(LIMITS_DEFAULT, newSession, undefined, new Pacing(4));
+    this.writer = new Writer(LIMITS_DEFAULT, newSession, undefined, new Pacing(CHARGES, 4));
   }
 
   // The client's side.

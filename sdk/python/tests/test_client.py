@@ -127,10 +127,16 @@ def test_a_session_that_nobody_answers_is_given_up_and_said_to_be(tmp_path):
 
 def test_what_is_beyond_the_rate_leaves_when_it_may_or_never(handle):
     rate = 5_000 * 17 / 16  # the fake group reports 5 000
+    charges = {
+        "rate_per_s": 5_000,
+        "tokens_per_s_milli": [5_000_000, 0, 0],
+        "cost": {"fixed_milli": [1_000, 0, 0], "per_byte_milli": [0, 0, 0]},
+        "short_batch": {"entries": 16, "lacking_milli": [0, 0, 0]},
+    }
 
     async def work():
         began = asyncio.get_running_loop().time()
-        async with await quorate.connect({**handle, "sla": {"request_size_bytes": 1}}) as client:
+        async with await quorate.connect({**handle, "charges": charges}) as client:
             assert (await client.append_many([b"x"] * 5_312)).base_offset == 0
             assert (await client.append_many([b"x"] * 1_000)).base_offset == 5_312
             assert asyncio.get_running_loop().time() - began > 0.99 * 1_000 / rate
@@ -138,7 +144,7 @@ def test_what_is_beyond_the_rate_leaves_when_it_may_or_never(handle):
                 await client.append_many([b"x"] * 5_312, timeout=0.05)
             assert (raised.value.name, raised.value.retryable) == ("deadline_exceeded", True)
             assert (await client.status()).commit_offset == 6_312
-        async with await quorate.connect({**handle, "sla": {"request_size_bytes": 1}}, pace=False) as client:
+        async with await quorate.connect({**handle, "charges": charges}, pace=False) as client:
             await client.append_many([b"x"] * 5_312)
             await client.append_many([b"x"] * 5_312, timeout=0.9)
 

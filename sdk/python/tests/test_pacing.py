@@ -9,9 +9,9 @@ import pytest
 
 from quorate import wire
 from quorate.codes import Code
-from quorate.errors import Failure
+from quorate.errors import Failure, HandleError
 from quorate.handle import Handle, Limits
-from quorate.pacing import Pacing
+from quorate.pacing import Charges, Pacing
 from quorate.writer import Failed, Writer
 
 VECTORS = json.loads((pathlib.Path(__file__).parents[2] / "contract/vectors/pacing.json").read_text())
@@ -19,7 +19,7 @@ VECTORS = json.loads((pathlib.Path(__file__).parents[2] / "contract/vectors/paci
 
 @pytest.mark.parametrize("case", VECTORS["cases"], ids=[case["name"] for case in VECTORS["cases"]])
 def test_batches_leave_when_the_vectors_say(case):
-    pacing = Pacing(case["request_size_bytes"])
+    pacing = Pacing(Charges.parse(case["charges"]) if case["charges"] else None)
     coming, waiting, now = deque(case["events"]), deque(), 0.0
     while coming or waiting:
         ready = float("inf")
@@ -42,9 +42,19 @@ def test_batches_leave_when_the_vectors_say(case):
             waiting.append(event)
 
 
-def paced_writer(rate_per_s=16, size=64):
+CHARGES = {
+    "rate_per_s": 16,
+    "tokens_per_s_milli": [16_000, 1_024_000, 0],
+    "cost": {"fixed_milli": [1_000, 0, 0], "per_byte_milli": [0, 1_000, 0]},
+    "short_batch": {"entries": 17, "lacking_milli": [0, 0, 0]},
+}
+"""Sixteen entries, and sixteen times 64 bytes, a second."""
+
+
+def paced_writer(rate_per_s=16, charges=CHARGES):
     sessions = itertools.count(100)
-    writer = Writer(Limits(), lambda: next(sessions), pacing=Pacing(size))
+    pacing = Pacing(Charges.parse(charges) if charges else None, 64)
+    writer = Writer(Limits(), lambda: next(sessions), pacing=pacing)
     assert writer.on_attached(wire.Attached(1, wire.Role.HEAD, 2, 1, 256, 0, 1, 0, 0, rate_per_s, "h:1"), 1) == []
     return writer
 
@@ -134,7 +144,7 @@ def test_there_is_room_for_one_append_whatever_it_costs_and_without_a_rate_for_m
     append(writer, 1_000)
     assert not writer.has_room()
     assert paced_writer().has_room()
-    unpaced = paced_writer(size=0)
+    unpaced = paced_writer(charges=None)
     append(unpaced, 1_000)
     assert unpaced.has_room()
 
@@ -153,13 +163,25 @@ def test_larger_entries_than_declared_are_told_of_once():
     assert writer.hint is None
 
 
-def test_without_a_declared_size_nothing_waits():
-    writer = paced_writer(size=0)
+def test_without_charges_nothing_waits():
+    writer = paced_writer(charges=None)
     append(writer, 1_000)
     assert sent(writer, 0.0) == [(1, 1_000)]
 
 
-def test_the_handle_tells_the_declared_size():
+def test_single_appends_share_batches_of_a_tenth_of_a_second():
+    charges = CHARGES | {"rate_per_s": 1_600, "tokens_per_s_milli": [1_600_000, 102_400_000, 0]}
+    writer = paced_writer(1_600, charges)
+    sent(writer, 0.0)
+    append(writer, 400)
+    assert sent(writer, 0.0) == [(1, 170), (2, 170), (3, 60)]
+    writer = paced_writer(16)
+    sent(writer, 0.0)
+    append(writer, 20)
+    assert sent(writer, 0.0) == [(1, 17)], "shorter ones would cost more"
+
+
+def test_the_handle_tells_charges_and_the_declared_size():
     handle = {
         "group_id": "01930f3c-5f4e-7cc3-98c4-dc0c0c07398f",
         "endpoints": [{"address": "127.0.0.1:7001"}],
@@ -167,3 +189,8 @@ def test_the_handle_tells_the_declared_size():
     }
     assert Handle.parse({**handle, "sla": {"request_size_bytes": 64}}).request_size_bytes == 64
     assert Handle.parse(handle).request_size_bytes == 0
+    assert Handle.parse({**handle, "charges": CHARGES}).charges == Charges.parse(CHARGES)
+    assert Handle.parse({**handle, "charges": None}).charges is None
+    for wrong in ({"rate_per_s": 0}, {"tokens_per_s_milli": [1]}, {"cost": {}}, {"tokens_per_s_milli": [-1, 0, 0]}):
+        with pytest.raises(HandleError):
+            Handle.parse({**handle, "charges": CHARGES | wrong})

@@ -13,11 +13,14 @@ from quorate import wire
 from quorate.codes import Code
 from quorate.errors import Failure
 from quorate.handle import Limits
-from quorate.pacing import Pacing
+from quorate.pacing import Charges, Pacing
 from quorate.writer import Acked, Failed, Reroute, Writer
 
 SEEDS = range(300)
 STEPS = 400
+
+
+CHARGES = Charges(20, (20_000, 0, 0), (1_000, 0, 0), (0, 0, 0), 3, (0, 0, 0))
 
 
 class Head:
@@ -83,7 +86,7 @@ class Model:
         self.rng = random.Random(seed)
         self.head = Head(self.rng)
         self.rate_per_s = seed % 2 * 20  # every other client is paced, so that most of its appends wait
-        self.writer = Writer(Limits(), lambda: self.rng.getrandbits(64) or 1, pacing=Pacing(4))
+        self.writer = Writer(Limits(), lambda: self.rng.getrandbits(64) or 1, pacing=Pacing(CHARGES, 4))
         self.connection = None
         self.abandoned = []
         self.now = 0.0

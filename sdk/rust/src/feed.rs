@@ -93,7 +93,7 @@ pub(crate) fn feed_link<F: Feed + 'static>(
     let port = FeedPort {
         feed,
         writer: match paces {
-            true => writer.with_pacing(handle.request_size_bytes()),
+            true => writer.with_pacing(handle.charges),
             false => writer,
         },
         handles: handles.clone(),
@@ -151,8 +151,7 @@ impl<F: Feed> Port for FeedPort<F> {
 
     fn on_attached(&mut self, attached: &Attached, now: Micros) -> Option<Reroute> {
         // A resized group has another size, which a fresh handle states.
-        self.writer
-            .set_request_size(self.handles.current().0.request_size_bytes());
+        self.writer.set_charges(self.handles.current().0.charges);
         self.writer.on_attached(attached, &mut self.actions);
         self.carry_out(now);
         if self.reroute.is_none() {

@@ -4,6 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use quorate_transport::tls::client_config;
+use quorate_types::cost::Charges;
 use quorate_types::{Durability, Epoch, GroupId, limits};
 use rustls::ClientConfig;
 use serde::Deserialize;
@@ -21,6 +22,9 @@ pub struct Handle {
     pub token: String,
     #[serde(default)]
     pub sla: Option<HandleSla>,
+    /// Absent: the client does not pace itself.
+    #[serde(default)]
+    pub charges: Option<Charges>,
     #[serde(default)]
     pub limits: HandleLimits,
     /// Absent: connections are not encrypted.
@@ -127,11 +131,6 @@ impl Handle {
         {
             tls.config.clone_from(&known.config);
         }
-    }
-
-    /// The request size of the SLA's rate; 0: not stated.
-    pub fn request_size_bytes(&self) -> u32 {
-        self.sla.as_ref().map_or(0, |sla| sla.request_size_bytes)
     }
 
     /// The replicas' addresses, the head's first.

@@ -387,12 +387,13 @@ fn a_bad_token_is_reported_at_once_and_an_absent_fleet_by_the_deadline() {
 fn appends_beyond_the_rate_leave_in_their_time_or_never() {
     run(async {
         let (port, log) = serve(Manner::Serve).await;
-        let sla = r#"{"sla":{"durability":"in_memory","replication_degree":1,"request_size_bytes":100,"rate_per_s":1},"#;
-        let bought = |port| handle(&[port]).replacen('{', sla, 1);
+        let charges = r#"{"charges":{"rate_per_s":1,"tokens_per_s_milli":[100000,0,0],
+            "cost":{"fixed_milli":[0,0,0],"per_byte_milli":[1000,0,0]},"short_batch":{"entries":0,"lacking_milli":[0,0,0]}},"#;
+        let bought = |port| handle(&[port]).replacen('{', charges, 1);
         let many = |count| vec![Bytes::from("x"); count];
         let began = tokio::time::Instant::now();
         let client = Client::connect(&bought(port)).await.unwrap();
-        // The head announces a request of 100 bytes each second: 106 bytes at once and 106.25 each second.
+        // The head announces a request of 100 tokens each second, and a byte is one: 106.25 at once and each second.
         for (count, base_offset) in [(106, 0), (20, 106)] {
             let appended = client.append_many(many(count), AppendOptions::default()).await;
             assert_eq!(appended.map(|appended| appended.base_offset), Ok(base_offset));

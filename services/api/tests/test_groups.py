@@ -12,7 +12,7 @@ import pytest
 
 from quorate_api import limits
 from quorate_api.http.services import Services
-from support.coordinator import FakeCoordinator
+from support.coordinator import CHARGES, FakeCoordinator
 from support.customer import SLA, Customer, bearer, new_key, problem
 
 
@@ -134,6 +134,7 @@ async def test_the_token_is_what_servers_expect(alice: Customer) -> None:
     assert claims["project"] == group["project_id"]
     assert claims["exp"] - claims["iat"] == 3600
     assert datetime.fromisoformat(handle["token_expires_at"]) == datetime.fromtimestamp(claims["exp"], UTC)
+    assert handle["charges"] == CHARGES
     assert handle["limits"] == {
         "max_entry_bytes": 1 << 20, "max_batch_bytes": 4 << 20, "max_batch_entries": 65_536, "window_batches": 256,
     }  # fmt: skip

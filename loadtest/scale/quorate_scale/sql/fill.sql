@@ -25,20 +25,20 @@ SELECT organization_id, id, 0, day_s, days.number * 1000000::bigint, days.number
 INSERT INTO usage_days (organization_id, group_id, day_s, read_entries, stored_byte_minutes)
 SELECT organization_id, id, day_s, 500000, 1440 * 100000000::bigint FROM made, days;
 
-INSERT INTO usage_settled (month_s, until_s)
-SELECT extract(epoch FROM month)::bigint, least(extract(epoch FROM month + interval '1 month')::bigint, %(hours_from_s)s)
+INSERT INTO settled_times (until_s)
+SELECT least(extract(epoch FROM month + interval '1 month')::bigint, %(hours_from_s)s)
 FROM generate_series(date_trunc('month', to_timestamp(%(begin_s)s) AT TIME ZONE 'UTC'),
                      to_timestamp(%(hours_from_s)s - 1) AT TIME ZONE 'UTC', interval '1 month') AS month
 ON CONFLICT DO NOTHING;
 
 CREATE TEMP TABLE settled ON COMMIT DROP AS
-SELECT month_s, (until_s - %(begin_s)s) / 86400 AS number FROM usage_settled WHERE until_s > %(begin_s)s;
+SELECT until_s, (until_s - %(begin_s)s) / 86400 AS number FROM settled_times WHERE until_s > %(begin_s)s;
 
-INSERT INTO usage_months (organization_id, group_id, month_s, read_entries, stored_byte_minutes)
-SELECT organization_id, id, month_s, settled.number * 500000, settled.number * 1440 * 100000000::bigint FROM made, settled;
+INSERT INTO settled_totals (organization_id, group_id, until_s, read_entries, stored_byte_minutes)
+SELECT organization_id, id, until_s, settled.number * 500000, settled.number * 1440 * 100000000::bigint FROM made, settled;
 
-INSERT INTO usage_log_months (organization_id, group_id, log_epoch, month_s, committed_entries, committed_bytes)
-SELECT organization_id, id, 0, month_s, settled.number * 1000000::bigint, settled.number * 64000000::bigint FROM made, settled;
+INSERT INTO settled_logs (organization_id, group_id, log_epoch, until_s, committed_entries, committed_bytes)
+SELECT organization_id, id, 0, until_s, settled.number * 1000000::bigint, settled.number * 64000000::bigint FROM made, settled;
 
 INSERT INTO sla_days (organization_id, group_id, day_s, minutes, elapsed_ms, active_ms, available_minutes,
                       unthrottled_minutes, timely_minutes, latency_us)
@@ -48,8 +48,8 @@ FROM made, days WHERE day_s < %(hours_from_s)s;
 CREATE TEMP TABLE hours ON COMMIT DROP AS
 SELECT hour_s FROM generate_series(%(hours_from_s)s, %(hours_to_s)s - 3600, 3600) AS hour_s;
 
-INSERT INTO usage_hours (organization_id, group_id, hour_s, read_entries, stored_byte_minutes)
-SELECT organization_id, id, hour_s, 500000 / 24, 60 * 100000000::bigint FROM made, hours;
+INSERT INTO usage_hours (organization_id, group_id, hour_s, read_entries, stored_byte_minutes, packed)
+SELECT organization_id, id, hour_s, 500000 / 24, 60 * 100000000::bigint, true FROM made, hours;
 
 INSERT INTO sla_hours (organization_id, group_id, hour_s, minutes, elapsed_ms, active_ms, available_minutes,
                        unthrottled_minutes, timely_minutes, latency_us)

@@ -222,6 +222,30 @@ export type Capacity = {
 };
 
 /**
+ * Charges
+ *
+ * What batches take from a group's buckets at its head, and what fills them (sdk/contract/pacing.md).
+ */
+export type Charges = {
+    /**
+     * Rate Per S
+     *
+     * The rate at which the buckets get tokens_per_s_milli.
+     */
+    rate_per_s: number;
+    /**
+     * Tokens Per S Milli
+     */
+    tokens_per_s_milli: [
+        number,
+        number,
+        number
+    ];
+    cost: EntryCost;
+    short_batch: ShortBatch;
+};
+
+/**
  * Checkout
  *
  * The way to pay what is due now.
@@ -645,6 +669,30 @@ export type Endpoint = {
 };
 
 /**
+ * EntryCost
+ *
+ * Of an entry, and of each of its bytes.
+ */
+export type EntryCost = {
+    /**
+     * Fixed Milli
+     */
+    fixed_milli: [
+        number,
+        number,
+        number
+    ];
+    /**
+     * Per Byte Milli
+     */
+    per_byte_milli: [
+        number,
+        number,
+        number
+    ];
+};
+
+/**
  * ErrorBudget
  *
  * The part of a month that a clause may miss, for the time in which the SLA is in force until the month's end.
@@ -913,6 +961,10 @@ export type Handle = {
      */
     token_expires_at: string;
     sla: HandleSla;
+    /**
+     * What batches take from the rate; null while the coordinator does not say: no client paces.
+     */
+    charges?: Charges | null;
     limits: HandleLimits;
     tls: HandleTls;
     /**
@@ -2964,6 +3016,26 @@ export type Servers = {
      * Items
      */
     items: Array<Server>;
+};
+
+/**
+ * ShortBatch
+ *
+ * A batch of fewer entries costs something for each one that it lacks.
+ */
+export type ShortBatch = {
+    /**
+     * Entries
+     */
+    entries: number;
+    /**
+     * Lacking Milli
+     */
+    lacking_milli: [
+        number,
+        number,
+        number
+    ];
 };
 
 /**

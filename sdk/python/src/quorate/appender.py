@@ -168,7 +168,8 @@ class Appender:
 
     def on_attached(self, attached: wire.Attached) -> Reroute | None:
         if self._pacing is not None:
-            self._pacing.request_size_bytes = self.link.handle.request_size_bytes
+            handle = self.link.handle
+            self._pacing.renew(handle.charges, handle.request_size_bytes)
         actions = self.writer.on_attached(attached, channel=1)
         reroute = next((action for action in actions if isinstance(action, Reroute)), None)
         self._execute([action for action in actions if action is not reroute])

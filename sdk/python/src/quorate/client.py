@@ -98,7 +98,7 @@ class Client:
         self._loop = loop
         self._timeout_s = _check_timeout(timeout)
         self._handles = Handles(handle, _source_of(refresh) if refresh else None)
-        pacing = Pacing(handle.request_size_bytes) if pace else None
+        pacing = Pacing(handle.charges, handle.request_size_bytes) if pace else None
         self._appender = Appender(loop, handle.limits, _check_timeout(answer_wait), pacing)
         self._reader = Reader(loop)
         self._write_link = Link(self._appender, self._handles)

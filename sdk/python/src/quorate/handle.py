@@ -10,6 +10,7 @@ from datetime import datetime
 from typing import Any
 
 from quorate.errors import HandleError
+from quorate.pacing import Charges
 from quorate.trust import client_context
 
 MAX_ENTRY_BYTES_DEFAULT = 1 << 20
@@ -53,6 +54,8 @@ class Handle:
     """None: connections are not encrypted."""
     request_size_bytes: int = 0
     """The request size of the SLA's rate; 0: not known."""
+    charges: Charges | None = None
+    """What batches take from the group's rate. None: appends are not paced."""
 
     def __repr__(self) -> str:
         # The token is a secret. A logged handle must not show it.
@@ -93,6 +96,7 @@ def _parse(source: Mapping[str, Any]) -> Handle:
     for endpoint in endpoints:
         split_address(endpoint.address)
     limits = source.get("limits") or {}
+    charges = source.get("charges")
     expires = source.get("token_expires_at")
     return Handle(
         group_id=uuid.UUID(str(source["group_id"])),
@@ -109,6 +113,7 @@ def _parse(source: Mapping[str, Any]) -> Handle:
         traceparent=source.get("traceparent"),
         tls=_tls(source.get("tls")),
         request_size_bytes=int((source.get("sla") or {}).get("request_size_bytes") or 0),
+        charges=Charges.parse(charges) if charges else None,
     )
 
 

@@ -131,6 +131,7 @@ class Writer:
         self.pending_bytes = 0
         self.pending_calls = 0
         self._pending_more = 0
+        self._coalesce_entries = limits.BATCH_COALESCE_ENTRIES
         """Pending entries beyond one a call."""
         self._floor_index: int | None = None
         self._next_seq = 1
@@ -165,7 +166,7 @@ class Writer:
             batch is None
             or not batch.shared
             or batch.size + size > limits.BATCH_COALESCE_BYTES
-            or batch.entry_count >= limits.BATCH_COALESCE_ENTRIES
+            or batch.entry_count >= self._coalesce_entries
             # Summed as at the batch's opening, so that rounding never excludes an equal deadline.
             or not deadline <= batch.deadline <= deadline + limits.BATCH_DEADLINE_SPREAD_S
         ):
@@ -215,7 +216,7 @@ class Writer:
         if calls == 0 or self._pacing is None or self.rate_per_s == 0:
             return True
         entries = calls + self._pending_more
-        return self._pacing.requests(entries, size - 4 * entries) < self.rate_per_s * limits.READY_S
+        return self._pacing.seconds(entries, size - 4 * entries, self.rate_per_s) < limits.READY_S
 
     def trace_last(self, trace: bytes) -> None:
         """Give the batch that took the last append a trace context, unless it has one."""
@@ -244,6 +245,8 @@ class Writer:
         self._paced_until = 0.0
         if self._pacing is not None:
             self._pacing.set_rate(self.rate_per_s, now)
+            most = self._pacing.batch_entries_max
+            self._coalesce_entries = min(most or limits.BATCH_COALESCE_ENTRIES, limits.BATCH_COALESCE_ENTRIES)
         if not self._attached or self._rewind is not None or now < self._hold_until:
             return out
         self._hold_until = 0.0

@@ -25,6 +25,7 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use bytes::BytesMut;
+use quorate_types::cost::Charges;
 use quorate_types::{Code, Epoch, Index, Micros, Offset};
 use quorate_wire::client::Append;
 use quorate_wire::frame::TraceContext;
@@ -188,17 +189,16 @@ impl<T> Writer<T> {
         }
     }
 
-    /// Batches beyond the head's announced rate wait here. The rate counts requests of `request_size_bytes`; 0: unknown,
-    /// and no batch waits.
-    pub fn with_pacing(self, request_size_bytes: u32) -> Self {
-        let pacing = Some(Pacing::new(request_size_bytes));
+    /// Batches beyond the head's announced rate wait here. Without `charges` no batch waits.
+    pub fn with_pacing(self, charges: Option<Charges>) -> Self {
+        let pacing = Some(Pacing::new(charges));
         Self { pacing, ..self }
     }
 
-    /// Sets the request size of the rate. It has no effect without pacing.
-    pub fn set_request_size(&mut self, request_size_bytes: u32) {
+    /// Sets what batches cost. It has no effect without pacing.
+    pub fn set_charges(&mut self, charges: Option<Charges>) {
         if let Some(pacing) = &mut self.pacing {
-            pacing.request_size_bytes = request_size_bytes;
+            pacing.set_charges(charges);
         }
     }
 

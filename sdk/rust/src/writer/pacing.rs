@@ -1,73 +1,86 @@
-//! Pacing: a token bucket of the rate that the group's head announces, pure. `sdk/contract/pacing.md`
+//! Pacing: token buckets of the rate that the group's head announces, pure. `sdk/contract/pacing.md`
 
 use quorate_types::Micros;
+use quorate_types::cost::Charges;
 
 /// Share sent above the announced rate. A head announces a rate again only when it has changed by more than a
 /// twentieth. So it may accept a twentieth more than a client knows. It grants burst capacity to groups that want more than they
 /// have, and sees that only if clients send more.
 const HEADROOM: f64 = 1.0 / 16.0;
 
-/// Tokens. A smaller lack is the rounding error of sums.
-const ROUNDING: f64 = 1e-6;
+/// Seconds. A shorter wait is the rounding error of sums.
+const ROUNDING_S: f64 = 1e-7;
 
-/// A token is a request of the declared size. The bucket holds one second of its rate, and is full at the start.
+/// A bucket for each resource, as at the head. Each holds one second of its rate, and is full at the start.
 #[derive(Debug)]
 pub(super) struct Pacing {
-    /// The declared size; 0: unknown, and no batch waits.
-    pub request_size_bytes: u32,
+    /// `None`: unknown, and no batch waits.
+    charges: Option<Charges>,
     announced_per_s: u64,
-    rate: f64,
-    level: f64,
+    /// Thousandths of tokens.
+    rates: [f64; 3],
+    levels: [f64; 3],
     updated: Micros,
 }
 
 impl Pacing {
-    pub fn new(request_size_bytes: u32) -> Self {
+    pub fn new(charges: Option<Charges>) -> Self {
         Self {
-            request_size_bytes,
+            charges,
             announced_per_s: 0,
-            rate: 0.0,
-            level: 0.0,
+            rates: [0.0; 3],
+            levels: [0.0; 3],
             updated: 0,
         }
     }
 
-    /// Tokens of a batch, never more than its head takes. The head charges a part for each entry and a part for each
-    /// byte, and both for each token.
-    pub fn cost(&self, entry_count: u64, entry_bytes: u64) -> f64 {
-        if self.request_size_bytes == 0 {
-            return 0.0;
+    /// Sets other charges, of a newer handle. The buckets are full after it.
+    pub fn set_charges(&mut self, charges: Option<Charges>) {
+        if charges != self.charges {
+            *self = Self::new(charges);
         }
-        (entry_bytes as f64 / f64::from(self.request_size_bytes)).min(entry_count as f64)
+    }
+
+    /// Thousandths of tokens of a batch, as many as its head takes.
+    pub fn cost(&self, entry_count: u64, entry_bytes: u64) -> [u64; 3] {
+        self.charges
+            .map_or([0; 3], |charges| charges.batch_milli(entry_count, entry_bytes))
     }
 
     /// Sets the announced rate; 0: unknown, and no batch waits. Tokens are kept, up to the new rate's second.
     pub fn set_rate(&mut self, announced_per_s: u64, now: Micros) {
+        let Some(charges) = self.charges else { return };
         if announced_per_s == self.announced_per_s {
             return;
         }
         self.refill(now);
-        let rate = announced_per_s as f64 * (1.0 + HEADROOM);
-        self.level = if self.rate > 0.0 {
-            self.level.min(rate)
-        } else {
-            rate
-        };
-        (self.announced_per_s, self.rate) = (announced_per_s, rate);
+        let share = announced_per_s as f64 * (1.0 + HEADROOM) / charges.rate_per_s.max(1) as f64;
+        let is_first = self.announced_per_s == 0;
+        self.rates = charges.tokens_per_s_milli.map(|milli| milli as f64 * share);
+        for (level, rate) in self.levels.iter_mut().zip(self.rates) {
+            *level = if is_first { rate } else { level.min(rate) };
+        }
+        self.announced_per_s = announced_per_s;
     }
 
-    /// Takes the cost and answers 0, or answers the microseconds until it can be taken. A batch that costs more than the
+    /// Takes the cost and answers 0, or answers the microseconds until it can be taken. A batch that costs more than a
     /// bucket holds passes when the bucket is full, and leaves it in debt, as at the head.
-    pub fn take(&mut self, now: Micros, cost: f64) -> Micros {
-        if self.rate <= 0.0 || self.request_size_bytes == 0 {
+    pub fn take(&mut self, now: Micros, cost: [u64; 3]) -> Micros {
+        if self.charges.is_none() || self.announced_per_s == 0 {
             return 0;
         }
         self.refill(now);
-        let missing = cost.min(self.rate) - self.level;
-        if missing > ROUNDING {
-            return ((missing / self.rate * 1e6).ceil() as Micros).max(1);
+        let wait_s = |i: usize| (cost[i] as f64).min(self.rates[i]) - self.levels[i];
+        let waits = (0..3)
+            .filter(|i| self.rates[*i] > 0.0)
+            .map(|i| wait_s(i) / self.rates[i]);
+        let wait_s = waits.fold(0.0, f64::max);
+        if wait_s > ROUNDING_S {
+            return ((wait_s * 1e6).ceil() as Micros).max(1);
         }
-        self.level -= cost;
+        for (level, milli) in self.levels.iter_mut().zip(cost) {
+            *level -= milli as f64;
+        }
         0
     }
 
@@ -75,7 +88,9 @@ impl Pacing {
     fn refill(&mut self, now: Micros) {
         let elapsed_s = now.saturating_sub(self.updated) as f64 / 1e6;
         self.updated = self.updated.max(now);
-        self.level = (self.level + elapsed_s * self.rate).min(self.rate);
+        for (level, rate) in self.levels.iter_mut().zip(self.rates) {
+            *level = (*level + elapsed_s * rate).min(rate);
+        }
     }
 }
 
@@ -95,7 +110,7 @@ mod tests {
     #[derive(Deserialize)]
     struct Case {
         name: String,
-        request_size_bytes: u32,
+        charges: Option<Charges>,
         events: VecDeque<Event>,
     }
 
@@ -131,7 +146,7 @@ mod tests {
     }
 
     fn replay(case: Case) {
-        let mut pacing = Pacing::new(case.request_size_bytes);
+        let mut pacing = Pacing::new(case.charges);
         let (mut coming, mut waiting, mut now) = (case.events, VecDeque::new(), 0);
         while !coming.is_empty() || !waiting.is_empty() {
             let mut ready = Micros::MAX;

@@ -2,6 +2,7 @@
 
 use proptest::prelude::*;
 use quorate_types::config::Role;
+use quorate_types::cost::{AppendCost, Charges, ShortBatch};
 use quorate_types::{Code, Micros};
 use quorate_wire::client::{Append, Attached, Notice, Refused, kind};
 
@@ -649,8 +650,22 @@ proptest! {
     }
 }
 
+/// A token for each entry, at 16 a second.
+fn charges() -> Charges {
+    Charges {
+        rate_per_s: 16,
+        tokens_per_s_milli: [16_000, 0, 0],
+        cost: AppendCost {
+            fixed_milli: [1_000, 0, 0],
+            per_byte_milli: [0; 3],
+        },
+        short_batch: ShortBatch::default(),
+    }
+}
+
 fn paced_writer() -> Writer<u32> {
-    let mut writer = Writer::new(HandleLimits::default(), Batching::default(), 7).with_pacing(64);
+    let mut writer =
+        Writer::new(HandleLimits::default(), Batching::default(), 7).with_pacing(Some(charges()));
     let attached = Attached {
         rate_per_s: 16,
         ..attached(1)

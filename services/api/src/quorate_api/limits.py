@@ -149,7 +149,7 @@ ROLL_INTERVAL_S = 10.0
 ROLL_HOURS_MAX = 200  # in one transaction: 36,000 windows at degree 3
 ROLL_SETTLE_S = 300  # from an hour's end until it is summed up: by then most of its records are there
 PACK_INTERVAL_S = 60.0
-PACK_AGE_S = 3_600  # from an hour's end until it is packed: charts and alerts read the latest minutes often
+PACK_AGE_S = 1_200  # from an hour's end until it is packed: alerts read the latest minutes of all groups
 PACK_HOURS_MAX = 100  # in one transaction: 18,000 windows at degree 3
 USAGE_DAYS_KEPT = 8  # windows of whole days, besides the present one: minutes of a week can be asked for
 RETENTION_INTERVAL_S = 600.0
@@ -210,3 +210,4 @@ assert USAGE_DAYS_KEPT > 3, "the database keeps three days in any case"
 assert STATUS_SAMPLE_S * 2 <= 60, "no minute is left out by a sample that is a little late"
 assert COORDINATOR_TIMEOUT_S < RECONCILE_AGE_S, "the reconciler leaves running requests alone"
 assert EVENTS_WAIT_MS / 1000 < COORDINATOR_TIMEOUT_S, "a long poll ends before its call's deadline"
+assert PACK_AGE_S >= ROLL_SETTLE_S + 3 * WATCH_SLA_MINUTES * 60, "alerts read no packed hour"

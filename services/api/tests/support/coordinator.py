@@ -49,6 +49,14 @@ def server_view(number: int) -> dict[str, Any]:
     }
 
 
+CHARGES = {
+    "rate_per_s": 1_000,
+    "tokens_per_s_milli": [2_000_000_000, 256_000_000, 0],
+    "cost": {"fixed_milli": [1_000_000, 128_000, 0], "per_byte_milli": [100, 2_000, 0]},
+    "short_batch": {"entries": 16, "lacking_milli": [90_000, 0, 0]},
+}
+
+
 class FakeCoordinator:
     TOKEN: ClassVar[str] = "admin-token"
     CA_PEM: ClassVar[str] = "-----BEGIN CERTIFICATE-----\nfake\n-----END CERTIFICATE-----\n"
@@ -290,6 +298,7 @@ class FakeCoordinator:
             ],
             "learners": [],
             "access": "full",
+            "charges": CHARGES,
             "sla_revision": 1,
             "sla_since": datetime.now(UTC).isoformat(),
             "created_at": datetime.now(UTC).isoformat(),

@@ -105,6 +105,25 @@ impl ShortBatch {
     }
 }
 
+/// What batches take from a group's buckets, and what fills them: the one rule of heads and clients
+/// (`sdk/contract/pacing.md`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Charges {
+    /// The SLA's rate: at this rate the buckets get `tokens_per_s_milli`.
+    pub rate_per_s: u64,
+    pub tokens_per_s_milli: [u64; 3],
+    pub cost: AppendCost,
+    pub short_batch: ShortBatch,
+}
+
+impl Charges {
+    /// Tokens of a batch of `entries` entries with `bytes` bytes together.
+    pub fn batch_milli(&self, entries: u64, bytes: u64) -> [u64; 3] {
+        let (own, beside) = (self.cost.of(entries, bytes), self.short_batch.of(entries));
+        std::array::from_fn(|i| own[i].saturating_add(beside[i]))
+    }
+}
+
 /// The rates of a group's token buckets, one per resource, and its cost function.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Budget {
@@ -145,8 +164,17 @@ impl Budget {
 
     /// Tokens that a batch of `entries` entries with `bytes` bytes together takes from the buckets.
     pub fn batch_milli(&self, entries: u64, bytes: u64) -> [u64; 3] {
-        let (own, beside) = (self.cost.of(entries, bytes), self.short_batch.of(entries));
-        std::array::from_fn(|i| own[i].saturating_add(beside[i]))
+        self.charges().batch_milli(entries, bytes)
+    }
+
+    /// The part of the budget that clients need to take as much as the head does.
+    pub fn charges(&self) -> Charges {
+        Charges {
+            rate_per_s: self.rate_per_s,
+            tokens_per_s_milli: self.tokens_per_s_milli,
+            cost: self.cost,
+            short_batch: self.short_batch,
+        }
     }
 
     /// Reservation at the head, in requests of the declared size that come in full batches. The reservation for short

@@ -109,6 +109,33 @@ class Authority(BaseModel):
     sha256: str
 
 
+Tokens = Annotated[list[Annotated[int, Field(ge=0)]], Field(min_length=3, max_length=3)]
+"""Thousandths of tokens of CPU, network and storage."""
+
+
+class EntryCost(BaseModel):
+    """Of an entry, and of each of its bytes."""
+
+    fixed_milli: Tokens
+    per_byte_milli: Tokens
+
+
+class ShortBatch(BaseModel):
+    """A batch of fewer entries costs something for each one that it lacks."""
+
+    entries: Annotated[int, Field(ge=0)]
+    lacking_milli: Tokens
+
+
+class Charges(BaseModel):
+    """What batches take from a group's buckets at its head, and what fills them (sdk/contract/pacing.md)."""
+
+    rate_per_s: Annotated[int, Field(ge=1, description="The rate at which the buckets get tokens_per_s_milli.")]
+    tokens_per_s_milli: Tokens
+    cost: EntryCost
+    short_batch: ShortBatch
+
+
 class GroupView(BaseModel):
     group_id: UUID
     project_id: UUID | None = None
@@ -118,6 +145,7 @@ class GroupView(BaseModel):
     replicas: list[Replica]
     learners: list[Replica] = []
     access: Access = "full"  # a coordinator of an earlier version does not say
+    charges: Charges | None = None  # likewise
     sla_since: datetime | None = None  # time at which this SLA took effect
     created_at: datetime | None = None
 

@@ -49,6 +49,7 @@ async def issue(services: Services, principal: Principal, row: Row[Any], view: G
             request_size_bytes=row.sla["request_size_bytes"],
             rate_per_s=row.sla["rate_per_s"],
         ),
+        charges=view.charges,
         limits=HandleLimits(
             max_entry_bytes=limits.ENTRY_BYTES_MAX,
             max_batch_bytes=limits.BATCH_BYTES_MAX,

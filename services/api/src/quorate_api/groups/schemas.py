@@ -8,7 +8,7 @@ from pydantic import Field
 
 from quorate_api import limits
 from quorate_api.admission.schemas import SlaInput
-from quorate_api.coordinator.schemas import Access, LatencyClass, ObservedSla, Replica
+from quorate_api.coordinator.schemas import Access, Charges, LatencyClass, ObservedSla, Replica
 from quorate_api.http.schemas import Input, Name, Output
 from quorate_api.pricing.schemas import Price
 from quorate_api.promises.schemas import SlaPromise
@@ -91,6 +91,9 @@ class Handle(Output):
     token: str = Field(description="A JWT, signed with Ed25519. Keep it secret: its bearer may append and read.")
     token_expires_at: datetime
     sla: HandleSla
+    charges: Charges | None = Field(
+        None, description="What batches take from the rate; null while the coordinator does not say: no client paces."
+    )
     limits: HandleLimits
     tls: HandleTls
     traceparent: str | None = Field(

@@ -1,6 +1,7 @@
 //! A group as the API shows it.
 
 use quorate_types::config::Role;
+use quorate_types::cost::Charges;
 use quorate_types::{Access, Epoch, GroupId, Offset, ServerId, Sla};
 use serde::Serialize;
 use uuid::Uuid;
@@ -26,6 +27,8 @@ pub struct GroupView {
     pub quarantined_on: Vec<ServerId>,
     /// The part of the service that clients may use.
     pub access: Access,
+    /// What batches take from the group's buckets.
+    pub charges: Charges,
     /// The first offset of the log: above 0 when the group was lost and reset.
     pub begins_at_offset: Offset,
     /// 1, and one more for each resize.
@@ -69,6 +72,7 @@ impl GroupView {
             quarantined_since: group.quarantine.since_ms().map(rfc3339),
             quarantined_on: group.quarantine.servers.iter().copied().collect(),
             access: group.access,
+            charges: config.budget.charges(),
             begins_at_offset: group.beginning.map_or(0, |beginning| beginning.offset),
             sla_revision: group.sla_revision,
             sla_since: rfc3339(group.sla_since_ms.unwrap_or(group.created_at_ms)),

@@ -1685,6 +1685,19 @@ type Capacity struct {
 	ServersAlive int     `json:"servers_alive"`
 }
 
+// Charges What batches take from a group's buckets at its head, and what fills them (sdk/contract/pacing.md).
+type Charges struct {
+	// Cost Of an entry, and of each of its bytes.
+	Cost EntryCost `json:"cost"`
+
+	// RatePerS The rate at which the buckets get tokens_per_s_milli.
+	RatePerS int `json:"rate_per_s"`
+
+	// ShortBatch A batch of fewer entries costs something for each one that it lacks.
+	ShortBatch      ShortBatch `json:"short_batch"`
+	TokensPerSMilli []int      `json:"tokens_per_s_milli"`
+}
+
 // Checkout The way to pay what is due now.
 type Checkout struct {
 	AmountMicros int    `json:"amount_micros"`
@@ -1901,6 +1914,12 @@ type Endpoint struct {
 	ServerId int    `json:"server_id"`
 }
 
+// EntryCost Of an entry, and of each of its bytes.
+type EntryCost struct {
+	FixedMilli   []int `json:"fixed_milli"`
+	PerByteMilli []int `json:"per_byte_milli"`
+}
+
 // ErrorBudget The part of a month that a clause may miss, for the time in which the SLA is in force until the month's end.
 type ErrorBudget struct {
 	// Allowed 0 for durability and order: they may never be missed.
@@ -2023,6 +2042,8 @@ type GroupSpend struct {
 
 // Handle Addresses, token and limits with which a client reaches the data plane (sdk/contract/handle.md).
 type Handle struct {
+	// Charges What batches take from the rate; null while the coordinator does not say: no client paces.
+	Charges   *Charges           `json:"charges,omitempty"`
 	Endpoints []Endpoint         `json:"endpoints"`
 	Epoch     int                `json:"epoch"`
 	GroupId   openapi_types.UUID `json:"group_id"`
@@ -3083,6 +3104,12 @@ type Server struct {
 // Servers defines model for Servers.
 type Servers struct {
 	Items []Server `json:"items"`
+}
+
+// ShortBatch A batch of fewer entries costs something for each one that it lacks.
+type ShortBatch struct {
+	Entries      int   `json:"entries"`
+	LackingMilli []int `json:"lacking_milli"`
 }
 
 // SignUp defines model for SignUp.
