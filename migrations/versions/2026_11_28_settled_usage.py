@@ -109,7 +109,8 @@ def _settle_history() -> None:
         "   to_timestamp(settled_s - 1) AT TIME ZONE 'UTC', interval '1 month') AS month"
     )
     op.execute(
-        "INSERT INTO settled_totals SELECT organization_id, group_id, until_s, sum(read_entries), sum(stored_byte_minutes)"
+        "INSERT INTO settled_totals"
+        " SELECT organization_id, group_id, until_s, sum(read_entries), sum(stored_byte_minutes)"
         " FROM settled_times JOIN usage_days ON day_s < until_s GROUP BY 1, 2, 3"
     )
     op.execute(

@@ -1,4 +1,4 @@
-//! What a head and the SLA's ideal server charge for batches, for a comparison with clients (`make sla ONLY=charges`).
+//! Charges of a head and of the SLA's ideal server for batches, to compare clients with (`make sla ONLY=charges`).
 
 use std::io::Read;
 

@@ -1,4 +1,4 @@
-// What the TypeScript SDK charges for batches. Reads traces from standard input and answers each, as JSON.
+// The charges of the TypeScript SDK for batches. Reads traces from standard input and answers each, as JSON.
 // Argument: the URL of the SDK's module.
 
 import { readFileSync } from "node:fs";

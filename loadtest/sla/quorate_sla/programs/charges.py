@@ -1,4 +1,4 @@
-"""What the Python SDK charges for batches. Reads traces from standard input and answers each, as JSON."""
+"""The charges of the Python SDK for batches. Reads traces from standard input and answers each, as JSON."""
 
 import json
 import sys
