@@ -80,16 +80,16 @@ chaos: rust go $(stamps)/python ## Break real servers under load, check their hi
 	@$(venv)/quorate-chaos --runs $(or $(RUNS),1) --seed $(or $(SEED),1) --at-once $(or $(AT_ONCE),1) $(if $(FAULT),--fault $(FAULT)) $(if $(filter 1,$(KEEP)),--keep) $(if $(filter 1,$(RESUME)),--resume) $(if $(filter 1,$(PUBLISH)),--publish)
 
 claims: rust $(stamps)/python ## Measure the claims about consensus (ONLY=failover,… QUICK=1 PUBLISH=1), about a quarter of an hour
-	@$(venv)/quorate-claims $(if $(ONLY),--only $(ONLY)) $(if $(filter 1,$(QUICK)),--quick) $(if $(filter 1,$(PUBLISH)),--publish)
+	@$(venv)/quorate-claims $(if $(ONLY),--only '$(ONLY)') $(if $(filter 1,$(QUICK)),--quick) $(if $(filter 1,$(PUBLISH)),--publish)
 
-sla: build ## Attack the SLA on the whole stack, and run what the READMEs show (half an hour, ONLY=loops|deleted|neighbour|cap|billing|overload QUICK=1)
+sla: build ## Attack the SLA on the whole stack, and run what the READMEs show (half an hour, ONLY=loops|charges|deleted|neighbour|cap|billing|overload QUICK=1)
 	@$(venv)/quorate-sla $(if $(ONLY),--only '$(ONLY)') $(if $(filter 1,$(QUICK)),--quick)
 
 sla-oracle: $(stamps)/python ## Judge 100 000 simulated months by the SLA calculator and by a brute-force oracle (half an hour, MONTHS=N SEED=N)
 	@$(venv)/quorate-sla-oracle $(if $(MONTHS),--months $(MONTHS)) $(if $(SEED),--seed $(SEED))
 
-scale: build ## Measure ingest, usage, SLA reports, invoices and a month's close with 10 000 groups and 13 months of data (QUICK=1)
-	@$(venv)/quorate-scale $(if $(filter 1,$(QUICK)),--quick)
+scale: build ## Measure ingest, usage, SLA reports, invoices and a month's close with 10 000 groups and 13 months of data, and a day without Redis (ONLY=outage|world, QUICK=1)
+	@$(venv)/quorate-scale $(if $(ONLY),--only '$(ONLY)') $(if $(filter 1,$(QUICK)),--quick)
 
 bench-peers: build ## Measure beside etcd, Kafka, NATS, Aeron, ZooKeeper, hashicorp/raft (40 min): ONLY=nats,64b_mem ROUNDS=3 RESUME=1 QUICK=1
 	@$(venv)/quorate-bench-peers $(if $(ONLY),--only '$(ONLY)') $(if $(ROUNDS),--repeats $(ROUNDS)) $(if $(filter 1,$(RESUME)),--resume) $(if $(filter 1,$(QUICK)),--quick)

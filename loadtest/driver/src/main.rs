@@ -20,6 +20,7 @@ mod profiling;
 mod runs;
 mod steady;
 mod tally;
+mod telemetry;
 mod text;
 mod verify;
 mod workload;
@@ -87,6 +88,8 @@ enum Command {
     /// Answer traces of batches on stdin with what a head charges for them
     #[command(hide = true)]
     Charges,
+    /// Play a server's telemetry of some hours while Redis is away, and send it afterwards
+    Telemetry(telemetry::TelemetryFlags),
 }
 
 #[derive(Args)]
@@ -188,6 +191,7 @@ fn main() -> ExitCode {
         Command::History(flags) => history::history(&flags, plaintext),
         Command::Readback(flags) => history::readback(&flags, plaintext),
         Command::ControlFleet(flags) => control_fleet::play(&flags).map(|()| true),
+        Command::Telemetry(flags) => telemetry::play(&flags).map(|()| true),
         Command::Charges => charges::answer().map(|()| true),
     };
     match outcome {

@@ -1,4 +1,4 @@
-"""`make scale`: metering, reports and bills with 10 000 groups and a year of data, on one machine.
+"""`make scale`: metering, reports and bills with 10 000 groups and a year of data, and a day without Redis.
 
 Exits 0 only if every goal was met.
 """
@@ -23,11 +23,15 @@ from quorate_harness.fleet import MeasurementFailed
 from quorate_local import ProcessFailed
 from quorate_local.display import Display
 from quorate_local.options import REPOSITORY, BadOptions
-from quorate_scale import close, ingest, queries, sizes
+from quorate_scale import close, ingest, outage, queries, sizes
 from quorate_scale.queries import Waits, p99
 from quorate_scale.world import DEGREE, MONTHS, World, world
 
 COMMAND = "make scale"
+PARTS = {
+    "outage": "a server's telemetry while Redis is away for a day",
+    "world": "ingest, queries, sizes and a month's close with many groups",
+}
 STEPS = (1_000, 3_000, 10_000)  # groups
 QUICK_STEPS = (400, 800)
 ORGANIZATIONS = 10_000
@@ -54,6 +58,7 @@ class Step:
 
 def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="quorate-scale", description=__doc__)
+    parser.add_argument("--only", choices=PARTS, help="one part: " + "; ".join(f"{k}: {v}" for k, v in PARTS.items()))
     parser.add_argument("--quick", action="store_true", help="the smallest run that shows whether it works")
     parser.add_argument("--folder", type=Path, default=REPOSITORY / "build" / "scale", help="state and logs")
     chosen = parser.parse_args(arguments)
@@ -61,8 +66,10 @@ def main(arguments: list[str] | None = None) -> int:
     display = Display()
     begun = time.monotonic()
     try:
-        with world(chosen.folder, display) as made:
-            figures = _measure(made, display, chosen.quick)
+        figures: list[Figure] = []
+        for part in [chosen.only] if chosen.only else PARTS:
+            display.line(f"{part}: {PARTS[part]}")
+            figures += _measure(part, chosen.folder, display, chosen.quick)
     except KeyboardInterrupt:
         display.line("\nInterrupted; everything is stopped.")
         return 130
@@ -74,7 +81,14 @@ def main(arguments: list[str] | None = None) -> int:
     return _conclude(figures, time.monotonic() - begun, display)
 
 
-def _measure(made: World, display: Display, quick: bool) -> list[Figure]:
+def _measure(part: str, folder: Path, display: Display, quick: bool) -> list[Figure]:
+    if part == "outage":
+        return outage.measure(folder, display, quick)
+    with world(folder, display) as made:
+        return _measure_world(made, display, quick)
+
+
+def _measure_world(made: World, display: Display, quick: bool) -> list[Figure]:
     steps: list[Step] = []
     for groups in QUICK_STEPS if quick else STEPS:
         made.grow(groups)

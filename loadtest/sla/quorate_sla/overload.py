@@ -27,6 +27,7 @@ from quorate_local.display import Display
 
 RATE_PER_S = 100
 SIZE_BYTES = 64
+RETENTION_BYTES = 32 << 20  # so that all groups find memory
 DEGREE = 3
 GROUPS_OF_EACH = 3
 ATTACK_MINUTES = 3
@@ -123,7 +124,7 @@ def _buy(customer: Customer, folder: Path, of_each: int) -> list[Attacked]:
             for number in range(of_each):
                 name = f"{habit.name}-{durability}-{number}".replace("_", "-")
                 sla = {"durability": durability, "replication_degree": DEGREE}
-                sla |= {"request_size_bytes": SIZE_BYTES, "rate_per_s": RATE_PER_S}
+                sla |= {"request_size_bytes": SIZE_BYTES, "rate_per_s": RATE_PER_S, "retention_bytes": RETENTION_BYTES}
                 group = customer.create_group(name, sla)
                 handle = folder / f"{name}.json"
                 handle.write_text(json.dumps(customer.get(f"/v1/groups/{group['id']}/handle")))

@@ -17,12 +17,13 @@ from hypothesis import strategies as st
 from redis.asyncio import Redis
 from sqlalchemy.ext.asyncio import AsyncEngine
 
+from quorate_api import limits
 from quorate_api.database import engine as database
 from quorate_api.embedded import redis as embedded_redis
 from quorate_api.tasks import end_task
 from quorate_api.telemetry.records import WHOLE_ENTRY, read
 from quorate_api.telemetry.windows import COUNTERS, Window, greatest, merged
-from quorate_api.worker.ingest import GROUP, STREAM, Ingest
+from quorate_api.worker.ingest import GROUP, STORED_KEY, STREAM, Ingest
 from quorate_api.worker.repository import WorkerRepository
 from quorate_api.worker.steady import keep_running
 from support.customer import Customer
@@ -467,3 +468,26 @@ def test_merging_is_a_maximum(reports: list[Window], rng: random.Random) -> None
     assert [getattr(again, name) for name in COUNTERS] == [getattr(expected, name) for name in COUNTERS]
     assert again.latency_us == expected.latency_us
     assert greatest(again, again) == again
+
+
+async def test_servers_are_told_what_is_stored(
+    ingest: Ingest, bus: Redis, worker_engine: AsyncEngine, log: ReplicaLog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(limits, "INGEST_TELL_S", 0.0)
+    monkeypatch.setattr(limits, "INGEST_BATCH_ENTRIES", 5)
+    log.run(60, seed=3)
+    await send(bus, log.reports)
+    ids = [entry_id for entry_id, _ in await bus.xrange(STREAM)]
+    await ingest.step(10)
+    assert await bus.get(STORED_KEY) == ids[4], "the last one is kept: trimming spares the one that is named"
+    # Another worker has read further, and stored nothing of it yet.
+    other = Ingest(bus, worker_engine, "w2")
+    await other._read(">", 10)
+    await ingest.step(10)
+    assert await bus.get(STORED_KEY) == ids[5], "entries before it are stored"
+    await other.step(10)
+    assert await bus.get(STORED_KEY) == ids[14]
+    await drain(ingest)
+    assert await bus.get(STORED_KEY) == ids[-1]
+    await bus.xtrim(STREAM, minid=ids[-1], approximate=False)
+    assert await ingest.backlog() == 0

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use quorate_journal::Journal;
 use quorate_telemetry::publish::{Publisher, Publishing, Round};
+use quorate_telemetry::spool::Spool;
 use quorate_telemetry::{Meter, SpanRecord, SpanSender, Tracer, process};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::{LocalSet, spawn_local};
@@ -19,6 +20,9 @@ use crate::shared::Shared;
 
 /// How long a stop waits for the last records to be sent.
 const STOP_TIMEOUT: Duration = Duration::from_secs(1);
+
+/// Telemetry that Redis could not take, in the data folder.
+const SPOOL_FOLDER: &str = "telemetry";
 
 /// Traces and metrics, where they are exported.
 pub struct Exports {
@@ -36,7 +40,8 @@ impl Telemetry {
     /// Takes a last sample and sends it, if that is possible soon. Call before the shards are stopped.
     pub async fn stop(self) {
         let _gone = self.stop.send(()).is_err();
-        let _in_time = tokio::time::timeout(STOP_TIMEOUT, self.stopped).await.is_ok();
+        // As long again to put on the disk what was not sent.
+        let _in_time = tokio::time::timeout(2 * STOP_TIMEOUT, self.stopped).await.is_ok();
     }
 }
 
@@ -49,10 +54,14 @@ pub fn start(
     spans: mpsc::Receiver<SpanRecord>,
 ) -> Result<Telemetry, Exit> {
     let publishing = match &flags.redis_url {
-        Some(url) => Some(
-            Publishing::new(url, shared.server_id(), &shared.incarnation)
-                .map_err(|invalid| Exit::BadFlags(format!("--redis-url: {invalid}")))?,
-        ),
+        Some(url) => {
+            let publishing = Publishing::new(url, shared.server_id(), &shared.incarnation)
+                .map_err(|invalid| Exit::BadFlags(format!("--redis-url: {invalid}")))?;
+            let folder = flags.data_dir.join(SPOOL_FOLDER);
+            let spool = Spool::open(&folder)
+                .map_err(|error| Exit::DependencyMissing(format!("{}: {error}", folder.display())))?;
+            Some(publishing.with_spool(spool))
+        }
         None => None,
     };
     let (stop, stop_asked) = oneshot::channel();
@@ -118,6 +127,7 @@ impl Sampler {
             let _in_time = tokio::time::timeout(STOP_TIMEOUT, publisher.flush())
                 .await
                 .is_ok();
+            publisher.keep();
         }
     }
 

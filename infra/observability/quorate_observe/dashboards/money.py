@@ -17,9 +17,9 @@ DASHBOARD = Dashboard(
         ),
         Figure(
             "Backlog", "none",
-            "Entries of the usage stream that are not stored yet. Above 2 000 for ten minutes: runbook of "
+            "Entries of the usage stream that are not stored yet. Above 1 000 for ten minutes: runbook of "
             "QuorateUsageBacklog.",
-            "max(quorate_usage_backlog)", red_from=2000,
+            "max(quorate_usage_backlog)", red_from=1000,
         ),
         Figure(
             "Usage put aside, 1 h", "none",

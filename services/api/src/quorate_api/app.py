@@ -1,6 +1,7 @@
 """The API as an ASGI application."""
 
 import asyncio
+import gc
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from functools import partial
@@ -68,6 +69,9 @@ def build(services: Services) -> FastAPI:
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         watching = _watch(services)
+        # Modules live as long as the process. The garbage collector need not look at them again and again.
+        gc.collect()
+        gc.freeze()
         yield
         if watching is not None:
             await end_task(watching)

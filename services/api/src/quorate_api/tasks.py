@@ -2,11 +2,12 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from typing import Any
 
 AGAIN_S = 1.0
 
 
-async def end_task(task: asyncio.Task[None]) -> None:
+async def end_task(task: asyncio.Task[Any]) -> None:
     """Cancel until the task is over: redis-py may swallow a cancellation at the start of a command."""
     while not task.done():
         task.cancel()

@@ -7,6 +7,7 @@ mod options;
 mod otlp;
 pub mod process;
 pub mod publish;
+pub mod spool;
 pub mod usage;
 
 pub use options::TelemetryOptions;

@@ -1,14 +1,17 @@
 //! The way to Redis: a task that sends the contents of the books, and reconnects for ever.
 //!
-//! Only the task itself waits for Redis. While Redis is unreachable the books grow up to their bounds, and live entries are
-//! dropped: nobody needs the chart of a past second.
+//! Only the task itself waits for Redis. While Redis is unreachable, or has as many entries as it should hold for the
+//! worker, records of minutes that are over go to the [spool](crate::spool). Live entries are dropped: nobody needs the
+//! chart of a past second.
 
 use std::cell::RefCell;
 use std::rc::Rc;
 use std::time::Duration;
 
 use quorate_types::ServerId;
-use quorate_types::limits::TELEMETRY_RECORDS_PER_ENTRY_MAX;
+use quorate_types::limits::{
+    TELEMETRY_RECORDS_PER_ENTRY_MAX, TELEMETRY_SPOOL_ENTRIES_PER_ROUND_MAX, TELEMETRY_STREAM_ENTRIES_MAX,
+};
 use redis::aio::MultiplexedConnection;
 use redis::{AsyncConnectionConfig, Client, IntoConnectionInfo};
 use serde::Serialize;
@@ -16,14 +19,16 @@ use tokio::sync::Notify;
 use tokio::time::Instant;
 
 use crate::burst_grants::{GrantChange, GrantState, UnsentGrants};
-use crate::usage::{LiveEntry, LiveMeter, Process, Sample, UsageEntry, WindowBook};
+use crate::spool::Spool;
+use crate::usage::{LiveEntry, LiveMeter, Process, Sample, UsageBatch, UsageEntry, WindowBook};
 
 pub const USAGE_STREAM: &str = "quorate:usage";
 pub const LIVE_STREAM: &str = "quorate:live";
 pub const GRANTS_STREAM: &str = "quorate:lending";
-/// Redis trims the streams to about these lengths: two days of one server's seconds, and five hours of charts. The last is
-/// five hours of seconds in which burst capacity changed.
-const USAGE_ENTRIES_MAX: usize = 200_000;
+/// The worker's word: entries of the usage stream before this one are stored.
+pub const STORED_KEY: &str = "quorate:usage:stored";
+/// Redis trims the streams to about these lengths: five hours of one server's charts, and five hours of seconds in which
+/// burst capacity changed.
 const LIVE_ENTRIES_MAX: usize = 20_000;
 const GRANTS_ENTRIES_MAX: usize = 20_000;
 
@@ -39,6 +44,7 @@ pub struct Publishing {
     address: String,
     server_id: ServerId,
     incarnation: String,
+    spool: RefCell<Option<Spool>>,
 }
 
 impl Publishing {
@@ -53,7 +59,14 @@ impl Publishing {
             address,
             server_id,
             incarnation: incarnation.to_string(),
+            spool: RefCell::new(None),
         })
+    }
+
+    /// Keeps on disk the records that Redis cannot take in time. Without it memory alone keeps some.
+    pub fn with_spool(self, spool: Spool) -> Self {
+        self.spool.replace(Some(spool));
+        self
     }
 }
 
@@ -101,6 +114,7 @@ struct Unsent {
     at_ms: u64,
     process: Process,
     reported_dropped: u64,
+    reported_dropped_files: u64,
 }
 
 impl Publisher {
@@ -149,7 +163,50 @@ impl Publisher {
             unsent.reported_dropped = dropped;
         }
         drop(unsent);
+        self.spool(|book| book.overdue(round.at_ms, TELEMETRY_RECORDS_PER_ENTRY_MAX));
         self.shared.updated.notify_one();
+    }
+
+    /// Puts all unsent records on the disk, for the next process: the last call.
+    pub fn keep(&self) {
+        self.spool(|book| book.left(TELEMETRY_RECORDS_PER_ENTRY_MAX));
+    }
+
+    /// Whether something waits for Redis, in memory or on the disk.
+    pub fn has_unsent(&self) -> bool {
+        self.shared.unsent.borrow().book.has_pending() || self.spooled_bytes() > 0
+    }
+
+    /// Bytes that wait on the disk.
+    pub fn spooled_bytes(&self) -> u64 {
+        let spool = self.shared.publishing.spool.borrow();
+        spool.as_ref().map_or(0, Spool::bytes)
+    }
+
+    /// Moves batches from the book to the disk until there is none. Records stay in the book where the disk takes none.
+    fn spool(&self, batch_of: impl Fn(&WindowBook) -> UsageBatch) {
+        let mut spool = self.shared.publishing.spool.borrow_mut();
+        let Some(spool) = spool.as_mut() else { return };
+        let mut unsent = self.shared.unsent.borrow_mut();
+        let now_s = unsent.at_ms / 1000;
+        spool.forget_old(now_s);
+        loop {
+            let batch = batch_of(&unsent.book);
+            if batch.records.is_empty() {
+                break;
+            }
+            if let Err(error) = spool.append(&self.shared.publishing.incarnation, &batch.records, now_s) {
+                tracing::warn!(%error, "telemetry cannot be kept on the disk; memory keeps some of it");
+                break;
+            }
+            unsent.book.mark_spooled(&batch.marks);
+        }
+        let dropped = spool.dropped_files();
+        if dropped > unsent.reported_dropped_files {
+            let files = dropped - unsent.reported_dropped_files;
+            tracing::warn!(files, "files of telemetry were dropped before they could be sent");
+            unsent.reported_dropped_files = dropped;
+        }
     }
 
     /// Sends, and reconnects, for ever.
@@ -224,56 +281,98 @@ impl Publisher {
     async fn send_all(&self, connection: &mut MultiplexedConnection) -> redis::RedisResult<()> {
         let live = self.shared.unsent.borrow_mut().live.take();
         if let Some(live) = live {
-            add(connection, LIVE_STREAM, LIVE_ENTRIES_MAX, &live).await?;
+            add(connection, LIVE_STREAM, Some(LIVE_ENTRIES_MAX), &live).await?;
         }
         let server_id = self.shared.publishing.server_id.0;
         loop {
             let pending = self.shared.unsent.borrow().grants.pending(server_id);
             let Some(entry) = pending else { break };
-            add(connection, GRANTS_STREAM, GRANTS_ENTRIES_MAX, &entry).await?;
+            add(connection, GRANTS_STREAM, Some(GRANTS_ENTRIES_MAX), &entry).await?;
             self.shared.unsent.borrow_mut().grants.sent(&entry);
         }
+        if !self.has_room(connection).await? {
+            return Ok(());
+        }
         loop {
-            let (batch, at_ms, process) = {
+            let batch = {
                 let mut unsent = self.shared.unsent.borrow_mut();
-                (
-                    unsent.book.pending(TELEMETRY_RECORDS_PER_ENTRY_MAX),
-                    unsent.at_ms,
-                    unsent.process,
-                )
+                unsent.book.pending(TELEMETRY_RECORDS_PER_ENTRY_MAX)
             };
             if batch.records.is_empty() {
-                return Ok(());
+                break;
             }
-            let entry = UsageEntry {
-                v: 1,
-                server_id: self.shared.publishing.server_id.0,
-                incarnation: &self.shared.publishing.incarnation,
-                at_ms,
-                process,
-                records: &batch.records,
-            };
-            add(connection, USAGE_STREAM, USAGE_ENTRIES_MAX, &entry).await?;
+            let incarnation = &self.shared.publishing.incarnation;
+            let entry = self.usage_entry(incarnation, &batch.records);
+            add(connection, USAGE_STREAM, None, &entry).await?;
             self.shared.unsent.borrow_mut().book.mark_sent(&batch.marks);
         }
+        self.send_spooled(connection).await
     }
+
+    /// Whether the stream has room. Removes what is stored from it.
+    async fn has_room(&self, connection: &mut MultiplexedConnection) -> redis::RedisResult<bool> {
+        let mut asked = redis::pipe();
+        asked.cmd("GET").arg(STORED_KEY).cmd("XLEN").arg(USAGE_STREAM);
+        let (stored, entries): (Option<String>, usize) = asked.query_async(connection).await?;
+        if let Some(id) = stored.filter(|id| is_entry_id(id)) {
+            let mut trim = redis::cmd("XTRIM");
+            trim.arg(USAGE_STREAM).arg("MINID").arg("~").arg(id);
+            trim.exec_async(connection).await?;
+        }
+        Ok(entries < TELEMETRY_STREAM_ENTRIES_MAX)
+    }
+
+    /// Sends some of what is on the disk.
+    async fn send_spooled(&self, connection: &mut MultiplexedConnection) -> redis::RedisResult<()> {
+        for _ in 0..TELEMETRY_SPOOL_ENTRIES_PER_ROUND_MAX {
+            let next = self
+                .shared
+                .publishing
+                .spool
+                .borrow_mut()
+                .as_mut()
+                .and_then(Spool::next);
+            let Some(block) = next else { break };
+            let entry = self.usage_entry(&block.incarnation, &block.records);
+            add(connection, USAGE_STREAM, None, &entry).await?;
+            if let Some(spool) = self.shared.publishing.spool.borrow_mut().as_mut() {
+                spool.mark_sent();
+            }
+        }
+        Ok(())
+    }
+
+    fn usage_entry<'a, R: ?Sized>(&self, incarnation: &'a str, records: &'a R) -> UsageEntry<'a, R> {
+        let unsent = self.shared.unsent.borrow();
+        UsageEntry {
+            v: 1,
+            server_id: self.shared.publishing.server_id.0,
+            incarnation,
+            at_ms: unsent.at_ms,
+            process: unsent.process,
+            records,
+        }
+    }
+}
+
+fn is_entry_id(text: &str) -> bool {
+    let is_number = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
+    text.split_once('-')
+        .is_some_and(|(ms, number)| is_number(ms) && is_number(number))
 }
 
 async fn add(
     connection: &mut MultiplexedConnection,
     stream: &str,
-    entries_max: usize,
+    entries_max: Option<usize>,
     entry: &impl Serialize,
 ) -> redis::RedisResult<()> {
     let json = serde_json::to_string(entry).expect("an entry is plain data");
     let mut command = redis::cmd("XADD");
-    command
-        .arg(stream)
-        .arg("MAXLEN")
-        .arg("~")
-        .arg(entries_max)
-        .arg("*")
-        .arg("d")
-        .arg(json);
+    command.arg(stream);
+    if let Some(entries_max) = entries_max {
+        command.arg("MAXLEN").arg("~").arg(entries_max);
+    }
+    command.arg("*").arg("d").arg(json);
     command.exec_async(connection).await
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use proptest::prelude::*;
 use quorate_telemetry::usage::{Buckets, Histogram, Sample, Totals, UsageBatch, UsageRecord, WindowBook};
-use quorate_types::limits::TELEMETRY_TIME_RECORDS_PER_ROUND_MAX;
+use quorate_types::limits::{TELEMETRY_SPOOL_AFTER_S, TELEMETRY_TIME_RECORDS_PER_ROUND_MAX};
 use quorate_types::{GroupId, Role};
 use uuid::Uuid;
 
@@ -520,4 +520,34 @@ fn idle_groups_are_sent_in_turn_and_each_when_its_minute_has_ended() {
         last.values().all(|active_ms| *active_ms == 60_000),
         "the ended minute is whole"
     );
+}
+
+#[test]
+fn records_of_minutes_that_are_over_go_to_the_disk_whole_and_once() {
+    let mut book = WindowBook::default();
+    let mut worker = Worker::default();
+    let mut head = Head::new(1, START_MS);
+    head.sample(&mut book);
+    let mut most = 0;
+    for second in 1..=3_600 {
+        head.serve(START_MS + second * 1000, 10);
+        head.sample(&mut book);
+        book.end_round(head.sample.at_ms);
+        let batch = book.overdue(head.sample.at_ms, 256);
+        let kept = head.sample.at_ms / 1000 - TELEMETRY_SPOOL_AFTER_S - 60;
+        assert!(batch.records.iter().all(|record| record.window_start_s < kept));
+        worker.ingest(0, &batch);
+        book.mark_spooled(&batch.marks);
+        most = most.max(book.len());
+    }
+    assert!(most <= 6, "{most} records are in memory");
+    assert!(book.overdue(head.sample.at_ms, 256).records.is_empty());
+    let left = book.left(256);
+    worker.ingest(0, &left);
+    book.mark_spooled(&left.marks);
+    assert!(book.is_empty() && !book.has_pending());
+    assert_eq!(worker.sum(|r| r.offered_entries), 36_000);
+    assert_eq!(worker.sum(|r| r.active_ms), 3_600_000);
+    assert_eq!(worker.committed(1), 36_000);
+    assert_eq!(book.dropped(), 0);
 }

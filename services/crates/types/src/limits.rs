@@ -281,9 +281,22 @@ pub const LINK_OUTBOX_BYTES_MAX: usize = 128 << 20;
 /// of milliseconds. With every group's window of [`CATCHUP_WINDOW_BYTES`] they stay far below the bound above.
 pub const LINK_FEED_BYTES_MAX: usize = 32 << 20;
 
-/// Telemetry records kept: two minutes of the fullest server, and while Redis is away two days of minutes for 45 groups.
-/// They take 60 MB then.
+/// Telemetry records kept in memory: two minutes of the fullest server. They take 60 MB then. While Redis is away those
+/// of minutes that are over go to the disk.
 pub const TELEMETRY_WINDOWS_MAX: usize = 2 * GROUPS_PER_SERVER_MAX;
+/// A record that was not sent goes to the disk so long after its minute ended: by then it does not change any more.
+pub const TELEMETRY_SPOOL_AFTER_S: u64 = 180;
+/// Records on disk are kept as long as the worker takes them.
+pub const TELEMETRY_SPOOL_AGE_S: u64 = 8 * 24 * 3_600;
+/// Bytes on disk: a week of 1 000 busy replicas. Beyond, the oldest file is dropped and counted.
+pub const TELEMETRY_SPOOL_BYTES_MAX: u64 = 1 << 30;
+/// A file is removed as a whole.
+pub const TELEMETRY_SPOOL_FILE_BYTES: u64 = 4 << 20;
+/// Entries from the disk that a second sends: 24 hours of 1 000 replicas take a minute and a half.
+pub const TELEMETRY_SPOOL_ENTRIES_PER_ROUND_MAX: usize = 64;
+/// Entries of the usage stream that are not stored. They take up to 200 MB of Redis' memory. Beyond, servers keep their
+/// records.
+pub const TELEMETRY_STREAM_ENTRIES_MAX: usize = 2_000;
 /// Records sent each second in which nothing but time has passed. Up to so many idle groups are as current as busy ones;
 /// of more, each is sent in turn and when its minute has ended.
 pub const TELEMETRY_TIME_RECORDS_PER_ROUND_MAX: usize = 1_024;

@@ -13,6 +13,7 @@ from quorate_api.billing.schemas import Invoice, InvoiceHead
 from quorate_api.database.work import Work
 from quorate_api.documents import lines_csv, pdf
 from quorate_api.documents.document import Document
+from quorate_api.http.answer import as_json
 from quorate_api.http.pagination import PageParameters
 from quorate_api.http.principal import Caller, Environment, Principal, Transaction
 from quorate_api.http.route import ScopedRoute
@@ -38,10 +39,10 @@ async def list_invoices(
     return await service.page(work, caller, services.payments.name, paging)
 
 
-@router.get("/current")
-async def get_current_invoice(work: Transaction, caller: Caller, services: Environment) -> Invoice:
+@router.get("/current", response_model=Invoice)
+async def get_current_invoice(work: Transaction, caller: Caller, services: Environment) -> Response:
     """The open invoice: what this month costs so far."""
-    return await service.current(work, caller, Issuer.configured(services.settings))
+    return as_json(await service.current(work, caller, Issuer.configured(services.settings)))
 
 
 @router.get("/current/document.pdf", **_file(PDF, "The open invoice, marked as a draft."))
@@ -58,10 +59,10 @@ async def get_current_invoice_lines(work: Transaction, caller: Caller, services:
     return await _made(work, caller, services, document, lines_csv.render, CSV)
 
 
-@router.get("/{invoice_id}")
-async def get_invoice(invoice_id: UUID, work: Transaction, caller: Caller, services: Environment) -> Invoice:
+@router.get("/{invoice_id}", response_model=Invoice)
+async def get_invoice(invoice_id: UUID, work: Transaction, caller: Caller, services: Environment) -> Response:
     """An issued invoice or credit note with its lines."""
-    return await service.get(work, caller, services.payments.name, invoice_id)
+    return as_json(await service.get(work, caller, services.payments.name, invoice_id))
 
 
 @router.get("/{invoice_id}/document.pdf", **_file(PDF, "The document, the same bytes each time."))

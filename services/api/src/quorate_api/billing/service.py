@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID
 
+from pydantic import TypeAdapter
 from sqlalchemy import Row
 
 from quorate_api.billing import account
@@ -24,6 +25,8 @@ from quorate_api.pricing import prices
 from quorate_api.sla import service as sla
 from quorate_api.tax.port import TaxLine
 from quorate_api.totals.repository import TotalsRepository
+
+_INVOICE_LINES = TypeAdapter(list[InvoiceLine])  # a large customer has thousands
 
 
 async def current(work: Work, principal: Principal, issuer: Issuer) -> Invoice:
@@ -142,7 +145,7 @@ def _head(row: Row[Any]) -> dict[str, Any]:
 
 
 def _lines(lines: Sequence[Line | Row[Any]]) -> list[InvoiceLine]:
-    return [InvoiceLine(**{name: getattr(line, name) for name in InvoiceLine.model_fields}) for line in lines]
+    return _INVOICE_LINES.validate_python(lines, from_attributes=True)
 
 
 def _taxes(taxes: Sequence[TaxLine | Row[Any]]) -> list[InvoiceTax]:

@@ -67,6 +67,14 @@ class Scope:
         self._owns(table)
         return insert(table).values(organization_id=self.organization_id, **values)
 
+    def insert_all(self, table: Table) -> Insert:
+        """To be executed with rows, each of which `owned` made this organization's."""
+        self._owns(table)
+        return insert(table)
+
+    def owned(self, row: dict[str, object]) -> dict[str, object]:
+        return {**row, "organization_id": self.organization_id}
+
     def upsert(self, table: Table, **values: object) -> Upsert:
         self._owns(table)
         return upsert(table).values(organization_id=self.organization_id, **values)

@@ -51,7 +51,8 @@ async def usage(
         committed_bytes=sum(minute.committed_bytes for minute in minutes),
         read_entries=sum(minute.read_entries for minute in minutes) + _sum(corrections, prices.READS),
         minutes=[
-            UsageMinute(
+            # A week has ten thousand; their numbers are the calculator's.
+            UsageMinute.model_construct(
                 at=_at(minute.start_s),
                 committed_entries=minute.committed_entries,
                 committed_bytes=minute.committed_bytes,

@@ -1,5 +1,6 @@
-"""Work on the documents of one organization after the other, each in a transaction of its own."""
+"""Work on the documents of organizations, each in a transaction of its own, a few at once."""
 
+import asyncio
 from collections.abc import Awaitable, Callable, Iterable
 from uuid import UUID
 
@@ -7,8 +8,10 @@ import structlog
 from sqlalchemy.exc import InterfaceError, OperationalError
 from sqlalchemy.ext.asyncio import AsyncEngine
 
+from quorate_api import limits
 from quorate_api.database.scope import Scope
 from quorate_api.observability import counters
+from quorate_api.tasks import end_task
 from quorate_api.worker.steady import took_too_long
 
 log = structlog.get_logger(__name__)
@@ -21,25 +24,36 @@ async def issue(
 
     One organization's error does not delay the others' documents; its work is tried again by the next pass.
     """
-    issued = 0
-    for organization_id in organizations:
-        try:
-            async with engine.begin() as connection:
-                scope = Scope(connection, organization_id)
-                await scope.renew()
-                made = await work(scope)
-        except (OperationalError, InterfaceError) as error:
-            if not took_too_long(error):
-                raise  # PostgreSQL is away for every organization
-            _note_failure(what, organization_id)
-            continue
-        except Exception:
-            _note_failure(what, organization_id)
-            continue
-        if made:
-            log.info(what, organization_id=str(organization_id), documents=made)
-        issued += made
-    return issued
+    waiting = iter(organizations)
+
+    async def in_turn() -> int:
+        return sum([await _issue(engine, each, what, work) for each in waiting])
+
+    tasks = [asyncio.create_task(in_turn()) for _ in range(limits.DOCUMENTS_AT_ONCE)]
+    try:
+        return sum(await asyncio.gather(*tasks))
+    finally:
+        for task in tasks:
+            await end_task(task)
+
+
+async def _issue(engine: AsyncEngine, organization_id: UUID, what: str, work: Callable[[Scope], Awaitable[int]]) -> int:
+    try:
+        async with engine.begin() as connection:
+            scope = Scope(connection, organization_id)
+            await scope.renew()
+            made = await work(scope)
+    except (OperationalError, InterfaceError) as error:
+        if not took_too_long(error):
+            raise  # PostgreSQL is away for every organization
+        _note_failure(what, organization_id)
+        return 0
+    except Exception:
+        _note_failure(what, organization_id)
+        return 0
+    if made:
+        log.info(what, organization_id=str(organization_id), documents=made)
+    return made
 
 
 def _note_failure(what: str, organization_id: UUID) -> None:

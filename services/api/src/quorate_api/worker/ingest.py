@@ -6,6 +6,7 @@ repeats the read. That is harmless, because the upsert keeps the greatest of eve
 A record that cannot be true, or that PostgreSQL does not take, is set aside alone (`rejects.py`).
 """
 
+import math
 import time
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -32,6 +33,7 @@ log = structlog.get_logger(__name__)
 
 STREAM = "quorate:usage"
 GROUP = "quorate-worker"
+STORED_KEY = "quorate:usage:stored"  # servers trim the stream by it (docs/internals/telemetry.md)
 BACKLOG_COUNTED_MAX = 10_000
 
 StreamEntry = tuple[bytes, dict[bytes, bytes] | None]
@@ -45,6 +47,7 @@ class Ingest:
     engine: AsyncEngine
     name: str
     _recovered: bool = False
+    _told_s: float = -math.inf
 
     async def prepare(self) -> None:
         """Create the consumer group at the stream's beginning: entries sent before count too."""
@@ -64,11 +67,18 @@ class Ingest:
     async def step(self, block_ms: int) -> int:
         """One batch: own unacknowledged entries first, then those of dead consumers, then new ones."""
         entries = await self._next(block_ms)
-        if not entries:
-            return 0
-        await self.store(entries)
-        await self.redis.xack(STREAM, GROUP, *[entry_id for entry_id, _ in entries])
+        if entries:
+            await self.store(entries)
+            await self.redis.xack(STREAM, GROUP, *[entry_id for entry_id, _ in entries])
+        await self._tell_stored()
         return len(entries)
+
+    async def _tell_stored(self) -> None:
+        """Tell servers what they may trim: entries before the first one that is not stored."""
+        now_s = time.monotonic()
+        if now_s - self._told_s >= limits.INGEST_TELL_S:
+            await self.redis.set(STORED_KEY, await self._stored_until_id())
+            self._told_s = now_s
 
     async def store(self, entries: list[StreamEntry]) -> None:
         """Store the batch, and set aside what does not count."""
@@ -117,11 +127,18 @@ class Ingest:
 
     async def stored_until(self) -> datetime | None:
         """The time until which everything that was sent is stored, by any worker; None: nothing was ever read."""
+        until_ms = int((await self._stored_until_id()).partition(b"-")[0])
+        return datetime.fromtimestamp(until_ms / 1_000, UTC) if until_ms else None
+
+    async def _stored_until_id(self) -> bytes:
+        """All entries before this one are stored, by any worker.
+
+        In this order: an entry that is delivered between the two questions is pending in the second.
+        """
         groups: Any = await self.redis.xinfo_groups(STREAM)
         pending: Any = await self.redis.xpending(STREAM, GROUP)
-        read = next(group["last-delivered-id"] for group in groups if group["name"] == GROUP.encode())
-        until_ms = int((pending["min"] if pending["pending"] else read).partition(b"-")[0])
-        return datetime.fromtimestamp(until_ms / 1_000, UTC) if until_ms else None
+        read: bytes = next(group["last-delivered-id"] for group in groups if group["name"] == GROUP.encode())
+        return pending["min"] if pending["pending"] else read
 
     async def _next(self, block_ms: int) -> list[StreamEntry]:
         if not self._recovered:

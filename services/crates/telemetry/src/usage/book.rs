@@ -14,7 +14,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::Bound;
 
 use quorate_types::limits::{
-    TELEMETRY_RESEND_S, TELEMETRY_TIME_RECORDS_PER_ROUND_MAX, TELEMETRY_WINDOWS_MAX,
+    TELEMETRY_RESEND_S, TELEMETRY_SPOOL_AFTER_S, TELEMETRY_TIME_RECORDS_PER_ROUND_MAX, TELEMETRY_WINDOWS_MAX,
 };
 use quorate_types::{Epoch, GroupId, Micros, Role};
 
@@ -281,6 +281,36 @@ impl WindowBook {
             if let Some(kept) = self.kept.get_mut(&mark.key) {
                 kept.sent = kept.sent.max(mark.version);
             }
+            self.index(mark.key);
+        }
+    }
+
+    /// Records to be sent whose windows ended so long ago that they do not change any more, up to `records_max`.
+    pub fn overdue(&self, now_ms: u64, records_max: usize) -> UsageBatch {
+        let before_s = (now_ms / 1000).saturating_sub(TELEMETRY_SPOOL_AFTER_S + WINDOW_S);
+        self.unsent(records_max, |key| key.window_start_s < before_s)
+    }
+
+    /// All records to be sent, up to `records_max`: those of a server that stops.
+    pub fn left(&self, records_max: usize) -> UsageBatch {
+        self.unsent(records_max, |_| true)
+    }
+
+    fn unsent(&self, records_max: usize, is_wanted: impl Fn(&Key) -> bool) -> UsageBatch {
+        let old = self.kept.iter().take_while(|(key, _)| is_wanted(key));
+        let unsent = old.filter(|(_, kept)| kept.is_pending()).take(records_max);
+        let with_mark = |(key, kept): (&Key, &Kept)| {
+            let (key, version) = (*key, kept.version);
+            (kept.record.clone(), Mark { key, version })
+        };
+        let (records, marks) = unsent.map(with_mark).unzip();
+        UsageBatch { records, marks }
+    }
+
+    /// The batch is on the disk, which sends it later.
+    pub fn mark_spooled(&mut self, marks: &[Mark]) {
+        for mark in marks {
+            self.kept.remove(&mark.key);
             self.index(mark.key);
         }
     }

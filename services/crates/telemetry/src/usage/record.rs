@@ -8,16 +8,16 @@ use quorate_usage::Buckets;
 pub const WINDOW_S: u64 = 60;
 pub const WINDOW_MS: u64 = WINDOW_S * 1000;
 
-/// An entry of `quorate:usage`.
+/// An entry of `quorate:usage`. `R`: records, or their JSON.
 #[derive(Debug, Clone, Serialize)]
-pub struct UsageEntry<'a> {
+pub struct UsageEntry<'a, R: ?Sized> {
     pub v: u8,
     pub server_id: u32,
     pub incarnation: &'a str,
     pub at_ms: u64,
     #[serde(flatten)]
     pub process: Process,
-    pub records: &'a [UsageRecord],
+    pub records: &'a R,
 }
 
 /// Memory and CPU time of the whole server process.
