@@ -69,9 +69,11 @@ def build(services: Services) -> FastAPI:
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         watching = _watch(services)
-        # Modules live as long as the process. The garbage collector need not look at them again and again.
+        # Modules live as long as the process: the garbage collector need not look at them again and again. A long
+        # answer makes tens of thousands of objects, and none of them in a cycle.
         gc.collect()
         gc.freeze()
+        gc.set_threshold(limits.GARBAGE_OBJECTS)
         yield
         if watching is not None:
             await end_task(watching)

@@ -93,6 +93,7 @@ DUNNING_GAP_DAYS = 7  # at least, between two stages
 DUNNING_ENDS_DAYS = 120  # bounds what a pass reads: invoices of four months
 
 # PostgreSQL: two api processes and a worker stay under the embedded server's 100 connections.
+GARBAGE_OBJECTS = 50_000  # that were made and not freed before a collection: some megabytes
 DATABASE_POOL_SIZE = 10
 DATABASE_POOL_OVERFLOW = 20
 DATABASE_POOL_WAIT_S = 5

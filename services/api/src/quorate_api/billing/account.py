@@ -132,11 +132,13 @@ def _done_before(account: Account, used: DailyUse, start: datetime) -> dict[UUID
     """Quantities that a month from `start` on does not bill, by group: those on invoices. Where the months before it
     are not closed yet, those that their invoices will have count too."""
     found: dict[UUID, Quantities] = {}
-    earlier = closing(account, used, start)
+    earlier: Metered | None = None
     for row in account.groups:
         done = account.billed.get(row.id, {})
         if not account.is_closed(row.organization_id, start):
-            done = {kind: max(quantity, done.get(kind, 0)) for kind, quantity in earlier[row.id].items()}
+            earlier = used.before(int(start.timestamp())) if earlier is None else earlier
+            closing_then = quantities(row, start, earlier)
+            done = {kind: max(quantity, done.get(kind, 0)) for kind, quantity in closing_then.items()}
         found[row.id] = done
     return found
 

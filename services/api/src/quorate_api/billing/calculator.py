@@ -79,11 +79,13 @@ def invoice_lines(
         if quantity > 0:
             lines.append(
                 Line(
-                    group.group_id, group.name, price.kind, f"{price.label}, per {price.price_quantity_label}",
+                    group.group_id, group.name, price.kind, price.description,
                     quantity, price.unit, price.price_quantity, price.unit_price_micros, _worth(price, quantity),
                 )
             )  # fmt: skip
-        lines += _correction_lines(group, price, quantity, [each for each in corrections if each.kind == price.kind])
+        if corrections:
+            of_kind = [each for each in corrections if each.kind == price.kind]
+            lines += _correction_lines(group, price, quantity, of_kind)
     return lines
 
 

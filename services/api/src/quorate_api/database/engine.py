@@ -26,7 +26,9 @@ def create(database_url: str, role: str) -> AsyncEngine:
             "connect_timeout": 5,
             "application_name": role,
             "options": f"-c statement_timeout={limits.STATEMENT_TIMEOUT_MS} -c timezone=UTC"
-            " -c idle_in_transaction_session_timeout=60000",
+            " -c idle_in_transaction_session_timeout=60000"
+            # Statements here are short, and starting workers for them takes longer than they save.
+            " -c max_parallel_workers_per_gather=0",
         },
     )
 

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from fractions import Fraction
+from functools import cached_property
 from itertools import pairwise
 
 from quorate_api.coordinator.schemas import ResourceDemand
@@ -33,7 +34,7 @@ class ResourcePrice:
     hourly_micros: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class UsagePrice:
     kind: str
     label: str
@@ -41,6 +42,11 @@ class UsagePrice:
     price_quantity: int
     price_quantity_label: str
     unit_price_micros: int
+
+    @cached_property
+    def description(self) -> str:
+        """On an invoice."""
+        return f"{self.label}, per {self.price_quantity_label}"
 
 
 @dataclass(frozen=True, slots=True)
