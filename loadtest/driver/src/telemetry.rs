@@ -198,7 +198,7 @@ impl Played {
                 _ => sample.totals.read_entries += entries / 2,
             }
         }
-        if at_ms % MINUTE_MS == 0 {
+        if at_ms.is_multiple_of(MINUTE_MS) {
             self.windows += self.samples.len() as u64;
         }
     }

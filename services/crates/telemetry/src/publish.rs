@@ -331,7 +331,7 @@ impl Publisher {
                 .spool
                 .borrow_mut()
                 .as_mut()
-                .and_then(Spool::next);
+                .and_then(Spool::first);
             let Some(block) = next else { break };
             let entry = self.usage_entry(&block.incarnation, &block.records);
             add(connection, USAGE_STREAM, None, &entry).await?;

@@ -142,7 +142,7 @@ impl Spool {
     }
 
     /// The oldest block that was not sent. The same again until [`Spool::mark_sent`].
-    pub fn next(&mut self) -> Option<Block> {
+    pub fn first(&mut self) -> Option<Block> {
         while let Some(first) = self.files.front() {
             if self.sent < first.bytes {
                 match self.read(first.number) {

@@ -58,7 +58,7 @@ struct Sent {
 /// The process and the number of each block, until there is none.
 fn drain(spool: &mut Spool) -> Vec<(String, u64)> {
     let mut found = Vec::new();
-    while let Some(block) = spool.next() {
+    while let Some(block) = spool.first() {
         let records: Vec<Sent> = serde_json::from_str(block.records.get()).unwrap();
         assert_eq!(records.len(), 1);
         found.push((block.incarnation, records[0].committed_entries));
@@ -101,14 +101,14 @@ fn blocks_that_are_added_while_others_are_sent_follow() {
             added += 3;
         }
         for _ in 0..2 {
-            let Some(block) = spool.next() else { continue };
+            let Some(block) = spool.first() else { continue };
             // A send that failed is repeated.
-            assert_eq!(spool.next().unwrap().records.get(), block.records.get());
+            assert_eq!(spool.first().unwrap().records.get(), block.records.get());
             spool.mark_sent();
             sent.push(block);
         }
     }
-    assert!(spool.next().is_none());
+    assert!(spool.first().is_none());
     assert_eq!(files(folder.path()), 0);
 }
 
@@ -118,7 +118,7 @@ fn another_process_goes_on_and_repeats_at_most_a_file() {
     let mut spool = Spool::with_bounds(folder.path(), MANY, 1_000).unwrap();
     append(&mut spool, 0..100);
     for _ in 0..40 {
-        spool.next().unwrap();
+        spool.first().unwrap();
         spool.mark_sent();
     }
     drop(spool);
