@@ -51,10 +51,18 @@ async def _until_suspended_and_back(customer: Customer, group_id: str, budget_id
         assert (refusal.name, refusal.fault, refusal.retryable) == ("group_suspended", "client", False)
         with pytest.raises(ReadRefused, match="group_suspended"):
             await asyncio.wait_for(tail, 10)
-        assert customer.get(f"/v1/groups/{group_id}")["access"] == "suspended"
+        await _shown(customer, group_id, "suspended")
         assert customer.get(f"/v1/budgets/{budget_id}")["acted"]["action"] == "suspend"
         customer.delete(f"/v1/budgets/{budget_id}")
         assert await _appended(log) >= ENTRIES
+
+
+async def _shown(customer: Customer, group_id: str, access: str) -> None:
+    """The head refuses a moment before the API has the coordinator's answer."""
+    deadline = time.monotonic() + CAP_WAIT_S
+    while customer.get(f"/v1/groups/{group_id}")["access"] != access:
+        assert time.monotonic() < deadline, f"the API does not show {access}"
+        await asyncio.sleep(0.2)
 
 
 async def _follow(log: Client) -> None:

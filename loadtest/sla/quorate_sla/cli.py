@@ -22,7 +22,7 @@ from quorate_harness.fleet import MeasurementFailed
 from quorate_local import ProcessFailed, Stack, StackOptions, components
 from quorate_local.display import Display
 from quorate_local.options import REPOSITORY, BadOptions
-from quorate_sla import billing, caps, charges, deleted, loops, neighbour, overload
+from quorate_sla import billing, blind, caps, charges, deleted, loops, neighbour, overload
 
 COMMAND = "make sla"
 FAILURES = (
@@ -41,6 +41,7 @@ PARTS = {
     "neighbour": "a client that floods a group delays another by no more than its share",
     "cap": "spend caps throttle and suspend in time",
     "billing": "the bill is the log, whatever crashes",
+    "blind": "faults make exactly the minutes bad that clients saw",
     "overload": "requests beyond a reservation earn no credit, and outages are seen",
 }
 
@@ -105,6 +106,7 @@ def _measure(part: str, stack: Stack, folder: Path, display: Display, quick: boo
         "neighbour": lambda customer: neighbour.measure(customer, display, quick),
         "cap": lambda customer: caps.measure(customer, display, quick),
         "billing": lambda customer: billing.measure(stack, customer, display, quick),
+        "blind": lambda customer: blind.measure(stack, customer, display, quick),
         "overload": lambda customer: overload.measure(stack, customer, folder / "overload", display, quick),
     }
     with Customer(stack.api_url, f"sla-{part}") as customer:
