@@ -1,7 +1,7 @@
 """Each fault that stops appends makes exactly the minutes bad that a client saw.
 
-Two groups are appended to all the time, by the SDK. Faults come one after the other, each within a minute, with a minute
-in between. Then the minutes in which the clients saw no acknowledgement are compared with those that the service judged.
+Two groups are appended to all the time, by the SDK. Faults come one after the other, each within a minute, with a
+minute in between. Then minutes in which the clients saw no acknowledgement are compared with those that were judged bad.
 """
 
 from __future__ import annotations
@@ -173,9 +173,7 @@ def _watch(customer: Customer, durability: str) -> Watched:
     return Watched(durability, group_id, process)
 
 
-def _break_all(
-    scene: Scene, watched: list[Watched], names: tuple[str, ...], display: Display
-) -> dict[int, str]:
+def _break_all(scene: Scene, watched: list[Watched], names: tuple[str, ...], display: Display) -> dict[int, str]:
     """Returns the fault of each minute that had one."""
     minutes: dict[int, str] = {}
     for name in names:

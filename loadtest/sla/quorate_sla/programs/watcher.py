@@ -1,4 +1,4 @@
-"""Appends steadily until SIGTERM, then prints as JSON the spans in which no append was acked, in milliseconds since 1970.
+"""Appends steadily until SIGTERM, then prints the spans in which no append was acked, as JSON, in ms since 1970.
 
 Arguments: appends per second, the shortest span that counts in ms. Address, key and group come from the environment.
 """
