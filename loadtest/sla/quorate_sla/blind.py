@@ -1,7 +1,7 @@
 """Each fault that stops appends makes exactly the minutes bad that a client saw.
 
 Two groups are appended to all the time, by the SDK. Faults come one after the other, each within a minute, with a
-minute in between. Then minutes in which the clients saw no acknowledgement are compared with those that were judged bad.
+minute in between. Then minutes in which the clients saw no acknowledgement are compared with those judged bad.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from quorate_sla.clients import Program
 
 RATE_PER_S = 50
 MINUTE_S = 60
-FAULT_AT_S = 15  # of a minute
+FAULT_AT_S = 15  # seconds after the begin of a minute
 FAULT_S = 8.0
 SEEN_MS = 250.0  # a shorter pause may be the client's own
 JUDGED_TIMEOUT_S = 400

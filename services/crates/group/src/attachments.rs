@@ -1,5 +1,7 @@
 //! Attached clients, each with its session and permission.
 
+use std::collections::BTreeSet;
+
 use quorate_chain::ClientRef;
 use quorate_types::ids::IdMap;
 use quorate_types::planted::{self, Bug};
@@ -64,9 +66,12 @@ impl Attachments {
         self.channels.get(&client).map(|channel| channel.number)
     }
 
-    /// In their order: the map's own differs from process to process, and a seed must give one trace.
-    pub fn clients(&self) -> Vec<ClientRef> {
-        let mut clients: Vec<ClientRef> = self.channels.keys().copied().collect();
+    /// Those whose ATTACH was answered: nothing comes before that answer. In their order, as the map's own differs from
+    /// process to process, and a seed must give one trace.
+    pub fn answered(&self) -> Vec<ClientRef> {
+        let unanswered: BTreeSet<&ClientRef> = self.unanswered.iter().collect();
+        let is_answered = |client: &ClientRef| !unanswered.contains(client);
+        let mut clients: Vec<ClientRef> = self.channels.keys().copied().filter(is_answered).collect();
         clients.sort_unstable();
         clients
     }

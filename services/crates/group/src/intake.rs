@@ -395,12 +395,12 @@ impl Intake {
         }
     }
 
-    /// Tells all clients the epoch, and the rate that passes now.
+    /// Tells all attached clients the epoch, and the rate that passes now. The answer to an ATTACH that waits will have both.
     pub fn announce(&mut self, replica: &Replica, turn: &Turn, out: &mut Outputs) {
         let rate_per_s = self.rate_per_s(turn.now_us);
         self.burst.announced_to_all(rate_per_s);
         let notice = answers::notice(replica, rate_per_s);
-        for client in self.attachments.clients() {
+        for client in self.attachments.answered() {
             out.client(client, notice.clone());
         }
     }

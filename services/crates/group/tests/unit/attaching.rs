@@ -29,6 +29,26 @@ fn a_head_answers_when_its_chain_agrees_with_it_and_others_at_once() {
 }
 
 #[test]
+fn no_notice_comes_before_the_answer_to_an_attach() {
+    let mut rig = Rig::new(config(1, &[ME, OTHER]));
+    rig.step(Event::Configure(config(2, &[ME, OTHER])));
+    assert_eq!(rig.messages(), [], "the ring has not closed");
+    rig.acknowledge(0);
+    rig.flush();
+    let messages = rig.messages();
+    assert!(
+        matches!(messages.as_slice(), [(CLIENT, Message::Attached(answer))] if answer.epoch == 2),
+        "{messages:?}"
+    );
+    rig.step(Event::Configure(config(3, &[ME, OTHER])));
+    let messages = rig.messages();
+    assert!(
+        matches!(messages.as_slice(), [(CLIENT, Message::Notice(notice))] if notice.epoch == 3),
+        "{messages:?}"
+    );
+}
+
+#[test]
 fn an_isolated_head_turns_away_whoever_waits_and_whoever_comes() {
     let mut rig = Rig::new(config(1, &[ME, OTHER]));
     let stall_us: Micros = RING_STALL_MS * 1_000;
