@@ -21,9 +21,11 @@ def test_spans_are_divided_among_their_minutes() -> None:
 
 
 def test_each_difference_is_a_figure() -> None:
-    rows = [row(400.0, "availability"), row(400.0), row(0.0, "latency"), row(100.0), row(9_000.0)]
+    rows = [row(400.0, "availability"), row(400.0, "latency"), row(0.0, "availability"), row(100.0), row(9_000.0)]
     figures = {figure.name: figure for figure in blind.figures(rows, ("head killed",))}
     assert (figures["sla_blind_minutes"].value, figures["sla_blind_minutes"].met) == (2, False)
     assert (figures["sla_unseen_bad_minutes"].value, figures["sla_unseen_bad_minutes"].met) == (1, False)
     assert figures["sla_seen_minutes"].value == 3
-    assert all(figure.met for figure in blind.figures([row(300.0, "availability"), row(0.0)], ("head killed",)))
+    assert all(
+        figure.met for figure in blind.figures([row(300.0, "availability"), row(0.0, "latency")], ("head killed",))
+    )
