@@ -1027,7 +1027,7 @@ CREATE INDEX status_updates_incident ON public.status_updates USING btree (incid
 
 CREATE INDEX usage_days_organization ON public.usage_days USING btree (organization_id, day_s);
 
-CREATE INDEX usage_days_time ON public.usage_days USING btree (day_s);
+CREATE INDEX usage_days_time ON public.usage_days USING brin (day_s);
 
 CREATE INDEX usage_dirty_oldest ON public.usage_dirty USING btree (hour_s);
 
@@ -1041,7 +1041,7 @@ CREATE INDEX usage_hours_unpacked ON public.usage_hours USING btree (hour_s) WHE
 
 CREATE INDEX usage_log_days_organization ON public.usage_log_days USING btree (organization_id, day_s);
 
-CREATE INDEX usage_log_days_time ON public.usage_log_days USING btree (day_s);
+CREATE INDEX usage_log_days_time ON public.usage_log_days USING brin (day_s);
 
 CREATE INDEX usage_windows_organization ON ONLY public.usage_windows USING btree (organization_id, window_start_s);
 

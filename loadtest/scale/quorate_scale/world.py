@@ -25,6 +25,7 @@ FILL, WINDOWS = SQL / "fill.sql", SQL / "windows.sql"
 MONTHS = 13
 DEGREE = 3  # replicas of the groups with all their minutes
 DAY_S, HOUR_S, WINDOW_S = 86_400, 3_600, 60
+CACHE_MB = 1_024  # of PostgreSQL: the embedded one's is for a handful of groups
 CUSTOMERS = 20  # that log in; the first one has a tenth of all groups
 LARGE_SHARE = 10
 SMALL_GROUPS = 10  # for each organization that nobody logs in to
@@ -174,7 +175,7 @@ def world(folder: Path, display: Display) -> Iterator[World]:
     postgres.stop(data)
     if data.exists():
         shutil.rmtree(data)  # of an interrupted run
-    url = postgres.start(data)
+    url = postgres.start(data, cache_mb=CACHE_MB)
     stack = Stack(StackOptions.from_environment(state=state, servers=1, workers=1, database_url=url), display)
     pid = postgres.pid(data)
     assert pid is not None, "it was started"

@@ -31,18 +31,25 @@ START_TIMEOUT_S = 60
 
 
 def start(
-    data_dir: Path | str, *, port: int = 0, database: str = "quorate", durable: bool = True, max_connections: int = 100
+    data_dir: Path | str,
+    *,
+    port: int = 0,
+    database: str = "quorate",
+    durable: bool = True,
+    max_connections: int = 100,
+    cache_mb: int = 64,
 ) -> str:
     """Start the server on `data_dir` unless it runs, create `database` if absent, and return its URL.
 
-    `durable=False` turns fsync off. Use it for tests only: the data may be lost with the machine.
+    `durable=False` turns fsync off. Use it for tests only: the data may be lost with the machine. `cache_mb`: memory
+    for its pages.
     """
     directory = Path(data_dir).resolve()
     directory.mkdir(parents=True, exist_ok=True)
     password = secret_file(directory / "password")
     if pid(directory) is None:
         _init(directory, password)
-        _launch(directory, choose_port(port, directory / "port"), durable, max_connections)
+        _launch(directory, choose_port(port, directory / "port"), durable, max_connections, cache_mb)
     running_port = int((directory / "port").read_text())
     if port and running_port != port:
         raise EmbeddedError(f"PostgreSQL on {directory} runs already, on port {running_port}; stop it to use {port}.")
@@ -103,7 +110,7 @@ def _init(directory: Path, password: str) -> None:
         password_file.unlink()
 
 
-def _launch(directory: Path, port: int, durable: bool, max_connections: int) -> None:
+def _launch(directory: Path, port: int, durable: bool, max_connections: int, cache_mb: int) -> None:
     if port_in_use(port):
         raise EmbeddedError(f"Port {port} on 127.0.0.1 is in use. Give PostgreSQL another, or 0 for a free one.")
     cluster = directory / "cluster"
@@ -111,7 +118,7 @@ def _launch(directory: Path, port: int, durable: bool, max_connections: int) -> 
     _hand_over(directory, cluster)
     options = {
         "max_connections": str(max_connections),
-        "shared_buffers": "64MB",
+        "shared_buffers": f"{cache_mb}MB",
         "unix_socket_directories": "",
         "listen_addresses": "127.0.0.1",
         "port": str(port),

@@ -15,7 +15,7 @@ from quorate_api.telemetry.windows import COUNTERS, HEAD_ROLES, Window
 
 _VERSION = 1
 # An hour has some ten kilobytes of digits: a large dictionary and alignment are of no use.
-_FILTERS = [{"id": lzma.FILTER_LZMA2, "preset": 4, "lc": 4, "pb": 0, "dict_size": 1 << 16}]
+_FILTERS = [{"id": lzma.FILTER_LZMA2, "preset": 6, "pb": 0, "dict_size": 1 << 16}]
 _WORDS = ("incarnation", "role")
 _NUMBERS = ("server_id", "epoch", "window_start_s", "log_epoch", *COUNTERS)
 _HISTOGRAMS = ("latency_us", "judged_latency_us")
