@@ -63,6 +63,10 @@ def measure(world: World, organizations: int) -> Closed:
 def _reopen(world: World, connection: psycopg.Connection[Any], month: datetime, wanted: int) -> int:
     """Take the invoices of the last month back, which were filled in, and add organizations with one group each.
     Returns the number of organizations."""
+    row = connection.execute("SELECT count(DISTINCT organization_id) FROM groups").fetchone()
+    assert row is not None, "a count has a row"
+    # First: bills are filled in for them, too.
+    world.add_small(connection, max(0, wanted - int(row[0])), month)
     connection.execute("ALTER TABLE invoice_lines DISABLE TRIGGER USER")
     connection.execute("ALTER TABLE invoices DISABLE TRIGGER USER")
     of_month = "SELECT id FROM invoices WHERE period_start = %s"
@@ -76,9 +80,6 @@ def _reopen(world: World, connection: psycopg.Connection[Any], month: datetime, 
         " WHERE kind <> 'sla_credit' AND correction_id IS NULL GROUP BY 1, 2, 3"
     )
     connection.execute("UPDATE organizations SET closed_until = %s", [month])
-    row = connection.execute("SELECT count(DISTINCT organization_id) FROM groups").fetchone()
-    assert row is not None, "a count has a row"
-    world.add_small(connection, max(0, wanted - int(row[0])), month)
     connection.execute("ANALYZE")
     return max(wanted, int(row[0]))
 
