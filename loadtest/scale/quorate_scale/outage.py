@@ -17,6 +17,7 @@ from redis import Redis
 from quorate_api.embedded import redis
 from quorate_api.telemetry.records import read
 from quorate_api.telemetry.windows import Key
+from quorate_api.worker.ingest import STORED_KEY, STREAM
 from quorate_harness.figures import Figure
 from quorate_harness.fleet import MeasurementFailed
 from quorate_local import StackOptions
@@ -26,7 +27,6 @@ from quorate_local.display import Display
 HOURS, QUICK_HOURS = 24, 1
 REPLICAS = 1_000
 MEMORY_MIB = 128
-STREAM, STORED_KEY = "quorate:usage", "quorate:usage:stored"
 AT_ONCE = 200
 TIMEOUT_S = 1_800
 SUMS = ("offered_entries", "read_entries", "active_ms", "committed_entries")

@@ -224,7 +224,7 @@ export type Capacity = {
 /**
  * Charges
  *
- * What batches take from a group's buckets at its head, and what fills them (sdk/contract/pacing.md).
+ * The head's charges for batches, and the rates that fill its buckets (sdk/contract/pacing.md).
  */
 export type Charges = {
     /**
@@ -671,7 +671,7 @@ export type Endpoint = {
 /**
  * EntryCost
  *
- * Of an entry, and of each of its bytes.
+ * The cost of an entry, and of each of its bytes.
  */
 export type EntryCost = {
     /**
@@ -962,7 +962,7 @@ export type Handle = {
     token_expires_at: string;
     sla: HandleSla;
     /**
-     * What batches take from the rate; null while the coordinator does not say: no client paces.
+     * The head's charges for batches; null while the coordinator does not say: no client paces.
      */
     charges?: Charges | null;
     limits: HandleLimits;

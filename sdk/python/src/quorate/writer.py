@@ -131,8 +131,9 @@ class Writer:
         self.pending_bytes = 0
         self.pending_calls = 0
         self._pending_more = 0
-        self._coalesce_entries = limits.BATCH_COALESCE_ENTRIES
         """Pending entries beyond one a call."""
+        self._coalesce_entries = limits.BATCH_COALESCE_ENTRIES
+        """Entries of single appends that one batch takes."""
         self._floor_index: int | None = None
         self._next_seq = 1
         self._queue: deque[Batch] = deque()

@@ -70,10 +70,10 @@ impl Pacing {
             return 0;
         }
         self.refill(now);
-        let wait_s = |i: usize| (cost[i] as f64).min(self.rates[i]) - self.levels[i];
+        let missing = |i: usize| (cost[i] as f64).min(self.rates[i]) - self.levels[i];
         let waits = (0..3)
             .filter(|i| self.rates[*i] > 0.0)
-            .map(|i| wait_s(i) / self.rates[i]);
+            .map(|i| missing(i) / self.rates[i]);
         let wait_s = waits.fold(0.0, f64::max);
         if wait_s > ROUNDING_S {
             return ((wait_s * 1e6).ceil() as Micros).max(1);

@@ -92,8 +92,9 @@ DUNNING_FINAL_NOTICE_DAYS = 28
 DUNNING_GAP_DAYS = 7  # at least, between two stages
 DUNNING_ENDS_DAYS = 120  # bounds what a pass reads: invoices of four months
 
-# PostgreSQL: two api processes and a worker stay under the embedded server's 100 connections.
 GARBAGE_OBJECTS = 50_000  # that were made and not freed before a collection: some megabytes
+
+# PostgreSQL: two api processes and a worker stay under the embedded server's 100 connections.
 DATABASE_POOL_SIZE = 10
 DATABASE_POOL_OVERFLOW = 20
 DATABASE_POOL_WAIT_S = 5

@@ -66,8 +66,8 @@ impl Attachments {
         self.channels.get(&client).map(|channel| channel.number)
     }
 
-    /// Those whose ATTACH was answered: nothing comes before that answer. In their order, as the map's own differs from
-    /// process to process, and a seed must give one trace.
+    /// Clients whose ATTACH was answered: nothing comes before that answer. They are in order, as the map's own differs
+    /// from process to process, and a seed must give one trace.
     pub fn answered(&self) -> Vec<ClientRef> {
         let unanswered: BTreeSet<&ClientRef> = self.unanswered.iter().collect();
         let is_answered = |client: &ClientRef| !unanswered.contains(client);

@@ -108,7 +108,7 @@ impl Spool {
         block.extend(crc32fast::hash(&payload).to_le_bytes());
         block.extend(payload);
         if let Err(error) = self.write(&block, now_s) {
-            // What was written of it ends the file.
+            // The part that was written ends the file.
             self.writing = None;
             return Err(error);
         }

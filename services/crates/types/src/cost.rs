@@ -105,7 +105,7 @@ impl ShortBatch {
     }
 }
 
-/// What batches take from a group's buckets, and what fills them: the one rule of heads and clients
+/// Charges for batches, and the rates that fill a group's buckets: the one rule of heads and clients
 /// (`sdk/contract/pacing.md`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Charges {
@@ -119,9 +119,13 @@ pub struct Charges {
 impl Charges {
     /// Tokens of a batch of `entries` entries with `bytes` bytes together.
     pub fn batch_milli(&self, entries: u64, bytes: u64) -> [u64; 3] {
-        let (own, beside) = (self.cost.of(entries, bytes), self.short_batch.of(entries));
-        std::array::from_fn(|i| own[i].saturating_add(beside[i]))
+        batch_milli(&self.cost, &self.short_batch, entries, bytes)
     }
+}
+
+fn batch_milli(cost: &AppendCost, short: &ShortBatch, entries: u64, bytes: u64) -> [u64; 3] {
+    let (own, beside) = (cost.of(entries, bytes), short.of(entries));
+    std::array::from_fn(|i| own[i].saturating_add(beside[i]))
 }
 
 /// The rates of a group's token buckets, one per resource, and its cost function.
@@ -164,7 +168,7 @@ impl Budget {
 
     /// Tokens that a batch of `entries` entries with `bytes` bytes together takes from the buckets.
     pub fn batch_milli(&self, entries: u64, bytes: u64) -> [u64; 3] {
-        self.charges().batch_milli(entries, bytes)
+        batch_milli(&self.cost, &self.short_batch, entries, bytes)
     }
 
     /// The part of the budget that clients need to take as much as the head does.

@@ -114,7 +114,7 @@ Tokens = Annotated[list[Annotated[int, Field(ge=0)]], Field(min_length=3, max_le
 
 
 class EntryCost(BaseModel):
-    """Of an entry, and of each of its bytes."""
+    """The cost of an entry, and of each of its bytes."""
 
     fixed_milli: Tokens
     per_byte_milli: Tokens
@@ -128,7 +128,7 @@ class ShortBatch(BaseModel):
 
 
 class Charges(BaseModel):
-    """What batches take from a group's buckets at its head, and what fills them (sdk/contract/pacing.md)."""
+    """The head's charges for batches, and the rates that fill its buckets (sdk/contract/pacing.md)."""
 
     rate_per_s: Annotated[int, Field(ge=1, description="The rate at which the buckets get tokens_per_s_milli.")]
     tokens_per_s_milli: Tokens

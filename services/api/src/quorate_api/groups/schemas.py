@@ -92,7 +92,7 @@ class Handle(Output):
     token_expires_at: datetime
     sla: HandleSla
     charges: Charges | None = Field(
-        None, description="What batches take from the rate; null while the coordinator does not say: no client paces."
+        None, description="The head's charges for batches; null while the coordinator does not say: no client paces."
     )
     limits: HandleLimits
     tls: HandleTls

@@ -27,10 +27,9 @@ from quorate_api.database.scope import EveryOrganization, Scope
 from quorate_api.database.tables import packed_hours, usage_windows
 from quorate_api.packed.format import Packed
 from quorate_api.telemetry.windows import HEAD_ROLES, HOUR_S, Window
-from quorate_api.usage.repository import READ_ROWS, window_of
+from quorate_api.usage.repository import NO_WINDOW, READ_ROWS, window_of
 
 _COLUMNS, _PACKED = usage_windows.c, packed_hours.c
-_NONE = [cast(null(), each.type).label(each.name) for each in _COLUMNS]
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -75,7 +74,7 @@ class HeadRepository:
         key = (near.c.number, near.c.first_s, near.c.last_s)
         nothing = cast(null(), LargeBinary).label("packed")
         rows = self._scope.select(usage_windows, *key, nothing, *_COLUMNS).join(near, in_rows)
-        packed = self._scope.select(packed_hours, *key, _PACKED.windows, *_NONE).join(near, in_hours)
+        packed = self._scope.select(packed_hours, *key, _PACKED.windows, *NO_WINDOW).join(near, in_hours)
         order = list(found)
         # One statement, and so one state of both tables: an hour is in one of them.
         async with self._connection.stream(union_all(rows, packed)) as stream:

@@ -1,4 +1,4 @@
-"""Packed hours. The worker packs an hour when it is summed up and judged, and unpacks it when windows of it still come.
+"""Packed hours. The worker packs an hour some time after it was summed up and judged, and unpacks it for late windows.
 
 An hour is packed, or has rows of its own in `usage_windows`, and never both.
 """
@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import BigInteger, Uuid, and_, column, values
+from sqlalchemy import BigInteger, Executable, Uuid, and_, column, values
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from quorate_api.database.scope import EveryOrganization
@@ -52,14 +52,16 @@ class PackedRepository:
         taken = self._scope.delete(packed_hours).where(
             and_(_PACKED.group_id == due.c.group_id, _PACKED.hour_s == due.c.hour_s)
         )
-        rows = (await self._connection.execute(taken.returning(_PACKED.group_id, _PACKED.windows))).all()
-        return [window for row in rows for window in Packed.of(row.windows).windows(str(row.group_id))]
+        return await self._unpacked(taken.returning(_PACKED.group_id, _PACKED.windows))
 
     async def of_day(self, day_s: int, group_ids: Collection[UUID]) -> list[Window]:
         """Windows of these groups in the day that begins at `day_s`."""
         statement = self._scope.select(packed_hours, _PACKED.group_id, _PACKED.windows).where(
             _PACKED.hour_s >= day_s, _PACKED.hour_s < day_s + DAY_S, _PACKED.group_id.in_(group_ids)
         )
+        return await self._unpacked(statement)
+
+    async def _unpacked(self, statement: Executable) -> list[Window]:
         rows = (await self._connection.execute(statement)).all()
         return [window for row in rows for window in Packed.of(row.windows).windows(str(row.group_id))]
 

@@ -111,7 +111,7 @@ class TotalsRepository:
         assert day_s % DAY_S == 0, day_s
 
         def greatest(since_s: int) -> Rows:
-            settled, days = self._logs(since_s, since_s, day_s)
+            settled, days = self._logs(since_s, day_s)
             return _greatest(
                 union_all(settled.where(_SETTLED_LOGS.group_id == group_id), days.where(_LOGS.group_id == group_id))
             )
@@ -164,7 +164,7 @@ class TotalsRepository:
         return (await self._connection.execute(query(since_s))).all()
 
     def _totals(self, since_s: int, day_s: int | None) -> Rows:
-        logs = _greatest(union_all(*self._logs(since_s, since_s, day_s))).subquery()
+        logs = _greatest(union_all(*self._logs(since_s, day_s))).subquery()
         committed = select(logs.c.group_id, func.sum(logs.c.entries).label("entries")).group_by(logs.c.group_id)
         parts = self._sum_parts(since_s, day_s).subquery()
         added = (func.sum(parts.c[name]).label(name) for name in _SUMS)
@@ -176,7 +176,7 @@ class TotalsRepository:
 
     def _days(self, since_s: int, from_s: int) -> Rows:
         earlier_s = from_s - DAY_S
-        days = union_all(*self._logs(since_s, earlier_s, None)).subquery()
+        days = union_all(*self._logs(since_s, None)).subquery()
         day = func.greatest(days.c.day, earlier_s).label("day")
         reached = (
             select(days.c.group_id, days.c.log_epoch, day, func.max(days.c.committed_entries).label("entries"))
@@ -212,11 +212,9 @@ class TotalsRepository:
         rows = (await self._connection.execute(statement.group_by(_WINDOWS.group_id))).all()
         return {row[0]: int(row[1]) for row in rows}
 
-    def _logs(self, since_s: int, settled_day_s: int, day_s: int | None) -> tuple[Rows, Rows]:
-        """Counters until `since_s`, as of the day `settled_day_s`, and those of days from then on before `day_s`."""
-        settled = self._scope.select(
-            settled_logs, *_counters(_SETTLED_LOGS), literal(settled_day_s, BigInteger).label("day")
-        )
+    def _logs(self, since_s: int, day_s: int | None) -> tuple[Rows, Rows]:
+        """Counters until `since_s`, and those of days from then on before `day_s`."""
+        settled = self._scope.select(settled_logs, *_counters(_SETTLED_LOGS), cast(NEVER_S, BigInteger).label("day"))
         days = self._scope.select(usage_log_days, *_counters(_LOGS), _LOGS.day_s).where(_LOGS.day_s >= since_s)
         if day_s is not None:
             days = days.where(_LOGS.day_s < day_s)

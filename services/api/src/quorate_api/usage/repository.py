@@ -32,7 +32,7 @@ from quorate_api.telemetry.windows import COUNTERS, DAY_S, HOUR_S, Window
 from quorate_api.usage.calculator import Count
 
 _COLUMNS, _PACKED = usage_windows.c, packed_hours.c
-_NONE = [cast(null(), each.type).label(each.name) for each in _COLUMNS]
+NO_WINDOW = [cast(null(), each.type).label(each.name) for each in _COLUMNS]  # beside a packed hour
 UPSERT_ROWS = 500  # a few hundred kilobytes of JSON
 READ_ROWS = 500  # some milliseconds
 DAY_GROUPS = 20  # at degree 3, a day of them has 86,400 windows
@@ -60,7 +60,7 @@ class UsageRepository:
         """Windows that begin in [from_s, to_s), oldest first."""
         nothing = cast(null(), LargeBinary).label("packed")
         minutes = self._scope.select(usage_windows, *_COLUMNS, nothing).where(*_minutes(group_id, from_s, to_s))
-        hours = self._scope.select(packed_hours, *_NONE, _PACKED.windows).where(*_hours(group_id, from_s, to_s))
+        hours = self._scope.select(packed_hours, *NO_WINDOW, _PACKED.windows).where(*_hours(group_id, from_s, to_s))
         found: list[Window] = []
         # One statement, and so one state of both tables: an hour is in one of them.
         # A month has a hundred thousand windows: other requests go on between parts.

@@ -27,7 +27,7 @@ pub struct GroupView {
     pub quarantined_on: Vec<ServerId>,
     /// The part of the service that clients may use.
     pub access: Access,
-    /// What batches take from the group's buckets.
+    /// The head's charges for batches.
     pub charges: Charges,
     /// The first offset of the log: above 0 when the group was lost and reset.
     pub begins_at_offset: Offset,

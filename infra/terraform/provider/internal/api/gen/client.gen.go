@@ -1685,9 +1685,9 @@ type Capacity struct {
 	ServersAlive int     `json:"servers_alive"`
 }
 
-// Charges What batches take from a group's buckets at its head, and what fills them (sdk/contract/pacing.md).
+// Charges The head's charges for batches, and the rates that fill its buckets (sdk/contract/pacing.md).
 type Charges struct {
-	// Cost Of an entry, and of each of its bytes.
+	// Cost The cost of an entry, and of each of its bytes.
 	Cost EntryCost `json:"cost"`
 
 	// RatePerS The rate at which the buckets get tokens_per_s_milli.
@@ -1914,7 +1914,7 @@ type Endpoint struct {
 	ServerId int    `json:"server_id"`
 }
 
-// EntryCost Of an entry, and of each of its bytes.
+// EntryCost The cost of an entry, and of each of its bytes.
 type EntryCost struct {
 	FixedMilli   []int `json:"fixed_milli"`
 	PerByteMilli []int `json:"per_byte_milli"`
@@ -2042,7 +2042,7 @@ type GroupSpend struct {
 
 // Handle Addresses, token and limits with which a client reaches the data plane (sdk/contract/handle.md).
 type Handle struct {
-	// Charges What batches take from the rate; null while the coordinator does not say: no client paces.
+	// Charges The head's charges for batches; null while the coordinator does not say: no client paces.
 	Charges   *Charges           `json:"charges,omitempty"`
 	Endpoints []Endpoint         `json:"endpoints"`
 	Epoch     int                `json:"epoch"`
