@@ -479,6 +479,16 @@ CREATE TABLE public.payment_reminders (
     CONSTRAINT payment_reminders_stage_check CHECK ((stage = ANY (ARRAY['reminder'::text, 'second_reminder'::text, 'final_notice'::text])))
 );
 
+CREATE TABLE public.prober_minutes (
+    minute_s bigint NOT NULL,
+    prober text NOT NULL,
+    watched bigint[] NOT NULL,
+    failed jsonb NOT NULL,
+    late boolean NOT NULL,
+    received_at timestamp with time zone NOT NULL,
+    CONSTRAINT prober_minutes_minute_s_check CHECK (((minute_s % (60)::bigint) = 0))
+);
+
 CREATE TABLE public.projects (
     id uuid NOT NULL,
     organization_id uuid NOT NULL,
@@ -551,12 +561,14 @@ CREATE TABLE public.sla_bad_minutes (
     p99_us bigint,
     within_sla_entries bigint NOT NULL,
     target_us bigint NOT NULL,
+    unreachable_ms bigint DEFAULT 0 NOT NULL,
     CONSTRAINT sla_bad_minutes_check CHECK (((active_ms >= 0) AND (active_ms <= elapsed_ms))),
     CONSTRAINT sla_bad_minutes_elapsed_ms_check CHECK (((elapsed_ms >= 0) AND (elapsed_ms <= 60000))),
     CONSTRAINT sla_bad_minutes_p99_us_check CHECK ((p99_us >= 0)),
     CONSTRAINT sla_bad_minutes_start_s_check CHECK (((start_s % (60)::bigint) = 0)),
     CONSTRAINT sla_bad_minutes_target_us_check CHECK ((target_us > 0)),
-    CONSTRAINT sla_bad_minutes_throttled_within_sla_entries_check CHECK ((throttled_within_sla_entries >= 0))
+    CONSTRAINT sla_bad_minutes_throttled_within_sla_entries_check CHECK ((throttled_within_sla_entries >= 0)),
+    CONSTRAINT sla_bad_minutes_unreachable_ms_check CHECK ((unreachable_ms >= 0))
 );
 
 CREATE TABLE public.sla_days (
@@ -865,6 +877,9 @@ ALTER TABLE ONLY public.payment_reminders
 ALTER TABLE ONLY public.payment_reminders
     ADD CONSTRAINT payment_reminders_pkey PRIMARY KEY (invoice_id, stage);
 
+ALTER TABLE ONLY public.prober_minutes
+    ADD CONSTRAINT prober_minutes_pkey PRIMARY KEY (minute_s, prober);
+
 ALTER TABLE ONLY public.projects
     ADD CONSTRAINT projects_organization_id_id_key UNIQUE (organization_id, id);
 
@@ -1000,6 +1015,10 @@ CREATE UNIQUE INDEX payment_entries_told_once ON public.payment_entries USING bt
 CREATE INDEX payment_events_organization ON public.payment_events USING btree (organization_id);
 
 CREATE INDEX payment_reminders_organization ON public.payment_reminders USING btree (organization_id);
+
+CREATE INDEX prober_minutes_failed ON public.prober_minutes USING btree (minute_s) WHERE (failed <> '{}'::jsonb);
+
+CREATE INDEX prober_minutes_late ON public.prober_minutes USING btree (minute_s) WHERE late;
 
 CREATE UNIQUE INDEX projects_name ON public.projects USING btree (organization_id, name) WHERE (deleted_at IS NULL);
 
@@ -1517,6 +1536,9 @@ GRANT SELECT,INSERT ON TABLE public.payment_events TO quorate_api;
 
 GRANT SELECT ON TABLE public.payment_reminders TO quorate_api;
 GRANT SELECT,INSERT ON TABLE public.payment_reminders TO quorate_worker;
+
+GRANT SELECT,INSERT ON TABLE public.prober_minutes TO quorate_api;
+GRANT SELECT,DELETE,UPDATE ON TABLE public.prober_minutes TO quorate_worker;
 
 GRANT SELECT,INSERT ON TABLE public.projects TO quorate_api;
 GRANT SELECT ON TABLE public.projects TO quorate_worker;

@@ -23,6 +23,7 @@ from quorate_api.database.migrate import upgrade
 from quorate_api.embedded import postgres, redis
 from quorate_api.http.services import Services
 from quorate_api.security import tokens
+from quorate_api.security.staff_tokens import Staff
 from quorate_api.settings import Settings
 from support.coordinator import FakeCoordinator
 from support.customer import Customer
@@ -111,7 +112,8 @@ def settings(owner_url: str, redis_url: str, tmp_path: Path) -> Settings:
         coordinator_token_file=token_file,
         token_signing_key_file=keys / tokens.SIGNING_KEY_FILE,
         secret_file=keys / tokens.SECRET_FILE,
-        operator_token_file=keys / tokens.OPERATOR_TOKEN_FILE,
+        operator_token_file=keys / tokens.STAFF_TOKEN_FILES["operator"],
+        prober_token_file=keys / tokens.STAFF_TOKEN_FILES["prober"],
         password_memory_kib=8_192,
     )
 
@@ -139,11 +141,22 @@ async def api(services: Services) -> AsyncIterator[httpx2.AsyncClient]:
 @pytest.fixture
 async def operator(api: httpx2.AsyncClient, settings: Settings) -> AsyncIterator[httpx2.AsyncClient]:
     """An operator's client of the API."""
-    token = (settings.operator_tokens() or "").strip()
-    async with httpx2.AsyncClient(
-        transport=api._transport, base_url="http://testserver", headers={"Authorization": f"Bearer {token}"}
-    ) as client:
+    async with _staff(api, settings, "operator") as client:
         yield client
+
+
+@pytest.fixture
+async def prober(api: httpx2.AsyncClient, settings: Settings) -> AsyncIterator[httpx2.AsyncClient]:
+    """A prober's client of the API."""
+    async with _staff(api, settings, "prober") as client:
+        yield client
+
+
+def _staff(api: httpx2.AsyncClient, settings: Settings, staff: Staff) -> httpx2.AsyncClient:
+    token = (settings.staff_tokens()[staff] or "").strip()
+    return httpx2.AsyncClient(
+        transport=api._transport, base_url="http://testserver", headers={"Authorization": f"Bearer {token}"}
+    )
 
 
 @pytest.fixture

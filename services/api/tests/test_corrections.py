@@ -13,6 +13,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 from quorate_api.corrections.correction import BadSpan
 from quorate_api.documents.document import DocumentLine
 from quorate_api.documents.quantities import quantity_text
+from quorate_api.outside.verdict import EVERYTHING_REACHED
 from quorate_api.sla.declared import declared
 from quorate_api.sla.minutes import Judged, Minute, judge
 from quorate_api.sla.tally import tally
@@ -199,7 +200,7 @@ def test_declared_minutes_count_as_if_they_had_been_judged_so(seed: int) -> None
         BadSpan(begin_s, begin_s + rng.randrange(1, 20) * WINDOW_S, f"reason {number}")
         for number, begin_s in enumerate(begins)
     ]
-    judged = judge(windows, *span_ms, PROMISE.latency_us_at)
+    judged = judge(windows, *span_ms, PROMISE.latency_us_at, EVERYTHING_REACHED)
     bad = [minute for minute in judged.minutes if not minute.is_good]
 
     def exchanged(minute: Minute) -> Minute:
@@ -207,7 +208,7 @@ def test_declared_minutes_count_as_if_they_had_been_judged_so(seed: int) -> None
             if span.start_s <= minute.start_s < span.end_s:
                 return Minute(
                     minute.start_s, minute.elapsed_ms, 0, minute.measured, minute.throttled_within_sla_entries,
-                    minute.within_sla_entries, minute.p99_us, minute.target_us, span.reason,
+                    minute.within_sla_entries, minute.p99_us, minute.target_us, declared=span.reason,
                 )  # fmt: skip
         return minute
 

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from quorate_api.outside.verdict import EVERYTHING_REACHED
 from quorate_api.promises.availability import PPM
 from quorate_api.sla import calculator
 from quorate_api.sla.budget import Budget, Span, budget
@@ -74,9 +75,9 @@ def test_budgets_are_sums_over_minutes(seed: int, minutes: int, late_ms: int, en
     if whole[0] >= whole[1]:
         return
     windows = history(minutes, seed)
-    report = calculator.report(windows, PROMISE, whole[0], min(whole[1], settled_ms))
-    judged = judge(windows, whole[0], min(whole[1], settled_ms), PROMISE.latency_us_at).minutes
-    month = judge([], *whole, PROMISE.latency_us_at).minutes
+    report = calculator.report(windows, PROMISE, whole[0], min(whole[1], settled_ms), EVERYTHING_REACHED)
+    judged = judge(windows, whole[0], min(whole[1], settled_ms), PROMISE.latency_us_at, EVERYTHING_REACHED).minutes
+    month = judge([], *whole, PROMISE.latency_us_at, EVERYTHING_REACHED).minutes
     for clause in PROMISE.clauses:
         found = budget(report, clause, whole, settled_ms)
         amount = sum(minute.elapsed_ms for minute in month) if found.unit == "ms" else len(month)
@@ -99,7 +100,7 @@ def test_a_whole_month_at_a_burn_rate_of_one_uses_its_budget_up() -> None:
         )
         for minute in range(1_000)
     ]  # fmt: skip
-    report = calculator.report(slow, PROMISE, *month)
+    report = calculator.report(slow, PROMISE, *month, EVERYTHING_REACHED)
     assert budget(report, LATENCY, month, month[1]) == Budget("minutes", 10, 10, 1.667, 1.111, 1.0)
     assert budget(report, AVAILABILITY, month, month[1]) == Budget("ms", 30_000, 0, 0.0, 0.0, 0.0)
     # Later, hours that are over burn nothing.
@@ -108,7 +109,7 @@ def test_a_whole_month_at_a_burn_rate_of_one_uses_its_budget_up() -> None:
 
 
 def test_nothing_is_counted_before_a_group_begins() -> None:
-    report = calculator.report([], PROMISE, 0, 0)
+    report = calculator.report([], PROMISE, 0, 0, EVERYTHING_REACHED)
     assert budget(report, THROUGHPUT, (0, 0), HOUR_MS) == Budget("minutes", 0, 0, None, None, None)
 
 

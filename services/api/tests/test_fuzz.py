@@ -40,7 +40,8 @@ def target(owner_url: str, redis_url: str, tmp_path: Path):  # type: ignore[no-u
             coordinator_token_file=token_file,
             token_signing_key_file=keys / tokens.SIGNING_KEY_FILE,
             secret_file=keys / tokens.SECRET_FILE,
-            operator_token_file=keys / tokens.OPERATOR_TOKEN_FILE,
+            operator_token_file=keys / tokens.STAFF_TOKEN_FILES["operator"],
+            prober_token_file=keys / tokens.STAFF_TOKEN_FILES["prober"],
             password_memory_kib=8_192,
             signups_per_address="100000/hour",
         )
@@ -75,15 +76,16 @@ def test_every_operation(target) -> None:  # type: ignore[no-untyped-def]
     share_s = BUDGET_S / len(operations) / 2  # for each operation and kind of input
     seen: dict[str, set[int]] = {}
     as_person = {"Cookie": f"quorate_session={customer.cookie}", "X-CSRF-Token": customer.csrf_token}
-    as_operator = bearer(
-        {"secret": (Path(os.environ["TEST_KEYS_DIR"]) / tokens.OPERATOR_TOKEN_FILE).read_text().strip()}
-    )
+    folder = Path(os.environ["TEST_KEYS_DIR"])
+    staff = {
+        kind: bearer({"secret": (folder / name).read_text().strip()}) for kind, name in tokens.STAFF_TOKEN_FILES.items()
+    }
 
     def credential(case: schemathesis.Case) -> dict[str, str]:
         raw = case.operation.definition.raw
         if raw["operationId"] in ("create_project", "create_key", "create_organization_key", "list_organization_keys"):
             return as_person
-        return as_operator if "operator" in raw["tags"] else key
+        return next((token for kind, token in staff.items() if kind in raw["tags"]), key)
 
     def send(case: schemathesis.Case, *, existing: bool) -> None:
         if existing and case.method != "DELETE":  # without it nearly every answer would be a 404

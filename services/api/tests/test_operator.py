@@ -7,9 +7,9 @@ import pytest
 
 from quorate_api import app as application
 from quorate_api.openapi import document
-from quorate_api.security import operator_tokens
+from quorate_api.security import staff_tokens
 from quorate_api.security.keys import Keys
-from quorate_api.security.operator_tokens import OperatorTokens
+from quorate_api.security.staff_tokens import StaffTokens
 from support.coordinator import FakeCoordinator
 from support.customer import SLA, Customer, bearer, new_key, problem
 
@@ -18,6 +18,7 @@ OPERATIONS = [
     for path, methods in document(application.bare())["paths"].items()
     for method, operation in methods.items()
 ]
+PROBER = "/v1/prober/"
 IDS = {name: str(uuid.uuid4()) for name in ("project_id", "group_id", "key_id", "invoice_id", "budget_id")} | {
     "server_id": "1",
     "token_id": "0" * 16,
@@ -33,7 +34,7 @@ async def test_customers_do_not_reach_the_fleet(alice: Customer, coordinator: Fa
     for method, path in ours:
         address = path.format(**IDS)
         problem(await alice.request(method, address, json={}), 401, "not_authenticated")
-        for each in (key, administrator, {"secret": operator_tokens.generate()}, {"secret": ""}):
+        for each in (key, administrator, {"secret": staff_tokens.generate("operator")}, {"secret": ""}):
             answer = await alice.api.request(method, address, json={}, headers=bearer(each))
             problem(answer, 401, "credentials_invalid")
     assert coordinator.join_tokens == []
@@ -45,6 +46,16 @@ async def test_operators_do_not_reach_customers(operator: httpx2.AsyncClient, al
     assert len(theirs) >= 20
     for method, path in theirs:
         problem(await operator.request(method, path.format(**IDS), json={}), 401, "credentials_invalid")
+
+
+async def test_probers_reach_their_own_calls_alone(prober: httpx2.AsyncClient, alice: Customer) -> None:
+    others = [(method, path) for method, path, _, security in OPERATIONS if security and not path.startswith(PROBER)]
+    for method, path in others:
+        problem(await prober.request(method, path.format(**IDS), json={}), 401, "credentials_invalid")
+    own = [(method, path) for method, path, _, _ in OPERATIONS if path.startswith(PROBER)]
+    assert len(own) == 2
+    for method, path in own:
+        problem(await alice.request(method, path, json={}), 401, "not_authenticated")
 
 
 async def test_servers_and_capacity(operator: httpx2.AsyncClient) -> None:
@@ -166,10 +177,13 @@ async def test_a_quote_that_replaces_a_group(alice: Customer, bob: Customer, coo
 
 def test_tokens_are_read_strictly() -> None:
     keys = Keys(b"x" * 32)
-    first, second = operator_tokens.generate(), operator_tokens.generate()
-    both = OperatorTokens.read(keys, f"{first}\n\n{second}\n")
+    first, second = staff_tokens.generate("operator"), staff_tokens.generate("operator")
+    both = StaffTokens.read(keys, "operator", f"{first}\n\n{second}\n")
     assert both.who(keys, first) != both.who(keys, second)
     assert both.who(keys, first[:-1]) is None
-    assert OperatorTokens.read(keys, None).who(keys, "") is None
+    assert StaffTokens.read(keys, "operator", None).who(keys, "") is None
+    assert StaffTokens.read(keys, "prober", staff_tokens.generate("prober")).who(keys, first) is None
     with pytest.raises(ValueError, match="line 2"):
-        OperatorTokens.read(keys, f"{first}\nqo_short\n")
+        StaffTokens.read(keys, "operator", f"{first}\nqo_short\n")
+    with pytest.raises(ValueError, match="`qp_`"):
+        StaffTokens.read(keys, "prober", first)

@@ -6,6 +6,7 @@ from uuid import UUID
 
 import pytest
 
+from quorate_api.outside.verdict import EVERYTHING_REACHED
 from quorate_api.promises.latency import BOUNDS_US, latency_p99_us
 from quorate_api.sla.calculator import report
 from quorate_api.sla.promise import Promise
@@ -53,7 +54,7 @@ def test_each_minute_is_judged_by_the_bound_of_its_time() -> None:
         Window("g", 1, "a", 1, START_S + 60 * minute, "head", active_ms=60_000, latency_us={bucket_of(1_500): 9})
         for minute in range(3)
     ]
-    found = report(windows, promise, START_S * 1_000, (START_S + 180) * 1_000)
+    found = report(windows, promise, START_S * 1_000, (START_S + 180) * 1_000, EVERYTHING_REACHED)
     assert [(each.start_s, each.target_us) for each in found.bad_minutes if not each.is_timely] == [
         (START_S + 120, 1_000)
     ]

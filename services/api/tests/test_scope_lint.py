@@ -126,6 +126,7 @@ def test_free_tables_are_the_ones_meant() -> None:
         "rejected_usage",
         "document_counters",
         "settled_times",
+        "prober_minutes",
     }
     status = {"sla_region_hours", "status_hours", "status_regions", "status_incidents", "status_updates"}
     assert of_everybody | status | {"settled_times"} == FREE

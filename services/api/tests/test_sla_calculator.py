@@ -7,6 +7,7 @@ from itertools import pairwise
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from quorate_api.outside.verdict import EVERYTHING_REACHED, Unreachable
 from quorate_api.sla.calculator import Report, report
 from quorate_api.sla.targets import AVAILABILITIES, AVAILABILITY, KEPT, LATENCY, MEASURED, THROUGHPUT
 from quorate_api.telemetry.histogram import bucket_of, upper_edge_us
@@ -35,8 +36,16 @@ def covering(minute: int, begin_ms: int, end_ms: int) -> dict[str, int]:
     return {"from_ms": start_ms + begin_ms, "to_ms": start_ms + end_ms}
 
 
-def over(minutes: float, *windows: Window, durability: str = "persistent", late_ms: int = 0) -> Report:
-    return report(windows, promise(durability), START_S * 1000 + late_ms, START_S * 1000 + int(minutes * 60_000))
+def over(
+    minutes: float,
+    *windows: Window,
+    durability: str = "persistent",
+    late_ms: int = 0,
+    outside: Unreachable | None = None,
+) -> Report:
+    return report(
+        windows, promise(durability), START_S * 1000 + late_ms, START_S * 1000 + int(minutes * 60_000), outside or {}
+    )
 
 
 def attained(found: Report) -> dict[str, int | None]:
@@ -325,7 +334,7 @@ def oracle(
 @given(histories())
 def test_against_the_oracle(history: tuple[list[Window], int, int, str]) -> None:
     windows, start_ms, end_ms, durability = history
-    found = report(windows, promise(durability), start_ms, end_ms)
+    found = report(windows, promise(durability), start_ms, end_ms, EVERYTHING_REACHED)
     expected = oracle(windows, start_ms, end_ms, durability)
     for each in found.attainments[: len(MEASURED)]:
         good, bad, share = expected[each.clause.name]

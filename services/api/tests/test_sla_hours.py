@@ -18,6 +18,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 from quorate_api import limits
 from quorate_api.database.scope import EveryOrganization, Scope
 from quorate_api.groups.repository import GroupRepository
+from quorate_api.outside.verdict import Unreachable
 from quorate_api.sla import calculator, service
 from quorate_api.sla.calculator import Report
 from quorate_api.sla.hours import judge_hours
@@ -56,11 +57,11 @@ async def measured(usage: Usage, group_id: str, now: datetime) -> Report:
         return await service.measure(scope, group, START, END, now)
 
 
-async def from_windows(usage: Usage, group_id: str, now: datetime) -> Report:
+async def from_windows(usage: Usage, group_id: str, now: datetime, outside: Unreachable | None = None) -> Report:
     async with usage.engine.begin() as connection:
         group = await GroupRepository(Scope(connection, usage.organizations[group_id])).get(uuid.UUID(group_id))
     assert group is not None
-    return service.judged(merged(usage.windows), group, START, END, now)
+    return service.judged(merged(usage.windows), outside or {}, group, START, END, now)
 
 
 def history(group_id: str, rng: random.Random) -> list[Window]:

@@ -24,7 +24,8 @@ from quorate.errors import (
     Trimmed,
 )
 from quorate.group import connect_group
-from quorate.handle import Endpoint, Handle, Limits
+from quorate.handle import Endpoint, Handle, Limits, Tls
+from quorate.knock import knock
 from quorate.reader import Tail
 from quorate.tail import Entry
 from quorate.version import VERSION as __version__
@@ -50,8 +51,10 @@ __all__ = [
     "ReadRefused",
     "ReadResult",
     "Tail",
+    "Tls",
     "Trimmed",
     "__version__",
     "connect",
     "connect_group",
+    "knock",
 ]

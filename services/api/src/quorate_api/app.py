@@ -34,14 +34,15 @@ from quorate_api.live import placements
 from quorate_api.observability import counters, telemetry
 from quorate_api.observability.readings import Readings
 from quorate_api.operator import endpoints as operator
+from quorate_api.outside import endpoints as outside
 from quorate_api.payments import endpoints as payments
 from quorate_api.press import Press
 from quorate_api.projects import endpoints as projects
 from quorate_api.quotas import endpoints as quotas
 from quorate_api.quotes import endpoints as quotes
 from quorate_api.security.keys import Keys
-from quorate_api.security.operator_tokens import OperatorTokens
 from quorate_api.security.passwords import Passwords
+from quorate_api.security.staff_tokens import Staff, StaffTokens
 from quorate_api.security.tokens import TokenSigner
 from quorate_api.settings import ConfigurationError, Settings
 from quorate_api.sla import endpoints as sla
@@ -57,7 +58,7 @@ ROUTERS = (
     accounts.public, accounts.router, projects.router, keys.router, quotes.router, groups.router, usage.router,
     sla.router, live.router, billing.router, payments.router, payments.event_router, spend.router, budgets.router,
     quotas.router, operator.router, payments.operator_router, adjustments.router, status.public, status.operator,
-    health.router,
+    outside.router, health.router,
 )  # fmt: skip
 
 Lifespan = Callable[[FastAPI], AbstractAsyncContextManager[None]]
@@ -132,7 +133,7 @@ def make_services(settings: Settings) -> Services:
         keys=secrets,
         passwords=Passwords(settings.password_memory_kib),
         signer=TokenSigner(settings.signing_key_pem()),
-        operators=_operators(secrets, settings),
+        staff=_staff(secrets, settings),
         rates=Rates(settings.signups_per_address),
         hub=Hub(redis),
         viewers=Viewers(partial(placements.read, database)),
@@ -143,11 +144,14 @@ def make_services(settings: Settings) -> Services:
     )
 
 
-def _operators(keys: Keys, settings: Settings) -> OperatorTokens:
-    try:
-        return OperatorTokens.read(keys, settings.operator_tokens())
-    except ValueError as error:
-        raise ConfigurationError(f"QUORATE_OPERATOR_TOKEN_FILE: {error}") from None
+def _staff(keys: Keys, settings: Settings) -> dict[Staff, StaffTokens]:
+    found = {}
+    for staff, text in settings.staff_tokens().items():
+        try:
+            found[staff] = StaffTokens.read(keys, staff, text)
+        except ValueError as error:
+            raise ConfigurationError(f"QUORATE_{staff.upper()}_TOKEN_FILE: {error}") from None
+    return found
 
 
 def make_redis(settings: Settings) -> Redis | None:

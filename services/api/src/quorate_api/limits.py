@@ -164,7 +164,7 @@ RECONCILE_GROUPS_MAX = 100
 BUDGET_INTERVAL_S = 60.0
 BUDGET_ORGANIZATIONS_MAX = 200  # in one read: a thousand groups, so a tenth of a second's work without a pause
 MONTH_CLOSE_INTERVAL_S = 300.0
-DOCUMENTS_AT_ONCE = 4  # organizations: while the database works for one, the worker does for another
+ORGANIZATIONS_AT_ONCE = 4  # in a close: while the database works for one, the worker does for another
 ADJUST_INTERVAL_S = 60.0  # a credit note follows a correction within a minute
 DUNNING_INTERVAL_S = 3_600.0  # stages are days apart
 DUNNING_INVOICES_MAX = 500  # in one read
@@ -195,6 +195,11 @@ DOCUMENTS_AT_ONCE = 1  # they share the typefaces and the interpreter, so a seco
 DOCUMENTS_WAITING_MAX = 32  # two minutes of the largest
 DOCUMENTS_PER_ORGANIZATION_MAX = 4  # a person opens a few; a loop does not fill the queue for others
 SELLER_ADDRESS_LENGTH_MAX = 500  # a postal address, with room
+
+# Probers, who knock at servers from where clients are.
+PROBED_SERVERS_MAX = 5_000  # of one prober; a body of 64 KiB holds them
+PROBED_FAILURES_MAX = 5_000  # in a minute: each server once
+PROBED_MINUTES_MAX = 60  # in one request, for a prober that was cut off
 
 # Reports.
 METRICS_MINUTES_MAX = 24 * 60

@@ -59,6 +59,7 @@ def document(app: FastAPI) -> dict[str, Any]:
     components["securitySchemes"] = {
         "api_key": {"type": "http", "scheme": "bearer", "description": "An API key, `qk_…`."},
         "operator": {"type": "http", "scheme": "bearer", "description": "An operator's token, `qo_…`."},
+        "prober": {"type": "http", "scheme": "bearer", "description": "A prober's token, `qp_…`."},
         "session": {
             "type": "apiKey",
             "in": "cookie",
@@ -80,8 +81,8 @@ def _finish(method: str, operation: dict[str, Any]) -> None:
     operation["responses"]["5XX"] = _PROBLEM
     if operation["operationId"] in _PUBLIC:
         operation["security"] = []
-    elif "operator" in operation["tags"]:
-        operation["security"] = [{"operator": []}]
+    elif {"operator", "prober"} & set(operation["tags"]):
+        operation["security"] = [{tag: []} for tag in ("operator", "prober") if tag in operation["tags"]]
     else:
         operation["security"] = [{"api_key": []}, {"session": []}]
     if method == "post":

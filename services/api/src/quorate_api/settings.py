@@ -8,6 +8,7 @@ from pydantic import AliasChoices, Field, HttpUrl, ValidationError, field_valida
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from quorate_api import limits
+from quorate_api.security.staff_tokens import Staff
 
 
 class ConfigurationError(ValueError):
@@ -27,6 +28,7 @@ class Settings(BaseSettings):
     token_signing_key_file: Path | None = None
     secret_file: Path | None = None
     operator_token_file: Path | None = None
+    prober_token_file: Path | None = None
     portal_dir: Path | None = None
     migrations_dir: Path | None = None
     # Folder for usage windows of days that are removed from the database. None: they are not kept.
@@ -90,7 +92,13 @@ class Settings(BaseSettings):
 
     @model_validator(mode="after")
     def _files(self) -> Self:
-        for name in ("coordinator_token_file", "token_signing_key_file", "secret_file", "operator_token_file"):
+        for name in (
+            "coordinator_token_file",
+            "token_signing_key_file",
+            "secret_file",
+            "operator_token_file",
+            "prober_token_file",
+        ):
             path = getattr(self, name)
             if path is not None and not path.is_file():
                 raise ValueError(
@@ -137,9 +145,10 @@ class Settings(BaseSettings):
     def coordinator_token(self) -> str:
         return _read("QUORATE_COORDINATOR_TOKEN_FILE", self.coordinator_token_file)
 
-    def operator_tokens(self) -> str | None:
-        """One token a line. None: this API serves no operators."""
-        return None if self.operator_token_file is None else self.operator_token_file.read_text()
+    def staff_tokens(self) -> dict[Staff, str | None]:
+        """One token a line. None: this API serves none of them."""
+        files: dict[Staff, Path | None] = {"operator": self.operator_token_file, "prober": self.prober_token_file}
+        return {staff: None if path is None else path.read_text() for staff, path in files.items()}
 
     def stripe_key(self) -> str:
         return _private("QUORATE_STRIPE_KEY_FILE", self.stripe_key_file, ("sk_", "rk_"))

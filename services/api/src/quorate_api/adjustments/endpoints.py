@@ -6,11 +6,11 @@ from fastapi import APIRouter, Request
 
 from quorate_api.adjustments import service
 from quorate_api.adjustments.schemas import Correction, NewCorrection
-from quorate_api.http.operator import Operator
 from quorate_api.http.pagination import OperatorPageParameters
 from quorate_api.http.principal import Transaction
 from quorate_api.http.route import OperatorRoute
 from quorate_api.http.schemas import Page
+from quorate_api.http.staff import Operator
 
 router = APIRouter(prefix="/v1/operator/groups/{group_id}", tags=["operator"], route_class=OperatorRoute)
 

@@ -276,6 +276,17 @@ sla_bad_minutes = Table(
     _count("within_sla_entries"),
     _count("p99_us", nullable=True),
     _count("target_us"),
+    _count("unreachable_ms"),
+)
+prober_minutes = Table(
+    "prober_minutes",
+    metadata,
+    _count("minute_s", primary_key=True),
+    _text("prober", primary_key=True),
+    Column("watched", ARRAY(BigInteger), nullable=False),
+    Column("failed", JSONB, nullable=False),
+    Column("late", Boolean, nullable=False),
+    _time("received_at"),
 )
 sla_region_hours = Table(
     "sla_region_hours",

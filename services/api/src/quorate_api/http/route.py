@@ -1,7 +1,7 @@
 """The steps of a request: authenticate, count, claim its Idempotency-Key, one transaction, answer.
 
 `ScopedRoute` is for resources of an organization, `PublicRoute` for signing up and logging in, `OperatorRoute` for the
-fleet.
+fleet, `ProberRoute` for those who look at it from outside.
 """
 
 from collections.abc import Callable, Coroutine
@@ -16,13 +16,13 @@ from quorate_api import limits
 from quorate_api.database.work import Work
 from quorate_api.errors import Code, Problem
 from quorate_api.errors.handlers import from_exception
-from quorate_api.http import idempotency, operator
+from quorate_api.http import idempotency, staff
 from quorate_api.http.principal import authenticate
 from quorate_api.http.services import services_of
 
 log = structlog.get_logger(__name__)
 
-Caller = Literal["organization", "operator", "anybody"]
+Caller = Literal["organization", "operator", "prober", "anybody"]
 Handler = Callable[[Request], Coroutine[Any, Any, Response]]
 
 
@@ -54,6 +54,10 @@ class PublicRoute(ScopedRoute):
 
 class OperatorRoute(ScopedRoute):
     caller = "operator"
+
+
+class ProberRoute(ScopedRoute):
+    caller = "prober"
 
 
 class _Run:
@@ -94,8 +98,8 @@ class _Run:
     async def _who(self, work: Work) -> str:
         if self._caller == "anybody":
             return "anonymous"
-        if self._caller == "operator":
-            name = self._request.state.operator = operator.authenticate(self._request)
+        if self._caller in ("operator", "prober"):
+            name = self._request.state.staff = staff.authenticate(self._request, self._caller)
         else:
             principal = self._request.state.principal = await authenticate(self._request, work)
             name = str(principal.id)

@@ -16,8 +16,8 @@ from quorate_api.held import Held
 from quorate_api.http.rates import Rates
 from quorate_api.press import Press
 from quorate_api.security.keys import Keys
-from quorate_api.security.operator_tokens import OperatorTokens
 from quorate_api.security.passwords import Passwords
+from quorate_api.security.staff_tokens import Staff, StaffTokens
 from quorate_api.security.tokens import TokenSigner
 from quorate_api.settings import Settings
 from quorate_api.telemetry.hub import Hub
@@ -36,7 +36,7 @@ class Services:
     keys: Keys
     passwords: Passwords
     signer: TokenSigner
-    operators: OperatorTokens
+    staff: dict[Staff, StaffTokens]
     rates: Rates
     hub: Hub
     viewers: Viewers

@@ -8,11 +8,11 @@ from fastapi import APIRouter, Header, Query, Request
 from quorate_api import limits
 from quorate_api.checkout.port import Manual
 from quorate_api.errors import Code, Problem
-from quorate_api.http.operator import Operator
 from quorate_api.http.pagination import OperatorPageParameters, PageParameters
 from quorate_api.http.principal import Caller, Environment, Transaction
 from quorate_api.http.route import OperatorRoute, PublicRoute, ScopedRoute
 from quorate_api.http.schemas import Page
+from quorate_api.http.staff import Operator
 from quorate_api.payments import recording, service
 from quorate_api.payments.schemas import (
     Checkout,

@@ -17,13 +17,14 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
 from quorate_api import limits
-from quorate_api.security import operator_tokens
+from quorate_api.security import staff_tokens
+from quorate_api.security.staff_tokens import Staff
 from quorate_api.settings import ConfigurationError
 
 SIGNING_KEY_FILE = "token-signing-key.pem"
 PUBLIC_KEYS_FILE = "token-public-keys.json"
 SECRET_FILE = "api-secret"  # noqa: S105 - a file's name
-OPERATOR_TOKEN_FILE = "operator-token"  # noqa: S105 - a file's name
+STAFF_TOKEN_FILES: dict[Staff, str] = {"operator": "operator-token", "prober": "prober-token"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,10 +93,11 @@ def make_keys(directory: Path) -> list[Path]:
     if not secret.exists():
         _write(secret, secrets.token_hex(32) + "\n", 0o600)
         made.append(secret)
-    operator = directory / OPERATOR_TOKEN_FILE
-    if not operator.exists():
-        _write(operator, operator_tokens.generate() + "\n", 0o600)
-        made.append(operator)
+    for staff, name in STAFF_TOKEN_FILES.items():
+        token = directory / name
+        if not token.exists():
+            _write(token, staff_tokens.generate(staff) + "\n", 0o600)
+            made.append(token)
     return made
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from quorate_api.outside.verdict import Unreachable
 from quorate_api.promises.availability import PPM
 from quorate_api.sla.minutes import Minute, judge
 from quorate_api.sla.promise import Promise
@@ -50,9 +51,9 @@ class Report:
     bad_minutes: tuple[Minute, ...]
 
 
-def report(windows: Iterable[Window], promise: Promise, from_ms: int, to_ms: int) -> Report:
-    """Report on [from_ms, to_ms), all of it from windows. They may reach beyond it, as `judge` says."""
-    judged = judge(windows, from_ms, to_ms, promise.latency_us_at)
+def report(windows: Iterable[Window], promise: Promise, from_ms: int, to_ms: int, outside: Unreachable) -> Report:
+    """Report on [from_ms, to_ms), all of it from windows and the verdict from outside. `judge` says more of them."""
+    judged = judge(windows, from_ms, to_ms, promise.latency_us_at, outside)
     bad = [minute for minute in judged.minutes if not minute.is_good]
     return concluded(tally(judged), bad, promise)
 
@@ -121,7 +122,9 @@ def _measured(clause: Clause, run: list[Minute]) -> str:
         return "No telemetry, and the group cannot show that it had no traffic."
     if clause.name == AVAILABILITY.name:
         lost_ms = sum(minute.elapsed_ms - minute.active_ms for minute in run)
-        return f"Appends were not accepted for {lost_ms / 1000:.1f} s{missing}."
+        cut_ms = sum(minute.unreachable_ms for minute in run)
+        outside = f"; clients could not reach the head for {cut_ms / 1000:.1f} s" if cut_ms else ""
+        return f"Appends were not accepted for {lost_ms / 1000:.1f} s{outside}{missing}."
     if clause is THROUGHPUT:
         throttled = sum(minute.throttled_within_sla_entries for minute in run)
         within = sum(minute.within_sla_entries for minute in run)

@@ -10,6 +10,8 @@ from quorate_api import limits
 from quorate_api.database.scope import EveryOrganization
 from quorate_api.heads.repository import HeadRepository, Span
 from quorate_api.months.repository import MonthRepository
+from quorate_api.outside.repository import OutsideRepository
+from quorate_api.outside.verdict import Unreachable
 from quorate_api.sla.lifetime import judged_span
 from quorate_api.sla.minutes import Minute, judge
 from quorate_api.sla.repository import Hour, Life, RegionHours, SlaRepository
@@ -54,8 +56,10 @@ async def _judge(
         some = left[start : start + limits.JUDGED_HOURS_MAX]
         found = await heads.around(_spans(some), QUIET_S_MAX)
         gaps |= _with_gaps(found)
+        begins = {hour_s for _, hour_s in some}
+        outside = await OutsideRepository(scope.connection).unreachable([(at_s, at_s + HOUR_S) for at_s in begins])
         # Other tasks of the worker go on meanwhile.
-        judged = await asyncio.to_thread(_all_judged, some, found, lives)
+        judged = await asyncio.to_thread(_all_judged, some, found, outside, lives)
         _note_changes(changes, judged, await sla.counts(judged), lives)
         await sla.store(judged)
     return gaps
@@ -76,20 +80,20 @@ def _note_changes(
 
 
 def _all_judged(
-    hours: list[Hour], found: Mapping[Span, list[Window]], lives: Mapping[UUID, Life]
+    hours: list[Hour], found: Mapping[Span, list[Window]], outside: Unreachable, lives: Mapping[UUID, Life]
 ) -> dict[Hour, tuple[UUID, Tally, list[Minute]]]:
     judged = {}
     for group_id, hour_s in hours:
         life = lives.get(group_id)
         if life is not None and life.active_at is not None:
             windows = found[Span(group_id, hour_s, hour_s + HOUR_S)]
-            judged[group_id, hour_s] = (life.organization_id, *_judged(windows, life, hour_s))
+            judged[group_id, hour_s] = (life.organization_id, *_judged(windows, outside, life, hour_s))
     return judged
 
 
-def _judged(windows: list[Window], life: Life, hour_s: int) -> tuple[Tally, list[Minute]]:
+def _judged(windows: list[Window], outside: Unreachable, life: Life, hour_s: int) -> tuple[Tally, list[Minute]]:
     span_ms = judged_span(life, hour_s * 1_000, (hour_s + HOUR_S) * 1_000)
-    found = judge(windows, *span_ms, life.promise.latency_us_at)
+    found = judge(windows, *span_ms, life.promise.latency_us_at, outside)
     return tally(found), [minute for minute in found.minutes if not minute.is_good]
 
 

@@ -3,6 +3,8 @@
 A minute without a head's telemetry is bad, with one exception. The same head (server, incarnation, epoch) reported
 before and after it, a day apart at most, had not stood still, and the log had not grown in between. Then the head was
 there, and the group had no traffic.
+
+Time in which clients could not reach the head's server is lost as well, by the word of probers.
 """
 
 from collections import defaultdict
@@ -11,6 +13,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from math import inf
 
+from quorate_api.outside.verdict import Unreachable, overlap_ms
 from quorate_api.promises.availability import PPM
 from quorate_api.sla.targets import PAUSE_MS_MAX, QUIET_PAUSED_MS_MAX, QUIET_S_MAX, RESOLUTION_MS, THROTTLED_PPM_MAX
 from quorate_api.telemetry import histogram
@@ -31,6 +34,7 @@ class Minute:
     within_sla_entries: int  # the reservation let them pass, or should have
     p99_us: int | None  # of entries within the reservation; None: no such entry was committed
     target_us: int  # the bound on it
+    unreachable_ms: int = 0  # time in which clients could not reach the head's server
     declared: str | None = None  # an operator's reason to count it as bad, whatever was measured
     breaches: tuple[tuple[str, str], ...] = ()  # of clauses that no telemetry measures: name and reason
 
@@ -68,10 +72,13 @@ class Judged:
     latency_us: Mapping[int, int]
 
 
-def judge(windows: Iterable[Window], from_ms: int, to_ms: int, target_us_at: Callable[[int], int]) -> Judged:
+def judge(
+    windows: Iterable[Window], from_ms: int, to_ms: int, target_us_at: Callable[[int], int], outside: Unreachable
+) -> Judged:
     """Every minute that overlaps [from_ms, to_ms) by at least telemetry's resolution.
 
-    `target_us_at`: the bound on p99 of commit latency in the minute that begins at a time in seconds.
+    `target_us_at`: the bound on p99 of commit latency in the minute that begins at a time in seconds. `outside`: times
+    in which clients could not reach servers.
 
     `windows` may reach beyond it. A gap at its edges is judged by the nearest minutes outside that have a
     head's window.
@@ -81,21 +88,23 @@ def judge(windows: Iterable[Window], from_ms: int, to_ms: int, target_us_at: Cal
     minutes, latencies = [], []
     for start_s, elapsed in counted(from_ms, to_ms):
         found = heads.get(start_s, [])
-        idle = start_s in quiet
+        idle = quiet.get(start_s)
         start_ms = start_s * 1_000
         bounds = (max(start_ms, from_ms), min(start_ms + WINDOW_MS, to_ms))
+        times = ruled(found, *bounds) if idle is None else [Ruled(idle, *bounds, elapsed)]
         latency = histogram.merge(window.judged_us for window in found)
         latencies.append(latency)
         minutes.append(
             Minute(
                 start_s,
                 elapsed,
-                elapsed if idle else active_ms(found, *bounds),
-                bool(found) or idle,
+                active_ms(times, outside, elapsed),
+                bool(found) or idle is not None,
                 sum(window.throttled_within_sla_entries for window in found),
                 sum(window.within_sla_entries for window in found),
                 histogram.quantile_us(latency, 990),
                 target_us_at(start_s),
+                unreachable_ms(times, outside),
             )
         )
     return Judged(minutes, histogram.merge(latencies))
@@ -123,22 +132,47 @@ def _heads(windows: Iterable[Window]) -> Mapping[int, list[Window]]:
     return heads
 
 
-def active_ms(heads: Sequence[Window], from_ms: int, to_ms: int) -> int:
-    """Time in [from_ms, to_ms) in which one of the heads accepted appends.
+@dataclass(frozen=True, slots=True)
+class Ruled:
+    """A time in which a server's replica was the head, by its own word, and how much of it appends were accepted."""
+
+    server_id: int
+    from_ms: int
+    to_ms: int
+    accepted_ms: int
+
+
+def ruled(heads: Sequence[Window], from_ms: int, to_ms: int) -> list[Ruled]:
+    """The times of heads in [from_ms, to_ms).
 
     A head's time ends where that of a later head begins: from then on it could not commit. Time that a head neither
     counted as active nor as paused, as its machine stood still, is lost.
     """
     if not all(head.to_ms for head in heads):
         # Servers of earlier versions say how long, and not when.
-        return min(to_ms - from_ms, sum(head.active_ms for head in heads))
-    active = 0
+        active = min(to_ms - from_ms, sum(head.active_ms for head in heads))
+        return [Ruled(heads[0].server_id, from_ms, to_ms, active)]
+    found = []
     for head in sorted(heads, key=lambda each: (each.epoch, each.from_ms, each.to_ms), reverse=True):
-        alone = min(head.to_ms, to_ms) - max(head.from_ms, from_ms)
-        lost = max(0, head.to_ms - head.from_ms - head.active_ms)
-        active += max(0, alone - lost)
+        begin_ms, end_ms = max(head.from_ms, from_ms), min(head.to_ms, to_ms)
+        if begin_ms < end_ms:
+            lost_ms = max(0, head.to_ms - head.from_ms - head.active_ms)
+            found.append(Ruled(head.server_id, begin_ms, end_ms, max(0, end_ms - begin_ms - lost_ms)))
         to_ms = min(to_ms, head.from_ms)
-    return active
+    return found
+
+
+def active_ms(times: Sequence[Ruled], outside: Unreachable, elapsed_ms: int) -> int:
+    """Time of a minute in which appends were accepted, and clients could reach the head.
+
+    Nobody knows when heads lost time: it may have been while clients could not reach them. The longer one counts.
+    """
+    accepted_ms = sum(time.accepted_ms for time in times)
+    return min(accepted_ms, elapsed_ms - unreachable_ms(times, outside))
+
+
+def unreachable_ms(times: Iterable[Ruled], outside: Unreachable) -> int:
+    return sum(overlap_ms(outside.get(time.server_id, ()), time.from_ms, time.to_ms) for time in times)
 
 
 def counted(from_ms: int, to_ms: int) -> Iterator[tuple[int, int]]:
@@ -149,12 +183,16 @@ def counted(from_ms: int, to_ms: int) -> Iterator[tuple[int, int]]:
             yield start_ms // 1_000, elapsed_ms
 
 
-def _quiet_minutes(heads: Mapping[int, list[Window]]) -> set[int]:
-    """Minutes without a window during which the same head was there and the log did not grow."""
-    return {minute_s for after, before in _quiet_gaps(heads) for minute_s in range(after + WINDOW_S, before, WINDOW_S)}
+def _quiet_minutes(heads: Mapping[int, list[Window]]) -> dict[int, int]:
+    """Minutes without a window during which the same head was there and the log did not grow, with its server."""
+    found: dict[int, int] = {}
+    for after_s, before_s, server in _quiet_gaps(heads):
+        found |= dict.fromkeys(range(after_s + WINDOW_S, before_s, WINDOW_S), server)
+    return found
 
 
-def _quiet_gaps(heads: Mapping[int, list[Window]]) -> Iterator[tuple[int, int]]:
+def _quiet_gaps(heads: Mapping[int, list[Window]]) -> Iterator[tuple[int, int, int]]:
+    """The last minute before a gap, the first one after it, and the server."""
     for before_s, after_s in pairwise(sorted(heads)):
         if not WINDOW_S < after_s - before_s <= QUIET_S_MAX:
             continue
@@ -168,4 +206,4 @@ def _quiet_gaps(heads: Mapping[int, list[Window]]) -> Iterator[tuple[int, int]]:
                 # A head that stood still leaves a gap as well.
                 was_up = last.paused_ms <= QUIET_PAUSED_MS_MAX and first.paused_ms <= QUIET_PAUSED_MS_MAX
                 if same and was_up and first.first_committed_entries == last.committed_entries:
-                    yield before_s, after_s
+                    yield before_s, after_s, last.server_id

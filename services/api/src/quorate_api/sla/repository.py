@@ -15,11 +15,13 @@ from quorate_api.database.scope import ROWS, EveryOrganization, Scope, rows_sent
 from quorate_api.database.tables import (
     former_slas,
     groups,
+    packed_hours,
     sla_bad_minutes,
     sla_days,
     sla_hours,
     sla_region_hours,
     usage_dirty,
+    usage_windows,
 )
 from quorate_api.sla.minutes import Minute
 from quorate_api.sla.promise import Promise
@@ -39,6 +41,7 @@ _MINUTE = (
     "within_sla_entries",
     "p99_us",
     "target_us",
+    "unreachable_ms",
 )
 
 
@@ -119,6 +122,24 @@ class SlaRepository:
         rows = (await self._connection.execute(statement.where(tuple_(_DAYS.group_id, _DAYS.day_s).in_(days)))).all()
         final = {(row[0], int(row[1])) for row in rows}
         return {hour for hour in wanted if (hour[0], hour[1] // DAY_S * DAY_S) in final}
+
+    async def judged_with(self, hour_s: int, servers: Collection[int]) -> set[Hour]:
+        """Judged hours that begin at `hour_s`, of groups of which one of the servers reported. Where an hour is packed,
+        any may be among them."""
+        windows = usage_windows.c
+        of_server = self._scope.select(usage_windows, windows.group_id).where(
+            windows.group_id == _HOURS.group_id,
+            windows.server_id.in_(servers),
+            windows.window_start_s >= hour_s,
+            windows.window_start_s < hour_s + HOUR_S,
+        )
+        packed = self._scope.select(packed_hours, packed_hours.c.group_id).where(
+            packed_hours.c.group_id == _HOURS.group_id, packed_hours.c.hour_s == hour_s
+        )
+        statement = self._scope.select(sla_hours, _HOURS.group_id, _HOURS.hour_s).where(
+            _HOURS.hour_s == hour_s, of_server.exists() | packed.exists()
+        )
+        return {(row[0], row[1]) for row in (await self._connection.execute(statement)).all()}
 
     async def days_of_hours(self, before_s: int) -> list[int]:
         """Begins of days before `before_s` that still have judged hours."""

@@ -69,6 +69,7 @@ class SlaMinute(Output):
     missed: list[ClauseName]
     elapsed_ms: int = Field(description="Less than 60,000 where the group began or ended in it.")
     active_ms: int = Field(description="Time in which the head accepted appends; 0 in a declared minute.")
+    unreachable_ms: int = Field(description="Time in which clients could not reach the head, by the word of probers.")
     measured: bool = Field(description="false: no telemetry, and the group cannot show that it had no traffic.")
     throttled_within_sla_entries: int
     within_sla_entries: int = Field(description="Entries that the reservation let pass, or should have.")

@@ -25,6 +25,8 @@ from quorate_api.http.pagination import Paging
 from quorate_api.http.principal import Permission, Principal
 from quorate_api.http.schemas import Page
 from quorate_api.months.calendar import month_end
+from quorate_api.outside.repository import OutsideRepository
+from quorate_api.outside.verdict import Unreachable
 from quorate_api.promises.availability import PPM
 from quorate_api.sla import calculator
 from quorate_api.sla.budget import Span as Time
@@ -97,12 +99,13 @@ async def _measured(
     ]
     spans = [Span(group.id, *hours) for hours in _unjudged(known, from_s, min(to_s, settled_s(now)))]
     windows = await HeadRepository(scope).around(spans, QUIET_S_MAX)
+    outside = await OutsideRepository(scope.connection).unreachable([(span.from_s, span.to_s) for span in spans])
     spans_bad = [BadSpan(row.start_s, row.end_s, row.reason, breached_by(row.kind)) for row in corrections]
     spans_bad += await _losses(scope, group, former, start, end)
     month = judged_span(group, from_s * 1_000, min(to_s, settled_s(now)) * 1_000)
     promise = Promise.of_group(group, former)
     # Other requests go on meanwhile.
-    return await asyncio.to_thread(_concluded, group, promise, tallies, bad, windows, spans_bad, month, now)
+    return await asyncio.to_thread(_concluded, group, promise, tallies, bad, windows, outside, spans_bad, month, now)
 
 
 async def _losses(
@@ -143,6 +146,7 @@ def _concluded(
     known: list[Tally],
     bad: list[Minute],
     windows: dict[Span, list[Window]],
+    outside: Unreachable,
     spans_bad: list[BadSpan],
     span_ms: tuple[int, int],
     now: datetime,
@@ -151,7 +155,7 @@ def _concluded(
     for span, found in windows.items():
         until_s = min(span.to_s, settled_s(now))
         span_here = judged_span(group, span.from_s * 1_000, until_s * 1_000)
-        judged = judge(found, *span_here, promise.latency_us_at)
+        judged = judge(found, *span_here, promise.latency_us_at, outside)
         tallies.append(tally(judged))
         bad += [minute for minute in judged.minutes if not minute.is_good]
     total, every_bad = declared(summed(tallies), bad, spans_bad, span_ms, promise)
@@ -164,12 +168,12 @@ def settled_s(now: datetime) -> int:
 
 
 def judged(
-    windows: Iterable[Window], group: Row[Any], start: datetime, end: datetime, now: datetime
+    windows: Iterable[Window], outside: Unreachable, group: Row[Any], start: datetime, end: datetime, now: datetime
 ) -> calculator.Report:
     """Measure as `measure` does, from windows that the caller has read, by the present SLA."""
     to_ms = min(int(end.timestamp()), settled_s(now)) * 1_000
     span = judged_span(group, int(start.timestamp()) * 1_000, to_ms)
-    return calculator.report(windows, Promise.of(group.availability_ppm, [(inf, group.sla)]), *span)
+    return calculator.report(windows, Promise.of(group.availability_ppm, [(inf, group.sla)]), *span, outside)
 
 
 async def report(work: Work, principal: Principal, group_id: UUID, month: str | None) -> SlaReport:
@@ -233,6 +237,7 @@ def _minute(minute: Minute, measured: calculator.Report) -> SlaMinute:
         missed=[each.clause.name for each in measured.attainments if calculator.misses(minute, each.clause)],
         elapsed_ms=minute.elapsed_ms,
         active_ms=minute.active_ms,
+        unreachable_ms=minute.unreachable_ms,
         measured=minute.measured,
         throttled_within_sla_entries=minute.throttled_within_sla_entries,
         within_sla_entries=minute.within_sla_entries,

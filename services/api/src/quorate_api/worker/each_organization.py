@@ -29,7 +29,7 @@ async def issue(
     async def in_turn() -> int:
         return sum([await _issue(engine, each, what, work) for each in waiting])
 
-    tasks = [asyncio.create_task(in_turn()) for _ in range(limits.DOCUMENTS_AT_ONCE)]
+    tasks = [asyncio.create_task(in_turn()) for _ in range(limits.ORGANIZATIONS_AT_ONCE)]
     try:
         return sum(await asyncio.gather(*tasks))
     finally:

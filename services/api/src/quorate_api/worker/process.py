@@ -27,6 +27,7 @@ from quorate_api.worker.dunning import remind
 from quorate_api.worker.events import Follower
 from quorate_api.worker.ingest import Ingest
 from quorate_api.worker.month_close import close_months
+from quorate_api.worker.outside import judge_late_looks
 from quorate_api.worker.reconcile import Reconciler
 from quorate_api.worker.retention import settle_days
 from quorate_api.worker.rollup import pack_hours, roll_up
@@ -97,6 +98,7 @@ async def _work(settings: Settings) -> int:
 
         async def roll() -> None:
             await roll_up(engine)
+            await judge_late_looks(engine)
 
         async def pack() -> None:
             await pack_hours(engine)

@@ -11,6 +11,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from quorate_api import limits
 from quorate_api.database.scope import EveryOrganization
+from quorate_api.outside.repository import OutsideRepository
 from quorate_api.packed.repository import PackedRepository
 from quorate_api.settled.repository import SettledRepository
 from quorate_api.sla.repository import SlaRepository
@@ -61,6 +62,7 @@ async def _settle(engine: AsyncEngine, day_s: int) -> None:
         scope = EveryOrganization(connection, _REASON)
         await TotalsRepository(scope).forget_hours(day_s)
         await PackedRepository(scope).forget(day_s)
+        await OutsideRepository(connection).forget(day_s)
         await SettledRepository(scope).settle(day_s + DAY_S)
         await UsageRepository(scope).drop_day(day_s)
     log.info("a day of usage windows was removed", day_s=day_s)

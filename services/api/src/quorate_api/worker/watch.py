@@ -21,6 +21,7 @@ from quorate_api.heads.repository import HeadRepository
 from quorate_api.observability import metric_names as names
 from quorate_api.observability.metric_names import Metric
 from quorate_api.observability.readings import Readings
+from quorate_api.outside.repository import OutsideRepository
 from quorate_api.sla import service as sla
 from quorate_api.sla.targets import MEASURED
 from quorate_api.telemetry.windows import WINDOW_S
@@ -95,10 +96,11 @@ class Watch:
             # As much again on both sides, to distinguish a group without traffic from one without a head.
             edge_s = end_s - start_s
             windows = await HeadRepository(scope).of_all(start_s - edge_s, end_s + edge_s)
+            outside = await OutsideRepository(connection).unreachable([(start_s, end_s)])
         start, end = datetime.fromtimestamp(start_s, UTC), datetime.fromtimestamp(end_s, UTC)
         bad = dict.fromkeys(MEASURED, 0.0)
         for group in groups:
-            report = sla.judged(windows.get(str(group.id), []), group, start, end, now)
+            report = sla.judged(windows.get(str(group.id), []), outside, group, start, end, now)
             for attainment in report.attainments:
                 if attainment.clause.name in MEASURED:
                     bad[attainment.clause.name] += float(attainment.bad_minutes > 0)

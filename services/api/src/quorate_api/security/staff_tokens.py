@@ -1,0 +1,51 @@
+"""Tokens of those who run the fleet: a prefix + 40 random characters (238 bits), in a file, one a line.
+
+Operators' tokens (`qo_`) are valid for the fleet, probers' (`qp_`) for reports from outside, and API keys for one
+organization only. `tests/test_operator.py` tries each kind on every call of the others.
+"""
+
+import re
+import secrets
+from dataclasses import dataclass
+from typing import Literal
+
+from quorate_api.security.api_keys import ALPHABET
+from quorate_api.security.keys import Keys, same
+
+Staff = Literal["operator", "prober"]
+PREFIXES: dict[Staff, str] = {"operator": "qo_", "prober": "qp_"}
+RANDOM_LENGTH = 40
+
+
+def generate(staff: Staff) -> str:
+    return PREFIXES[staff] + "".join(secrets.choice(ALPHABET) for _ in range(RANDOM_LENGTH))
+
+
+@dataclass(frozen=True, slots=True)
+class StaffTokens:
+    """The valid tokens of one kind, as HMACs. Two valid at a time allow rotation without a gap."""
+
+    staff: Staff
+    macs: tuple[bytes, ...]
+
+    @classmethod
+    def read(cls, keys: Keys, staff: Staff, text: str | None) -> "StaffTokens":
+        """Raises `ValueError` with the number of a line that holds no token."""
+        prefix = PREFIXES[staff]
+        form = re.compile(rf"{prefix}[0-9A-Za-z]{{{RANDOM_LENGTH}}}")
+        macs = []
+        for number, line in enumerate((text or "").splitlines(), 1):
+            if not line.strip():
+                continue
+            if not form.fullmatch(line.strip()):
+                raise ValueError(
+                    f"line {number} holds no {staff} token: `{prefix}` and {RANDOM_LENGTH} letters and digits"
+                )
+            macs.append(keys.mac(f"{staff} token", line.strip().encode()))
+        return cls(staff, tuple(macs))
+
+    def who(self, keys: Keys, token: str) -> str | None:
+        """A name for the token's holder that reveals nothing of the token. None for an unknown token."""
+        given = keys.mac(f"{self.staff} token", token.encode())
+        found = [mac for mac in self.macs if same(mac, given)]
+        return f"{self.staff} {found[0].hex()[:12]}" if found else None
