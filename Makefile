@@ -25,7 +25,7 @@ for_tests := setup rust-checked go portal sdk-js prometheus $(stamps)/pulumi
 node_folders := $(patsubst %/package-lock.json,%,$(wildcard portal/package-lock.json sdk/js/package-lock.json))
 node_stamps := $(foreach folder,$(node_folders),$(stamps)/npm-$(subst /,-,$(folder)))
 python_inputs := $(wildcard infra/setup/*.txt \
-  services/api/pyproject.toml sdk/python/pyproject.toml infra/*/pyproject.toml loadtest/*/pyproject.toml) infra/setup/python.sh
+  services/api/pyproject.toml services/prober/pyproject.toml sdk/python/pyproject.toml infra/*/pyproject.toml loadtest/*/pyproject.toml) infra/setup/python.sh
 portal_inputs = $(shell find portal -path portal/node_modules -prune -o -path portal/dist -prune -o \
   -path portal/e2e -prune -o -path portal/test-results -prune -o -type f -print 2>/dev/null) \
   $(wildcard sdk/contract/openapi.json)
@@ -46,7 +46,7 @@ build: setup rust go portal sdk-js ## Build the servers, the portal and the Type
 release: build ## Pack the files that machines install at their first start, with checksums, into build/release
 	@infra/setup/release.sh
 
-up: build $(if $(filter 1,$(OBSERVE)),prometheus-required) ## Start a whole Quorate here: SERVERS=5 STATE=.quorate WORKERS=1 API_PORT=0 (any free port) PLAINTEXT=1 (TLS not required) OBSERVE=1 (Prometheus too)
+up: build $(if $(filter 1,$(OBSERVE)),prometheus-required) ## Start a whole Quorate here: SERVERS=5 STATE=.quorate WORKERS=1 PROBERS=1 API_PORT=0 (any free port) PLAINTEXT=1 (TLS not required) OBSERVE=1 (Prometheus too)
 	@$(venv)/quorate-local up --state $(STATE) --servers $(SERVERS) $(up_flags)
 
 down: $(stamps)/python ## Stop it (WIPE=1 removes its state too)
@@ -124,7 +124,7 @@ up_flags = $(foreach pair,api-port:API_PORT coordinator-port:COORDINATOR_PORT \
   coordinator-http-port:COORDINATOR_HTTP_PORT postgres-port:POSTGRES_PORT redis-port:REDIS_PORT \
   server-ports:SERVER_PORTS prometheus-port:PROMETHEUS_PORT,$(if $($(lastword $(subst :, ,$(pair)))),--$(firstword $(subst :, ,$(pair))) \
   $($(lastword $(subst :, ,$(pair)))))) \
-  $(if $(WORKERS),--workers $(WORKERS)) $(if $(filter 1 links,$(PLAINTEXT)),--plaintext) $(if $(filter links,$(PLAINTEXT)),--plaintext-links) \
+  $(if $(WORKERS),--workers $(WORKERS)) $(if $(PROBERS),--probers $(PROBERS)) $(if $(filter 1 links,$(PLAINTEXT)),--plaintext) $(if $(filter links,$(PLAINTEXT)),--plaintext-links) \
   $(if $(filter 1,$(OBSERVE)),--observe)
 
 .PHONY: system prometheus prometheus-required rust rust-checked go portal sdk-js lock

@@ -9,7 +9,7 @@ CREATE FUNCTION public.add_billed_quantities() RETURNS trigger
 BEGIN
   INSERT INTO billed_quantities AS b
     SELECT organization_id, group_id, kind, sum(quantity) FROM added
-    WHERE kind <> 'sla_credit' AND correction_id IS NULL GROUP BY 1, 2, 3 ORDER BY 2, 3
+    WHERE kind NOT IN ('sla_credit', 'commitment') AND correction_id IS NULL GROUP BY 1, 2, 3 ORDER BY 2, 3
     ON CONFLICT (group_id, kind) DO UPDATE SET quantity = b.quantity + excluded.quantity;
   RETURN NULL;
 END $$;
@@ -205,6 +205,23 @@ CREATE TABLE public.changed_months (
     month_start timestamp with time zone NOT NULL
 );
 
+CREATE TABLE public.commitments (
+    id uuid NOT NULL,
+    organization_id uuid NOT NULL,
+    monthly_micros bigint NOT NULL,
+    months bigint NOT NULL,
+    discount_percent bigint NOT NULL,
+    starts_at timestamp with time zone NOT NULL,
+    ends_at timestamp with time zone NOT NULL,
+    created_at timestamp with time zone NOT NULL,
+    created_by uuid NOT NULL,
+    CONSTRAINT commitments_check CHECK ((starts_at > created_at)),
+    CONSTRAINT commitments_check1 CHECK ((ends_at > starts_at)),
+    CONSTRAINT commitments_discount_percent_check CHECK (((discount_percent >= 0) AND (discount_percent <= 100))),
+    CONSTRAINT commitments_monthly_micros_check CHECK ((monthly_micros > 0)),
+    CONSTRAINT commitments_months_check CHECK ((months > 0))
+);
+
 CREATE TABLE public.coordinator_cursor (
     only_row boolean DEFAULT true NOT NULL,
     applied_seq bigint NOT NULL,
@@ -226,7 +243,7 @@ CREATE TABLE public.corrections (
     created_at timestamp with time zone NOT NULL,
     CONSTRAINT corrections_author_check CHECK ((author <> ''::text)),
     CONSTRAINT corrections_end_s_check CHECK (((end_s % (60)::bigint) = 0)),
-    CONSTRAINT corrections_kind_check CHECK ((kind = ANY (ARRAY['appends'::text, 'reads'::text, 'storage'::text, 'sla_minutes'::text, 'sla_durability'::text, 'sla_order'::text]))),
+    CONSTRAINT corrections_kind_check CHECK ((kind = ANY (ARRAY['appends'::text, 'reads'::text, 'egress'::text, 'storage'::text, 'sla_minutes'::text, 'sla_durability'::text, 'sla_order'::text]))),
     CONSTRAINT corrections_quantity_check CHECK ((quantity <> 0)),
     CONSTRAINT corrections_reason_check CHECK ((reason <> ''::text)),
     CONSTRAINT corrections_say_what CHECK (
@@ -321,7 +338,7 @@ CREATE TABLE public.invoice_lines (
     organization_id uuid NOT NULL,
     invoice_id uuid NOT NULL,
     "position" integer NOT NULL,
-    group_id uuid NOT NULL,
+    group_id uuid,
     group_name text NOT NULL,
     kind text NOT NULL,
     description text NOT NULL,
@@ -331,7 +348,8 @@ CREATE TABLE public.invoice_lines (
     unit_price_micros bigint NOT NULL,
     amount_micros bigint NOT NULL,
     correction_id uuid,
-    CONSTRAINT invoice_lines_kind_check CHECK ((kind = ANY (ARRAY['reservation'::text, 'appends'::text, 'reads'::text, 'storage'::text, 'sla_credit'::text]))),
+    CONSTRAINT invoice_lines_kind_check CHECK ((kind = ANY (ARRAY['reservation'::text, 'appends'::text, 'reads'::text, 'egress'::text, 'storage'::text, 'sla_credit'::text, 'commitment'::text]))),
+    CONSTRAINT invoice_lines_of_a_group CHECK (((group_id IS NOT NULL) OR (kind = 'commitment'::text))),
     CONSTRAINT invoice_lines_price_quantity_check CHECK ((price_quantity > 0)),
     CONSTRAINT invoice_lines_quantity_check CHECK (((quantity >= 0) OR (correction_id IS NOT NULL)))
 );
@@ -546,6 +564,8 @@ CREATE TABLE public.settled_totals (
     until_s bigint NOT NULL,
     read_entries bigint NOT NULL,
     stored_byte_minutes bigint NOT NULL,
+    read_bytes bigint DEFAULT 0 NOT NULL,
+    CONSTRAINT settled_totals_read_bytes_check CHECK ((read_bytes >= 0)),
     CONSTRAINT settled_totals_read_entries_check CHECK ((read_entries >= 0)),
     CONSTRAINT settled_totals_stored_byte_minutes_check CHECK ((stored_byte_minutes >= 0))
 );
@@ -676,7 +696,9 @@ CREATE TABLE public.usage_days (
     day_s bigint NOT NULL,
     read_entries bigint NOT NULL,
     stored_byte_minutes bigint NOT NULL,
+    read_bytes bigint DEFAULT 0 NOT NULL,
     CONSTRAINT usage_days_day_s_check CHECK (((day_s % (86400)::bigint) = 0)),
+    CONSTRAINT usage_days_read_bytes_check CHECK ((read_bytes >= 0)),
     CONSTRAINT usage_days_read_entries_check CHECK ((read_entries >= 0)),
     CONSTRAINT usage_days_stored_byte_minutes_check CHECK ((stored_byte_minutes >= 0))
 );
@@ -695,7 +717,9 @@ CREATE TABLE public.usage_hours (
     read_entries bigint NOT NULL,
     stored_byte_minutes bigint NOT NULL,
     packed boolean DEFAULT false NOT NULL,
+    read_bytes bigint DEFAULT 0 NOT NULL,
     CONSTRAINT usage_hours_hour_s_check CHECK (((hour_s % (3600)::bigint) = 0)),
+    CONSTRAINT usage_hours_read_bytes_check CHECK ((read_bytes >= 0)),
     CONSTRAINT usage_hours_read_entries_check CHECK ((read_entries >= 0)),
     CONSTRAINT usage_hours_stored_byte_minutes_check CHECK ((stored_byte_minutes >= 0))
 );
@@ -801,6 +825,9 @@ ALTER TABLE ONLY public.budgets
 
 ALTER TABLE ONLY public.changed_months
     ADD CONSTRAINT changed_months_pkey PRIMARY KEY (group_id, month_start);
+
+ALTER TABLE ONLY public.commitments
+    ADD CONSTRAINT commitments_pkey PRIMARY KEY (id);
 
 ALTER TABLE ONLY public.coordinator_cursor
     ADD CONSTRAINT coordinator_cursor_pkey PRIMARY KEY (only_row);
@@ -964,6 +991,8 @@ CREATE UNIQUE INDEX budgets_one_each ON public.budgets USING btree (organization
 
 CREATE INDEX changed_months_organization ON public.changed_months USING btree (organization_id);
 
+CREATE INDEX commitments_organization ON public.commitments USING btree (organization_id);
+
 CREATE INDEX corrections_group ON public.corrections USING btree (organization_id, group_id);
 
 CREATE INDEX group_events_recent ON public.group_events USING btree (group_id, at DESC, seq DESC);
@@ -1078,6 +1107,8 @@ CREATE TRIGGER append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON public.budget_
 
 CREATE TRIGGER append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON public.budget_alerts FOR EACH STATEMENT EXECUTE FUNCTION public.refuse_rewriting();
 
+CREATE TRIGGER append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON public.commitments FOR EACH STATEMENT EXECUTE FUNCTION public.refuse_rewriting();
+
 CREATE TRIGGER append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON public.corrections FOR EACH STATEMENT EXECUTE FUNCTION public.refuse_rewriting();
 
 CREATE TRIGGER append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON public.payment_entries FOR EACH STATEMENT EXECUTE FUNCTION public.refuse_rewriting();
@@ -1123,6 +1154,12 @@ ALTER TABLE ONLY public.budgets
 
 ALTER TABLE ONLY public.changed_months
     ADD CONSTRAINT changed_months_organization_id_group_id_fkey FOREIGN KEY (organization_id, group_id) REFERENCES public.groups(organization_id, id);
+
+ALTER TABLE ONLY public.commitments
+    ADD CONSTRAINT commitments_created_by_fkey FOREIGN KEY (created_by) REFERENCES public.users(id);
+
+ALTER TABLE ONLY public.commitments
+    ADD CONSTRAINT commitments_organization_id_fkey FOREIGN KEY (organization_id) REFERENCES public.organizations(organization_id);
 
 ALTER TABLE ONLY public.corrections
     ADD CONSTRAINT corrections_organization_id_group_id_fkey FOREIGN KEY (organization_id, group_id) REFERENCES public.groups(organization_id, id);
@@ -1241,6 +1278,8 @@ ALTER TABLE public.budgets ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE public.changed_months ENABLE ROW LEVEL SECURITY;
 
+ALTER TABLE public.commitments ENABLE ROW LEVEL SECURITY;
+
 ALTER TABLE public.corrections ENABLE ROW LEVEL SECURITY;
 
 CREATE POLICY every_organization ON public.api_keys TO quorate_worker USING (true);
@@ -1254,6 +1293,8 @@ CREATE POLICY every_organization ON public.budget_alerts TO quorate_worker USING
 CREATE POLICY every_organization ON public.budgets TO quorate_worker USING (true);
 
 CREATE POLICY every_organization ON public.changed_months TO quorate_worker USING (true);
+
+CREATE POLICY every_organization ON public.commitments TO quorate_worker USING (true);
 
 CREATE POLICY every_organization ON public.corrections TO quorate_worker USING (true);
 
@@ -1340,6 +1381,8 @@ CREATE POLICY own_organization ON public.budget_alerts TO quorate_api USING ((or
 CREATE POLICY own_organization ON public.budgets TO quorate_api USING ((organization_id = public.current_organization_id()));
 
 CREATE POLICY own_organization ON public.changed_months TO quorate_api USING ((organization_id = public.current_organization_id()));
+
+CREATE POLICY own_organization ON public.commitments TO quorate_api USING ((organization_id = public.current_organization_id()));
 
 CREATE POLICY own_organization ON public.corrections TO quorate_api USING ((organization_id = public.current_organization_id()));
 
@@ -1479,6 +1522,9 @@ GRANT SELECT ON TABLE public.budgets TO quorate_worker;
 
 GRANT SELECT,INSERT ON TABLE public.changed_months TO quorate_api;
 GRANT SELECT,INSERT,DELETE ON TABLE public.changed_months TO quorate_worker;
+
+GRANT SELECT,INSERT ON TABLE public.commitments TO quorate_api;
+GRANT SELECT ON TABLE public.commitments TO quorate_worker;
 
 GRANT SELECT ON TABLE public.coordinator_cursor TO quorate_api;
 GRANT SELECT,UPDATE ON TABLE public.coordinator_cursor TO quorate_worker;

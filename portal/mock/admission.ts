@@ -71,6 +71,14 @@ const USAGE: Price['usage'] = [
     unit_price_micros: 20_000,
   },
   {
+    kind: 'egress',
+    label: 'Read bytes',
+    per: 'GB',
+    unit: 'byte',
+    price_quantity: 1_000_000_000,
+    unit_price_micros: 50_000,
+  },
+  {
     kind: 'storage',
     label: 'Storage',
     per: 'GB-month',

@@ -31,6 +31,9 @@ const NOT_USED = new Set([
   'GET /v1/operator/invoices',
   'GET /v1/operator/invoices/:id/payments',
   'POST /v1/operator/invoices/:id/payments',
+  // Probers call them.
+  'GET /v1/prober/targets',
+  'POST /v1/prober/minutes',
   // The payment provider calls it.
   'POST /v1/payments/stripe/events',
   'POST /v1/operator/incidents',

@@ -81,6 +81,7 @@ function linesOf(
   if (traffic)
     lines.push(
       line('reads', 'Read entries', Math.floor((seconds * traffic.mean_per_s) / 160), 'entry', 1_000_000, 20_000),
+      line('egress', 'Read bytes', Math.floor(seconds * traffic.mean_per_s), 'byte', 1_000_000_000, 50_000),
     )
   if (story === 1 && traffic)
     lines.push({

@@ -1,6 +1,7 @@
 import type {
   ApiKey,
   Budget,
+  Commitment,
   Group,
   GroupEvent,
   Invoice,
@@ -35,6 +36,7 @@ export interface MockDb {
   /** By invoice. */
   payments: Record<string, PaymentEntry[]>
   budgets: Budget[]
+  commitments: Commitment[]
   next: number
 }
 

@@ -32,6 +32,7 @@ export function seed(nowMs: number): MockDb {
     invoices,
     payments: seedPayments(invoices, nowMs),
     budgets: [],
+    commitments: [],
     next: 1_000,
   }
   return { ...db, budgets: seedBudgets(db, nowMs) }

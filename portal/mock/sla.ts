@@ -18,6 +18,7 @@ export function minutesMissed(incidents: Incident[]): BadMinute[] {
       missed: clauses,
       elapsed_ms: 60_000,
       active_ms: declared.has(at) ? 0 : clauses.includes('availability') ? 59_300 : 60_000,
+      unreachable_ms: 0,
       measured: true,
       throttled_within_sla_entries: clauses.includes('throughput') ? 412 : 0,
       within_sla_entries: 12_000,

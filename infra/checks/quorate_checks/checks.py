@@ -10,7 +10,14 @@ from dataclasses import dataclass
 from quorate_checks import rust_build
 from quorate_checks.commands import PULUMI_PYTHON, Command
 
-PYTHON_FOLDERS = ["infra", "loadtest", "sdk", "services/api", "migrations"]  # nearest ruff settings win
+PYTHON_FOLDERS = [
+    "infra",
+    "loadtest",
+    "sdk",
+    "services/api",
+    "services/prober",
+    "migrations",
+]  # nearest ruff settings win
 
 
 @dataclass(frozen=True)
@@ -69,6 +76,7 @@ CHECKS = [
     Check("Python format", _ruff("format", "--check"), fix=_ruff("format")),
     Check("Python lints", _ruff("check"), fix=_ruff("check", "--fix")),
     Check("API types", _mypy("services/api")),
+    Check("Prober types", _mypy("services/prober")),
     Check("Python SDK types", _mypy("sdk/python")),
     Check("Local stack types", _mypy("infra/local")),
     Check("Checks types", _mypy("infra/checks")),

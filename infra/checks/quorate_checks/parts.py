@@ -136,6 +136,7 @@ PARTS = [
     _vitest("portal", "portal"),
     _pytest("papers", "unit", "loadtest/papers"),
     _terraform_provider("terraform provider local", "infra/terraform/provider-local"),
+    _pytest("prober", "unit", "services/prober"),
     _pytest("local stack", "unit", "infra/local"),
     _pytest("checks", "unit", "infra/checks", "tests"),
     _pytest("observability", "infra", "infra/observability"),

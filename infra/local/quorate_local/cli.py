@@ -181,6 +181,7 @@ def _options(chosen: argparse.Namespace) -> StackOptions:
         state=chosen.state,
         servers=chosen.servers,
         workers=chosen.workers,
+        probers=chosen.probers,
         bin_dir=chosen.bin_dir,
         profile=chosen.profile,
         observe=chosen.observe,
@@ -223,6 +224,7 @@ def _parser() -> argparse.ArgumentParser:
 def _add_start_options(starts: argparse.ArgumentParser) -> None:
     starts.add_argument("--servers", type=int, default=SERVERS_DEFAULT, help="replica servers (default %(default)s)")
     starts.add_argument("--workers", type=int, default=1, help="workers of the API (default %(default)s)")
+    starts.add_argument("--probers", type=int, default=1, help="probers that knock at servers (default %(default)s)")
     starts.add_argument("--bin-dir", type=Path, default=BINARIES, help="folder of the binaries")
     starts.add_argument("--profile", type=Path, help="cost profile for admission")
     for flag, what in [

@@ -23,15 +23,16 @@ COORDINATOR_READY_S = 20.0
 SERVER_READY_S = 30.0  # a server with a large journal scans it first
 API_READY_S = 45.0  # Python imports, on a busy machine
 WORKER_READY_S = 45.0
+PROBER_READY_S = 30.0
 JOIN_TOKEN_TTL_S = 600
 
-PHASE_POSTGRES, PHASE_REDIS, PHASE_COORDINATOR, PHASE_SERVER, PHASE_API, PHASE_WORKER = range(6)
+PHASE_POSTGRES, PHASE_REDIS, PHASE_COORDINATOR, PHASE_SERVER, PHASE_API, PHASE_WORKER, PHASE_PROBER = range(7)
 PHASE_BRIDGE, PHASE_PROMETHEUS = -2, -1  # before all others, which send them their metrics
 # The order is not simply the reverse. A coordinator that sees its servers leave one by one takes them for failed and
 # shrinks every chain to its last server. It stops before them, and finds them all at the next start.
 STOP_ORDER = (
-    PHASE_WORKER, PHASE_API, PHASE_COORDINATOR, PHASE_SERVER, PHASE_REDIS, PHASE_POSTGRES, PHASE_PROMETHEUS,
-    PHASE_BRIDGE,
+    PHASE_PROBER, PHASE_WORKER, PHASE_API, PHASE_COORDINATOR, PHASE_SERVER, PHASE_REDIS, PHASE_POSTGRES,
+    PHASE_PROMETHEUS, PHASE_BRIDGE,
 )  # fmt: skip
 
 
@@ -42,6 +43,7 @@ class Secrets:
         self.admin_token = layout.secrets / "coordinator-admin-token"
         self.api_secret = layout.secrets / "api-secret"
         self.operator_token = layout.secrets / "operator-token"
+        self.prober_token = layout.secrets / "prober-token"
         self.signing_key = layout.secrets / "token-signing-key.pem"
         self.public_keys = layout.secrets / "token-public-keys.json"
         self._folder = layout.secrets
@@ -109,7 +111,8 @@ def server(
     def ready(_: Running) -> bool:
         return read_json(ready_file) is not None
 
-    return ProcessSpec(name, command, ready, PHASE_SERVER, env, SERVER_READY_S)
+    group_id = options.group_ids.get(name)
+    return ProcessSpec(name, command, ready, PHASE_SERVER, env, SERVER_READY_S, group_id=group_id)
 
 
 def api(layout: Layout, env: dict[str, str], listen: str) -> ProcessSpec:
@@ -126,6 +129,19 @@ def worker(layout: Layout, name: str, env: dict[str, str]) -> ProcessSpec:
     return ProcessSpec(name, [quorate_api(), "worker"], ready, PHASE_WORKER, env, WORKER_READY_S)
 
 
+def prober(name: str, options: StackOptions, keys: Secrets, api: str) -> ProcessSpec:
+    """`api`: host:port."""
+    command = [python_command("quorate-prober"), "--api", f"http://{api}", "--name", name]
+    command += ["--token-file", str(keys.prober_token)]
+
+    def ready(running: Running) -> bool:
+        return "prober ready" in running.output()
+
+    return ProcessSpec(
+        name, command, ready, PHASE_PROBER, ready_timeout_s=PROBER_READY_S, group_id=options.group_ids.get(name)
+    )
+
+
 def api_environment(
     options: StackOptions, keys: Secrets, listen: str, coordinator_http: str, database_url: str, redis_url: str
 ) -> dict[str, str]:
@@ -140,6 +156,7 @@ def api_environment(
         "QUORATE_TOKEN_SIGNING_KEY_FILE": str(keys.signing_key),
         "QUORATE_SECRET_FILE": str(keys.api_secret),
         "QUORATE_OPERATOR_TOKEN_FILE": str(keys.operator_token),
+        "QUORATE_PROBER_TOKEN_FILE": str(keys.prober_token),
     }
     if options.plaintext:
         env["QUORATE_PLAINTEXT_ALLOWED"] = "true"
@@ -173,10 +190,14 @@ def binary(options: StackOptions, name: str) -> str:
 
 
 def quorate_api() -> str:
-    """The command of this virtual environment; PATH might hold another."""
-    path = Path(sys.executable).parent / "quorate-api"
+    return python_command("quorate-api")
+
+
+def python_command(name: str) -> str:
+    """A command of this virtual environment; PATH might hold another."""
+    path = Path(sys.executable).parent / name
     if not path.exists():
-        raise BadOptions("the command quorate-api is not installed here; `make setup` installs it")
+        raise BadOptions(f"the command {name} is not installed here; `make setup` installs it")
     return str(path)
 
 

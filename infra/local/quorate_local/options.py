@@ -13,6 +13,7 @@ REPOSITORY = Path(__file__).resolve().parents[3]
 BINARIES = Path(os.environ.get("QUORATE_BINARIES", REPOSITORY / "build" / "bin"))
 
 SERVERS_DEFAULT = 5  # degree 3, one server lost, and still a choice of replacements
+PROBERS_MAX = 8  # a second one is for when the first one's connection fails
 WORKERS_MAX = 8  # each judges and bills for all customers; a second one is for when the first fails
 SERVERS_MAX = 32  # a bound for one machine, not for a fleet
 SHARDS_PER_SERVER_DEFAULT = 1  # many servers share this machine's few cores
@@ -64,6 +65,7 @@ class StackOptions:
     state: Path = REPOSITORY / ".quorate"
     servers: int = SERVERS_DEFAULT
     workers: int = 1
+    probers: int = 0
     bin_dir: Path = BINARIES
     portal_dir: Path = REPOSITORY / "portal" / "dist"
     profile: Path | None = None
@@ -85,12 +87,16 @@ class StackOptions:
     server_resources: ServerResources = field(default_factory=ServerResources)
     coordinator_env: Mapping[str, str] = field(default_factory=dict)  # besides its flags; every flag has a variable
     server_env: Mapping[str, str] = field(default_factory=dict)
+    # Group ids of servers and probers, by name: a packet filter can cut off any of them. Only root may set them.
+    group_ids: Mapping[str, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if not 0 <= self.servers <= SERVERS_MAX:  # 0: the fleet is started separately
             raise BadOptions(f"SERVERS must be 0 to {SERVERS_MAX}, not {self.servers}")
         if not 1 <= self.workers <= WORKERS_MAX:
             raise BadOptions(f"WORKERS must be 1 to {WORKERS_MAX}, not {self.workers}")
+        if not 0 <= self.probers <= PROBERS_MAX:
+            raise BadOptions(f"PROBERS must be 0 to {PROBERS_MAX}, not {self.probers}")
         if self.plaintext_links and not self.plaintext:
             raise BadOptions("--plaintext-links needs --plaintext: servers must accept their own links")
         last_server_port = self.server_port_base + self.servers - 1
@@ -137,6 +143,9 @@ class StackOptions:
 
     def worker_names(self) -> list[str]:
         return ["worker", *(f"worker-{number}" for number in range(2, self.workers + 1))]
+
+    def prober_names(self) -> list[str]:
+        return [f"prober-{number}" for number in range(1, self.probers + 1)]
 
     def server_port(self, name: str) -> int:
         return self.server_port_base + int(name[1:]) - 1 if self.server_port_base else 0

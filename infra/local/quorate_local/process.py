@@ -62,6 +62,7 @@ class ProcessSpec:
     env: Mapping[str, str] = field(default_factory=dict)
     ready_timeout_s: float = 30.0
     stop_signal: signal.Signals = signal.SIGTERM
+    group_id: int | None = None  # of its sockets, so that a packet filter can tell them from others
 
 
 class Running:
@@ -103,6 +104,7 @@ class Running:
                     stderr=stream,
                     cwd=layout.root,
                     start_new_session=True,
+                    group=spec.group_id,
                 )
             except OSError as error:
                 reason = f"could not be started: {error}"

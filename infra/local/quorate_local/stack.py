@@ -90,6 +90,8 @@ class Stack:
                 self._start_api()
                 for name in self.options.worker_names():
                     self._start_worker(name)
+                for name in self.options.prober_names():
+                    self._start_prober(name)
             except BaseException:
                 self._display.line("  stopping the started processes")
                 self._stop_processes()
@@ -201,6 +203,7 @@ class Stack:
             "prometheus": self._start_prometheus,
         }
         restarts |= {worker: partial(self._start_worker, worker) for worker in self.options.worker_names()}
+        restarts |= {prober: partial(self._start_prober, prober) for prober in self.options.prober_names()}
         if name not in restarts:
             self.restart_server(name)
             return
@@ -349,6 +352,9 @@ class Stack:
 
     def _start_worker(self, name: str) -> None:
         self._launch(components.worker(self.layout, name, self.api_environment()), name)
+
+    def _start_prober(self, name: str) -> None:
+        self._launch(components.prober(name, self.options, self._secrets, self._addresses["api"]), name)
 
     def _make_api_environment(self, listen: str, coordinator_http: str) -> dict[str, str]:
         urls = self._urls

@@ -16,8 +16,11 @@ use crate::workload::Workload;
 
 /// Longest time to connect, and longest wait for outstanding appends at the end.
 pub const PATIENCE: Duration = Duration::from_secs(15);
-/// Interval of the pacer's looks for due entries: the grain of an open loop.
-const PACE: Duration = Duration::from_micros(100);
+/// Least and greatest interval of the pacer's looks for due entries: the grain of an open loop.
+const PACE_MIN: Duration = Duration::from_micros(100);
+const PACE_MAX: Duration = Duration::from_millis(1);
+/// Looks for each due entry. More would take a machine that others share.
+const LOOKS_PER_ENTRY: f64 = 50.0;
 
 /// Producers at work, their wakers and their counts.
 pub struct Load {
@@ -31,7 +34,9 @@ impl Load {
     pub fn start(handles: &[Handle], workload: &Workload) -> Self {
         let tally = Rc::new(RefCell::new(Tally::new()));
         let (tasks, wakes) = connect(handles, workload, &tally);
-        let pacer = workload.rate_per_s.map(|_| Pacer::start(wakes.clone()));
+        let pacer = workload
+            .rate_per_s
+            .map(|rate_per_s| Pacer::start(wakes.clone(), pace(rate_per_s, wakes.len() as f64)));
         Self {
             tally,
             tasks,
@@ -120,6 +125,11 @@ fn connect(handles: &[Handle], workload: &Workload, tally: &Rc<RefCell<Tally>>) 
     (tasks, wakes)
 }
 
+/// The interval of looks at so many producers, which share a rate.
+fn pace(rate_per_s: f64, producers: f64) -> Duration {
+    Duration::from_secs_f64(producers / rate_per_s / LOOKS_PER_ENTRY).clamp(PACE_MIN, PACE_MAX)
+}
+
 /// Wakes the producers of an open loop often: the runtime's timers have a grain of a millisecond.
 struct Pacer {
     is_stopped: Arc<AtomicBool>,
@@ -127,12 +137,12 @@ struct Pacer {
 }
 
 impl Pacer {
-    fn start(wakes: Vec<Arc<Wake>>) -> Self {
+    fn start(wakes: Vec<Arc<Wake>>, pace: Duration) -> Self {
         let is_stopped = Arc::new(AtomicBool::new(false));
         let stop = is_stopped.clone();
         let thread = std::thread::spawn(move || {
             while !stop.load(Ordering::Relaxed) {
-                std::thread::sleep(PACE);
+                std::thread::sleep(pace);
                 for wake in &wakes {
                     wake.notify_one();
                 }
@@ -151,5 +161,17 @@ impl Drop for Pacer {
         if let Some(thread) = self.thread.take() {
             let _panicked = thread.join().is_err();
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rare_entries_are_looked_for_less_often() {
+        assert_eq!(pace(50_000.0, 1.0), PACE_MIN);
+        assert_eq!(pace(100.0, 1.0), Duration::from_micros(200));
+        assert_eq!(pace(120.0, 6.0), PACE_MAX);
     }
 }

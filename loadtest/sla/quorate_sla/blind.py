@@ -1,21 +1,17 @@
 """Each fault that stops appends makes exactly the minutes bad that a client saw.
 
-Two groups are appended to all the time, by the SDK. Faults come one after the other, each within a minute, with a
-minute in between. Then minutes in which the clients saw no acknowledgement are compared with those judged bad.
+Two groups are appended to all the time, by the SDK. Faults come one after the other, each within a minute of its own.
+Then minutes in which the clients saw no acknowledgement are compared with those judged bad.
 """
 
 from __future__ import annotations
 
 import json
-import os
-import signal
 import subprocess
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Any
 
 import httpx2
 
@@ -24,7 +20,9 @@ from quorate_harness.figures import Figure
 from quorate_harness.fleet import MeasurementFailed
 from quorate_local import Stack
 from quorate_local.display import Display
+from quorate_sla import apart
 from quorate_sla.clients import Program
+from quorate_sla.faults import OF_NETWORKS, OF_PROCESSES, QUICK, Fault, Scene
 
 RATE_PER_S = 50
 MINUTE_S = 60
@@ -36,66 +34,6 @@ JUDGED_TIMEOUT_S = 400
 ACTIVE_TIMEOUT_S = 90
 POLL_S = 1.0
 SLA = {"replication_degree": 3, "request_size_bytes": 64, "rate_per_s": 200, "retention_bytes": 32 << 20}
-
-
-@dataclass
-class Scene:
-    """The stack, and the group that faults aim at."""
-
-    stack: Stack
-    customer: Customer
-    group_id: str
-
-    def server(self, role: str) -> str:
-        replicas = self.customer.placement(self.group_id)["replicas"]
-        address = next(each["address"] for each in replicas if each["role"] == role)
-        return self.stack.servers_by_address()[str(address)]
-
-    def servers(self) -> list[str]:
-        replicas = self.customer.placement(self.group_id)["replicas"]
-        return [self.stack.servers_by_address()[str(each["address"])] for each in replicas]
-
-
-@contextmanager
-def _killed(scene: Scene, *names: str) -> Iterator[None]:
-    for name in names:
-        scene.stack.crash(name)
-    try:
-        yield
-    finally:
-        for name in names:
-            scene.stack.restart(name)
-
-
-@contextmanager
-def _stopped(scene: Scene, *names: str) -> Iterator[None]:
-    pids = [scene.stack.processes()[name].identity.pid for name in names]
-    for pid in pids:
-        os.kill(pid, signal.SIGSTOP)
-    try:
-        yield
-    finally:
-        for pid in pids:
-            os.kill(pid, signal.SIGCONT)
-
-
-Fault = Callable[[Scene], Any]
-FAULTS: dict[str, Fault] = {
-    "head killed": lambda scene: _killed(scene, scene.server("head")),
-    "follower killed": lambda scene: _killed(scene, scene.server("follower")),
-    "tail killed": lambda scene: _killed(scene, scene.server("tail")),
-    "head stands still": lambda scene: _stopped(scene, scene.server("head")),
-    "follower stands still": lambda scene: _stopped(scene, scene.server("follower")),
-    "tail stands still": lambda scene: _stopped(scene, scene.server("tail")),
-    "all replicas killed": lambda scene: _killed(scene, *scene.servers()),
-    "all replicas stand still": lambda scene: _stopped(scene, *scene.servers()),
-    "head and coordinator killed": lambda scene: _killed(scene, "coordinator", scene.server("head")),
-    "coordinator killed": lambda scene: _killed(scene, "coordinator"),
-    "Redis killed": lambda scene: _killed(scene, "redis"),
-    "PostgreSQL killed": lambda scene: _killed(scene, "postgres"),
-    "workers killed": lambda scene: _killed(scene, *scene.stack.options.worker_names()),
-}
-QUICK_FAULTS = ("head killed",)
 
 
 @dataclass(frozen=True)
@@ -132,11 +70,15 @@ class Row:
 
 
 def measure(stack: Stack, customer: Customer, display: Display, quick: bool) -> list[Figure]:
-    names = QUICK_FAULTS if quick else tuple(FAULTS)
+    faults = OF_PROCESSES | (OF_NETWORKS if apart.is_inside() else {})
+    if not apart.is_inside():
+        display.line(f"    without cut networks: {apart.missing() or 'this process is in no network of its own'}")
+    names = tuple(name for name in faults if not quick or name in QUICK)
     watched = [_watch(customer, durability) for durability in ("in_memory", "persistent")]
     first_s = _minute(time.time()) + MINUTE_S
     try:
-        minutes = _break_all(Scene(stack, customer, watched[1].group_id), watched, names, display)
+        chosen = {name: faults[name] for name in names}
+        minutes = _break_all(Scene(stack, customer, watched[1].group_id), watched, chosen, display)
         for each in watched:
             each.seen_ms.update(_seen(each.process))
     finally:
@@ -167,24 +109,24 @@ def figures(rows: list[Row], names: tuple[str, ...]) -> list[Figure]:
 
 def _watch(customer: Customer, durability: str) -> Watched:
     group_id = customer.create_group(f"watched-{durability.replace('_', '-')}", SLA | {"durability": durability})["id"]
-    process = Program("watcher", "python", group_id).start(customer, RATE_PER_S, 2 * 1_000 / RATE_PER_S + SEEN_MS / 2)
+    shortest_ms = 2 * 1_000 / RATE_PER_S + SEEN_MS / 2
+    program = Program("watcher", "python", group_id)
+    process = program.start(customer, RATE_PER_S, shortest_ms, is_apart=apart.is_inside())
     assert process.stdout is not None, "it has a pipe"
     if process.stdout.readline().strip() != "watching":
         raise MeasurementFailed("a client could not begin")
     return Watched(durability, group_id, process)
 
 
-def _break_all(scene: Scene, watched: list[Watched], names: tuple[str, ...], display: Display) -> dict[int, str]:
+def _break_all(scene: Scene, watched: list[Watched], faults: dict[str, Fault], display: Display) -> dict[int, str]:
     """Returns the fault of each minute that had one."""
     minutes: dict[int, str] = {}
-    for name in names:
+    for name, fault in faults.items():
         _until_active(scene.customer, watched)
         at_s = _minute(time.time()) + MINUTE_S + FAULT_AT_S
-        # A minute without a fault lies between two that have one.
-        at_s += MINUTE_S if at_s - FAULT_AT_S - MINUTE_S in minutes else 0
         time.sleep(at_s - time.time())
         minutes[at_s - FAULT_AT_S] = name
-        with FAULTS[name](scene):
+        with fault(scene):
             time.sleep(FAULT_S)
         display.line(f"    {name}, {datetime.fromtimestamp(at_s, UTC):%H:%M:%S}")
     _until_active(scene.customer, watched)

@@ -12,6 +12,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import httpx2
@@ -22,7 +23,7 @@ from quorate_harness.fleet import MeasurementFailed
 from quorate_local import ProcessFailed, Stack, StackOptions, components
 from quorate_local.display import Display
 from quorate_local.options import REPOSITORY, BadOptions
-from quorate_sla import billing, blind, caps, charges, deleted, loops, neighbour, overload
+from quorate_sla import apart, billing, blind, caps, charges, deleted, loops, neighbour, overload
 
 COMMAND = "make sla"
 FAILURES = (
@@ -56,6 +57,8 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--quick", action="store_true", help="the smallest run that shows whether it works")
     parser.add_argument("--folder", type=Path, default=REPOSITORY / "build" / "sla", help="state and logs")
     chosen = parser.parse_args(arguments)
+    if arguments is None and chosen.only in (None, "blind"):
+        apart.enter()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that the stack is stopped then too
     display = Display()
     begun = time.monotonic()
@@ -83,10 +86,11 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _options(state: Path) -> StackOptions:
-    """Two workers, and ports that data stores have again after a crash."""
-    return StackOptions.from_environment(
-        state=state, workers=2, postgres_port=components.free_port(), redis_port=components.free_port()
+    """Two workers, two probers, and ports that data stores have again after a crash."""
+    options = StackOptions.from_environment(
+        state=state, workers=2, probers=2, postgres_port=components.free_port(), redis_port=components.free_port()
     )
+    return replace(options, group_ids=apart.group_ids([*options.server_names(), *options.prober_names()]))
 
 
 def _set_sharing(stack: Stack, on: bool) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from quorate_harness.customer import Customer
 from quorate_local.options import REPOSITORY
+from quorate_sla.apart import CLIENTS_GROUP_ID
 
 PROGRAMS = Path(__file__).parent / "programs"
 MODULE = REPOSITORY / "sdk" / "js" / "dist" / "index.js"
@@ -31,12 +32,18 @@ class Program:
     language: str
     group_id: str
 
-    def start(self, customer: Customer, *arguments: object) -> subprocess.Popen[str]:
-        """Start it. Its answers are lines on its standard output; errors go to ours."""
+    def start(self, customer: Customer, *arguments: object, is_apart: bool = False) -> subprocess.Popen[str]:
+        """Start it. Its answers are lines on its standard output; errors go to ours.
+
+        `is_apart`: a packet filter may cut it off from servers.
+        """
         command = command_of(self.name, self.language, *arguments)
         environment = os.environ | {
             "QUORATE_API_URL": customer.api_url,
             "QUORATE_API_KEY": customer.api_key,
             "QUORATE_GROUP_ID": self.group_id,
         }
-        return subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True, start_new_session=True)
+        group_id = CLIENTS_GROUP_ID if is_apart else None
+        return subprocess.Popen(
+            command, env=environment, stdout=subprocess.PIPE, text=True, start_new_session=True, group=group_id
+        )

@@ -25,12 +25,12 @@ from quorate_local import Stack
 from quorate_local.components import binary
 from quorate_local.display import Display
 
-RATE_PER_S = 100
-SIZE_BYTES = 64
+RATE_PER_S = 20  # all drivers and servers share a small machine
+SIZE_BYTES = 16 << 10  # whose bounds on latency leave room for other work on the machine
 RETENTION_BYTES = 32 << 20  # so that all groups find memory
 DEGREE = 3
-GROUPS_OF_EACH = 3
-ATTACK_MINUTES = 3
+GROUPS_OF_EACH = 1
+ATTACK_MINUTES = 6
 STOPPED_S = 5
 JUDGED_TIMEOUT_S = 240
 POLL_S = 5

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from quorate_api.outside import verdict
+from quorate_api.outside.verdict import unreachable
 from quorate_api.sla import calculator, minutes
 from quorate_api.sla.minutes import Minute
 from quorate_api.sla.promise import Promise
-from quorate_sla.oracle import reports, service, truth
-from quorate_sla.oracle.compare import disagreements
-from quorate_sla.oracle.life import BEGIN_MS, MINUTE_MS, Append, Bounds, Life, Outage, Reign, draw
+from quorate_sla.oracle import compare, reports, service, truth
+from quorate_sla.oracle.compare import disagreements, live
+from quorate_sla.oracle.life import BEGIN_MS, MINUTE_MS, Append, Bounds, Life, Outage, Reign
 
 SEEDS = range(100)
 
@@ -22,7 +25,7 @@ def test_the_calculator_agrees() -> None:
 
 
 def test_months_have_everything_in_them() -> None:
-    lives = [draw(seed) for seed in SEEDS]
+    lives = [live(seed) for seed in SEEDS]
     outages = {outage.kind for life in lives for reign in life.reigns for outage in reign.outages}
     assert outages == {"chain", "process"}
     assert any(reign.crashes for life in lives for reign in life.reigns)
@@ -46,8 +49,21 @@ def judged(life: Life) -> truth.Verdict:
 # --- Calculators that are wrong
 
 
-def sums_heads(heads: Any, from_ms: int, to_ms: int) -> int:
-    return min(to_ms - from_ms, sum(head.to_ms - head.from_ms for head in heads))
+minutes_ruled = minutes.ruled
+
+
+def whole_times(heads: Any, from_ms: int, to_ms: int) -> list[Any]:
+    """As if heads had lost nothing."""
+    return [replace(time, accepted_ms=time.to_ms - time.from_ms) for time in minutes_ruled(heads, from_ms, to_ms)]
+
+
+def both_lost(times: Any, seen: Any, elapsed_ms: int) -> int:
+    return max(0, sum(time.accepted_ms for time in times) - minutes.unreachable_ms(times, seen))
+
+
+def one_prober(looks: Any) -> Any:
+    """As if there were no other."""
+    return unreachable([look for look in looks if look.prober == "p0"])
 
 
 def all_throttled(minute: Minute) -> bool:
@@ -62,21 +78,25 @@ def bound_now(promise: Promise, _: int) -> int:
     return promise.latency_us_now
 
 
-def every_gap(heads: Any) -> set[int]:
+def every_gap(heads: Any) -> dict[int, int]:
     found = sorted(heads)
-    return set(range(found[0], found[-1], 60)) - set(found) if found else set()
+    return dict.fromkeys(set(range(found[0], found[-1], 60)) - set(found), 1) if found else {}
 
 
 MISTAKES: dict[str, tuple[Any, str, Any]] = {
-    "time in which a head was paused counts": (minutes, "active_ms", sums_heads),
+    "time in which a head was paused counts": (minutes, "ruled", whole_times),
     "one refused entry makes a minute bad": (Minute, "is_unthrottled", property(all_throttled)),
     "the bound on latency is half of it": (Minute, "is_timely", property(never_timely)),
     "the last bound holds for all minutes": (Promise, "latency_us_at", bound_now),
     "every gap in the telemetry is quiet": (minutes, "_quiet_minutes", every_gap),
-    "no gap in the telemetry is quiet": (minutes, "_quiet_minutes", lambda heads: set()),
+    "no gap in the telemetry is quiet": (minutes, "_quiet_minutes", lambda heads: {}),
     "former heads count": (minutes, "_heads", None),
     "breaches do not count": (Minute, "breached", lambda minute, clause: []),
     "short pauses make a minute bad": (minutes, "PAUSE_MS_MAX", 0),
+    "what probers see counts besides what heads lose": (minutes, "active_ms", both_lost),
+    "what probers see does not count": (compare, "unreachable", lambda looks: {}),
+    "the first prober decides alone": (compare, "unreachable", one_prober),
+    "a lone prober that reaches nothing is believed": (verdict, "cut_off", lambda look: []),
     "a tenth of refusals is forgiven": (minutes, "THROTTLED_PPM_MAX", 100_000),
 }
 

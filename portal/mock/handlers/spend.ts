@@ -1,5 +1,5 @@
 import { http, HttpResponse } from 'msw'
-import type { NewBudget } from '@/api'
+import type { Commitment, NewBudget, NewCommitment } from '@/api'
 import { database, newId, persist } from '../db'
 import { invalid, notFound, page, refuseStranger } from '../reply'
 import { budgetOf, daysOf, spendOf, withAlerts } from '../spend'
@@ -57,4 +57,43 @@ const deleteBudget = http.delete('/v1/budgets/:id', ({ request, params }) => {
   return new HttpResponse(null, { status: 204 })
 })
 
-export const spending = [spend, days, listBudgets, putBudget, deleteBudget]
+const OFFERS = [
+  { months: 12, discount_percent: 20 },
+  { months: 36, discount_percent: 35 },
+]
+
+const listCommitments = http.get('/v1/commitments', ({ request }) => {
+  const refusal = refuseStranger(request)
+  if (refusal) return refusal
+  const db = database()
+  const reserved = db.groups.reduce((sum, { group }) => sum + group.price.monthly_micros, 0)
+  return HttpResponse.json({
+    items: db.commitments,
+    offers: OFFERS,
+    currency: 'USD',
+    reserved_monthly_micros: reserved,
+  })
+})
+
+const makeCommitment = http.post('/v1/commitments', async ({ request }) => {
+  const refusal = refuseStranger(request)
+  if (refusal) return refusal
+  const asked = (await request.json()) as NewCommitment
+  const offer = OFFERS.find(({ months }) => months === asked.months)
+  if (!offer) return invalid('months', 'Must be 12 or 36.')
+  const now = new Date()
+  const begins = (months: number) => new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth() + 1 + months, 1))
+  const made: Commitment = {
+    ...offer,
+    id: newId(),
+    monthly_micros: asked.monthly_micros,
+    start: begins(0).toISOString(),
+    end: begins(offer.months).toISOString(),
+    created_at: now.toISOString(),
+  }
+  database().commitments.unshift(made)
+  persist()
+  return HttpResponse.json(made, { status: 201 })
+})
+
+export const spending = [spend, days, listBudgets, putBudget, deleteBudget, listCommitments, makeCommitment]

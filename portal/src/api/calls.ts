@@ -1,6 +1,6 @@
 import * as sdk from './generated'
 import { setCsrfToken } from './transport'
-import type { NewBudget, NewGroup, Sla } from './types'
+import type { NewBudget, NewCommitment, NewGroup, Sla } from './types'
 
 /**
  * The calls of the contract as the portal uses them: each resolves with the answer's body or throws a
@@ -117,6 +117,8 @@ export const getSpendDays = (signal: AbortSignal) => sdk.getSpendDays({ signal, 
 export const listBudgets = (signal: AbortSignal) =>
   everyPage((query) => sdk.listBudgets({ query, signal, throwOnError }))
 export const putBudget = (body: NewBudget) => sdk.putBudget({ body, throwOnError })
+export const listCommitments = (signal: AbortSignal) => sdk.listCommitments({ signal, throwOnError })
+export const makeCommitment = (body: NewCommitment) => sdk.makeCommitment({ body, throwOnError })
 export const deleteBudget = (budget_id: string) => sdk.deleteBudget({ path: { budget_id }, throwOnError })
 /** The public status. It needs no session. */
 export const getStatus = (signal: AbortSignal) => sdk.getStatus({ signal, throwOnError })

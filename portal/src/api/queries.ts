@@ -15,6 +15,7 @@ export const keys = {
   invoices: ['invoices'] as const,
   spend: ['spend'] as const,
   budgets: ['budgets'] as const,
+  commitments: ['commitments'] as const,
 }
 
 const SETTLED_MS = 15_000
@@ -126,6 +127,11 @@ export const budgetsQuery = queryOptions({
   queryKey: keys.budgets,
   queryFn: ({ signal }) => calls.listBudgets(signal),
   refetchInterval: SPEND_MS,
+})
+
+export const commitmentsQuery = queryOptions({
+  queryKey: keys.commitments,
+  queryFn: ({ signal }) => calls.listCommitments(signal),
 })
 
 /** The service reads its status anew each ten seconds, and measures it twice a minute. */

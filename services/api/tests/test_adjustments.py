@@ -22,6 +22,7 @@ from quorate_api.corrections.correction import UsageCorrection
 from quorate_api.database.scope import EveryOrganization, Scope
 from quorate_api.groups.repository import GroupRepository
 from quorate_api.months.repository import MonthRepository
+from quorate_api.outside.verdict import EVERYTHING_REACHED
 from quorate_api.sla import service as sla
 from quorate_api.sla.minutes import Minute
 from quorate_api.telemetry.windows import WINDOW_S, merged
@@ -235,7 +236,7 @@ class Oracle:
             group = await GroupRepository(scope).get(uuid.UUID(month.group_id))
         assert group is not None
         now = datetime.now(UTC)
-        report = sla.judged(merged(month.usage.windows), group, month.start, month.end, now)
+        report = sla.judged(merged(month.usage.windows), EVERYTHING_REACHED, group, month.start, month.end, now)
         missed = {minute.start_s: minute for minute in report.bad_minutes}
         first_s = int(month.began.timestamp())
         good = {clause.name: 0 for clause in promise("persistent").clauses}

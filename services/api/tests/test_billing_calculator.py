@@ -20,7 +20,7 @@ from quorate_api.pricing.prices import PriceList
 getcontext().prec = 60
 GROUP = BilledGroup(uuid.UUID(int=1), "orders", (Reservation(None, 12_345, "1,000 appends/s"),))
 PRICES = prices.LISTS[-1]
-KINDS = ("reservation", "appends", "reads", "storage")
+KINDS = ("reservation", "appends", "reads", "egress", "storage")
 QUANTITIES = st.fixed_dictionaries({kind: st.integers(0, 1 << 50) for kind in KINDS})
 AMOUNTS = st.floats(0, 1e9, allow_nan=False)
 
@@ -103,17 +103,19 @@ def test_credits_never_exceed_the_fee(amounts: list[int], percents: list[int]) -
 
 
 def test_an_example_a_person_can_check() -> None:
-    """A day of a group at 0.36 USD an hour, two and a half million appends, 10 GB kept for a third of a month."""
+    """A day of a group at 0.36 USD an hour, two and a half million appends, 3 GB read, 10 GB kept for ten days."""
     group = BilledGroup(uuid.UUID(int=2), "g", (Reservation(None, 360_000, ""),))
     metered = {
         "reservation": 86_400,
         "appends": 2_500_000,
         "reads": 0,
+        "egress": 3_000_000_000,
         "storage": 10_000 * prices.MONTH_S // 3,
     }
     assert {each.kind: each.amount_micros for each in calculator.invoice_lines(group, metered, {}, PRICES)} == {
         "reservation": 24 * 360_000,
         "appends": 375_000,
+        "egress": 150_000,
         "storage": 400_000,
     }
 
@@ -123,7 +125,7 @@ def list_from(valid_from: datetime, appends_micros: int) -> PriceList:
         replace(price, unit_price_micros=appends_micros) if price.kind == prices.APPENDS else price
         for price in PRICES.usage
     )
-    return PriceList(valid_from, PRICES.resources, usage)
+    return PriceList(valid_from, PRICES.resources, usage, PRICES.commitments)
 
 
 def test_a_list_holds_from_its_month_on(monkeypatch: pytest.MonkeyPatch) -> None:

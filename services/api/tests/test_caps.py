@@ -16,7 +16,7 @@ from quorate_api.caps.outlook import Outlook, look
 from quorate_api.http.services import Services
 from quorate_api.months.calendar import SeenMonth
 from quorate_api.telemetry.windows import DAY_S, WINDOW_S, Window
-from quorate_api.totals.days import DailyUse
+from quorate_api.totals.days import DailyUse, Sums
 from quorate_api.worker import caps as worker
 from quorate_api.worker.caps import CapWatch
 from support.coordinator import FakeCoordinator
@@ -84,7 +84,7 @@ def seen(
 
 
 def appended(millions: int) -> DailyUse:
-    return DailyUse.of([(uuid.UUID(int=1), START_S, millions * 1_000_000, 0, 0)])
+    return DailyUse.of([(uuid.UUID(int=1), START_S, Sums(millions * 1_000_000, 0, 0, 0))])
 
 
 def test_reservations_go_on_until_the_months_end_and_those_of_deleted_groups_do_not() -> None:

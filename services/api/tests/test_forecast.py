@@ -13,7 +13,7 @@ from quorate_api.billing.account import Account
 from quorate_api.billing.sums import total_micros
 from quorate_api.spend.forecast import Month, days, forecast, spread
 from quorate_api.telemetry.windows import DAY_S
-from quorate_api.totals.days import DailyUse
+from quorate_api.totals.days import DailyUse, Sums
 
 START, END = datetime(2026, 11, 1, tzinfo=UTC), datetime(2026, 12, 1, tzinfo=UTC)
 START_S = int(START.timestamp())
@@ -39,7 +39,9 @@ def account(*groups: Any, former: Any = None) -> Account:
 
 def appended(per_day: dict[int, int]) -> DailyUse:
     """Millions of appends on days of the month, from 0."""
-    return DailyUse.of((GROUP, START_S + day * DAY_S, count * MILLION, 0, 0) for day, count in sorted(per_day.items()))
+    return DailyUse.of(
+        (GROUP, START_S + day * DAY_S, Sums(count * MILLION, 0, 0, 0)) for day, count in sorted(per_day.items())
+    )
 
 
 def expected_micros(owed: Account, used: DailyUse, now: datetime) -> int:
@@ -111,18 +113,20 @@ def test_one_day_has_nothing_to_differ_from() -> None:
 def test_what_earlier_months_used_is_in_no_figure() -> None:
     now = START + timedelta(days=10)
     old = group(began=START - timedelta(days=20))
-    used = DailyUse.of([(GROUP, START_S - DAY_S, 70 * MILLION, 5, 5), (GROUP, START_S, 7 * MILLION, 0, 0)])
+    used = DailyUse.of(
+        [(GROUP, START_S - DAY_S, Sums(70 * MILLION, 5, 5, 5)), (GROUP, START_S, Sums(7 * MILLION, 0, 0, 0))]
+    )
     assert expected_micros(account(old), used, now) == MONTH_MICROS + 7 * MILLION_MICROS
 
 
 COUNTS = st.integers(0, 1 << 40)
-USES = st.lists(st.tuples(st.integers(1, 3), st.integers(-1, 29), COUNTS, COUNTS, COUNTS), max_size=40)
+USES = st.lists(st.tuples(st.integers(1, 3), st.integers(-1, 29), COUNTS, COUNTS, COUNTS, COUNTS), max_size=40)
 BEGINS = st.lists(st.integers(-20 * DAY_S, 29 * DAY_S), min_size=3, max_size=3)
 
 
 @given(USES, BEGINS, st.integers(0, 30 * DAY_S), st.integers(0, 30 * DAY_S), st.integers(0, 1 << 40))
 def test_what_holds_at_every_time_and_the_invoice_at_the_end(
-    uses: list[tuple[int, int, int, int, int]], begins: list[int], now_s: int, resized_s: int, hourly_micros: int
+    uses: list[tuple[int, int, int, int, int, int]], begins: list[int], now_s: int, resized_s: int, hourly_micros: int
 ) -> None:
     now = START + timedelta(seconds=now_s)
     groups = [
@@ -135,9 +139,11 @@ def test_what_holds_at_every_time_and_the_invoice_at_the_end(
     )
     owed = account(*groups, former={uuid.UUID(int=1): [resized]})
     rows = [
-        (uuid.UUID(int=number), START_S + day * DAY_S, *counts) for number, day, *counts in uses if day * DAY_S <= now_s
+        (uuid.UUID(int=number), START_S + day * DAY_S, Sums(*counts))
+        for number, day, *counts in uses
+        if day * DAY_S <= now_s
     ]
-    used = DailyUse.of(sorted(rows))  # type: ignore[arg-type]
+    used = DailyUse.of(sorted(rows))
     month = Month(START, END, now)
     seen = forecast(owed, used, month)
     spent, expected = total_micros(seen.spent), total_micros(seen.expected)

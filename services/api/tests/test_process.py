@@ -273,12 +273,12 @@ def test_migrate(environment: dict[str, str]) -> None:
 def test_keys_init(tmp_path: Path) -> None:
     environment = {"PATH": os.environ["PATH"]}
     folder = tmp_path / "secrets"
-    for made in (4, 0):
+    for made in (5, 0):
         with Process(environment, "keys-init", "--dir", str(folder)) as process:
             assert process.wait() == 0
         assert len(process.out) == made, "what is there stays"
     assert folder.stat().st_mode & 0o777 == 0o700
-    for name in ("token-signing-key.pem", "api-secret", "operator-token"):
+    for name in ("token-signing-key.pem", "api-secret", "operator-token", "prober-token"):
         assert (folder / name).stat().st_mode & 0o777 == 0o600
     (key,) = json.loads((folder / "token-public-keys.json").read_text())["keys"]
     assert {"kty": "OKP", "crv": "Ed25519", "alg": "EdDSA"}.items() <= key.items()

@@ -32,7 +32,7 @@ def generated(groups: list[str], rng: random.Random, end_s: int, count: int) -> 
         window = Window(
             rng.choice(groups), rng.randrange(3), "i", 1, start_s, "head", log_epoch=(0, 0, 7)[start_s // WINDOW_S % 3],
             committed_entries=committed, committed_bytes=64 * committed,
-            read_entries=rng.randrange(1_000), stored_bytes=rng.randrange(1 << 40),
+            read_entries=rng.randrange(1_000), read_bytes=rng.randrange(1 << 30), stored_bytes=rng.randrange(1 << 40),
         )  # fmt: skip
         found.append(window)
         if rng.random() < 0.3:
@@ -142,12 +142,13 @@ async def test_the_counters_of_minutes(usage: Usage, packs: bool) -> None:
         for window in merged(windows):
             if window.group_id == group_id and from_s <= window.window_start_s < to_s:
                 key = (window.window_start_s, window.log_epoch)
-                had = expected.get(key, Count(*key, 0, 0, 0))
+                had = expected.get(key, Count(*key, 0, 0, 0, 0))
                 expected[key] = Count(
                     *key,
                     max(had.committed_entries, window.committed_entries),
                     max(had.committed_bytes, window.committed_bytes),
                     had.read_entries + window.read_entries,
+                    had.read_bytes + window.read_bytes,
                 )
         assert sorted(counts, key=lambda count: (count.start_s, count.log_epoch)) == [
             expected[key] for key in sorted(expected)

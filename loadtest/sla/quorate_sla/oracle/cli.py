@@ -16,7 +16,7 @@ from concurrent.futures import ProcessPoolExecutor
 from quorate_harness.figures import FOLDER, Figure, keep
 from quorate_local.display import Display
 from quorate_sla.oracle import compare, reports, service, truth
-from quorate_sla.oracle.life import BEGIN_MS, Life, draw
+from quorate_sla.oracle.life import BEGIN_MS, Life
 
 COMMAND = "make sla-oracle"
 MONTHS = 100_000
@@ -75,7 +75,7 @@ def _chunk(seeds: range) -> tuple[list[tuple[int, list[str]]], Counter[str]]:
         differences = compare.disagreements(seed)
         if differences:
             found.append((seed, differences))
-        kinds.update(_kinds(draw(seed)))
+        kinds.update(_kinds(compare.live(seed)))
     return found, kinds
 
 
@@ -91,13 +91,15 @@ def _kinds(life: Life) -> set[str]:
         "with lost telemetry": bool(life.lost),
         "with a resize": len(life.bounds) > 1,
         "with a declaration": bool(life.declarations),
+        "with probers": bool(life.probers),
+        "with cuts from outside": any(prober.failed for prober in life.probers),
         "deleted": life.deleted_ms is not None,
     }
     return {kind for kind, holds in facts.items() if holds}
 
 
 def _show(seed: int) -> int:
-    life = draw(seed)
+    life = compare.live(seed)
     verdict = truth.judge(life, service.serve(life), reports.heard(life))
     write = sys.stdout.write
 
@@ -110,6 +112,11 @@ def _show(seed: int) -> int:
         write(f"head {reign.server} of epoch {reign.epoch} from {at(reign.from_ms)}, {ends} {at(reign.to_ms)}\n")
         for outage in reign.outages:
             write(f"  {outage.kind} away from {at(outage.from_ms)} to {at(outage.to_ms)}\n")
+    for prober in life.probers:
+        watches = ", ".join(map(str, sorted(prober.watches)))
+        write(f"prober {prober.name} watches {watches}; it is silent in minutes {sorted(prober.silent)}\n")
+        for server, from_ms, to_ms in prober.failed:
+            write(f"  server {server} does not answer from {at(from_ms)} to {at(to_ms)}\n")
     for minute in verdict.minutes:
         bad = ", ".join(sorted(minute.bad)) or "good"
         write(f"minute {minute.number}: {minute.active_ms} of {minute.elapsed_ms} ms active; {bad}\n")

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from math import inf
 
 from quorate_api.corrections.correction import BadSpan
+from quorate_api.outside.verdict import Look, Unreachable, unreachable
 from quorate_api.promises.availability import PPM
 from quorate_api.sla import calculator
 from quorate_api.sla.calculator import Report
@@ -14,8 +16,8 @@ from quorate_api.sla.minutes import Minute, judge
 from quorate_api.sla.promise import Promise
 from quorate_api.sla.tally import Tally, summed, tally
 from quorate_api.telemetry.windows import Window, merged
-from quorate_sla.oracle import reports, service, telemetry, truth
-from quorate_sla.oracle.life import BEGIN_MS, MINUTE_MS, Life, draw
+from quorate_sla.oracle import outside, reports, service, telemetry, truth
+from quorate_sla.oracle.life import BEGIN_MS, MINUTE_MS, Life, Prober, draw
 
 JUDGED_MS = 1_000  # the first and the last second are not judged
 PIECE_MINUTES = 4  # as the worker judges hours
@@ -23,7 +25,7 @@ PIECE_MINUTES = 4  # as the worker judges hours
 
 def disagreements(seed: int) -> list[str]:
     """Differences of the calculator's report from the truth about the life of this seed, in words."""
-    life = draw(seed)
+    life = live(seed)
     outcomes = service.serve(life)
     arrived = reports.heard(life)
     verdict = truth.judge(life, outcomes, arrived)
@@ -31,6 +33,35 @@ def disagreements(seed: int) -> list[str]:
     whole, pieces = (_report(life, *how(life, windows)) for how in (_judged_whole, _judged_in_pieces))
     found = list(_differences(life, whole, verdict))
     return found + [f"in pieces: {each}" for each in _differences(life, pieces, verdict)]
+
+
+def live(seed: int) -> Life:
+    life = draw(seed)
+    return replace(life, probers=outside.draw(life))
+
+
+def seen(life: Life) -> Unreachable:
+    """The verdict of the service on what probers told."""
+    failing = {
+        number
+        for prober in life.probers
+        for _, from_ms, to_ms in prober.failed
+        for number in range((from_ms - BEGIN_MS) // MINUTE_MS, (to_ms - BEGIN_MS) // MINUTE_MS + 1)
+    }
+    looks = [
+        Look(prober.name, (BEGIN_MS + number * MINUTE_MS) // 1_000, _failed(prober, number))
+        for prober in life.probers
+        for number in sorted(failing - prober.silent)
+    ]
+    return unreachable(looks)
+
+
+def _failed(prober: Prober, number: int) -> dict[int, list[tuple[int, int]]]:
+    begin_ms = BEGIN_MS + number * MINUTE_MS
+    return {
+        server: [(begin_ms + from_ms, begin_ms + to_ms) for from_ms, to_ms in prober.fails(server, number)]
+        for server in prober.watches
+    }
 
 
 def span_ms(life: Life) -> tuple[int, int]:
@@ -51,7 +82,7 @@ def promise_of(life: Life) -> Promise:
 
 
 def _judged_whole(life: Life, windows: Sequence[Window]) -> tuple[Tally, list[Minute]]:
-    judged = judge(windows, *span_ms(life), promise_of(life).latency_us_at)
+    judged = judge(windows, *span_ms(life), promise_of(life).latency_us_at, seen(life))
     return tally(judged), [minute for minute in judged.minutes if not minute.is_good]
 
 
@@ -59,13 +90,15 @@ def _judged_in_pieces(life: Life, windows: Sequence[Window]) -> tuple[Tally, lis
     """Piece by piece, each with windows around it as the worker reads them (`HeadRepository.around`)."""
     from_ms, to_ms = span_ms(life)
     tallies, bad = [], []
+    verdict = seen(life)
     for first in range(0, len(life.minutes), PIECE_MINUTES):
         begin_ms = BEGIN_MS + first * MINUTE_MS
         end_ms = begin_ms + PIECE_MINUTES * MINUTE_MS
         bounds = max(begin_ms, from_ms), min(end_ms, to_ms)
         if bounds[0] >= bounds[1]:
             continue
-        judged = judge(_around(windows, begin_ms // 1_000, end_ms // 1_000), *bounds, promise_of(life).latency_us_at)
+        around = _around(windows, begin_ms // 1_000, end_ms // 1_000)
+        judged = judge(around, *bounds, promise_of(life).latency_us_at, verdict)
         tallies.append(tally(judged))
         bad += [minute for minute in judged.minutes if not minute.is_good]
     return summed(tallies), bad

@@ -83,6 +83,27 @@ class Lost:
 
 
 @dataclass(frozen=True)
+class Prober:
+    """Somebody who looks from outside. `failed`: times in which a server did not answer it. `silent`: minutes of the
+    life that it does not tell of."""
+
+    name: str
+    watches: frozenset[int]
+    failed: tuple[tuple[int, int, int], ...]  # server, from, to; those of a server do not overlap
+    silent: frozenset[int]
+
+    def fails(self, server: int, number: int) -> list[tuple[int, int]]:
+        """Times without an answer in a minute of the life, in ms since its begin."""
+        begin_ms = BEGIN_MS + number * MINUTE_MS
+        clipped = (
+            (max(0, from_ms - begin_ms), min(MINUTE_MS, to_ms - begin_ms))
+            for one, from_ms, to_ms in self.failed
+            if one == server
+        )
+        return sorted((from_ms, to_ms) for from_ms, to_ms in clipped if from_ms < to_ms)
+
+
+@dataclass(frozen=True)
 class Life:
     seed: int
     rate_per_s: int
@@ -96,6 +117,7 @@ class Life:
     appends: tuple[Append, ...]
     declarations: tuple[Declaration, ...]
     lost: tuple[Lost, ...]
+    probers: tuple[Prober, ...] = ()
 
     @property
     def minutes(self) -> range:

@@ -11,7 +11,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from quorate_sla.oracle.life import BEGIN_MS, MINUTE_MS, STEP_MS, Declaration, Life
+from quorate_sla.oracle.life import BEGIN_MS, MINUTE_MS, STEP_MS, Declaration, Life, Reign
+from quorate_sla.oracle.outside import unreachable
 from quorate_sla.oracle.reports import Heard
 from quorate_sla.oracle.service import Outcome
 
@@ -82,11 +83,16 @@ class _Known:
     def minute(self, number: int) -> Minute:
         elapsed_ms = self.elapsed_ms(number)
         if number not in self.by_minute:
-            if self._was_quiet(number):
-                return Minute(number, elapsed_ms, elapsed_ms, frozenset())
-            return Minute(number, elapsed_ms, 0, frozenset(MEASURED))
+            head = self._quiet_head(number)
+            if head is None:
+                return Minute(number, elapsed_ms, 0, frozenset(MEASURED))
+            lost_ms = self._unreachable_ms(number, [(head.server, *self._bounds(number))])
+            is_bad = lost_ms > PAUSE_MS_MAX
+            return Minute(number, elapsed_ms, elapsed_ms - lost_ms, frozenset(["availability"] if is_bad else []))
         first, last = self._bounds(number)
         active_ms = self.accepted[first // STEP_MS : last // STEP_MS].count(1) * STEP_MS
+        # Of the time that heads lost, and the time in which they were not reached, the longer one counts.
+        active_ms = min(active_ms, elapsed_ms - self._unreachable_ms(number, self._ruled(number)))
         bad = set()
         if elapsed_ms - active_ms > PAUSE_MS_MAX:
             bad.add("availability")
@@ -154,18 +160,44 @@ class _Known:
                     found[number] += known[first:last]
         return found
 
-    def _was_quiet(self, number: int) -> bool:
+    def _ruled(self, number: int) -> list[tuple[int, int, int]]:
+        """The heads of a minute by their own words: server, and the time until the last second in which it accepted."""
+        first, last = self._bounds(number)
+        found = []
+        for report in sorted(self.by_minute[number], key=lambda each: each.reign.epoch, reverse=True):
+            spans = [span for span in report.timed if self._accepts(report.reign, span)]
+            until_ms = min(last, spans[-1][1] - BEGIN_MS) if spans else first
+            found.append((report.reign.server, max(first, report.from_ms - BEGIN_MS), until_ms))
+            last = min(last, report.from_ms - BEGIN_MS)
+        return found
+
+    @staticmethod
+    def _accepts(reign: Reign, span: tuple[int, int]) -> bool:
+        """Whether it accepted at any time in it."""
+        stops = [*((each.from_ms, each.to_ms) for each in reign.outages), (reign.to_ms, span[1])]
+        stopped_ms = sum(max(0, min(to_ms, span[1]) - max(from_ms, span[0])) for from_ms, to_ms in stops)
+        return stopped_ms < span[1] - span[0]
+
+    def _unreachable_ms(self, number: int, ruled: list[tuple[int, int, int]]) -> int:
+        begin_ms = number * MINUTE_MS
+        found = 0
+        for server, first_ms, last_ms in ruled:
+            steps = unreachable(self.life, server, number)
+            found += steps[(first_ms - begin_ms) // STEP_MS : max(0, last_ms - begin_ms) // STEP_MS].count(1)
+        return found * STEP_MS
+
+    def _quiet_head(self, number: int) -> Reign | None:
         """The same head reported before and after, had not stood still, and nothing was committed in between."""
         before = max((each for each in self.reported if each < number), default=None)
         after = min((each for each in self.reported if each > number), default=None)
         if before is None or after is None or (after - before) * MINUTE_MS > DAY_MS:
-            return False
+            return None
         for last in self.by_minute[before]:
             for first in self.by_minute[after]:
                 ran = max(self._paused_ms(last), self._paused_ms(first)) <= STOOD_STILL_MS_MAX
                 if last.reign is first.reign and ran and not self._grew(last, first):
-                    return True
-        return False
+                    return last.reign
+        return None
 
     def _grew(self, last: Heard, first: Heard) -> bool:
         """Whether the log grew from the last that the one report tells until the other begins."""

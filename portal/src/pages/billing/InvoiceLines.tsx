@@ -7,7 +7,7 @@ export function InvoiceLines({ invoice }: { invoice: Invoice }) {
   return (
     <div>
       {byGroup(invoice.lines).map((group) => (
-        <div key={group.group_id} className="border-b border-line pb-3">
+        <div key={group.group_id ?? ''} className="border-b border-line pb-3">
           <Block group={group} currency={invoice.currency} />
         </div>
       ))}

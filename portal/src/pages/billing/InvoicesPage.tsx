@@ -9,6 +9,7 @@ import { LoadFailed } from '@/ui/Notice'
 import { Badge } from '@/ui/StatusBadge'
 import { Card, Loading, PageHeader, Skeleton } from '@/ui/Surface'
 import { usePageTitle } from '@/ui/title'
+import { CommitmentsSection } from './commitments/CommitmentsSection'
 import { Downloads } from './Downloads'
 import { InvoiceLines } from './InvoiceLines'
 import { OverdueNotice } from './payment/OverdueNotice'
@@ -36,6 +37,7 @@ export function InvoicesPage() {
           <LoadFailed what="the current invoice" error={current.error} retry={() => void current.refetch()} />
         )}
         {current.data && <Current invoice={current.data} />}
+        <CommitmentsSection />
         <Issued />
       </div>
     </>

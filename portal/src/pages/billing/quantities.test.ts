@@ -23,6 +23,8 @@ describe('what a line counts', () => {
     [{ unit: 'entry', quantity: 1 }, '1 entry'],
     [{ unit: 'entry', quantity: 12_760 }, '12,760 entries'],
     [{ unit: 'entry', quantity: -12_760 }, '−12,760 entries'],
+    [{ unit: 'byte', quantity: 1_234_500_000 }, '1.2345 GB'],
+    [{ unit: 'byte', quantity: 99 }, '< 0.0001 GB'],
     [{ unit: 'megabyte_second', quantity: 17 }, '< 0.0001 GB-months'],
     [{ unit: 'megabyte_second', quantity: 3_942_000_000 }, '1.5 GB-months'],
     [{ unit: 'percent', quantity: 10 }, '10 %'],

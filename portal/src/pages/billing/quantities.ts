@@ -9,7 +9,8 @@ export function quantityText(line: InvoiceLine): string {
   if (quantity < 0) return `−${quantityText({ ...line, quantity: -quantity })}`
   if (unit === 'second') return duration(quantity)
   if (unit === 'entry') return `${count(quantity)} ${quantity === 1 ? 'entry' : 'entries'}`
-  if (unit === 'megabyte_second') return `${gigabyteMonths(quantity)} GB-months`
+  if (unit === 'megabyte_second') return `${small(quantity / MEGABYTE_SECONDS_PER_GB_MONTH)} GB-months`
+  if (unit === 'byte') return `${small(quantity / 1e9)} GB`
   if (unit === 'percent') return `${quantity} %`
   return `${count(quantity)} ${unit}`
 }
@@ -17,12 +18,13 @@ export function quantityText(line: InvoiceLine): string {
 const PRICE_UNITS: Record<string, Record<number, string>> = {
   second: { 1: 'second', 3_600: 'hour' },
   entry: { 1: 'entry', 1_000_000: 'million entries' },
+  byte: { 1_000_000_000: 'GB' },
   megabyte_second: { 2_628_000_000: 'GB-month' },
 }
 
-/** "$0.15 per million entries". Credits have no price. */
+/** "$0.15 per million entries". Credits and discounts have no price. */
 export function priceText({ unit, price_quantity, unit_price_micros, kind }: InvoiceLine, currency: string): string {
-  if (kind === 'sla_credit') return ''
+  if (kind === 'sla_credit' || kind === 'commitment') return ''
   const per = PRICE_UNITS[unit]?.[price_quantity] ?? (price_quantity === 1 ? unit : `${count(price_quantity)} ${unit}`)
   return `${money(unit_price_micros, currency)} per ${per}`
 }
@@ -37,13 +39,13 @@ function duration(seconds: number): string {
 }
 
 /** A quantity below the last decimal is shown as "less than" instead of zero, because the amount beside it is exact. */
-function gigabyteMonths(megabyteSeconds: number): string {
-  const value = megabyteSeconds / MEGABYTE_SECONDS_PER_GB_MONTH
+function small(value: number): string {
   return value > 0 && value < 0.0001 ? '< 0.0001' : value.toLocaleString('en', { maximumFractionDigits: 4 })
 }
 
 export interface GroupLines {
-  group_id: string
+  /** null: the organization's own lines. */
+  group_id: string | null
   group_name: string
   lines: InvoiceLine[]
   total_micros: number
@@ -51,7 +53,7 @@ export interface GroupLines {
 
 /** The lines by group, in the order in which groups first appear. */
 export function byGroup(lines: InvoiceLine[]): GroupLines[] {
-  const groups = new Map<string, GroupLines>()
+  const groups = new Map<string | null, GroupLines>()
   for (const line of lines) {
     const known = groups.get(line.group_id) ?? {
       group_id: line.group_id,

@@ -17,8 +17,8 @@ _READ_BYTES = 4_096
 async def knock(address: str, tls: Tls | None = None, timeout: float = limits.HANDSHAKE_TIMEOUT_S) -> int:
     """Connect to a server as clients do, have it answer once, and leave. Returns its id.
 
-    `address`: host:port. `tls`: the fleet's authority. Raises ConnectFailed if no answer comes within `timeout` seconds,
-    or one that turns clients away.
+    `address`: host:port. `tls`: the fleet's authority. Raises ConnectFailed if no answer comes within `timeout`
+    seconds, or one that turns clients away.
     """
     host, port = split_address(address)
     context = client_context(tls.ca_pem) if tls is not None else None

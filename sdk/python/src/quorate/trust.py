@@ -27,7 +27,7 @@ def failure_of(problem: OSError | TimeoutError, address: str) -> Failure:
         return Failure(Code.SERVER_UNTRUSTED, f"{address}: {_untrusted(problem)}")
     if isinstance(problem, ssl.SSLError) and "WRONG_VERSION_NUMBER" in str(problem):
         return Failure(Code.NO_CONNECTION, f"{address}: what answers there does not speak TLS")
-    return Failure(Code.NO_CONNECTION, f"{address}: {problem or 'no answer'}")
+    return Failure(Code.NO_CONNECTION, f"{address}: {str(problem) or 'no answer'}")
 
 
 def _untrusted(problem: ssl.SSLCertVerificationError) -> str:

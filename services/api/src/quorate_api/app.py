@@ -16,6 +16,7 @@ from quorate_api.billing import endpoints as billing
 from quorate_api.budgets import endpoints as budgets
 from quorate_api.caps import service as caps
 from quorate_api.checkout import providers
+from quorate_api.commitments import endpoints as commitments
 from quorate_api.coordinator.client import Coordinator
 from quorate_api.database import engine
 from quorate_api.errors import Code, handlers
@@ -57,8 +58,8 @@ from quorate_api.usage import endpoints as usage
 ROUTERS = (
     accounts.public, accounts.router, projects.router, keys.router, quotes.router, groups.router, usage.router,
     sla.router, live.router, billing.router, payments.router, payments.event_router, spend.router, budgets.router,
-    quotas.router, operator.router, payments.operator_router, adjustments.router, status.public, status.operator,
-    outside.router, health.router,
+    commitments.router, quotas.router, operator.router, payments.operator_router, adjustments.router, status.public,
+    status.operator, outside.router, health.router,
 )  # fmt: skip
 
 Lifespan = Callable[[FastAPI], AbstractAsyncContextManager[None]]

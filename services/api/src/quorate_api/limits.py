@@ -67,6 +67,10 @@ CAP_GROUPS_MAX = 5_000  # in one pass: seconds, with so many calls at once
 CAP_CALLS_AT_ONCE = 16  # half of the client's connections
 HELD_BYTES_AGE_S = 900  # idle groups report once a minute
 
+# Commitments to reservations.
+COMMITMENT_MICROS_MIN = 1_000_000  # a month; less is no commitment
+COMMITMENT_MICROS_MAX = 10**13  # ten million a month, exact in JSON
+COMMITMENTS_MAX = 100  # of an organization, ended ones too: each may be a line on each invoice
 # Corrections by operators.
 CORRECTION_QUANTITY_MAX = 10**15  # exact in JSON; its price fits 63 bits
 CORRECTION_REASON_LENGTH_MAX = 300  # a few lines of a document
@@ -197,8 +201,8 @@ DOCUMENTS_PER_ORGANIZATION_MAX = 4  # a person opens a few; a loop does not fill
 SELLER_ADDRESS_LENGTH_MAX = 500  # a postal address, with room
 
 # Probers, who knock at servers from where clients are.
-PROBED_SERVERS_MAX = 5_000  # of one prober; a body of 64 KiB holds them
-PROBED_FAILURES_MAX = 5_000  # in a minute: each server once
+PROBED_SERVERS_MAX = 1_000  # of one prober: a body holds a minute in which none answered
+PROBED_FAILURES_MAX = 20  # of a server in a minute: each has two knocks of a second
 PROBED_MINUTES_MAX = 60  # in one request, for a prober that was cut off
 
 # Reports.

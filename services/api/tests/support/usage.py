@@ -8,13 +8,13 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from quorate_api.database.scope import EveryOrganization, Scope
 from quorate_api.telemetry.windows import WINDOW_S, Window, merged
-from quorate_api.totals.days import DailyUse
+from quorate_api.totals.days import DailyUse, Sums
 from quorate_api.totals.repository import TotalsRepository
 from quorate_api.usage.repository import UsageRepository
 from quorate_api.worker.ingest import store_windows
 from support.customer import Customer
 
-Metered = dict[uuid.UUID, tuple[int, int, int]]
+Metered = dict[uuid.UUID, Sums]
 
 
 class Usage:
@@ -48,7 +48,8 @@ class Usage:
 
     def expected(self, customer: Customer, at_s: int | None) -> Metered:
         logs: dict[str, dict[int, int]] = defaultdict(dict)
-        reads: dict[tuple[str, int], int] = defaultdict(int)
+        reads: dict[str, int] = defaultdict(int)
+        read_bytes: dict[str, int] = defaultdict(int)
         stored: dict[tuple[str, int], int] = defaultdict(int)
         for window in merged(self.windows):
             if str(self.organizations[window.group_id]) != customer.organization_id:
@@ -58,12 +59,14 @@ class Usage:
             of_group = logs[window.group_id]
             of_group[window.log_epoch] = max(of_group.get(window.log_epoch, 0), window.committed_entries)
             minute = (window.group_id, window.window_start_s)
-            reads[minute] += window.read_entries
+            reads[window.group_id] += window.read_entries
+            read_bytes[window.group_id] += window.read_bytes
             stored[minute] = max(stored[minute], window.stored_bytes)
         return {
-            uuid.UUID(group): (
+            uuid.UUID(group): Sums(
                 sum(of_group.values()),
-                sum(count for (one, _), count in reads.items() if one == group),
+                reads[group],
+                read_bytes[group],
                 sum(size for (one, _), size in stored.items() if one == group) * WINDOW_S // 1_000_000,
             )
             for group, of_group in logs.items()

@@ -206,6 +206,32 @@ fn windows_end_exactly_at_the_minute() {
 }
 
 #[test]
+fn time_before_a_new_group_accepts_is_left_out() {
+    let times = |epoch: u64| {
+        let mut book = WindowBook::default();
+        let mut head = Head::new(1, START_MS + 10_000);
+        head.sample.epoch = epoch;
+        head.sample(&mut book);
+        for (at_ms, active_ms) in [(11_000, 0), (12_000, 700), (13_000, 1_000), (14_000, 400)] {
+            let sample = &mut head.sample;
+            sample.totals.active_us += active_ms * 1_000;
+            sample.totals.paused_us += (1_000 - active_ms) * 1_000;
+            (sample.at_ms, sample.accounted_ms) = (START_MS + at_ms, START_MS + at_ms);
+            head.sample(&mut book);
+        }
+        let record = book.pending(10).records.remove(0);
+        (
+            record.from_ms - START_MS,
+            record.to_ms - START_MS,
+            record.active_ms,
+        )
+    };
+    assert_eq!(times(1), (11_300, 14_000, 2_100));
+    // A later head leaves clients waiting.
+    assert_eq!(times(2), (10_000, 14_000, 2_100));
+}
+
+#[test]
 fn latencies_of_entries_within_the_reservation_are_sent_only_where_they_differ() {
     let mut book = WindowBook::default();
     let mut head = Head::new(1, START_MS);

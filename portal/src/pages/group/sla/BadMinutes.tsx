@@ -106,6 +106,9 @@ function Row({ minute }: { minute: BadMinute }) {
           : minute.measured
             ? `${seconds(minute.active_ms)} of ${seconds(minute.elapsed_ms)} s`
             : 'No telemetry'}
+        {minute.unreachable_ms > 0 && (
+          <span className="block text-[13px] text-ink-3">not reached for {seconds(minute.unreachable_ms)} s</span>
+        )}
       </td>
       <td className="py-2 pr-4 text-right">
         {count(minute.throttled_within_sla_entries)} of {count(minute.within_sla_entries)}

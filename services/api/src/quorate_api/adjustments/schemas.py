@@ -10,7 +10,7 @@ from quorate_api import limits
 from quorate_api.corrections.repository import OF_MINUTES
 from quorate_api.http.schemas import Input, Output, printable
 
-Kind = Literal["appends", "reads", "storage", "sla_minutes", "sla_durability", "sla_order"]
+Kind = Literal["appends", "reads", "egress", "storage", "sla_minutes", "sla_durability", "sla_order"]
 Reason = Annotated[
     str,
     StringConstraints(strip_whitespace=True, min_length=1, max_length=limits.CORRECTION_REASON_LENGTH_MAX),

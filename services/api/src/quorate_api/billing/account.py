@@ -15,12 +15,16 @@ from quorate_api.agreed.periods import periods
 from quorate_api.billing import calculator
 from quorate_api.billing.calculator import RESERVATION, BilledGroup, Line, Reservation
 from quorate_api.billing.repository import BillingRepository
+from quorate_api.commitments import calculator as commitments
+from quorate_api.commitments.calculator import Commitment
+from quorate_api.commitments.repository import CommitmentRepository
 from quorate_api.corrections.correction import UsageCorrection
 from quorate_api.corrections.repository import CorrectionRepository
 from quorate_api.database.scope import Scope, SomeOrganizations
+from quorate_api.months.calendar import month_end
 from quorate_api.months.repository import MonthRepository
 from quorate_api.pricing import prices
-from quorate_api.totals.days import DailyUse, Metered
+from quorate_api.totals.days import NOTHING, DailyUse, Metered
 
 Quantities = Mapping[str, int]  # by kind, since the group began
 Corrections = Mapping[UUID, Sequence[UsageCorrection]]  # by group, oldest first
@@ -35,6 +39,7 @@ class Account:
     billed: Mapping[UUID, Quantities]
     closed_until: Mapping[UUID, datetime]
     corrections: Corrections = field(default_factory=dict)
+    commitments: Mapping[UUID, Sequence[Commitment]] = field(default_factory=dict)  # by organization
 
     def is_closed(self, organization_id: UUID, start: datetime) -> bool:
         """Whether the months before `start` are on invoices."""
@@ -46,7 +51,10 @@ class Account:
         groups: dict[UUID, list[Row[Any]]] = {}
         for row in self.groups:
             groups.setdefault(row.organization_id, []).append(row)
-        return {owner: replace(self, groups=own) for owner, own in groups.items()}
+        return {
+            owner: replace(self, groups=own, commitments={owner: self.commitments.get(owner, ())})
+            for owner, own in groups.items()
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +76,7 @@ async def read(scope: Scope | SomeOrganizations, before: datetime) -> Account:
         billed=await billing.billed(),
         closed_until=closed_until,
         corrections=await CorrectionRepository(scope).usage(),
+        commitments=await CommitmentRepository(scope).by_organization(),
     )
 
 
@@ -86,7 +95,31 @@ def lines_of(account: Account, start: datetime, at: datetime, metered: Metered, 
         corrections = [each for each in basis.corrections.get(row.id, ()) if each.begin < at]
         done = basis.done.get(row.id, {})
         lines += calculator.invoice_lines(group, quantities(row, at, metered), done, price_list, corrections)
-    return lines
+    return _in_groups([*lines, *_commitment_lines(account, start, at, lines)])
+
+
+def _commitment_lines(account: Account, start: datetime, at: datetime, lines: Sequence[Line]) -> list[Line]:
+    """Discounts and what is not reserved, of the part of the month that is over by `at`."""
+    if not account.commitments:
+        return []
+    owner_of = {row.id: row.organization_id for row in account.groups}
+    month_s = int((month_end(start) - start).total_seconds())
+    part = (min(month_s, max(0, int((at - start).total_seconds()))), month_s)
+    found: list[Line] = []
+    for owner, made in account.commitments.items():
+        reserved = [
+            line
+            for line in lines
+            if line.kind == RESERVATION and line.group_id is not None and owner_of[line.group_id] == owner
+        ]
+        found += commitments.lines(made, start, part, reserved)
+    return found
+
+
+def _in_groups(lines: Sequence[Line]) -> list[Line]:
+    """A group after the other, in their first order, and the organization's own lines last."""
+    order = {line.group_id: number for number, line in reversed(list(enumerate(lines)))}
+    return sorted(lines, key=lambda line: (line.group_id is None, order[line.group_id]))
 
 
 def open_lines(account: Account, used: DailyUse, start: datetime, now: datetime) -> list[Line]:
@@ -151,12 +184,13 @@ def closing(account: Account, used: DailyUse, at: datetime) -> dict[UUID, Quanti
 
 def quantities(row: Row[Any], at: datetime, metered: Metered) -> dict[str, int]:
     """Use of the group until `at`, by kind."""
-    entries, reads, stored = metered.get(row.id, (0, 0, 0))
+    used = metered.get(row.id, NOTHING)
     return {
         RESERVATION: reserved_seconds(row, at),
-        prices.APPENDS: entries,
-        prices.READS: reads,
-        prices.STORAGE: stored,
+        prices.APPENDS: used.entries,
+        prices.READS: used.reads,
+        prices.EGRESS: used.read_bytes,
+        prices.STORAGE: used.stored,
     }
 
 

@@ -17,6 +17,7 @@ from quorate_api.pricing.prices import PriceList, UsagePrice
 from quorate_api.tax.port import TaxLine
 
 RESERVATION = "reservation"
+COMMITMENT = "commitment"
 SLA_CREDIT = "sla_credit"
 TAX_PAYABLE = "tax_payable"
 
@@ -41,7 +42,7 @@ class BilledGroup:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    group_id: UUID
+    group_id: UUID | None  # None: the organization's
     group_name: str
     kind: str
     description: str

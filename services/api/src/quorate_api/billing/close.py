@@ -11,6 +11,7 @@ from quorate_api.billing.calculator import Line, Missed
 from quorate_api.billing.issuer import Issuer
 from quorate_api.billing.issuing import Issuing
 from quorate_api.billing.repository import BillingRepository
+from quorate_api.commitments.repository import CommitmentRepository
 from quorate_api.database.scope import Scope
 from quorate_api.months.calendar import month_begin, month_end
 from quorate_api.months.repository import MonthRepository
@@ -27,7 +28,7 @@ async def close_months(scope: Scope, issuer: Issuer, until: datetime) -> int:
     months = MonthRepository(scope)
     await months.lock()
     closed_until = (await months.closed_until()).get(scope.organization_id)
-    began = closed_until or await BillingRepository(scope).first_group_at()
+    began = closed_until or await _first_owed_at(scope)
     if began is None:
         return 0
     issued = 0
@@ -37,6 +38,12 @@ async def close_months(scope: Scope, issuer: Issuer, until: datetime) -> int:
         start = end
     await months.set_closed_until(start)
     return issued
+
+
+async def _first_owed_at(scope: Scope) -> datetime | None:
+    """The time from which on something may be owed. None: at no time."""
+    begins = (await BillingRepository(scope).first_group_at(), await CommitmentRepository(scope).first_at())
+    return min((begin for begin in begins if begin is not None), default=None)
 
 
 async def missed_clauses(scope: Scope, group: Row[Any], start: datetime, end: datetime, now: datetime) -> list[Missed]:

@@ -11,17 +11,17 @@ from quorate_api.payments.schemas import Payment
 
 
 class InvoiceLine(Output):
-    group_id: UUID
+    group_id: UUID | None = Field(description="null for what an organization committed to and did not reserve.")
     group_name: str
-    kind: Literal["reservation", "appends", "reads", "storage", "sla_credit"]
+    kind: Literal["reservation", "appends", "reads", "egress", "storage", "commitment", "sla_credit"]
     description: str
     quantity: int = Field(description="Negative in corrections that take off use.")
-    unit: str = Field(description="second, entry, megabyte_second or percent")
+    unit: str = Field(description="second, entry, byte, megabyte_second or percent")
     price_quantity: int = Field(description="How many units unit_price_micros buys.")
     unit_price_micros: int
     amount_micros: int = Field(
-        description="quantity · unit_price_micros / price_quantity, rounded half up; negative for credits. A "
-        "correction has what it changes of the amount of all lines of its kind, in their order."
+        description="quantity · unit_price_micros / price_quantity, rounded half up; negative for credits and "
+        "discounts. A correction has what it changes of the amount of all lines of its kind, in their order."
     )
     correction_id: UUID | None = Field(description="The correction that this line bills; null in other lines.")
 

@@ -14,9 +14,11 @@ def total_micros(lines: Iterable[Line]) -> int:
 
 
 def by_group(lines: Iterable[Line | Row[Any]]) -> dict[UUID, dict[str, int]]:
-    """Amounts by group and kind, of lines or of their rows."""
+    """Amounts by group and kind, of lines or of their rows. The organization's own lines are of no group."""
     found: dict[UUID, dict[str, int]] = {}
     for line in lines:
+        if line.group_id is None:
+            continue
         kinds = found.setdefault(line.group_id, {})
         kinds[line.kind] = kinds.get(line.kind, 0) + line.amount_micros
     return found
@@ -26,12 +28,13 @@ def by_owner(lines: Iterable[Line], project_of: Mapping[UUID, UUID]) -> dict[UUI
     """Amounts of each project, and of all: None."""
     found: dict[UUID | None, int] = {}
     for line in lines:
-        for owner in (None, project_of[line.group_id]):
+        owners = (None,) if line.group_id is None else (None, project_of[line.group_id])
+        for owner in owners:
             found[owner] = found.get(owner, 0) + line.amount_micros
     return found
 
 
-def by_kind(lines: Iterable[Line]) -> dict[str, int]:
+def by_kind(lines: Iterable[Line | Row[Any]]) -> dict[str, int]:
     found: dict[str, int] = {}
     for line in lines:
         found[line.kind] = found.get(line.kind, 0) + line.amount_micros

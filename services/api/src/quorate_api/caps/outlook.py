@@ -9,12 +9,12 @@ from uuid import UUID
 
 from quorate_api.billing import account as accounts
 from quorate_api.billing.account import Account
-from quorate_api.billing.calculator import RESERVATION
+from quorate_api.billing.calculator import COMMITMENT, RESERVATION
 from quorate_api.billing.sums import by_group, by_owner
 from quorate_api.caps.decision import Owner, Position
 from quorate_api.months.calendar import LONGEST_MONTH_S, SeenMonth
 from quorate_api.pricing import prices
-from quorate_api.totals.days import MEGABYTE_BYTES, DailyUse, Metered
+from quorate_api.totals.days import MEGABYTE_BYTES, NOTHING, DailyUse, Metered
 
 HeldBytes = Mapping[UUID, int]  # bytes that each group keeps, and is charged for
 
@@ -53,7 +53,7 @@ def look(account: Account, used: DailyUse, month: SeenMonth, held: HeldBytes) ->
     spent = accounts.lines_of(account, month.start, month.now, total, basis)
     certain = accounts.lines_of(account, month.start, month.end, _kept(account, total, held, month), basis)
     usage = {
-        group_id: sum(amount for kind, amount in kinds.items() if kind != RESERVATION)
+        group_id: sum(amount for kind, amount in kinds.items() if kind not in (RESERVATION, COMMITMENT))
         for group_id, kinds in by_group(certain).items()
     }
     project_of = {row.id: row.project_id for row in account.groups}
@@ -73,8 +73,8 @@ def _kept(account: Account, total: Metered, held: HeldBytes, month: SeenMonth) -
     found = dict(total)
     for row in account.groups:
         if row.delete_requested_at is None and row.id in held:
-            entries, reads, stored = total.get(row.id, (0, 0, 0))
-            found[row.id] = (entries, reads, stored + held[row.id] * month.left_s // MEGABYTE_BYTES)
+            used = total.get(row.id, NOTHING)
+            found[row.id] = used._replace(stored=used.stored + held[row.id] * month.left_s // MEGABYTE_BYTES)
     return found
 
 

@@ -8,7 +8,7 @@ from pydantic import Field
 
 from quorate_api.http.schemas import Output
 
-UsageKind = Literal["appends", "reads", "storage"]
+UsageKind = Literal["appends", "reads", "egress", "storage"]
 
 
 class CorrectionOfUsage(Output):

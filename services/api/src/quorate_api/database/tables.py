@@ -210,6 +210,7 @@ usage_hours = Table(
     _count("read_entries"),
     _count("stored_byte_minutes"),
     Column("packed", Boolean, nullable=False),
+    _count("read_bytes"),
 )
 usage_days = Table(
     "usage_days",
@@ -219,6 +220,7 @@ usage_days = Table(
     _count("day_s", primary_key=True),
     _count("read_entries"),
     _count("stored_byte_minutes"),
+    _count("read_bytes"),
 )
 settled_times = Table("settled_times", metadata, _count("until_s", primary_key=True))
 settled_totals = Table(
@@ -229,6 +231,7 @@ settled_totals = Table(
     _count("until_s", primary_key=True),
     _count("read_entries"),
     _count("stored_byte_minutes"),
+    _count("read_bytes"),
 )
 settled_logs = Table(
     "settled_logs",
@@ -398,13 +401,26 @@ billed_quantities = Table(
     _text("kind", primary_key=True),
     _count("quantity"),
 )
+commitments = Table(
+    "commitments",
+    metadata,
+    _id(primary_key=True),
+    _id("organization_id"),
+    _count("monthly_micros"),
+    _count("months"),
+    _count("discount_percent"),
+    _time("starts_at"),
+    _time("ends_at"),
+    _time("created_at"),
+    _id("created_by"),
+)
 invoice_lines = Table(
     "invoice_lines",
     metadata,
     _id("organization_id"),
     _id("invoice_id", primary_key=True),
     Column("position", Integer, nullable=False, primary_key=True),
-    _id("group_id"),
+    _id("group_id", nullable=True),
     _text("group_name"),
     _text("kind"),
     _text("description"),

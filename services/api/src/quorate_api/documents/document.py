@@ -12,7 +12,7 @@ from quorate_api.tax.port import TaxLine
 
 @dataclass(frozen=True, slots=True)
 class DocumentLine:
-    group_id: UUID
+    group_id: UUID | None  # None: the organization's
     group_name: str
     kind: str
     description: str

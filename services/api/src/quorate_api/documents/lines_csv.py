@@ -38,8 +38,8 @@ def _rows(document: Document) -> Iterator[list[object]]:
     ]
     for line in document.lines:
         yield [
-            *head, line.group_id, _text(line.group_name), line.kind, _text(line.description), line.quantity, line.unit,
-            line.price_quantity, plain_text(line.unit_price_micros), plain_text(line.amount_micros),
+            *head, line.group_id or "", _text(line.group_name), line.kind, _text(line.description), line.quantity,
+            line.unit, line.price_quantity, plain_text(line.unit_price_micros), plain_text(line.amount_micros),
         ]  # fmt: skip
     for tax in document.taxes:
         yield [

@@ -12,8 +12,11 @@ _PRICE_UNITS = {
     ("second", prices.HOUR_S): "hour",
     ("entry", 1): "entry",
     ("entry", 1_000_000): "million entries",
+    ("byte", 1_000_000_000): "GB",
     ("megabyte_second", 1_000 * prices.MONTH_S): "GB-month",
 }
+
+_GIGA = {"byte": (1_000_000_000, "GB"), "megabyte_second": (1_000 * prices.MONTH_S, "GB-months")}
 
 
 def quantity_text(line: DocumentLine) -> str:
@@ -24,16 +27,17 @@ def quantity_text(line: DocumentLine) -> str:
         return _duration(quantity)
     if unit == "entry":
         return f"{quantity:,} {'entry' if quantity == 1 else 'entries'}"
-    if unit == "megabyte_second":
-        return f"{_gigabyte_months(quantity)} GB-months"
+    if unit in _GIGA:
+        units, name = _GIGA[unit]
+        return f"{_small(Fraction(quantity, units))} {name}"
     if unit == "percent":
         return f"{quantity} %"
     return f"{quantity:,} {unit}"
 
 
 def unit_price_text(line: DocumentLine) -> str:
-    """`0.15 per million entries`. Credits have no price."""
-    if line.kind == "sla_credit":
+    """`0.15 per million entries`. Credits and discounts have no price."""
+    if line.kind in ("sla_credit", "commitment"):
         return ""
     per = _PRICE_UNITS.get((line.unit, line.price_quantity), f"{line.price_quantity:,} {line.unit}")
     return f"{price_text(line.unit_price_micros)} per {per}"
@@ -46,9 +50,8 @@ def _duration(seconds: int) -> str:
     return f"{_decimal(Fraction(seconds, 60 if minutes else prices.HOUR_S), 2)} {'min' if minutes else 'h'}"
 
 
-def _gigabyte_months(megabyte_seconds: int) -> str:
+def _small(value: Fraction) -> str:
     """A quantity below the last decimal is shown as "less than", because the amount beside it is exact."""
-    value = Fraction(megabyte_seconds, 1_000 * prices.MONTH_S)
     return "< 0.0001" if 0 < value < Fraction(1, 10_000) else _decimal(value, 4)
 
 

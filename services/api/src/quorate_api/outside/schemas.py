@@ -9,7 +9,8 @@ from quorate_api.http.schemas import Input, Output
 from quorate_api.telemetry.windows import WINDOW_S
 
 ServerId = Annotated[int, Field(ge=1, le=2**32 - 1)]
-WINDOW_MS = WINDOW_S * 1_000
+Ms = Annotated[int, Field(ge=0, le=WINDOW_S * 1_000)]
+Time = Annotated[list[Ms], Field(min_length=2, max_length=2)]
 
 
 class Target(Output):
@@ -23,11 +24,19 @@ class Targets(Output):
 
 
 class Failed(Input):
-    """A time without an answer: [from, to)."""
-
     server_id: ServerId
-    from_ms: Annotated[int, Field(ge=0, le=1 << 53)]
-    to_ms: Annotated[int, Field(ge=0, le=1 << 53)]
+    times: Annotated[list[Time], Field(min_length=1, max_length=limits.PROBED_FAILURES_MAX)] = Field(
+        description="Times without an answer, [from, to) in ms since the minute's begin. In order, and apart."
+    )
+
+    @model_validator(mode="after")
+    def _in_order(self) -> Self:
+        at_ms = 0
+        for from_ms, to_ms in self.times:
+            if not at_ms <= from_ms < to_ms:
+                raise ValueError("times must be in order, end after they begin, and not overlap")
+            at_ms = to_ms
+        return self
 
 
 class LookedMinute(Input):
@@ -35,22 +44,17 @@ class LookedMinute(Input):
     watched: Annotated[list[ServerId], Field(max_length=limits.PROBED_SERVERS_MAX)] = Field(
         description="Servers that were watched in all of the minute."
     )
-    failed: Annotated[list[Failed], Field(max_length=limits.PROBED_FAILURES_MAX)] = Field(
-        description="Times in which a watched server did not answer. Those of one server do not overlap."
+    failed: Annotated[list[Failed], Field(max_length=limits.PROBED_SERVERS_MAX)] = Field(
+        description="Those of them that did not answer all the time, each once."
     )
 
     @model_validator(mode="after")
-    def _holds_together(self) -> Self:
-        watched, start_ms = set(self.watched), self.minute_s * 1_000
-        until_ms: dict[int, int] = {}
-        for each in self.failed:
-            if each.server_id not in watched:
-                raise ValueError("a server that was not watched cannot have failed")
-            if not start_ms <= each.from_ms < each.to_ms <= start_ms + WINDOW_MS:
-                raise ValueError("times of failures must lie within the minute, and end after they begin")
-            if each.from_ms < until_ms.get(each.server_id, 0):
-                raise ValueError("times of one server must be in order, and not overlap")
-            until_ms[each.server_id] = each.to_ms
+    def _of_watched(self) -> Self:
+        failed = [each.server_id for each in self.failed]
+        if not set(failed) <= set(self.watched):
+            raise ValueError("a server that was not watched cannot have failed")
+        if len(set(failed)) < len(failed):
+            raise ValueError("a server is told twice")
         return self
 
 

@@ -41,6 +41,7 @@ async def take(work: Work, looked: Looked) -> Taken:
 
 def _look(prober: str, minute: LookedMinute) -> Look:
     failed: dict[int, list[Time]] = {server: [] for server in minute.watched}
+    begin_ms = minute.minute_s * 1_000
     for each in minute.failed:
-        failed[each.server_id].append((each.from_ms, each.to_ms))
+        failed[each.server_id] = [(begin_ms + from_ms, begin_ms + to_ms) for from_ms, to_ms in each.times]
     return Look(prober, minute.minute_s, failed)

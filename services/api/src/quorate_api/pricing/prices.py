@@ -54,9 +54,10 @@ class PriceList:
     valid_from: datetime
     resources: tuple[ResourcePrice, ...]
     usage: tuple[UsagePrice, ...]
+    commitments: tuple[tuple[int, int], ...]  # months, and percent off the reservations committed to
 
 
-APPENDS, READS, STORAGE = KINDS = ("appends", "reads", "storage")
+APPENDS, READS, EGRESS, STORAGE = KINDS = ("appends", "reads", "egress", "storage")
 
 # Oldest first.
 LISTS = (
@@ -70,8 +71,10 @@ LISTS = (
         (
             UsagePrice(APPENDS, "Appended entries", "entry", 1_000_000, "million entries", 150_000),
             UsagePrice(READS, "Read entries", "entry", 1_000_000, "million entries", 20_000),
+            UsagePrice(EGRESS, "Read bytes", "byte", 1_000_000_000, "GB", 50_000),
             UsagePrice(STORAGE, "Storage", "megabyte_second", 1_000 * MONTH_S, "GB-month", 120_000),
         ),
+        ((12, 20), (36, 35)),
     ),
 )
 

@@ -16,7 +16,7 @@ class PriceLine(Output):
 
 
 class UsagePriceLine(Output):
-    kind: Literal["appends", "reads", "storage"]
+    kind: Literal["appends", "reads", "egress", "storage"]
     label: str
     per: str = Field(description="The quantity that unit_price_micros buys, as in `million entries`.")
     unit: str

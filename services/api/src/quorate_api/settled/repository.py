@@ -90,7 +90,8 @@ def _sum(column: Any) -> Any:
 
 _KINDS = (
     _Kind(
-        usage_days, settled_totals, ("organization_id", "group_id"), ("read_entries", "stored_byte_minutes"), _sum
+        usage_days, settled_totals, ("organization_id", "group_id"),
+        ("read_entries", "stored_byte_minutes", "read_bytes"), _sum,
     ),
     _Kind(
         usage_log_days, settled_logs, ("organization_id", "group_id", "log_epoch"),

@@ -28,7 +28,7 @@ from quorate_api.billing.sums import by_kind, total_micros
 from quorate_api.months.calendar import SeenMonth
 from quorate_api.pricing import prices
 from quorate_api.telemetry.windows import DAY_S
-from quorate_api.totals.days import DailyUse, Metered
+from quorate_api.totals.days import NOTHING, DailyUse, Metered, Sums
 
 DAYS_COMPARED_MIN = 2  # one day differs from nothing
 
@@ -95,7 +95,7 @@ def spread(account: Account, used: DailyUse, month: Month, expected_micros: int)
 
 
 def _at_end(groups: Iterable[Row[Any]], total: Metered, earlier: Metered, month: Month) -> Metered:
-    found: dict[UUID, tuple[int, int, int]] = {}
+    found: dict[UUID, Sums] = {}
     for group in groups:
         so_far = total.get(group.id)
         if so_far is None:
@@ -104,11 +104,10 @@ def _at_end(groups: Iterable[Row[Any]], total: Metered, earlier: Metered, month:
             found[group.id] = so_far
             continue
         observed_s = month.observed_s(group.active_at)
-        before = earlier.get(group.id, (0, 0, 0))
-        entries, reads, stored = (
-            now + (now - then) * month.left_s // observed_s for now, then in zip(so_far, before, strict=True)
+        before = earlier.get(group.id, NOTHING)
+        found[group.id] = Sums(
+            *(now + (now - then) * month.left_s // observed_s for now, then in zip(so_far, before, strict=True))
         )
-        found[group.id] = (entries, reads, stored)
     return found
 
 
@@ -116,18 +115,17 @@ def _usage_by_day(groups: Iterable[Row[Any]], used: DailyUse, month: Month) -> l
     """The cost of usage on each whole day, of groups that go on."""
     going_on = {group.id for group in groups if group.delete_requested_at is None}
     price_list = prices.at(month.start)
-    kinds = {kind: number for number, kind in enumerate(prices.KINDS)}
 
-    def sums(day_s: int) -> tuple[int, ...]:
-        metered = used.before(day_s)
-        return tuple(
-            sum(amounts[number] for group_id, amounts in metered.items() if group_id in going_on) for number in range(3)
-        )
+    def sums(day_s: int) -> Sums:
+        total = NOTHING
+        for group_id, amounts in used.before(day_s).items():
+            total = total.plus(amounts) if group_id in going_on else total
+        return total
 
     found = []
     for day_s in month.whole_days_s:
         before, after = sums(day_s), sums(day_s + DAY_S)
-        quantities = {kind: after[number] - before[number] for kind, number in kinds.items()}
+        quantities = {kind: now - then for kind, now, then in zip(prices.KINDS, after, before, strict=True)}
         found.append(
             sum(
                 prices.amount_micros(quantities[price.kind], price.unit_price_micros, price.price_quantity)

@@ -18,7 +18,9 @@ class KindMicros(Output):
     reservation: int
     appends: int
     reads: int
+    egress: int
     storage: int
+    commitment: int = Field(description="Discounts, negative, and what was committed to and is not reserved.")
 
     @classmethod
     def of(cls, amounts: Mapping[str, int]) -> "KindMicros":

@@ -42,6 +42,7 @@ class Before:
 
     start: datetime
     by_group: Mapping[UUID, Mapping[str, int]]
+    by_kind: Mapping[str, int]
     invoice_id: UUID | None
 
 
@@ -105,7 +106,11 @@ async def metrics(work: Work, principal: Principal) -> str:
     names = await SpendRepository(work.scope).project_names()
     project_of = {row.id: names[row.project_id] for row in account.groups}
     spent = exposition.series(
-        ((project_of[line.group_id], line.group_name, line.kind), line.amount_micros) for line in seen.spent
+        (
+            ("" if line.group_id is None else project_of[line.group_id], line.group_name, line.kind),
+            line.amount_micros,
+        )
+        for line in seen.spent
     )
     budgets = {
         "" if row.project_id is None else names[row.project_id]: int(row.monthly_micros)
@@ -125,12 +130,13 @@ async def _before(scope: Scope, account: Account, used: DailyUse, start: datetim
     billing = BillingRepository(scope)
     issued = await billing.invoice_of(start)
     if issued is not None:
-        return Before(start, sums.by_group(await billing.lines(issued.id)), issued.id)
+        rows = await billing.lines(issued.id)
+        return Before(start, sums.by_group(rows), sums.by_kind(rows), issued.id)
     if account.is_closed(scope.organization_id, end):
         return None
     metered = used.before(int(end.timestamp()))
     lines = accounts.lines_of(account, start, end, metered, accounts.open_basis(account, used, start))
-    return Before(start, sums.by_group(lines), None) if lines else None
+    return Before(start, sums.by_group(lines), sums.by_kind(lines), None) if lines else None
 
 
 def _month(name: str | None, now: datetime) -> Month:
@@ -160,14 +166,10 @@ def _forecast(seen: Forecast, spread: Spread, month: Month) -> SpendForecast:
 def _previous(before: Before | None) -> PreviousMonth | None:
     if before is None:
         return None
-    by_kind: dict[str, int] = {}
-    for kinds in before.by_group.values():
-        for kind, amount in kinds.items():
-            by_kind[kind] = by_kind.get(kind, 0) + amount
     return PreviousMonth(
         month=_name(before.start),
-        total_micros=sum(by_kind.values()),
-        by_kind=KindMicros.of(by_kind),
+        total_micros=sum(before.by_kind.values()),
+        by_kind=KindMicros.of(before.by_kind),
         status="open" if before.invoice_id is None else "issued",
         invoice_id=before.invoice_id,
     )

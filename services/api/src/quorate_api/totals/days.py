@@ -4,40 +4,56 @@ from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import Self
+from typing import NamedTuple, Self
 from uuid import UUID
 
 from quorate_api.telemetry.windows import WINDOW_S
 
-Metered = Mapping[UUID, tuple[int, int, int]]  # entries committed, entries read, megabyte-seconds stored, by group
 MEGABYTE_BYTES = 1_000_000
+
+
+class Sums(NamedTuple):
+    """Use in sum: entries committed, entries read, bytes read, and what was stored, in byte-minutes or in
+    megabyte-seconds. In the order of `pricing.prices.KINDS`."""
+
+    entries: int
+    reads: int
+    read_bytes: int
+    stored: int
+
+    def plus(self, other: "Sums") -> "Sums":
+        return Sums(*(one + more for one, more in zip(self, other, strict=True)))
+
+
+NOTHING = Sums(0, 0, 0, 0)
+Metered = Mapping[UUID, Sums]  # by group; stored in megabyte-seconds
 
 
 @dataclass(frozen=True, slots=True)
 class DailyUse:
-    """`by_group`: the days of each group, and what it had used by the end of each, since it exists."""
+    """`by_group`: the days of each group, and what it had used by the end of each, since it exists. Stored in
+    byte-minutes."""
 
-    by_group: Mapping[UUID, tuple[list[int], list[tuple[int, int, int]]]]
+    by_group: Mapping[UUID, tuple[list[int], list[Sums]]]
 
     @classmethod
-    def of(cls, rows: Iterable[tuple[UUID, int, int, int, int]]) -> Self:
-        """`rows`: group, day, and its entries, reads and byte-minutes, ordered by day."""
-        found: dict[UUID, tuple[list[int], list[tuple[int, int, int]]]] = defaultdict(lambda: ([], []))
-        for group_id, day_s, entries, reads, stored in rows:
+    def of(cls, rows: Iterable[tuple[UUID, int, Sums]]) -> Self:
+        """`rows`: group, day, and its use in the day, ordered by day."""
+        found: dict[UUID, tuple[list[int], list[Sums]]] = defaultdict(lambda: ([], []))
+        for group_id, day_s, used in rows:
             days, sums = found[group_id]
-            had = sums[-1] if sums else (0, 0, 0)
             days.append(day_s)
-            sums.append((had[0] + entries, had[1] + reads, had[2] + stored))
+            sums.append(sums[-1].plus(used) if sums else used)
         return cls(dict(found))
 
     @classmethod
-    def of_totals(cls, rows: Iterable[tuple[UUID, int, int, int, int]]) -> Self:
+    def of_totals(cls, rows: Iterable[tuple[UUID, int, Sums]]) -> Self:
         """`rows`: as for `of`, but each with what the group had used by the end of the day."""
-        found: dict[UUID, tuple[list[int], list[tuple[int, int, int]]]] = defaultdict(lambda: ([], []))
-        for group_id, day_s, *used in rows:
+        found: dict[UUID, tuple[list[int], list[Sums]]] = defaultdict(lambda: ([], []))
+        for group_id, day_s, used in rows:
             days, sums = found[group_id]
             days.append(day_s)
-            sums.append((used[0], used[1], used[2]))
+            sums.append(used)
         return cls(dict(found))
 
     def of_groups(self, group_ids: Iterable[UUID]) -> Self:
@@ -46,10 +62,10 @@ class DailyUse:
 
     def before(self, day_s: int | None) -> Metered:
         """The use before the day that begins at `day_s`; None: at any time."""
-        found: dict[UUID, tuple[int, int, int]] = {}
+        found: dict[UUID, Sums] = {}
         for group_id, (days, sums) in self.by_group.items():
             number = len(days) if day_s is None else bisect_left(days, day_s)
             if number:
-                entries, reads, stored = sums[number - 1]
-                found[group_id] = (entries, reads, stored * WINDOW_S // MEGABYTE_BYTES)
+                used = sums[number - 1]
+                found[group_id] = used._replace(stored=used.stored * WINDOW_S // MEGABYTE_BYTES)
         return found

@@ -38,12 +38,14 @@ from quorate_api.database.tables import (
 )
 from quorate_api.settled.repository import NEVER_S, settled_before
 from quorate_api.telemetry.windows import DAY_S, HOUR_S, Window
-from quorate_api.totals.days import DailyUse, Metered
+from quorate_api.totals.days import DailyUse, Metered, Sums
 
 _WINDOWS, _LOGS = usage_windows.c, usage_log_days.c
 _HOURS, _DAYS, _DIRTY = usage_hours.c, usage_days.c, usage_dirty.c
 _SETTLED, _SETTLED_LOGS = settled_totals.c, settled_logs.c
-_SUMS = ("read_entries", "stored_byte_minutes")
+_SUMS = ("read_entries", "read_bytes", "stored_byte_minutes")
+_Hour = tuple[int, ...]  # in this order
+_NONE: _Hour = (0,) * len(_SUMS)
 
 
 def _counters(columns: Any) -> tuple[Any, ...]:
@@ -120,15 +122,14 @@ class TotalsRepository:
         return {int(row.log_epoch): (int(row.entries), int(row.size)) for row in rows}
 
     async def metered(self, day_s: int | None) -> Metered:
-        """Entries committed, entries read and megabyte-seconds stored, for each group, in windows before the day that
-        begins at `day_s`; None: in all windows.
+        """The use of each group in windows before the day that begins at `day_s`; None: in all windows.
 
         Committed is the sum over the logs of their greatest counters, so the order in which windows of two logs arrive
         does not matter. Stored is the fullest replica's report for a minute, times the minute.
         """
         assert day_s is None or day_s % DAY_S == 0, day_s
         rows = await self._read(day_s, lambda since_s: self._totals(since_s, day_s))
-        return DailyUse.of((row[0], 0, int(row[1]), int(row[2]), int(row[3])) for row in rows).before(None)
+        return DailyUse.of((row.group_id, 0, _sums(row)) for row in rows).before(None)
 
     async def before_and_now(self, day_s: int) -> DailyUse:
         """The use before the day that begins at `day_s`, and that at any time."""
@@ -147,7 +148,7 @@ class TotalsRepository:
             return select(found).order_by(found.c.day)
 
         rows = await self._read(day_s, both)
-        return DailyUse.of_totals((row[0], int(row[4]), int(row[1]), int(row[2]), int(row[3])) for row in rows)
+        return DailyUse.of_totals((row.group_id, int(row.day), _sums(row)) for row in rows)
 
     async def by_day(self, from_s: int) -> DailyUse:
         """The use of each day from the one that begins at `from_s`. All days before it are one.
@@ -156,7 +157,7 @@ class TotalsRepository:
         """
         assert from_s % DAY_S == 0, from_s
         rows = await self._read(from_s, lambda since_s: self._days(since_s, from_s))
-        return DailyUse.of((row[0], int(row[1]), int(row[2]), int(row[3]), int(row[4])) for row in rows)
+        return DailyUse.of((row.group_id, int(row.day), _sums(row)) for row in rows)
 
     async def _read(self, day_s: int | None, query: Callable[[int], Rows]) -> Sequence[Any]:
         """Rows of a query that adds totals until a time not after `day_s`, which it is given, and days since then."""
@@ -170,8 +171,8 @@ class TotalsRepository:
         added = (func.sum(parts.c[name]).label(name) for name in _SUMS)
         sums = select(parts.c.group_id, *added).group_by(parts.c.group_id).subquery()
         of_logs = committed.subquery()
-        read, stored = (func.coalesce(sums.c[name], 0).label(name) for name in _SUMS)
-        joined = select(of_logs.c.group_id, of_logs.c.entries, read, stored)
+        others = (func.coalesce(sums.c[name], 0).label(name) for name in _SUMS)
+        joined = select(of_logs.c.group_id, of_logs.c.entries, *others)
         return joined.outerjoin(sums, sums.c.group_id == of_logs.c.group_id)
 
     def _days(self, since_s: int, from_s: int) -> Rows:
@@ -201,7 +202,7 @@ class TotalsRepository:
         )
         # One statement, and so one state of all tables.
         found = union_all(committed, sums).subquery()
-        added = (func.sum(found.c[name]) for name in ("entries", *_SUMS))
+        added = (func.sum(found.c[name]).label(name) for name in ("entries", *_SUMS))
         statement = select(found.c.group_id, found.c.day, *added)
         return statement.group_by(found.c.group_id, found.c.day).order_by(found.c.day)
 
@@ -236,7 +237,7 @@ class TotalsRepository:
         older = self._scope.select(usage_hours, _HOURS.group_id, day_of_hour, *(-_HOURS[name] for name in _SUMS)).join(
             usage_dirty, and_(_DIRTY.group_id == _HOURS.group_id, _DIRTY.hour_s == _HOURS.hour_s)
         )
-        columns = (_WINDOWS.group_id, day_of_hour, func.sum(_WINDOWS.read_entries), func.max(_WINDOWS.stored_bytes))
+        columns = (_WINDOWS.group_id, day_of_hour, *_of_minute())
         in_hour = and_(_WINDOWS.window_start_s >= _DIRTY.hour_s, _WINDOWS.window_start_s < _DIRTY.hour_s + HOUR_S)
         anew = (
             self._scope.select(usage_windows, *columns)
@@ -274,18 +275,18 @@ class TotalsRepository:
             self._scope.delete(usage_dirty).where(tuple_(_DIRTY.group_id, _DIRTY.hour_s).in_(keys))
         )
         fresh, old = await self._fresh(keys), await self._rolled(keys)
-        hours, days = [], defaultdict[tuple[UUID, int], list[int]](lambda: [0, 0])
+        hours, days = [], defaultdict[tuple[UUID, int], list[int]](lambda: list(_NONE))
         for key in keys:
             group_id, hour_s = key
-            was = old.get(key, (0, 0))
+            was = old.get(key, _NONE)
             # Windows grow. Where people removed some, what was summed up stays.
-            new = _greater(fresh.get(key, (0, 0)), was)
+            new = _greater(fresh.get(key, _NONE), was)
             hours.append(
                 {"organization_id": owners[key], "group_id": group_id, "hour_s": hour_s, "packed": False, **_named(new)}
             )
             day = days[group_id, hour_s // DAY_S * DAY_S]
-            for place in (0, 1):
-                day[place] += new[place] - was[place]
+            for place, (now, before) in enumerate(zip(new, was, strict=True)):
+                day[place] += now - before
         await self._add_days(days, {group_id: owner for (group_id, _), owner in owners.items()})
         stored = self._scope.upsert(usage_hours).values(hours)
         summed = {name: stored.excluded[name] for name in (*_SUMS, "packed")}
@@ -324,7 +325,7 @@ class TotalsRepository:
             found = tuple_(_HOURS.group_id, _HOURS.hour_s).in_(hours)
             await self._connection.execute(self._scope.update(usage_hours).where(found).values(packed=True))
 
-    async def _fresh(self, keys: list[tuple[UUID, int]]) -> dict[tuple[UUID, int], tuple[int, int]]:
+    async def _fresh(self, keys: list[tuple[UUID, int]]) -> dict[tuple[UUID, int], _Hour]:
         due = values(column("group_id", Uuid), column("hour_s", BigInteger), name="due").data(keys)
         of_hour = and_(
             _WINDOWS.group_id == due.c.group_id,
@@ -332,41 +333,51 @@ class TotalsRepository:
             _WINDOWS.window_start_s < due.c.hour_s + HOUR_S,
         )
         minutes = (
-            self._scope.select(
-                usage_windows,
-                due.c.group_id,
-                due.c.hour_s,
-                func.sum(_WINDOWS.read_entries).label("read_entries"),
-                func.max(_WINDOWS.stored_bytes).label("stored"),
-            )
+            self._scope.select(usage_windows, due.c.group_id, due.c.hour_s, *_of_minute())
             .join(due, of_hour)
             .group_by(due.c.group_id, due.c.hour_s, _WINDOWS.window_start_s)
             .subquery()
         )
-        statement = select(
-            minutes.c.group_id, minutes.c.hour_s, func.sum(minutes.c.read_entries), func.sum(minutes.c.stored)
-        ).group_by(minutes.c.group_id, minutes.c.hour_s)
-        rows = (await self._connection.execute(statement)).all()
-        return {(row[0], int(row[1])): (int(row[2]), int(row[3])) for row in rows}
+        added = (func.sum(minutes.c[name]).label(name) for name in _SUMS)
+        statement = select(minutes.c.group_id, minutes.c.hour_s, *added)
+        rows = (await self._connection.execute(statement.group_by(minutes.c.group_id, minutes.c.hour_s))).all()
+        return {(row.group_id, int(row.hour_s)): _hour(row) for row in rows}
 
-    async def _rolled(self, keys: list[tuple[UUID, int]]) -> dict[tuple[UUID, int], tuple[int, int]]:
+    async def _rolled(self, keys: list[tuple[UUID, int]]) -> dict[tuple[UUID, int], _Hour]:
         statement = self._scope.select(usage_hours).where(tuple_(_HOURS.group_id, _HOURS.hour_s).in_(keys))
         rows = (await self._connection.execute(statement)).all()
-        return {(row.group_id, row.hour_s): (row.read_entries, row.stored_byte_minutes) for row in rows}
+        return {(row.group_id, row.hour_s): _hour(row) for row in rows}
 
     async def _add_days(self, days: Mapping[tuple[UUID, int], list[int]], owners: Mapping[UUID, UUID]) -> None:
         assert isinstance(self._scope, EveryOrganization)
-        for (group_id, day_s), (reads, stored) in sorted(days.items()):
+        for (group_id, day_s), sums_of_day in sorted(days.items()):
             added = self._scope.upsert(usage_days).values(
-                organization_id=owners[group_id], group_id=group_id, day_s=day_s, **_named((reads, stored))
+                organization_id=owners[group_id], group_id=group_id, day_s=day_s, **_named(sums_of_day)
             )
             sums = {name: _DAYS[name] + added.excluded[name] for name in _SUMS}
             await self._connection.execute(added.on_conflict_do_update(index_elements=["group_id", "day_s"], set_=sums))
 
 
-def _greater(one: tuple[int, int], other: tuple[int, int]) -> tuple[int, int]:
-    return max(one[0], other[0]), max(one[1], other[1])
+def _of_minute() -> tuple[Any, ...]:
+    """What a minute's windows of a group add to the sums: reads of all replicas, and the fullest replica."""
+    return (
+        func.sum(_WINDOWS.read_entries).label("read_entries"),
+        func.sum(_WINDOWS.read_bytes).label("read_bytes"),
+        func.max(_WINDOWS.stored_bytes).label("stored_byte_minutes"),
+    )
 
 
-def _named(sums: tuple[int, int]) -> dict[str, int]:
+def _sums(row: Any) -> Sums:
+    return Sums(int(row.entries), *_hour(row))
+
+
+def _hour(row: Any) -> _Hour:
+    return tuple(int(getattr(row, name)) for name in _SUMS)
+
+
+def _greater(one: _Hour, other: _Hour) -> _Hour:
+    return tuple(map(max, one, other))
+
+
+def _named(sums: Sequence[int]) -> dict[str, int]:
     return dict(zip(_SUMS, sums, strict=True))

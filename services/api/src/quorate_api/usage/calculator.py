@@ -17,6 +17,7 @@ class Count:
     committed_entries: int
     committed_bytes: int
     read_entries: int
+    read_bytes: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +28,7 @@ class Used:
     committed_entries: int
     committed_bytes: int
     read_entries: int
+    read_bytes: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +59,8 @@ def used(counts: Iterable[Count], before: Mapping[int, tuple[int, int]]) -> list
         logs = reached(by_minute[start_s], logs)
         now = _total(logs)
         reads = sum(count.read_entries for count in by_minute[start_s])
-        found.append(Used(start_s, now[0] - was[0], now[1] - was[1], reads))
+        read_bytes = sum(count.read_bytes for count in by_minute[start_s])
+        found.append(Used(start_s, now[0] - was[0], now[1] - was[1], reads, read_bytes))
     return found
 
 
@@ -95,7 +98,12 @@ def measured(windows: Iterable[Window], before: Mapping[int, tuple[int, int]]) -
 
 def _count(window: Window) -> Count:
     return Count(
-        window.window_start_s, window.log_epoch, window.committed_entries, window.committed_bytes, window.read_entries
+        window.window_start_s,
+        window.log_epoch,
+        window.committed_entries,
+        window.committed_bytes,
+        window.read_entries,
+        window.read_bytes,
     )
 
 

@@ -80,9 +80,10 @@ class UsageRepository:
         """Counters of each log in each minute in [from_s, to_s)."""
         key = (_COLUMNS.window_start_s, _COLUMNS.log_epoch)
         greatest = (func.max(_COLUMNS.committed_entries), func.max(_COLUMNS.committed_bytes))
-        minutes = self._scope.select(usage_windows, *key, *greatest, func.sum(_COLUMNS.read_entries))
+        reads = (func.sum(_COLUMNS.read_entries), func.sum(_COLUMNS.read_bytes))
+        minutes = self._scope.select(usage_windows, *key, *greatest, *reads)
         minutes = minutes.add_columns(cast(null(), LargeBinary)).where(*_minutes(group_id, from_s, to_s)).group_by(*key)
-        none = [cast(null(), BigInteger)] * 5
+        none = [cast(null(), BigInteger)] * 6
         packed = self._scope.select(packed_hours, *none, _PACKED.windows).where(*_hours(group_id, from_s, to_s))
         # One statement, as above.
         rows = (await self._connection.execute(union_all(minutes, packed))).all()
@@ -195,11 +196,12 @@ def _hours(group_id: UUID, from_s: int, to_s: int) -> tuple[Any, ...]:
 
 
 def _counts(hour: Packed) -> Iterable[Count]:
-    names = ("window_start_s", "log_epoch", "committed_entries", "committed_bytes", "read_entries")
+    names = ("window_start_s", "log_epoch", "committed_entries", "committed_bytes", "read_entries", "read_bytes")
     found: dict[tuple[int, int], list[int]] = {}
-    for start_s, log_epoch, entries, size, reads in zip(*(hour.numbers(name) for name in names), strict=True):
-        had = found.setdefault((start_s, log_epoch), [0, 0, 0])
-        had[0], had[1], had[2] = max(had[0], entries), max(had[1], size), had[2] + reads
+    for start_s, log_epoch, entries, size, *reads in zip(*(hour.numbers(name) for name in names), strict=True):
+        had = found.setdefault((start_s, log_epoch), [0, 0, 0, 0])
+        had[0], had[1] = max(had[0], entries), max(had[1], size)
+        had[2], had[3] = had[2] + reads[0], had[3] + reads[1]
     return (Count(*key, *sums) for key, sums in found.items())
 
 

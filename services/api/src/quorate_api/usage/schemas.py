@@ -14,6 +14,7 @@ class UsageMinute(Output):
     committed_entries: int
     committed_bytes: int
     read_entries: int
+    read_bytes: int
 
 
 class Usage(Output):
@@ -26,6 +27,7 @@ class Usage(Output):
     committed_entries: int = Field(description="Negative where corrections take off more than the period has.")
     committed_bytes: int
     read_entries: int = Field(description="Negative where corrections take off more than the period has.")
+    read_bytes: int = Field(description="Negative where corrections take off more than the period has.")
     minutes: list[UsageMinute] = Field(description="Minutes without use are left out.")
     corrections: list[CorrectionOfUsage] = Field(
         description="Corrections of days that begin in the period, oldest first."

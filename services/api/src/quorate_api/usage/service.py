@@ -50,6 +50,7 @@ async def usage(
         committed_entries=sum(minute.committed_entries for minute in minutes) + _sum(corrections, prices.APPENDS),
         committed_bytes=sum(minute.committed_bytes for minute in minutes),
         read_entries=sum(minute.read_entries for minute in minutes) + _sum(corrections, prices.READS),
+        read_bytes=sum(minute.read_bytes for minute in minutes) + _sum(corrections, prices.EGRESS),
         minutes=[
             # A week has ten thousand; their numbers are the calculator's.
             UsageMinute.model_construct(
@@ -57,9 +58,10 @@ async def usage(
                 committed_entries=minute.committed_entries,
                 committed_bytes=minute.committed_bytes,
                 read_entries=minute.read_entries,
+                read_bytes=minute.read_bytes,
             )
             for minute in minutes
-            if minute.committed_entries or minute.committed_bytes or minute.read_entries
+            if minute.committed_entries or minute.committed_bytes or minute.read_entries or minute.read_bytes
         ],
         corrections=corrections,
     )

@@ -13,6 +13,7 @@ from quorate_api import limits
 from quorate_api.coordinator.schemas import Event
 from quorate_api.database.scope import ROWS, EveryOrganization, rows_sent
 from quorate_api.database.tables import (
+    commitments,
     coordinator_cursor,
     group_events,
     groups,
@@ -161,14 +162,19 @@ class WorkerRepository:
         return {str(row[0]): int(row[1]) for row in (await self._connection.execute(statement)).all()}
 
     async def to_close(self, until: datetime) -> list[UUID]:
-        """Organizations that had a group before `until`, the begin of a month, and are not closed so far."""
+        """Organizations that had a group or a commitment before `until`, the begin of a month, and are not closed so
+        far."""
         columns = organizations.c
         had_groups = self._scope.select(groups, groups.c.id).where(
             groups.c.organization_id == columns.organization_id, groups.c.active_at < until
         )
+        had_committed = self._scope.select(commitments, commitments.c.id).where(
+            commitments.c.organization_id == columns.organization_id, commitments.c.starts_at < until
+        )
+        owes = or_(had_groups.exists(), had_committed.exists())
         statement = (
             self._scope.select(organizations, columns.organization_id)
-            .where(or_(columns.closed_until.is_(None), columns.closed_until < until), had_groups.exists())
+            .where(or_(columns.closed_until.is_(None), columns.closed_until < until), owes)
             .order_by(columns.organization_id)
         )
         return [row.organization_id for row in (await self._connection.execute(statement)).all()]

@@ -24,6 +24,8 @@ use quorate_usage::{Buckets, Sample, Totals};
 /// Windows between two samples of a group that get records. When a server slept for longer, the windows in the middle are
 /// not reported.
 const WINDOWS_BETWEEN_SAMPLES_MAX: u64 = 12;
+/// A group begins with it.
+const FIRST_EPOCH: Epoch = 1;
 /// A group without a sample for so many seconds has left.
 const FORGET_AFTER_ROUNDS: u32 = 10;
 
@@ -441,11 +443,21 @@ impl Kept {
             if active_us > 0 {
                 self.record.to_ms = self.record.to_ms.max(piece.to_ms);
             }
+            if self.record.epoch == FIRST_EPOCH && self.active_us == 0 {
+                self.leave_out_beginning(piece, active_us);
+            }
         }
         self.active_us += active_us;
         self.paused_us += paused_us;
         self.record.active_ms = self.active_us / 1000;
         self.record.paused_ms = self.paused_us / 1000;
+    }
+
+    /// A new group's head accepts nothing before its chain is there. That time comes first, and is nobody's loss.
+    fn leave_out_beginning(&mut self, piece: Piece, active_us: Micros) {
+        let begin_ms = piece.to_ms - active_us.div_ceil(1000).min(piece.ms());
+        self.record.from_ms = self.record.from_ms.max(begin_ms);
+        self.record.to_ms = self.record.to_ms.max(begin_ms);
     }
 
     fn add_counts(&mut self, delta: &Totals, before: &Tracked, sample: &Sample) {

@@ -1,0 +1,1 @@
+"""Reservations that organizations commit to, for a discount."""

@@ -1,0 +1,49 @@
+"""Commitments. Rows are only added."""
+
+from collections import defaultdict
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import Row, func
+
+from quorate_api.commitments.calculator import Commitment
+from quorate_api.database.scope import Scope, SomeOrganizations
+from quorate_api.database.tables import commitments
+
+_COLUMNS = commitments.c
+
+
+class CommitmentRepository:
+    def __init__(self, scope: Scope | SomeOrganizations) -> None:
+        self._scope = scope
+
+    async def by_organization(self) -> dict[UUID, list[Commitment]]:
+        """All that were ever made, oldest first."""
+        found: dict[UUID, list[Commitment]] = defaultdict(list)
+        for row in await self._rows():
+            found[row.organization_id].append(commitment_of(row))
+        return dict(found)
+
+    async def all_of(self) -> list[Row[Any]]:
+        """Newest first."""
+        return list(reversed(await self._rows()))
+
+    async def insert(self, commitment: Commitment, **values: object) -> None:
+        assert isinstance(self._scope, Scope), "one organization's"
+        own = {name: getattr(commitment, name) for name in Commitment.__slots__} | {"starts_at": commitment.start}
+        own |= {"ends_at": commitment.end}
+        kept = {name: value for name, value in own.items() if name not in ("start", "end")}
+        await self._scope.connection.execute(self._scope.insert(commitments, **kept, **values))
+
+    async def _rows(self) -> list[Row[Any]]:
+        statement = self._scope.select(commitments).order_by(_COLUMNS.id)
+        return list((await self._scope.connection.execute(statement)).all())
+
+    async def first_at(self) -> Any:
+        """The begin of the first one. None: there is none."""
+        statement = self._scope.select(commitments, func.min(_COLUMNS.starts_at))
+        return (await self._scope.connection.execute(statement)).scalar_one()
+
+
+def commitment_of(row: Row[Any]) -> Commitment:
+    return Commitment(row.id, row.monthly_micros, row.months, row.discount_percent, row.starts_at, row.ends_at)

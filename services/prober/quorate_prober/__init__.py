@@ -1,0 +1,1 @@
+"""Quorate, seen from outside: `docs/operating/probing.md`."""
