@@ -12,7 +12,8 @@ from quorate_sla import overload
 
 WITHIN, MORE = overload.HABITS[0], overload.HABITS[1]
 GROUP = overload.Attacked(MORE, "persistent", "g", Path("g.json"))
-JUDGED = overload.Judged(GROUP, 4, 0, 0, 20.0, ())
+JUDGED = overload.Judged(GROUP, 4, frozenset(), 0, 20.0, ())
+SLOW = frozenset({("12:00", "latency")})
 
 
 def test_no_bad_minute_and_no_credit_is_the_goal() -> None:
@@ -23,7 +24,7 @@ def test_no_bad_minute_and_no_credit_is_the_goal() -> None:
         "sla_overload_judged_minutes": True,
         "sla_outage_minutes_seen": True,
     }
-    bad = replace(JUDGED, bad_minutes=1, credit_percent=10)
+    bad = replace(JUDGED, bad=SLOW, credit_percent=10)
     values = {figure.name: (figure.value, figure.met) for figure in overload.figures([JUDGED, bad], 0)}
     assert values == {
         "sla_overload_credit": (10, False),
@@ -31,6 +32,20 @@ def test_no_bad_minute_and_no_credit_is_the_goal() -> None:
         "sla_overload_judged_minutes": (8, False),
         "sla_outage_minutes_seen": (0, False),
     }
+
+
+def test_what_a_group_within_its_rate_missed_too_is_the_machines() -> None:
+    bad = replace(JUDGED, bad=SLOW, credit_percent=10)
+
+    def values(within: overload.Attacked, missed: frozenset[tuple[str, str]]) -> list[float]:
+        calm = replace(JUDGED, group=within, bad=missed, throttled_per_s=0.0)
+        return [figure.value for figure in overload.figures([bad, calm], 1)][:2]
+
+    within = replace(GROUP, habit=WITHIN, group_id="w")
+    assert values(within, SLOW) == [0, 0]
+    assert values(within, frozenset({("12:01", "latency")})) == [10, 1]
+    assert values(within, frozenset({("12:00", "throughput")})) == [10, 1]
+    assert values(replace(within, durability="in_memory"), SLOW) == [10, 1]
 
 
 def test_an_attack_that_nobody_felt_is_no_measurement() -> None:
