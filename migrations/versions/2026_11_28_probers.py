@@ -1,4 +1,4 @@
-"""What probers see of servers, from where clients are."""
+"""Probers' minutes: servers, seen from where clients are."""
 
 from alembic import op
 

@@ -32,7 +32,7 @@ export function spendOf(db: MockDb, nowMs: number): Spend {
   const total = sum(expected)
   const usage_left = total - sum(spent) - byKind(expected).reservation + byKind(spent).reservation
   const before = db.invoices[0]
-  const projectOf = (group_id: string) => db.groups.find(({ group }) => group.id === group_id)?.group.project_id
+  const projectOf = (group_id: string | null) => db.groups.find(({ group }) => group.id === group_id)?.group.project_id
   const of = (lines: InvoiceLine[], project_id: string) =>
     sum(lines.filter((each) => projectOf(each.group_id) === project_id))
   return {

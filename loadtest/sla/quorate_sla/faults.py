@@ -1,6 +1,6 @@
 """Faults that stop appends, or could: processes that crash or stand still, and networks that are cut.
 
-Those of `loadtest/chaos` that a whole stack on one machine can have. Disks and clocks are left to chaos.
+A whole stack on one machine can have these of `loadtest/chaos`. Disks and clocks are left to chaos.
 """
 
 from __future__ import annotations

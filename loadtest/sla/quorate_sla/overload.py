@@ -123,7 +123,7 @@ def figures(judged: list[Judged], outage_minutes_seen: int) -> list[Figure]:
 
 
 def _of_machine(judged: list[Judged], durability: str) -> frozenset[tuple[str, str]]:
-    """What groups within their rate missed."""
+    """Misses of groups within their rate."""
     within = [each.bad for each in judged if not each.group.habit.is_overload and each.group.durability == durability]
     return frozenset().union(*within)
 

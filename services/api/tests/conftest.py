@@ -23,7 +23,6 @@ from quorate_api.database.migrate import upgrade
 from quorate_api.embedded import postgres, redis
 from quorate_api.http.services import Services
 from quorate_api.security import tokens
-from quorate_api.security.staff_tokens import Staff
 from quorate_api.settings import Settings
 from support.coordinator import FakeCoordinator
 from support.customer import Customer
@@ -141,22 +140,20 @@ async def api(services: Services) -> AsyncIterator[httpx2.AsyncClient]:
 @pytest.fixture
 async def operator(api: httpx2.AsyncClient, settings: Settings) -> AsyncIterator[httpx2.AsyncClient]:
     """An operator's client of the API."""
-    async with _staff(api, settings, "operator") as client:
+    async with _staff(api, settings.operator_tokens()) as client:
         yield client
 
 
 @pytest.fixture
 async def prober(api: httpx2.AsyncClient, settings: Settings) -> AsyncIterator[httpx2.AsyncClient]:
     """A prober's client of the API."""
-    async with _staff(api, settings, "prober") as client:
+    async with _staff(api, settings.prober_tokens()) as client:
         yield client
 
 
-def _staff(api: httpx2.AsyncClient, settings: Settings, staff: Staff) -> httpx2.AsyncClient:
-    token = (settings.staff_tokens()[staff] or "").strip()
-    return httpx2.AsyncClient(
-        transport=api._transport, base_url="http://testserver", headers={"Authorization": f"Bearer {token}"}
-    )
+def _staff(api: httpx2.AsyncClient, tokens_: str | None) -> httpx2.AsyncClient:
+    headers = {"Authorization": f"Bearer {(tokens_ or '').strip()}"}
+    return httpx2.AsyncClient(transport=api._transport, base_url="http://testserver", headers=headers)
 
 
 @pytest.fixture

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from quorate_api import limits
-from quorate_api.billing.calculator import COMMITMENT, RESERVATION, Line
-from quorate_api.commitments.calculator import Commitment, lines
+from quorate_api.billing.calculator import COMMITMENT, Line, commitment_line
+from quorate_api.commitments.calculator import Commitment, shares
 from quorate_api.months.calendar import month_begin, month_end
 from quorate_api.pricing import prices
 from quorate_api.worker.month_close import close_months
@@ -32,11 +32,17 @@ def commitment(dollars: int, percent: int, number: int = 0, months: int = 12) ->
     return Commitment(uuid.UUID(int=number), dollars * DOLLAR, months, percent, NOVEMBER, end)
 
 
-def reserved(*amounts: int) -> list[Line]:
+def lines(made: list[Commitment], month: datetime, part: tuple[int, int], reserved: list[int]) -> list[Line]:
+    """`reserved`: by groups g1, g2, …"""
+    by_group = {uuid.UUID(int=number): amount for number, amount in enumerate(reserved, 1)}
     return [
-        Line(uuid.UUID(int=number), f"g{number}", RESERVATION, "", 1, "second", 1, amount, amount)
-        for number, amount in enumerate(amounts, 1)
+        commitment_line(share, None if share.group_id is None else f"g{share.group_id.int}")
+        for share in shares(made, month, part, by_group)
     ]
+
+
+def reserved(*amounts: int) -> list[int]:
+    return list(amounts)
 
 
 def amounts(found: list[Line]) -> list[tuple[str, int]]:

@@ -91,7 +91,7 @@ class _Known:
             return Minute(number, elapsed_ms, elapsed_ms - lost_ms, frozenset(["availability"] if is_bad else []))
         first, last = self._bounds(number)
         active_ms = self.accepted[first // STEP_MS : last // STEP_MS].count(1) * STEP_MS
-        # Of the time that heads lost, and the time in which they were not reached, the longer one counts.
+        # The longer one counts: the time that heads lost, or that in which they were not reached.
         active_ms = min(active_ms, elapsed_ms - self._unreachable_ms(number, self._ruled(number)))
         bad = set()
         if elapsed_ms - active_ms > PAUSE_MS_MAX:

@@ -355,6 +355,68 @@ export type ClauseReport = {
 };
 
 /**
+ * Commitment
+ */
+export type Commitment = {
+    /**
+     * Id
+     */
+    id: string;
+    /**
+     * Monthly Micros
+     */
+    monthly_micros: number;
+    /**
+     * Months
+     */
+    months: number;
+    /**
+     * Discount Percent
+     */
+    discount_percent: number;
+    /**
+     * Start
+     *
+     * The begin of the month after it was made.
+     */
+    start: string;
+    /**
+     * End
+     */
+    end: string;
+    /**
+     * Created At
+     */
+    created_at: string;
+};
+
+/**
+ * Commitments
+ */
+export type Commitments = {
+    /**
+     * Items
+     *
+     * Newest first, those that have ended included.
+     */
+    items: Array<Commitment>;
+    /**
+     * Offers
+     */
+    offers: Array<Offer>;
+    /**
+     * Currency
+     */
+    currency: string;
+    /**
+     * Reserved Monthly Micros
+     *
+     * What the groups that exist now cost a month, by reservation.
+     */
+    reserved_monthly_micros: number;
+};
+
+/**
  * Correction
  */
 export type Correction = {
@@ -365,7 +427,7 @@ export type Correction = {
     /**
      * Kind
      */
-    kind: 'appends' | 'reads' | 'storage' | 'sla_minutes' | 'sla_durability' | 'sla_order';
+    kind: 'appends' | 'reads' | 'egress' | 'storage' | 'sla_minutes' | 'sla_durability' | 'sla_order';
     /**
      * Quantity
      */
@@ -411,7 +473,7 @@ export type CorrectionOfUsage = {
     /**
      * Kind
      */
-    kind: 'appends' | 'reads' | 'storage';
+    kind: 'appends' | 'reads' | 'egress' | 'storage';
     /**
      * Quantity
      *
@@ -733,6 +795,25 @@ export type EventAnswer = {
      * repeated: it was recorded before; ignored: it tells of no payment of an invoice here.
      */
     outcome: 'recorded' | 'repeated' | 'ignored';
+};
+
+/**
+ * Failed
+ */
+export type Failed = {
+    /**
+     * Server Id
+     */
+    server_id: number;
+    /**
+     * Times
+     *
+     * Times without an answer, [from, to) in ms since the minute's begin. In order, and apart.
+     */
+    times: Array<[
+        number,
+        number
+    ]>;
 };
 
 /**
@@ -1292,8 +1373,10 @@ export type InvoiceHead = {
 export type InvoiceLine = {
     /**
      * Group Id
+     *
+     * null for what an organization committed to and did not reserve.
      */
-    group_id: string;
+    group_id: string | null;
     /**
      * Group Name
      */
@@ -1301,7 +1384,7 @@ export type InvoiceLine = {
     /**
      * Kind
      */
-    kind: 'reservation' | 'appends' | 'reads' | 'storage' | 'sla_credit';
+    kind: 'reservation' | 'appends' | 'reads' | 'egress' | 'storage' | 'commitment' | 'sla_credit';
     /**
      * Description
      */
@@ -1315,7 +1398,7 @@ export type InvoiceLine = {
     /**
      * Unit
      *
-     * second, entry, megabyte_second or percent
+     * second, entry, byte, megabyte_second or percent
      */
     unit: string;
     /**
@@ -1331,7 +1414,7 @@ export type InvoiceLine = {
     /**
      * Amount Micros
      *
-     * quantity · unit_price_micros / price_quantity, rounded half up; negative for credits. A correction has what it changes of the amount of all lines of its kind, in their order.
+     * quantity · unit_price_micros / price_quantity, rounded half up; negative for credits and discounts. A correction has what it changes of the amount of all lines of its kind, in their order.
      */
     amount_micros: number;
     /**
@@ -1469,9 +1552,19 @@ export type KindMicros = {
      */
     reads: number;
     /**
+     * Egress
+     */
+    egress: number;
+    /**
      * Storage
      */
     storage: number;
+    /**
+     * Commitment
+     *
+     * Discounts, negative, and what was committed to and is not reserved.
+     */
+    commitment: number;
 };
 
 /**
@@ -1607,6 +1700,48 @@ export type Login = {
 };
 
 /**
+ * Looked
+ *
+ * What a prober saw. A minute that it told before stays as it was told.
+ */
+export type Looked = {
+    /**
+     * Prober
+     *
+     * Its name.
+     */
+    prober: string;
+    /**
+     * Minutes
+     */
+    minutes: Array<LookedMinute>;
+};
+
+/**
+ * LookedMinute
+ */
+export type LookedMinute = {
+    /**
+     * Minute S
+     *
+     * Its begin, Unix time.
+     */
+    minute_s: number;
+    /**
+     * Watched
+     *
+     * Servers that were watched in all of the minute.
+     */
+    watched: Array<number>;
+    /**
+     * Failed
+     *
+     * Those of them that did not answer all the time, each once.
+     */
+    failed: Array<Failed>;
+};
+
+/**
  * Me
  */
 export type Me = {
@@ -1730,6 +1865,24 @@ export type NewBudget = {
 };
 
 /**
+ * NewCommitment
+ */
+export type NewCommitment = {
+    /**
+     * Monthly Micros
+     *
+     * Reservations a month, at list prices. They are owed whether they are used or not, less the discount.
+     */
+    monthly_micros: number;
+    /**
+     * Months
+     *
+     * One of the offers' terms.
+     */
+    months: number;
+};
+
+/**
  * NewCorrection
  *
  * Either `quantity` and `day`, for a kind of use, or `start` and `end`, for the SLA.
@@ -1740,7 +1893,7 @@ export type NewCorrection = {
      *
      * A kind of use, or sla_minutes: minutes that are bad, whatever was measured; or sla_durability, sla_order: minutes in which that clause was breached.
      */
-    kind: 'appends' | 'reads' | 'storage' | 'sla_minutes' | 'sla_durability' | 'sla_order';
+    kind: 'appends' | 'reads' | 'egress' | 'storage' | 'sla_minutes' | 'sla_durability' | 'sla_order';
     /**
      * Quantity
      *
@@ -2018,6 +2171,20 @@ export type ObservedSla = {
      * Latency
      */
     latency?: 'standard' | 'low';
+};
+
+/**
+ * Offer
+ */
+export type Offer = {
+    /**
+     * Months
+     */
+    months: number;
+    /**
+     * Discount Percent
+     */
+    discount_percent: number;
 };
 
 /**
@@ -3175,6 +3342,12 @@ export type SlaMinute = {
      */
     active_ms: number;
     /**
+     * Unreachable Ms
+     *
+     * Time in which clients could not reach the head, by the word of probers.
+     */
+    unreachable_ms: number;
+    /**
      * Measured
      *
      * false: no telemetry, and the group cannot show that it had no traffic.
@@ -3518,6 +3691,50 @@ export type StatusRegion = {
 };
 
 /**
+ * Taken
+ */
+export type Taken = {
+    /**
+     * Minutes
+     *
+     * How many of them count. Those of days that are settled do not.
+     */
+    minutes: number;
+};
+
+/**
+ * Target
+ */
+export type Target = {
+    /**
+     * Server Id
+     */
+    server_id: number;
+    /**
+     * Address
+     *
+     * host:port, for clients.
+     */
+    address: string;
+};
+
+/**
+ * Targets
+ */
+export type Targets = {
+    /**
+     * Servers
+     */
+    servers: Array<Target>;
+    /**
+     * Ca Pem
+     *
+     * The fleet's certificate authority.
+     */
+    ca_pem: string;
+};
+
+/**
  * Usage
  *
  * Committed entries are counted from the log itself: they equal the growth of its commit offset. The sums have
@@ -3552,6 +3769,12 @@ export type Usage = {
      * Negative where corrections take off more than the period has.
      */
     read_entries: number;
+    /**
+     * Read Bytes
+     *
+     * Negative where corrections take off more than the period has.
+     */
+    read_bytes: number;
     /**
      * Minutes
      *
@@ -3588,6 +3811,10 @@ export type UsageMinute = {
      * Read Entries
      */
     read_entries: number;
+    /**
+     * Read Bytes
+     */
+    read_bytes: number;
 };
 
 /**
@@ -3597,7 +3824,7 @@ export type UsagePriceLine = {
     /**
      * Kind
      */
-    kind: 'appends' | 'reads' | 'storage';
+    kind: 'appends' | 'reads' | 'egress' | 'storage';
     /**
      * Label
      */
@@ -5464,6 +5691,70 @@ export type ListBudgetAlertsResponses = {
 
 export type ListBudgetAlertsResponse = ListBudgetAlertsResponses[keyof ListBudgetAlertsResponses];
 
+export type ListCommitmentsData = {
+    body?: never;
+    path?: never;
+    query?: never;
+    url: '/v1/commitments';
+};
+
+export type ListCommitmentsErrors = {
+    /**
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
+     */
+    '4XX': Problem;
+    /**
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
+     */
+    '5XX': Problem;
+};
+
+export type ListCommitmentsError = ListCommitmentsErrors[keyof ListCommitmentsErrors];
+
+export type ListCommitmentsResponses = {
+    /**
+     * Successful Response
+     */
+    200: Commitments;
+};
+
+export type ListCommitmentsResponse = ListCommitmentsResponses[keyof ListCommitmentsResponses];
+
+export type MakeCommitmentData = {
+    body: NewCommitment;
+    headers?: {
+        /**
+         * A random string for this request. Repeating it with the same body only repeats the answer.
+         */
+        'Idempotency-Key'?: string;
+    };
+    path?: never;
+    query?: never;
+    url: '/v1/commitments';
+};
+
+export type MakeCommitmentErrors = {
+    /**
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
+     */
+    '4XX': Problem;
+    /**
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
+     */
+    '5XX': Problem;
+};
+
+export type MakeCommitmentError = MakeCommitmentErrors[keyof MakeCommitmentErrors];
+
+export type MakeCommitmentResponses = {
+    /**
+     * Successful Response
+     */
+    201: Commitment;
+};
+
+export type MakeCommitmentResponse = MakeCommitmentResponses[keyof MakeCommitmentResponses];
+
 export type GetQuotasData = {
     body?: never;
     path?: never;
@@ -6222,6 +6513,70 @@ export type UpdateIncidentResponses = {
 };
 
 export type UpdateIncidentResponse = UpdateIncidentResponses[keyof UpdateIncidentResponses];
+
+export type GetProbeTargetsData = {
+    body?: never;
+    path?: never;
+    query?: never;
+    url: '/v1/prober/targets';
+};
+
+export type GetProbeTargetsErrors = {
+    /**
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
+     */
+    '4XX': Problem;
+    /**
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
+     */
+    '5XX': Problem;
+};
+
+export type GetProbeTargetsError = GetProbeTargetsErrors[keyof GetProbeTargetsErrors];
+
+export type GetProbeTargetsResponses = {
+    /**
+     * Successful Response
+     */
+    200: Targets;
+};
+
+export type GetProbeTargetsResponse = GetProbeTargetsResponses[keyof GetProbeTargetsResponses];
+
+export type AddProbedMinutesData = {
+    body: Looked;
+    headers?: {
+        /**
+         * A random string for this request. Repeating it with the same body only repeats the answer.
+         */
+        'Idempotency-Key'?: string;
+    };
+    path?: never;
+    query?: never;
+    url: '/v1/prober/minutes';
+};
+
+export type AddProbedMinutesErrors = {
+    /**
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
+     */
+    '4XX': Problem;
+    /**
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
+     */
+    '5XX': Problem;
+};
+
+export type AddProbedMinutesError = AddProbedMinutesErrors[keyof AddProbedMinutesErrors];
+
+export type AddProbedMinutesResponses = {
+    /**
+     * Successful Response
+     */
+    200: Taken;
+};
+
+export type AddProbedMinutesResponse = AddProbedMinutesResponses[keyof AddProbedMinutesResponses];
 
 export type GetHealthData = {
     body?: never;

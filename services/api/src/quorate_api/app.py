@@ -146,8 +146,9 @@ def make_services(settings: Settings) -> Services:
 
 
 def _staff(keys: Keys, settings: Settings) -> dict[Staff, StaffTokens]:
+    texts: dict[Staff, str | None] = {"operator": settings.operator_tokens(), "prober": settings.prober_tokens()}
     found = {}
-    for staff, text in settings.staff_tokens().items():
+    for staff, text in texts.items():
         try:
             found[staff] = StaffTokens.read(keys, staff, text)
         except ValueError as error:

@@ -8,7 +8,6 @@ from pydantic import AliasChoices, Field, HttpUrl, ValidationError, field_valida
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from quorate_api import limits
-from quorate_api.security.staff_tokens import Staff
 
 
 class ConfigurationError(ValueError):
@@ -145,10 +144,13 @@ class Settings(BaseSettings):
     def coordinator_token(self) -> str:
         return _read("QUORATE_COORDINATOR_TOKEN_FILE", self.coordinator_token_file)
 
-    def staff_tokens(self) -> dict[Staff, str | None]:
-        """One token a line. None: this API serves none of them."""
-        files: dict[Staff, Path | None] = {"operator": self.operator_token_file, "prober": self.prober_token_file}
-        return {staff: None if path is None else path.read_text() for staff, path in files.items()}
+    def operator_tokens(self) -> str | None:
+        """One token a line. None: this API serves no operators."""
+        return None if self.operator_token_file is None else self.operator_token_file.read_text()
+
+    def prober_tokens(self) -> str | None:
+        """One token a line. None: this API serves no probers."""
+        return None if self.prober_token_file is None else self.prober_token_file.read_text()
 
     def stripe_key(self) -> str:
         return _private("QUORATE_STRIPE_KEY_FILE", self.stripe_key_file, ("sk_", "rk_"))

@@ -7,6 +7,7 @@ import { Button } from '@/ui/Button'
 import { Dialog } from '@/ui/Dialog'
 import { SelectField, TextField } from '@/ui/Field'
 import { ProblemNotice } from '@/ui/Notice'
+import { useNow } from '@/ui/Time'
 import { amountText, microsOf } from '../spend/budgets'
 import { difference, nextMonth, owed, termText, uncovered } from './commitments'
 
@@ -18,12 +19,13 @@ interface Props {
 
 /** Commits to an amount each month for a term. It cannot be called off, so it says first what it costs. */
 export function CommitmentDialog({ found, open, onClose }: Props) {
+  const begins = day(nextMonth(new Date(useNow())).toISOString())
   return (
     <Dialog
       open={open}
       onOpenChange={(next) => !next && onClose()}
       title="Commit to reservations"
-      description={`From ${day(nextMonth(new Date()).toISOString())} on. The amount is owed each month, used or not, less the discount.`}
+      description={`From ${begins} on. The amount is owed each month, used or not, less the discount.`}
     >
       {open && <Form found={found} onClose={onClose} />}
     </Dialog>
@@ -35,7 +37,7 @@ const MICROS_MIN = 1_000_000
 
 function Form({ found, onClose }: Omit<Props, 'open'>) {
   const { currency, offers } = found
-  const free = uncovered(found, new Date())
+  const free = uncovered(found, new Date(useNow()))
   const [amount, setAmount] = useState(free >= MICROS_MIN ? amountText(Math.floor(free / 1_000_000) * 1_000_000) : '')
   const [months, setMonths] = useState(offers[0]?.months ?? 0)
   const [tried, setTried] = useState(false)
@@ -97,7 +99,7 @@ interface Outlooked {
   currency: string
 }
 
-/** What the amount means for a month, if groups stay as they are. */
+/** A month with the amount beside one without it, if groups stay as they are. */
 function Outlook({ micros, percent, free, currency }: Outlooked) {
   const change = difference(micros, percent, free)
   const amount = moneyShort(Math.abs(change), currency)

@@ -7,15 +7,15 @@ import { Button } from '@/ui/Button'
 import { LoadFailed } from '@/ui/Notice'
 import { Badge } from '@/ui/StatusBadge'
 import { Loading, Section, Skeleton } from '@/ui/Surface'
+import { useNow } from '@/ui/Time'
 import { CommitmentDialog } from './CommitmentDialog'
 import { owed, stateOf, termText } from './commitments'
 
-/** What the organization committed to, and the way to commit. */
+/** The organization's commitments, and the way to make one. */
 export function CommitmentsSection() {
   const found = useQuery(commitmentsQuery)
   if (found.data) return <Shown found={found.data} />
-  if (found.error)
-    return <LoadFailed what="the commitments" error={found.error} retry={() => void found.refetch()} />
+  if (found.error) return <LoadFailed what="the commitments" error={found.error} retry={() => void found.refetch()} />
   return (
     <Loading label="Loading the commitments">
       <Skeleton className="h-36 w-full rounded-2xl" />
@@ -39,8 +39,8 @@ function Shown({ found }: { found: Commitments }) {
     >
       {found.items.length === 0 ? (
         <p className="text-sm text-ink-2">
-          Nothing is committed: each reservation costs its list price, and ends when its group does. Commitments hold for
-          up to {termText(longest)}.
+          Nothing is committed: each reservation costs its list price, and ends when its group does. Commitments hold
+          for up to {termText(longest)}.
         </p>
       ) : (
         <ul className="divide-y divide-line">
@@ -57,7 +57,7 @@ function Shown({ found }: { found: Commitments }) {
 const TONES = { 'to come': 'busy', running: 'good', ended: 'plain' } as const
 
 function Row({ commitment, currency }: { commitment: Commitment; currency: string }) {
-  const state = stateOf(commitment, new Date())
+  const state = stateOf(commitment, new Date(useNow()))
   return (
     <li className="flex flex-wrap items-center justify-between gap-x-6 gap-y-1 py-3 first:pt-0 last:pb-0">
       <div>

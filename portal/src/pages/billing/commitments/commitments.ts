@@ -2,19 +2,21 @@ import type { Commitment, Commitments } from '@/api'
 
 const PERCENT = 100
 
-/** What a month costs of a commitment, in micro-units, whether it is used or not. */
+/** The cost of a commitment in a month, in micro-units, whether it is used or not. */
 export function owed(monthly: number, discountPercent: number): number {
   return Math.round((monthly * (PERCENT - discountPercent)) / PERCENT)
 }
 
-/** What a month would cost more or less with it, if the reservations stay as they are. Below 0: it saves. */
+/** The change of a month's cost with it, if the reservations stay as they are. Below 0: it saves. */
 export function difference(monthly: number, discountPercent: number, reserved: number): number {
   return owed(monthly, discountPercent) + Math.max(0, reserved - monthly) - reserved
 }
 
 /** Reservations that no commitment covers in the month that begins next. */
 export function uncovered({ items, reserved_monthly_micros }: Commitments, now: Date): number {
-  const committed = items.filter((each) => holds(each, nextMonth(now))).reduce((sum, each) => sum + each.monthly_micros, 0)
+  const committed = items
+    .filter((each) => holds(each, nextMonth(now)))
+    .reduce((sum, each) => sum + each.monthly_micros, 0)
   return Math.max(0, reserved_monthly_micros - committed)
 }
 

@@ -102,17 +102,18 @@ def _commitment_lines(account: Account, start: datetime, at: datetime, lines: Se
     """Discounts and what is not reserved, of the part of the month that is over by `at`."""
     if not account.commitments:
         return []
-    owner_of = {row.id: row.organization_id for row in account.groups}
+    rows = {row.id: row for row in account.groups}
     month_s = int((month_end(start) - start).total_seconds())
     part = (min(month_s, max(0, int((at - start).total_seconds()))), month_s)
     found: list[Line] = []
     for owner, made in account.commitments.items():
-        reserved = [
-            line
-            for line in lines
-            if line.kind == RESERVATION and line.group_id is not None and owner_of[line.group_id] == owner
-        ]
-        found += commitments.lines(made, start, part, reserved)
+        reserved: dict[UUID, int] = {}
+        for line in lines:
+            if line.kind == RESERVATION and line.group_id is not None and rows[line.group_id].organization_id == owner:
+                reserved[line.group_id] = reserved.get(line.group_id, 0) + line.amount_micros
+        for share in commitments.shares(made, start, part, reserved):
+            name = None if share.group_id is None else rows[share.group_id].name
+            found.append(calculator.commitment_line(share, name))
     return found
 
 

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
+from quorate_api.commitments.calculator import Share
 from quorate_api.corrections.correction import UsageCorrection
 from quorate_api.payments.books import RECEIVABLE, ROUNDING
 from quorate_api.payments.standing import payable
@@ -18,6 +19,7 @@ from quorate_api.tax.port import TaxLine
 
 RESERVATION = "reservation"
 COMMITMENT = "commitment"
+COMMITMENTS = "Commitments"  # in the place of a group's name
 SLA_CREDIT = "sla_credit"
 TAX_PAYABLE = "tax_payable"
 
@@ -128,6 +130,15 @@ def _reservation_lines(group: BilledGroup, metered_s: int, billed_s: int) -> lis
         )  # fmt: skip
         start_s = end_s
     return lines
+
+
+def commitment_line(share: Share, group_name: str | None) -> Line:
+    """`group_name` None: the organization's own."""
+    base_micros = share.of_micros if share.group_id is None else -share.of_micros
+    return Line(
+        share.group_id, COMMITMENTS if group_name is None else group_name, COMMITMENT, share.words,
+        share.percent, "percent", 100, base_micros, share.amount_micros,
+    )  # fmt: skip
 
 
 def credit_lines(lines: Iterable[Line], missed: Iterable[Missed]) -> list[Line]:

@@ -1,20 +1,18 @@
-"""Lines of commitments on an invoice. Pure, in integers.
+"""Commitments of an organization in a month. Pure, in integers.
 
-A commitment is an amount of reservations a month, at list prices. Reservations up to it cost so many percent less. What
-is not reserved of it is owed all the same, at the same discount.
+A commitment is an amount of reservations a month, at list prices. Reservations up to it cost so many percent less. The
+rest of it is owed all the same, at the same discount.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
-from quorate_api.billing.calculator import COMMITMENT, RESERVATION, Line
 from quorate_api.documents.amounts import plain_text
 from quorate_api.pricing import prices
 
 PERCENT = 100
-TITLE = "Commitments"
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,56 +35,53 @@ class Commitment:
         return f"Commitment to {amount} {prices.CURRENCY} a month until {self.end:%Y-%m-%d}"
 
 
-def lines(
-    commitments: Iterable[Commitment], month: datetime, part: tuple[int, int], reserved: Sequence[Line]
-) -> list[Line]:
-    """Discounts of groups, and what is not reserved.
+@dataclass(frozen=True, slots=True)
+class Share:
+    """Percent of an amount. `group_id`: of a group's reservation, which costs less by it; None: of what nobody took,
+    which is owed."""
 
-    `part`: how much of the month is billed, as numerator and denominator. `reserved`: its lines of reservations. The
-    commitment with the highest discount comes first.
+    group_id: UUID | None
+    words: str
+    percent: int
+    of_micros: int
+
+    @property
+    def amount_micros(self) -> int:
+        """Below 0 for a discount."""
+        sign = 1 if self.group_id is None else -1
+        return sign * prices.amount_micros(self.percent, self.of_micros, PERCENT)
+
+
+def shares(
+    commitments: Iterable[Commitment], month: datetime, part: tuple[int, int], reserved: Mapping[UUID, int]
+) -> list[Share]:
+    """Discounts of groups, and the rest of each commitment.
+
+    `part`: how much of the month is billed, as numerator and denominator. `reserved`: the cost of each group's
+    reservations. The commitment with the highest discount comes first.
     """
-    held = sorted(
-        (each for each in commitments if each.holds(month)), key=lambda each: (-each.discount_percent, each.id)
-    )
-    groups = _by_group(reserved)
-    total = sum(amount for _, amount in groups.values())
-    found: list[Line] = []
-    done = 0
+    held = [each for each in commitments if each.holds(month)]
+    held.sort(key=lambda each: (-each.discount_percent, each.id))
+    left = sum(reserved.values())
+    found: list[Share] = []
     for each in held:
         committed = each.monthly_micros * part[0] // part[1]
-        covered = min(committed, total - done)
-        found += _discounts(each, groups, total, covered)
+        covered = min(committed, left)
+        found += _discounts(each, reserved, covered)
         if committed > covered:
-            found.append(_unused(each, committed - covered))
-        done += covered
+            percent = PERCENT - each.discount_percent
+            words = f"{each.words}: not reserved, {each.discount_percent} % off"
+            found.append(Share(None, words, percent, committed - covered))
+        left -= covered
     return found
 
 
-def _by_group(reserved: Iterable[Line]) -> dict[UUID, tuple[str, int]]:
-    """Name and amount of each group, in the order of the lines."""
-    found: dict[UUID, tuple[str, int]] = {}
-    for line in reserved:
-        assert line.kind == RESERVATION, line
-        assert line.group_id is not None, "a reservation is a group's"
-        found[line.group_id] = (line.group_name, found.get(line.group_id, ("", 0))[1] + line.amount_micros)
-    return found
-
-
-def _discounts(commitment: Commitment, groups: dict[UUID, tuple[str, int]], total: int, covered: int) -> Iterable[Line]:
+def _discounts(commitment: Commitment, reserved: Mapping[UUID, int], covered: int) -> Iterator[Share]:
     """Each group's share of the covered amount is as large as its share of all reservations. Shares add up."""
-    reached = 0
-    for group_id, (name, amount) in groups.items():
+    total, reached = sum(reserved.values()), 0
+    for group_id, amount in reserved.items():
         before, reached = reached, reached + amount
         share = covered * reached // total - covered * before // total if total else 0
         if share > 0:
             percent = commitment.discount_percent
-            discount = prices.amount_micros(percent, share, PERCENT)
-            words = f"{commitment.words}: {percent} % off this part of the reservation"
-            yield Line(group_id, name, COMMITMENT, words, percent, "percent", PERCENT, -share, -discount)
-
-
-def _unused(commitment: Commitment, amount: int) -> Line:
-    left_percent = PERCENT - commitment.discount_percent
-    owed = prices.amount_micros(left_percent, amount, PERCENT)
-    words = f"{commitment.words}: not reserved, {commitment.discount_percent} % off"
-    return Line(None, TITLE, COMMITMENT, words, left_percent, "percent", PERCENT, amount, owed)
+            yield Share(group_id, f"{commitment.words}: {percent} % off this part of the reservation", percent, share)

@@ -1,6 +1,7 @@
 """Commitments. Rows are only added."""
 
 from collections import defaultdict
+from datetime import datetime
 from typing import Any
 from uuid import UUID
 
@@ -8,7 +9,7 @@ from sqlalchemy import Row, func
 
 from quorate_api.commitments.calculator import Commitment
 from quorate_api.database.scope import Scope, SomeOrganizations
-from quorate_api.database.tables import commitments
+from quorate_api.database.tables import commitments, groups
 
 _COLUMNS = commitments.c
 
@@ -39,10 +40,18 @@ class CommitmentRepository:
         statement = self._scope.select(commitments).order_by(_COLUMNS.id)
         return list((await self._scope.connection.execute(statement)).all())
 
-    async def first_at(self) -> Any:
+    async def first_at(self) -> datetime | None:
         """The begin of the first one. None: there is none."""
         statement = self._scope.select(commitments, func.min(_COLUMNS.starts_at))
-        return (await self._scope.connection.execute(statement)).scalar_one()
+        found: datetime | None = (await self._scope.connection.execute(statement)).scalar_one()
+        return found
+
+    async def reserved_hourly_micros(self) -> int:
+        """The cost of an hour of all reservations that go on."""
+        statement = self._scope.select(groups, func.coalesce(func.sum(groups.c.hourly_micros), 0)).where(
+            groups.c.active_at.is_not(None), groups.c.delete_requested_at.is_(None)
+        )
+        return int((await self._scope.connection.execute(statement)).scalar_one())
 
 
 def commitment_of(row: Row[Any]) -> Commitment:

@@ -6,7 +6,6 @@ from typing import Any
 from sqlalchemy import Row
 
 from quorate_api import limits
-from quorate_api.billing.repository import BillingRepository
 from quorate_api.commitments import calculator
 from quorate_api.commitments.repository import CommitmentRepository
 from quorate_api.commitments.schemas import Commitment, Commitments, NewCommitment, Offer
@@ -22,12 +21,12 @@ from quorate_api.pricing import prices
 async def listed(work: Work, principal: Principal) -> Commitments:
     principal.require(Permission.BILLING)
     now = datetime.now(UTC)
-    going_on = [row for row in await BillingRepository(work.scope).billable_groups(now) if not row.delete_requested_at]
+    repository = CommitmentRepository(work.scope)
     return Commitments(
-        items=[_commitment(row) for row in await CommitmentRepository(work.scope).all_of()],
+        items=[_commitment(row) for row in await repository.all_of()],
         offers=[Offer(months=months, discount_percent=percent) for months, percent in prices.at(now).commitments],
         currency=prices.CURRENCY,
-        reserved_monthly_micros=sum(row.hourly_micros for row in going_on) * prices.HOURS_PER_MONTH,
+        reserved_monthly_micros=await repository.reserved_hourly_micros() * prices.HOURS_PER_MONTH,
     )
 
 

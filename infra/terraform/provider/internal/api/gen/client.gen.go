@@ -252,6 +252,7 @@ func (e Code) Valid() bool {
 // Defines values for CorrectionKind.
 const (
 	CorrectionKindAppends       CorrectionKind = "appends"
+	CorrectionKindEgress        CorrectionKind = "egress"
 	CorrectionKindReads         CorrectionKind = "reads"
 	CorrectionKindSlaDurability CorrectionKind = "sla_durability"
 	CorrectionKindSlaMinutes    CorrectionKind = "sla_minutes"
@@ -263,6 +264,8 @@ const (
 func (e CorrectionKind) Valid() bool {
 	switch e {
 	case CorrectionKindAppends:
+		return true
+	case CorrectionKindEgress:
 		return true
 	case CorrectionKindReads:
 		return true
@@ -282,6 +285,7 @@ func (e CorrectionKind) Valid() bool {
 // Defines values for CorrectionOfUsageKind.
 const (
 	CorrectionOfUsageKindAppends CorrectionOfUsageKind = "appends"
+	CorrectionOfUsageKindEgress  CorrectionOfUsageKind = "egress"
 	CorrectionOfUsageKindReads   CorrectionOfUsageKind = "reads"
 	CorrectionOfUsageKindStorage CorrectionOfUsageKind = "storage"
 )
@@ -290,6 +294,8 @@ const (
 func (e CorrectionOfUsageKind) Valid() bool {
 	switch e {
 	case CorrectionOfUsageKindAppends:
+		return true
+	case CorrectionOfUsageKindEgress:
 		return true
 	case CorrectionOfUsageKindReads:
 		return true
@@ -729,6 +735,8 @@ func (e InvoiceHeadStatus) Valid() bool {
 // Defines values for InvoiceLineKind.
 const (
 	InvoiceLineKindAppends     InvoiceLineKind = "appends"
+	InvoiceLineKindCommitment  InvoiceLineKind = "commitment"
+	InvoiceLineKindEgress      InvoiceLineKind = "egress"
 	InvoiceLineKindReads       InvoiceLineKind = "reads"
 	InvoiceLineKindReservation InvoiceLineKind = "reservation"
 	InvoiceLineKindSlaCredit   InvoiceLineKind = "sla_credit"
@@ -739,6 +747,10 @@ const (
 func (e InvoiceLineKind) Valid() bool {
 	switch e {
 	case InvoiceLineKindAppends:
+		return true
+	case InvoiceLineKindCommitment:
+		return true
+	case InvoiceLineKindEgress:
 		return true
 	case InvoiceLineKindReads:
 		return true
@@ -867,6 +879,7 @@ func (e NewBudgetAction) Valid() bool {
 // Defines values for NewCorrectionKind.
 const (
 	NewCorrectionKindAppends       NewCorrectionKind = "appends"
+	NewCorrectionKindEgress        NewCorrectionKind = "egress"
 	NewCorrectionKindReads         NewCorrectionKind = "reads"
 	NewCorrectionKindSlaDurability NewCorrectionKind = "sla_durability"
 	NewCorrectionKindSlaMinutes    NewCorrectionKind = "sla_minutes"
@@ -878,6 +891,8 @@ const (
 func (e NewCorrectionKind) Valid() bool {
 	switch e {
 	case NewCorrectionKindAppends:
+		return true
+	case NewCorrectionKindEgress:
 		return true
 	case NewCorrectionKindReads:
 		return true
@@ -1560,6 +1575,7 @@ func (e StatusRegionState) Valid() bool {
 // Defines values for UsagePriceLineKind.
 const (
 	UsagePriceLineKindAppends UsagePriceLineKind = "appends"
+	UsagePriceLineKindEgress  UsagePriceLineKind = "egress"
 	UsagePriceLineKindReads   UsagePriceLineKind = "reads"
 	UsagePriceLineKindStorage UsagePriceLineKind = "storage"
 )
@@ -1568,6 +1584,8 @@ const (
 func (e UsagePriceLineKind) Valid() bool {
 	switch e {
 	case UsagePriceLineKindAppends:
+		return true
+	case UsagePriceLineKindEgress:
 		return true
 	case UsagePriceLineKindReads:
 		return true
@@ -1756,6 +1774,31 @@ type ClauseReportClause string
 
 // Code defines model for Code.
 type Code string
+
+// Commitment defines model for Commitment.
+type Commitment struct {
+	CreatedAt       time.Time          `json:"created_at"`
+	DiscountPercent int                `json:"discount_percent"`
+	End             time.Time          `json:"end"`
+	Id              openapi_types.UUID `json:"id"`
+	MonthlyMicros   int                `json:"monthly_micros"`
+	Months          int                `json:"months"`
+
+	// Start The begin of the month after it was made.
+	Start time.Time `json:"start"`
+}
+
+// Commitments defines model for Commitments.
+type Commitments struct {
+	Currency string `json:"currency"`
+
+	// Items Newest first, those that have ended included.
+	Items  []Commitment `json:"items"`
+	Offers []Offer      `json:"offers"`
+
+	// ReservedMonthlyMicros What the groups that exist now cost a month, by reservation.
+	ReservedMonthlyMicros int `json:"reserved_monthly_micros"`
+}
 
 // Correction defines model for Correction.
 type Correction struct {
@@ -1948,6 +1991,14 @@ type EventAnswer struct {
 
 // EventAnswerOutcome repeated: it was recorded before; ignored: it tells of no payment of an invoice here.
 type EventAnswerOutcome string
+
+// Failed defines model for Failed.
+type Failed struct {
+	ServerId int `json:"server_id"`
+
+	// Times Times without an answer, [from, to) in ms since the minute's begin. In order, and apart.
+	Times [][]int `json:"times"`
+}
 
 // FieldError defines model for FieldError.
 type FieldError struct {
@@ -2220,15 +2271,17 @@ type InvoiceHeadStatus string
 
 // InvoiceLine defines model for InvoiceLine.
 type InvoiceLine struct {
-	// AmountMicros quantity · unit_price_micros / price_quantity, rounded half up; negative for credits. A correction has what it changes of the amount of all lines of its kind, in their order.
+	// AmountMicros quantity · unit_price_micros / price_quantity, rounded half up; negative for credits and discounts. A correction has what it changes of the amount of all lines of its kind, in their order.
 	AmountMicros int `json:"amount_micros"`
 
 	// CorrectionId The correction that this line bills; null in other lines.
 	CorrectionId *openapi_types.UUID `json:"correction_id"`
 	Description  string              `json:"description"`
-	GroupId      openapi_types.UUID  `json:"group_id"`
-	GroupName    string              `json:"group_name"`
-	Kind         InvoiceLineKind     `json:"kind"`
+
+	// GroupId null for what an organization committed to and did not reserve.
+	GroupId   *openapi_types.UUID `json:"group_id"`
+	GroupName string              `json:"group_name"`
+	Kind      InvoiceLineKind     `json:"kind"`
 
 	// PriceQuantity How many units unit_price_micros buys.
 	PriceQuantity int `json:"price_quantity"`
@@ -2236,7 +2289,7 @@ type InvoiceLine struct {
 	// Quantity Negative in corrections that take off use.
 	Quantity int `json:"quantity"`
 
-	// Unit second, entry, megabyte_second or percent
+	// Unit second, entry, byte, megabyte_second or percent
 	Unit            string `json:"unit"`
 	UnitPriceMicros int    `json:"unit_price_micros"`
 }
@@ -2297,7 +2350,11 @@ type KeyScopes string
 
 // KindMicros An amount by kind. Credits are not in it: they are known at the month's close.
 type KindMicros struct {
-	Appends     int `json:"appends"`
+	Appends int `json:"appends"`
+
+	// Commitment Discounts, negative, and what was committed to and is not reserved.
+	Commitment  int `json:"commitment"`
+	Egress      int `json:"egress"`
 	Reads       int `json:"reads"`
 	Reservation int `json:"reservation"`
 	Storage     int `json:"storage"`
@@ -2368,6 +2425,26 @@ type Login struct {
 	Password string              `json:"password"`
 }
 
+// Looked What a prober saw. A minute that it told before stays as it was told.
+type Looked struct {
+	Minutes []LookedMinute `json:"minutes"`
+
+	// Prober Its name.
+	Prober string `json:"prober"`
+}
+
+// LookedMinute defines model for LookedMinute.
+type LookedMinute struct {
+	// Failed Those of them that did not answer all the time, each once.
+	Failed []Failed `json:"failed"`
+
+	// MinuteS Its begin, Unix time.
+	MinuteS int `json:"minute_s"`
+
+	// Watched Servers that were watched in all of the minute.
+	Watched []int `json:"watched"`
+}
+
 // Me defines model for Me.
 type Me struct {
 	// CsrfToken null for an API key.
@@ -2425,6 +2502,15 @@ type NewBudget struct {
 
 // NewBudgetAction What happens within a minute once the amount is reached. alert: thresholds are shown, and nothing else. throttle: groups have their reservation alone, without burst capacity, until the month is over. suspend: groups take neither appends nor reads. It begins early enough that reservations and kept data, which cost on, stay below the amount.
 type NewBudgetAction string
+
+// NewCommitment defines model for NewCommitment.
+type NewCommitment struct {
+	// MonthlyMicros Reservations a month, at list prices. They are owed whether they are used or not, less the discount.
+	MonthlyMicros int `json:"monthly_micros"`
+
+	// Months One of the offers' terms.
+	Months int `json:"months"`
+}
 
 // NewCorrection Either `quantity` and `day`, for a kind of use, or `start` and `end`, for the SLA.
 type NewCorrection struct {
@@ -2586,6 +2672,12 @@ type ObservedSla struct {
 
 // ObservedSlaLatency defines model for ObservedSla.Latency.
 type ObservedSlaLatency string
+
+// Offer defines model for Offer.
+type Offer struct {
+	DiscountPercent int `json:"discount_percent"`
+	Months          int `json:"months"`
+}
 
 // Organization defines model for Organization.
 type Organization struct {
@@ -3192,6 +3284,9 @@ type SlaMinute struct {
 	TargetP99Us               int `json:"target_p99_us"`
 	ThrottledWithinSlaEntries int `json:"throttled_within_sla_entries"`
 
+	// UnreachableMs Time in which clients could not reach the head, by the word of probers.
+	UnreachableMs int `json:"unreachable_ms"`
+
 	// WithinSlaEntries Entries that the reservation let pass, or should have.
 	WithinSlaEntries int `json:"within_sla_entries"`
 }
@@ -3363,6 +3458,26 @@ type StatusRegion struct {
 // StatusRegionState defines model for StatusRegion.State.
 type StatusRegionState string
 
+// Taken defines model for Taken.
+type Taken struct {
+	// Minutes How many of them count. Those of days that are settled do not.
+	Minutes int `json:"minutes"`
+}
+
+// Target defines model for Target.
+type Target struct {
+	// Address host:port, for clients.
+	Address  string `json:"address"`
+	ServerId int    `json:"server_id"`
+}
+
+// Targets defines model for Targets.
+type Targets struct {
+	// CaPem The fleet's certificate authority.
+	CaPem   string   `json:"ca_pem"`
+	Servers []Target `json:"servers"`
+}
+
 // Usage Committed entries are counted from the log itself: they equal the growth of its commit offset. The sums have
 // corrections in them, the minutes have none.
 type Usage struct {
@@ -3380,6 +3495,9 @@ type Usage struct {
 	PeriodEnd   time.Time     `json:"period_end"`
 	PeriodStart time.Time     `json:"period_start"`
 
+	// ReadBytes Negative where corrections take off more than the period has.
+	ReadBytes int `json:"read_bytes"`
+
 	// ReadEntries Negative where corrections take off more than the period has.
 	ReadEntries int `json:"read_entries"`
 }
@@ -3390,6 +3508,7 @@ type UsageMinute struct {
 	At               time.Time `json:"at"`
 	CommittedBytes   int       `json:"committed_bytes"`
 	CommittedEntries int       `json:"committed_entries"`
+	ReadBytes        int       `json:"read_bytes"`
 	ReadEntries      int       `json:"read_entries"`
 }
 
@@ -3445,6 +3564,12 @@ type ListBudgetAlertsParams struct {
 
 	// Cursor `next_cursor` of the previous page.
 	Cursor *string `form:"cursor,omitempty" json:"cursor,omitempty"`
+}
+
+// MakeCommitmentParams defines parameters for MakeCommitment.
+type MakeCommitmentParams struct {
+	// IdempotencyKey A random string for this request. Repeating it with the same body only repeats the answer.
+	IdempotencyKey *string `json:"Idempotency-Key,omitempty"`
 }
 
 // DeleteGroupParams defines parameters for DeleteGroup.
@@ -3652,6 +3777,12 @@ type ReceiveStripeEventParams struct {
 	IdempotencyKey *string `json:"Idempotency-Key,omitempty"`
 }
 
+// AddProbedMinutesParams defines parameters for AddProbedMinutes.
+type AddProbedMinutesParams struct {
+	// IdempotencyKey A random string for this request. Repeating it with the same body only repeats the answer.
+	IdempotencyKey *string `json:"Idempotency-Key,omitempty"`
+}
+
 // ListProjectsParams defines parameters for ListProjects.
 type ListProjectsParams struct {
 	// Limit Items per page.
@@ -3718,6 +3849,9 @@ type GetSpendDaysParams struct {
 // PutBudgetJSONRequestBody defines body for PutBudget for application/json ContentType.
 type PutBudgetJSONRequestBody = NewBudget
 
+// MakeCommitmentJSONRequestBody defines body for MakeCommitment for application/json ContentType.
+type MakeCommitmentJSONRequestBody = NewCommitment
+
 // ResizeGroupJSONRequestBody defines body for ResizeGroup for application/json ContentType.
 type ResizeGroupJSONRequestBody = Resize
 
@@ -3747,6 +3881,9 @@ type CreateOrganizationKeyJSONRequestBody = NewOrganizationKey
 
 // ReceiveStripeEventJSONRequestBody defines body for ReceiveStripeEvent for application/json ContentType.
 type ReceiveStripeEventJSONRequestBody = ReceiveStripeEventJSONBody
+
+// AddProbedMinutesJSONRequestBody defines body for AddProbedMinutes for application/json ContentType.
+type AddProbedMinutesJSONRequestBody = Looked
 
 // CreateProjectJSONRequestBody defines body for CreateProject for application/json ContentType.
 type CreateProjectJSONRequestBody = NewProject
@@ -3888,6 +4025,35 @@ type ClientInterface interface {
 	//
 	// Corresponds with GET /v1/budgets/{budget_id}/alerts (the `ListBudgetAlerts` operationId).
 	ListBudgetAlerts(ctx context.Context, budgetId openapi_types.UUID, params *ListBudgetAlertsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ListCommitments List Commitments
+	//
+	// The organization's commitments, and the terms that can be committed to.
+	//
+	// Corresponds with GET /v1/commitments (the `ListCommitments` operationId).
+	ListCommitments(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// MakeCommitmentWithBody Make Commitment
+	//
+	// Commit to reservations from the next month on, for a discount. It cannot be called off.
+	//
+	// `Idempotency-Key` is required. People alone commit: API keys do not.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /v1/commitments (the `MakeCommitment` operationId).
+	MakeCommitmentWithBody(ctx context.Context, params *MakeCommitmentParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// MakeCommitment Make Commitment
+	//
+	// Commit to reservations from the next month on, for a discount. It cannot be called off.
+	//
+	// `Idempotency-Key` is required. People alone commit: API keys do not.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /v1/commitments (the `MakeCommitment` operationId).
+	MakeCommitment(ctx context.Context, params *MakeCommitmentParams, body MakeCommitmentJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// DeleteGroup Delete Group
 	//
@@ -4331,6 +4497,31 @@ type ClientInterface interface {
 	// Corresponds with POST /v1/payments/stripe/events (the `ReceiveStripeEvent` operationId).
 	ReceiveStripeEvent(ctx context.Context, params *ReceiveStripeEventParams, body ReceiveStripeEventJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// AddProbedMinutesWithBody Add Probed Minutes
+	//
+	// Tell what was seen in minutes that are over. Telling a minute again changes nothing.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /v1/prober/minutes (the `AddProbedMinutes` operationId).
+	AddProbedMinutesWithBody(ctx context.Context, params *AddProbedMinutesParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// AddProbedMinutes Add Probed Minutes
+	//
+	// Tell what was seen in minutes that are over. Telling a minute again changes nothing.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /v1/prober/minutes (the `AddProbedMinutes` operationId).
+	AddProbedMinutes(ctx context.Context, params *AddProbedMinutesParams, body AddProbedMinutesJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// GetProbeTargets Get Probe Targets
+	//
+	// The servers to knock at, and the authority of their certificates.
+	//
+	// Corresponds with GET /v1/prober/targets (the `GetProbeTargets` operationId).
+	GetProbeTargets(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// ListProjects List Projects
 	//
 	// The organization's projects, newest first.
@@ -4615,6 +4806,65 @@ func (c *Client) GetBudget(ctx context.Context, budgetId openapi_types.UUID, req
 // Corresponds with GET /v1/budgets/{budget_id}/alerts (the `ListBudgetAlerts` operationId).
 func (c *Client) ListBudgetAlerts(ctx context.Context, budgetId openapi_types.UUID, params *ListBudgetAlertsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewListBudgetAlertsRequest(c.Server, budgetId, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ListCommitments List Commitments
+//
+// The organization's commitments, and the terms that can be committed to.
+//
+// Corresponds with GET /v1/commitments (the `ListCommitments` operationId).
+func (c *Client) ListCommitments(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListCommitmentsRequest(c.Server)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// MakeCommitmentWithBody Make Commitment
+//
+// Commit to reservations from the next month on, for a discount. It cannot be called off.
+//
+// `Idempotency-Key` is required. People alone commit: API keys do not.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /v1/commitments (the `MakeCommitment` operationId).
+func (c *Client) MakeCommitmentWithBody(ctx context.Context, params *MakeCommitmentParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewMakeCommitmentRequestWithBody(c.Server, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// MakeCommitment Make Commitment
+//
+// Commit to reservations from the next month on, for a discount. It cannot be called off.
+//
+// `Idempotency-Key` is required. People alone commit: API keys do not.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /v1/commitments (the `MakeCommitment` operationId).
+func (c *Client) MakeCommitment(ctx context.Context, params *MakeCommitmentParams, body MakeCommitmentJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewMakeCommitmentRequest(c.Server, params, body)
 	if err != nil {
 		return nil, err
 	}
@@ -5627,6 +5877,61 @@ func (c *Client) ReceiveStripeEvent(ctx context.Context, params *ReceiveStripeEv
 	return c.Client.Do(req)
 }
 
+// AddProbedMinutesWithBody Add Probed Minutes
+//
+// Tell what was seen in minutes that are over. Telling a minute again changes nothing.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /v1/prober/minutes (the `AddProbedMinutes` operationId).
+func (c *Client) AddProbedMinutesWithBody(ctx context.Context, params *AddProbedMinutesParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewAddProbedMinutesRequestWithBody(c.Server, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// AddProbedMinutes Add Probed Minutes
+//
+// Tell what was seen in minutes that are over. Telling a minute again changes nothing.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /v1/prober/minutes (the `AddProbedMinutes` operationId).
+func (c *Client) AddProbedMinutes(ctx context.Context, params *AddProbedMinutesParams, body AddProbedMinutesJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewAddProbedMinutesRequest(c.Server, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// GetProbeTargets Get Probe Targets
+//
+// The servers to knock at, and the authority of their certificates.
+//
+// Corresponds with GET /v1/prober/targets (the `GetProbeTargets` operationId).
+func (c *Client) GetProbeTargets(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewGetProbeTargetsRequest(c.Server)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
 // ListProjects List Projects
 //
 // The organization's projects, newest first.
@@ -6310,6 +6615,88 @@ func NewListBudgetAlertsRequest(server string, budgetId openapi_types.UUID, para
 	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
 	if err != nil {
 		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewListCommitmentsRequest constructs an http.Request for the ListCommitments method
+func NewListCommitmentsRequest(server string) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/commitments")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewMakeCommitmentRequest calls the generic MakeCommitment builder with application/json body
+func NewMakeCommitmentRequest(server string, params *MakeCommitmentParams, body MakeCommitmentJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewMakeCommitmentRequestWithBody(server, params, "application/json", bodyReader)
+}
+
+// NewMakeCommitmentRequestWithBody constructs an http.Request for the MakeCommitment method, with any body, and a specified content type
+func NewMakeCommitmentRequestWithBody(server string, params *MakeCommitmentParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/commitments")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.IdempotencyKey != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Idempotency-Key", *params.IdempotencyKey, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("Idempotency-Key", headerParam0)
+		}
+
 	}
 
 	return req, nil
@@ -8598,6 +8985,88 @@ func NewReceiveStripeEventRequestWithBody(server string, params *ReceiveStripeEv
 	return req, nil
 }
 
+// NewAddProbedMinutesRequest calls the generic AddProbedMinutes builder with application/json body
+func NewAddProbedMinutesRequest(server string, params *AddProbedMinutesParams, body AddProbedMinutesJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewAddProbedMinutesRequestWithBody(server, params, "application/json", bodyReader)
+}
+
+// NewAddProbedMinutesRequestWithBody constructs an http.Request for the AddProbedMinutes method, with any body, and a specified content type
+func NewAddProbedMinutesRequestWithBody(server string, params *AddProbedMinutesParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/prober/minutes")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.IdempotencyKey != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Idempotency-Key", *params.IdempotencyKey, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("Idempotency-Key", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewGetProbeTargetsRequest constructs an http.Request for the GetProbeTargets method
+func NewGetProbeTargetsRequest(server string) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/prober/targets")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
 // NewListProjectsRequest constructs an http.Request for the ListProjects method
 func NewListProjectsRequest(server string, params *ListProjectsParams) (*http.Request, error) {
 	var err error
@@ -9521,6 +9990,37 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with GET /v1/budgets/{budget_id}/alerts (the `ListBudgetAlerts` operationId).
 	ListBudgetAlertsWithResponse(ctx context.Context, budgetId openapi_types.UUID, params *ListBudgetAlertsParams, reqEditors ...RequestEditorFn) (*ListBudgetAlertsResponse, error)
 
+	// ListCommitmentsWithResponse List Commitments
+	//
+	// The organization's commitments, and the terms that can be committed to.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /v1/commitments (the `ListCommitments` operationId).
+	ListCommitmentsWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*ListCommitmentsResponse, error)
+
+	// MakeCommitmentWithBodyWithResponse Make Commitment
+	//
+	// Commit to reservations from the next month on, for a discount. It cannot be called off.
+	//
+	// `Idempotency-Key` is required. People alone commit: API keys do not.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/commitments (the `MakeCommitment` operationId).
+	MakeCommitmentWithBodyWithResponse(ctx context.Context, params *MakeCommitmentParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*MakeCommitmentResponse, error)
+
+	// MakeCommitmentWithResponse Make Commitment
+	//
+	// Commit to reservations from the next month on, for a discount. It cannot be called off.
+	//
+	// `Idempotency-Key` is required. People alone commit: API keys do not.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/commitments (the `MakeCommitment` operationId).
+	MakeCommitmentWithResponse(ctx context.Context, params *MakeCommitmentParams, body MakeCommitmentJSONRequestBody, reqEditors ...RequestEditorFn) (*MakeCommitmentResponse, error)
+
 	// DeleteGroupWithResponse Delete Group
 	//
 	// Delete a group with its log. The reservation ends now. The servers delete the log a little later.
@@ -10035,6 +10535,33 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with POST /v1/payments/stripe/events (the `ReceiveStripeEvent` operationId).
 	ReceiveStripeEventWithResponse(ctx context.Context, params *ReceiveStripeEventParams, body ReceiveStripeEventJSONRequestBody, reqEditors ...RequestEditorFn) (*ReceiveStripeEventResponse, error)
 
+	// AddProbedMinutesWithBodyWithResponse Add Probed Minutes
+	//
+	// Tell what was seen in minutes that are over. Telling a minute again changes nothing.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/prober/minutes (the `AddProbedMinutes` operationId).
+	AddProbedMinutesWithBodyWithResponse(ctx context.Context, params *AddProbedMinutesParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*AddProbedMinutesResponse, error)
+
+	// AddProbedMinutesWithResponse Add Probed Minutes
+	//
+	// Tell what was seen in minutes that are over. Telling a minute again changes nothing.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/prober/minutes (the `AddProbedMinutes` operationId).
+	AddProbedMinutesWithResponse(ctx context.Context, params *AddProbedMinutesParams, body AddProbedMinutesJSONRequestBody, reqEditors ...RequestEditorFn) (*AddProbedMinutesResponse, error)
+
+	// GetProbeTargetsWithResponse Get Probe Targets
+	//
+	// The servers to knock at, and the authority of their certificates.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /v1/prober/targets (the `GetProbeTargets` operationId).
+	GetProbeTargetsWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*GetProbeTargetsResponse, error)
+
 	// ListProjectsWithResponse List Projects
 	//
 	// The organization's projects, newest first.
@@ -10505,6 +11032,116 @@ func (r ListBudgetAlertsResponse) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r ListBudgetAlertsResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type ListCommitmentsResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *Commitments
+	// ApplicationproblemJSON4XX the response for an HTTP 4XX `application/problem+json` response
+	ApplicationproblemJSON4XX *Problem
+	// ApplicationproblemJSON5XX the response for an HTTP 5XX `application/problem+json` response
+	ApplicationproblemJSON5XX *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ListCommitmentsResponse) GetJSON200() *Commitments {
+	return r.JSON200
+}
+
+// GetApplicationproblemJSON4XX returns the response for an HTTP 4XX `application/problem+json` response
+func (r ListCommitmentsResponse) GetApplicationproblemJSON4XX() *Problem {
+	return r.ApplicationproblemJSON4XX
+}
+
+// GetApplicationproblemJSON5XX returns the response for an HTTP 5XX `application/problem+json` response
+func (r ListCommitmentsResponse) GetApplicationproblemJSON5XX() *Problem {
+	return r.ApplicationproblemJSON5XX
+}
+
+// GetBody returns the raw response body bytes
+func (r ListCommitmentsResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ListCommitmentsResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ListCommitmentsResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ListCommitmentsResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type MakeCommitmentResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON201 the response for an HTTP 201 `application/json` response
+	JSON201 *Commitment
+	// ApplicationproblemJSON4XX the response for an HTTP 4XX `application/problem+json` response
+	ApplicationproblemJSON4XX *Problem
+	// ApplicationproblemJSON5XX the response for an HTTP 5XX `application/problem+json` response
+	ApplicationproblemJSON5XX *Problem
+}
+
+// GetJSON201 returns the response for an HTTP 201 `application/json` response
+func (r MakeCommitmentResponse) GetJSON201() *Commitment {
+	return r.JSON201
+}
+
+// GetApplicationproblemJSON4XX returns the response for an HTTP 4XX `application/problem+json` response
+func (r MakeCommitmentResponse) GetApplicationproblemJSON4XX() *Problem {
+	return r.ApplicationproblemJSON4XX
+}
+
+// GetApplicationproblemJSON5XX returns the response for an HTTP 5XX `application/problem+json` response
+func (r MakeCommitmentResponse) GetApplicationproblemJSON5XX() *Problem {
+	return r.ApplicationproblemJSON5XX
+}
+
+// GetBody returns the raw response body bytes
+func (r MakeCommitmentResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r MakeCommitmentResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r MakeCommitmentResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r MakeCommitmentResponse) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -12971,6 +13608,116 @@ func (r ReceiveStripeEventResponse) ContentType() string {
 	return ""
 }
 
+type AddProbedMinutesResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *Taken
+	// ApplicationproblemJSON4XX the response for an HTTP 4XX `application/problem+json` response
+	ApplicationproblemJSON4XX *Problem
+	// ApplicationproblemJSON5XX the response for an HTTP 5XX `application/problem+json` response
+	ApplicationproblemJSON5XX *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r AddProbedMinutesResponse) GetJSON200() *Taken {
+	return r.JSON200
+}
+
+// GetApplicationproblemJSON4XX returns the response for an HTTP 4XX `application/problem+json` response
+func (r AddProbedMinutesResponse) GetApplicationproblemJSON4XX() *Problem {
+	return r.ApplicationproblemJSON4XX
+}
+
+// GetApplicationproblemJSON5XX returns the response for an HTTP 5XX `application/problem+json` response
+func (r AddProbedMinutesResponse) GetApplicationproblemJSON5XX() *Problem {
+	return r.ApplicationproblemJSON5XX
+}
+
+// GetBody returns the raw response body bytes
+func (r AddProbedMinutesResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r AddProbedMinutesResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r AddProbedMinutesResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r AddProbedMinutesResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type GetProbeTargetsResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *Targets
+	// ApplicationproblemJSON4XX the response for an HTTP 4XX `application/problem+json` response
+	ApplicationproblemJSON4XX *Problem
+	// ApplicationproblemJSON5XX the response for an HTTP 5XX `application/problem+json` response
+	ApplicationproblemJSON5XX *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r GetProbeTargetsResponse) GetJSON200() *Targets {
+	return r.JSON200
+}
+
+// GetApplicationproblemJSON4XX returns the response for an HTTP 4XX `application/problem+json` response
+func (r GetProbeTargetsResponse) GetApplicationproblemJSON4XX() *Problem {
+	return r.ApplicationproblemJSON4XX
+}
+
+// GetApplicationproblemJSON5XX returns the response for an HTTP 5XX `application/problem+json` response
+func (r GetProbeTargetsResponse) GetApplicationproblemJSON5XX() *Problem {
+	return r.ApplicationproblemJSON5XX
+}
+
+// GetBody returns the raw response body bytes
+func (r GetProbeTargetsResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r GetProbeTargetsResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r GetProbeTargetsResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r GetProbeTargetsResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
 type ListProjectsResponse struct {
 	Body         []byte
 	HTTPResponse *http.Response
@@ -14043,6 +14790,55 @@ func (c *ClientWithResponses) ListBudgetAlertsWithResponse(ctx context.Context, 
 	return ParseListBudgetAlertsResponse(rsp)
 }
 
+// ListCommitmentsWithResponse List Commitments
+//
+// The organization's commitments, and the terms that can be committed to.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /v1/commitments (the `ListCommitments` operationId).
+func (c *ClientWithResponses) ListCommitmentsWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*ListCommitmentsResponse, error) {
+	rsp, err := c.ListCommitments(ctx, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseListCommitmentsResponse(rsp)
+}
+
+// MakeCommitmentWithBodyWithResponse Make Commitment
+//
+// Commit to reservations from the next month on, for a discount. It cannot be called off.
+//
+// `Idempotency-Key` is required. People alone commit: API keys do not.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/commitments (the `MakeCommitment` operationId).
+func (c *ClientWithResponses) MakeCommitmentWithBodyWithResponse(ctx context.Context, params *MakeCommitmentParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*MakeCommitmentResponse, error) {
+	rsp, err := c.MakeCommitmentWithBody(ctx, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseMakeCommitmentResponse(rsp)
+}
+
+// MakeCommitmentWithResponse Make Commitment
+//
+// Commit to reservations from the next month on, for a discount. It cannot be called off.
+//
+// `Idempotency-Key` is required. People alone commit: API keys do not.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/commitments (the `MakeCommitment` operationId).
+func (c *ClientWithResponses) MakeCommitmentWithResponse(ctx context.Context, params *MakeCommitmentParams, body MakeCommitmentJSONRequestBody, reqEditors ...RequestEditorFn) (*MakeCommitmentResponse, error) {
+	rsp, err := c.MakeCommitment(ctx, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseMakeCommitmentResponse(rsp)
+}
+
 // DeleteGroupWithResponse Delete Group
 //
 // Delete a group with its log. The reservation ends now. The servers delete the log a little later.
@@ -14893,6 +15689,51 @@ func (c *ClientWithResponses) ReceiveStripeEventWithResponse(ctx context.Context
 	return ParseReceiveStripeEventResponse(rsp)
 }
 
+// AddProbedMinutesWithBodyWithResponse Add Probed Minutes
+//
+// Tell what was seen in minutes that are over. Telling a minute again changes nothing.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/prober/minutes (the `AddProbedMinutes` operationId).
+func (c *ClientWithResponses) AddProbedMinutesWithBodyWithResponse(ctx context.Context, params *AddProbedMinutesParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*AddProbedMinutesResponse, error) {
+	rsp, err := c.AddProbedMinutesWithBody(ctx, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseAddProbedMinutesResponse(rsp)
+}
+
+// AddProbedMinutesWithResponse Add Probed Minutes
+//
+// Tell what was seen in minutes that are over. Telling a minute again changes nothing.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/prober/minutes (the `AddProbedMinutes` operationId).
+func (c *ClientWithResponses) AddProbedMinutesWithResponse(ctx context.Context, params *AddProbedMinutesParams, body AddProbedMinutesJSONRequestBody, reqEditors ...RequestEditorFn) (*AddProbedMinutesResponse, error) {
+	rsp, err := c.AddProbedMinutes(ctx, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseAddProbedMinutesResponse(rsp)
+}
+
+// GetProbeTargetsWithResponse Get Probe Targets
+//
+// The servers to knock at, and the authority of their certificates.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /v1/prober/targets (the `GetProbeTargets` operationId).
+func (c *ClientWithResponses) GetProbeTargetsWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*GetProbeTargetsResponse, error) {
+	rsp, err := c.GetProbeTargets(ctx, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseGetProbeTargetsResponse(rsp)
+}
+
 // ListProjectsWithResponse List Projects
 //
 // The organization's projects, newest first.
@@ -15414,6 +16255,86 @@ func ParseListBudgetAlertsResponse(rsp *http.Response) (*ListBudgetAlertsRespons
 			return nil, err
 		}
 		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 4:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON4XX = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 5:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON5XX = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseListCommitmentsResponse parses an HTTP response from a ListCommitmentsWithResponse call
+func ParseListCommitmentsResponse(rsp *http.Response) (*ListCommitmentsResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ListCommitmentsResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest Commitments
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 4:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON4XX = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 5:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON5XX = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseMakeCommitmentResponse parses an HTTP response from a MakeCommitmentWithResponse call
+func ParseMakeCommitmentResponse(rsp *http.Response) (*MakeCommitmentResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &MakeCommitmentResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 201:
+		var dest Commitment
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON201 = &dest
 
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 4:
 		var dest Problem
@@ -17195,6 +18116,86 @@ func ParseReceiveStripeEventResponse(rsp *http.Response) (*ReceiveStripeEventRes
 	switch {
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
 		var dest EventAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 4:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON4XX = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 5:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON5XX = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseAddProbedMinutesResponse parses an HTTP response from a AddProbedMinutesWithResponse call
+func ParseAddProbedMinutesResponse(rsp *http.Response) (*AddProbedMinutesResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &AddProbedMinutesResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest Taken
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 4:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON4XX = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 5:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON5XX = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseGetProbeTargetsResponse parses an HTTP response from a GetProbeTargetsWithResponse call
+func ParseGetProbeTargetsResponse(rsp *http.Response) (*GetProbeTargetsResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &GetProbeTargetsResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest Targets
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
