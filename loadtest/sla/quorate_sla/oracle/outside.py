@@ -26,10 +26,22 @@ def draw(life: Life) -> tuple[Prober, ...]:
             seen += [(server, from_ms, to_ms) for server in (1, 2, 3)]
         if chance.random() < 0.3:
             seen.append((chance.randint(1, 3), *_time(chance, life)))
+        seen = [each for each in seen if not _is_divided(life, each)]
         silent = frozenset(minute for minute in life.minutes if chance.random() < 0.05)
         failed = tuple(each for server in sorted(watches) for each in _apart(server, seen))
         found.append(Prober(f"p{number}", watches, failed, silent))
     return tuple(found)
+
+
+def _is_divided(life: Life, seen: tuple[int, int, int]) -> bool:
+    """Whether the time lies in one of two minutes between which a report divides lost time: their sums would differ."""
+    _, from_ms, to_ms = seen
+    for reign in life.reigns:
+        for outage in reign.outages:
+            first, last = (at_ms // MINUTE_MS * MINUTE_MS for at_ms in (outage.from_ms, outage.to_ms))
+            if first != last and from_ms < last + MINUTE_MS and to_ms > first:
+                return True
+    return False
 
 
 def _time(chance: random.Random, life: Life, all_of: list[tuple[int, int, int]] | None = None) -> Time:
