@@ -66,9 +66,12 @@ class Prober:
     async def read_targets(self) -> None:
         """Ask the API for its servers. Raises httpx2.HTTPError, and ValueError for an answer that cannot be read."""
         answer = (await self.api.get("/v1/prober/targets")).raise_for_status().json()
-        tls = Tls(str(answer["ca_pem"]))
+        try:
+            tls = Tls(str(answer["ca_pem"]))
+            found = {int(each["server_id"]): str(each["address"]) for each in answer["servers"]}
+        except (KeyError, TypeError) as problem:
+            raise ValueError(f"its answer does not follow the contract: {problem!r}") from None
         client_context(tls.ca_pem)  # else no server would seem to answer
-        found = {int(each["server_id"]): str(each["address"]) for each in answer["servers"]}
         if len(found) > limits.SERVERS_MAX:
             log.warning("of %d servers the first %d are watched", len(found), limits.SERVERS_MAX)
             found = dict(sorted(found.items())[: limits.SERVERS_MAX])
@@ -156,8 +159,9 @@ class Prober:
         elif not answer.is_success:
             log.warning("the API does not take reports: %d %s", answer.status_code, answer.text)
             return False
-        for _ in some:
-            self._untold.popleft()
+        for minute in some:
+            if self._untold and self._untold[0] is minute:  # else it made room for a later one
+                self._untold.popleft()
         return True
 
 

@@ -37,7 +37,7 @@ class Api:
     """Keeps what it was told."""
 
     def __init__(self, addresses: dict[int, str]) -> None:
-        self.addresses = addresses
+        self.addresses: dict[int, str] | None = addresses
         self.told: list[dict[str, Any]] = []
         self.status = 200
         self.authority = AUTHORITY
@@ -46,6 +46,8 @@ class Api:
         if self.status != 200:
             return httpx2.Response(self.status, json={"detail": "No."})
         if request.method == "GET":
+            if self.addresses is None:
+                return httpx2.Response(200, json={})
             servers = [{"server_id": server, "address": address} for server, address in self.addresses.items()]
             return httpx2.Response(200, json={"servers": servers, "ca_pem": self.authority})
         self.told.append(json.loads(request.content))
@@ -120,6 +122,9 @@ async def test_an_authority_that_is_none_changes_nothing() -> None:
         await prober.read_targets()
         api.authority, api.addresses = "nothing", {}
         with pytest.raises(ValueError, match="not a certificate authority"):
+            await prober.read_targets()
+        api.addresses = None
+        with pytest.raises(ValueError, match="does not follow the contract"):
             await prober.read_targets()
         assert prober.book.servers == {1}
         prober._knocking[1].cancel()

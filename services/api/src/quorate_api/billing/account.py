@@ -95,7 +95,8 @@ def lines_of(account: Account, start: datetime, at: datetime, metered: Metered, 
         corrections = [each for each in basis.corrections.get(row.id, ()) if each.begin < at]
         done = basis.done.get(row.id, {})
         lines += calculator.invoice_lines(group, quantities(row, at, metered), done, price_list, corrections)
-    return _in_groups([*lines, *_commitment_lines(account, start, at, lines)])
+    added = _commitment_lines(account, start, at, lines)
+    return _in_groups([*lines, *added]) if added else lines
 
 
 def _commitment_lines(account: Account, start: datetime, at: datetime, lines: Sequence[Line]) -> list[Line]:
