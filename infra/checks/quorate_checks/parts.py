@@ -116,7 +116,7 @@ PARTS = [
         repeats=False,
     ),
     _playwright("portal journey", "e2e", "stack", WITH_STACK, 300, Lane.STACKS),
-    _pytest("api", "unit", "services/api", timeout_s=1200),
+    _pytest("api", "unit", "services/api", timeout_s=1800),
     _terraform_provider("terraform provider", "infra/terraform/provider"),
     _pytest("terraform modules", "infra", "infra/terraform/offline", timeout_s=600),
     _playwright("portal mock", "unit", "mock", [], 420, Lane.ANY),
