@@ -82,7 +82,7 @@ chaos: rust go $(stamps)/python ## Break real servers under load, check their hi
 claims: rust $(stamps)/python ## Measure the claims about consensus (ONLY=failover,… QUICK=1 PUBLISH=1), about a quarter of an hour
 	@$(venv)/quorate-claims $(if $(ONLY),--only '$(ONLY)') $(if $(filter 1,$(QUICK)),--quick) $(if $(filter 1,$(PUBLISH)),--publish)
 
-sla: build ## Attack the SLA on the whole stack, and run what the READMEs show (an hour and a half, ONLY=loops|charges|deleted|neighbour|cap|billing|blind|overload QUICK=1)
+sla: build ## Attack the SLA on the whole stack, and run what the READMEs show (about an hour, ONLY=loops|charges|deleted|neighbour|cap|billing|blind|overload QUICK=1)
 	@$(venv)/quorate-sla $(if $(ONLY),--only '$(ONLY)') $(if $(filter 1,$(QUICK)),--quick)
 
 sla-oracle: $(stamps)/python ## Judge 100 000 simulated months by the SLA calculator and by a brute-force oracle (half an hour, MONTHS=N SEED=N)

@@ -57,8 +57,8 @@ def whole_times(heads: Any, from_ms: int, to_ms: int) -> list[Any]:
     return [replace(time, accepted_ms=time.to_ms - time.from_ms) for time in minutes_ruled(heads, from_ms, to_ms)]
 
 
-def both_lost(times: Any, seen: Any, elapsed_ms: int) -> int:
-    return max(0, sum(time.accepted_ms for time in times) - minutes.unreachable_ms(times, seen))
+def both_lost(times: Any, cut_ms: int, elapsed_ms: int) -> int:
+    return max(0, sum(time.accepted_ms for time in times) - cut_ms)
 
 
 def one_prober(looks: Any) -> Any:

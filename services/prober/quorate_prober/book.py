@@ -1,4 +1,4 @@
-"""What a prober saw of servers, as it tells it of minutes. Pure. Times are Unix time in milliseconds."""
+"""A prober's view of servers, as it tells it of minutes. Pure. Times are Unix time in milliseconds."""
 
 from __future__ import annotations
 

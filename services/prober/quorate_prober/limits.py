@@ -3,7 +3,7 @@
 KNOCK_TIMEOUT_S = 1.0
 KNOCK_INTERVAL_S = 1.0
 KNOCK_AGAIN_S = 0.25  # after a miss, so that the end of an outage is seen early
-KNOCKS_PER_S_MAX = 200  # a fifth of a core: each is a TLS handshake. More servers are knocked at less often
+KNOCKS_PER_S_MAX = 200  # each is a TLS handshake. More servers are knocked at less often
 MISSES_MIN = 2  # one may be a lost packet, or a busy machine
 SERVERS_MAX = 1_000  # the API takes no more of one prober
 FAILURES_MAX = 20  # of a server in a minute, as the API takes them

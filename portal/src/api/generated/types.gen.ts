@@ -411,7 +411,7 @@ export type Commitments = {
     /**
      * Reserved Monthly Micros
      *
-     * What the groups that exist now cost a month, by reservation.
+     * The monthly cost of the reservations of groups that exist now.
      */
     reserved_monthly_micros: number;
 };
@@ -1702,7 +1702,7 @@ export type Login = {
 /**
  * Looked
  *
- * What a prober saw. A minute that it told before stays as it was told.
+ * A prober's report. A minute that it told before stays as it was told.
  */
 export type Looked = {
     /**
@@ -1736,7 +1736,7 @@ export type LookedMinute = {
     /**
      * Failed
      *
-     * Those of them that did not answer all the time, each once.
+     * Watched servers that did not answer all the time, each once.
      */
     failed: Array<Failed>;
 };

@@ -203,6 +203,7 @@ SELLER_ADDRESS_LENGTH_MAX = 500  # a postal address, with room
 # Probers, who knock at servers from where clients are.
 PROBED_SERVERS_MAX = 1_000  # of one prober: a body holds a minute in which none answered
 PROBED_FAILURES_MAX = 20  # of a server in a minute: each has two knocks of a second
+PROBED_LATE_EARLY_S = 60  # before its hour is judged, a report counts as late: judging takes a while
 PROBED_MINUTES_MAX = 60  # in one request, for a prober that was cut off
 
 # Reports.

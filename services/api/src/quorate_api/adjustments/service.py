@@ -16,7 +16,7 @@ from quorate_api.corrections.repository import OF_MINUTES, CorrectionRepository
 from quorate_api.database.ids import new_id
 from quorate_api.database.scope import Scope
 from quorate_api.database.work import Work
-from quorate_api.errors import Code, FieldError, Problem, not_found
+from quorate_api.errors import Code, Problem, invalid, not_found
 from quorate_api.groups.repository import GroupRepository
 from quorate_api.http.idempotency import HEADER
 from quorate_api.http.pagination import Paging
@@ -32,7 +32,7 @@ async def enter(work: Work, group_id: UUID, asked: NewCorrection, author: str, *
     """`repeatable`: the request has an Idempotency-Key. Without one, a lost answer would tempt to correct twice."""
     group = await _found(work, group_id)
     if not repeatable:
-        raise _invalid(HEADER.title(), "Send one: a correction that is entered twice counts twice.")
+        raise invalid(HEADER.title(), "Send one: a correction that is entered twice counts twice.")
     months = MonthRepository(work.scope)
     await months.lock()
     now = datetime.now(UTC)
@@ -73,18 +73,18 @@ async def _found(work: Work, group_id: UUID) -> Row[Any]:
 def _minutes(asked: NewCorrection, group: Row[Any], now: datetime) -> tuple[datetime, datetime]:
     start, end = (_minute(name, getattr(asked, name)) for name in ("start", "end"))
     if end > now:
-        raise _invalid("end", "Must not be in the future: minutes that are over can be declared bad.")
+        raise invalid("end", "Must not be in the future: minutes that are over can be declared bad.")
     if not start < end or (end - start).total_seconds() > limits.CORRECTION_SPAN_S_MAX:
-        raise _invalid("start", f"Must be before `end`, by at most {limits.CORRECTION_SPAN_S_MAX // 86_400} days.")
+        raise invalid("start", f"Must be before `end`, by at most {limits.CORRECTION_SPAN_S_MAX // 86_400} days.")
     stopped = group.delete_requested_at or now
     if group.active_at is None or end <= group.active_at or start >= stopped:
-        raise _invalid("start", f"The group's SLA was in force from {group.active_at} until {stopped}, and not then.")
+        raise invalid("start", f"The group's SLA was in force from {group.active_at} until {stopped}, and not then.")
     return start, end
 
 
 def _minute(name: str, at: datetime) -> datetime:
     if at.tzinfo is None or not 2000 <= at.year <= 2200 or at.timestamp() % WINDOW_S:
-        raise _invalid(name, "Must be a whole minute in RFC 3339 with a time zone, as in 2026-11-20T12:00:00Z.")
+        raise invalid(name, "Must be a whole minute in RFC 3339 with a time zone, as in 2026-11-20T12:00:00Z.")
     return at.astimezone(UTC)
 
 
@@ -103,7 +103,7 @@ async def _usage(
     assert asked.day is not None, "the schema wants it"
     assert asked.quantity is not None, "the schema wants it"
     if group.active_at is None or not group.active_at.astimezone(UTC).date() <= asked.day <= now.date():
-        raise _invalid("day", f"Must be a day from {group.active_at}, when the group became active, until today.")
+        raise invalid("day", f"Must be a day from {group.active_at}, when the group became active, until today.")
     month = month_begin(day_begin(asked.day))
     if asked.quantity > 0:
         return []
@@ -116,7 +116,7 @@ async def _usage(
         detail = (
             f"The invoice of {month:%Y-%m} has {left} of the group's {asked.kind}, and a correction takes off no more."
         )
-        raise _invalid(
+        raise invalid(
             "quantity", f"{detail} Use that came late is on the invoice of a later month: name a day of that."
         )
     return [month] if is_closed else []
@@ -170,10 +170,4 @@ def _correction(row: Row[Any]) -> Correction:
         reason=row.reason,
         author=row.author,
         created_at=row.created_at,
-    )
-
-
-def _invalid(field: str, message: str) -> Problem:
-    return Problem(
-        Code.VALIDATION_FAILED, f"Not valid: {field}. {message}", errors=[FieldError(field=field, message=message)]
     )

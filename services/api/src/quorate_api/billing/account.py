@@ -52,9 +52,11 @@ class Account:
         for row in self.groups:
             groups.setdefault(row.organization_id, []).append(row)
         return {
-            owner: replace(self, groups=own, commitments={owner: self.commitments.get(owner, ())})
-            for owner, own in groups.items()
+            owner: replace(self, groups=own, commitments=self._commitments_of(owner)) for owner, own in groups.items()
         }
+
+    def _commitments_of(self, owner: UUID) -> Mapping[UUID, Sequence[Commitment]]:
+        return {owner: self.commitments[owner]} if owner in self.commitments else {}
 
 
 @dataclass(frozen=True, slots=True)

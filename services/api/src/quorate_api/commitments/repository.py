@@ -31,10 +31,17 @@ class CommitmentRepository:
 
     async def insert(self, commitment: Commitment, **values: object) -> None:
         assert isinstance(self._scope, Scope), "one organization's"
-        own = {name: getattr(commitment, name) for name in Commitment.__slots__} | {"starts_at": commitment.start}
-        own |= {"ends_at": commitment.end}
-        kept = {name: value for name, value in own.items() if name not in ("start", "end")}
-        await self._scope.connection.execute(self._scope.insert(commitments, **kept, **values))
+        kept = self._scope.insert(
+            commitments,
+            id=commitment.id,
+            monthly_micros=commitment.monthly_micros,
+            months=commitment.months,
+            discount_percent=commitment.discount_percent,
+            starts_at=commitment.start,
+            ends_at=commitment.end,
+            **values,
+        )
+        await self._scope.connection.execute(kept)
 
     async def _rows(self) -> list[Row[Any]]:
         statement = self._scope.select(commitments).order_by(_COLUMNS.id)

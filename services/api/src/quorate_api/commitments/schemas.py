@@ -37,4 +37,4 @@ class Commitments(Output):
     items: list[Commitment] = Field(description="Newest first, those that have ended included.")
     offers: list[Offer]
     currency: str
-    reserved_monthly_micros: int = Field(description="What the groups that exist now cost a month, by reservation.")
+    reserved_monthly_micros: int = Field(description="The monthly cost of the reservations of groups that exist now.")

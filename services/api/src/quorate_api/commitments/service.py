@@ -11,7 +11,7 @@ from quorate_api.commitments.repository import CommitmentRepository
 from quorate_api.commitments.schemas import Commitment, Commitments, NewCommitment, Offer
 from quorate_api.database.ids import new_id
 from quorate_api.database.work import Work
-from quorate_api.errors import Code, FieldError, Problem
+from quorate_api.errors import invalid
 from quorate_api.http.principal import Permission, Principal
 from quorate_api.months.calendar import month_begin, month_end
 from quorate_api.months.repository import MonthRepository
@@ -35,16 +35,16 @@ async def make(work: Work, principal: Principal, asked: NewCommitment, *, repeat
     principal.require(Permission.BILLING)
     principal.require_person()
     if not repeatable:
-        raise _invalid("Idempotency-Key", "Send one: a commitment that is made twice is owed twice.")
+        raise invalid("Idempotency-Key", "Send one: a commitment that is made twice is owed twice.")
     now = datetime.now(UTC)
     offers = dict(prices.at(now).commitments)
     if asked.months not in offers:
         terms = " or ".join(str(months) for months in offers)
-        raise _invalid("months", f"Must be {terms}.")
+        raise invalid("months", f"Must be {terms}.")
     await MonthRepository(work.scope).lock()
     repository = CommitmentRepository(work.scope)
     if len(await repository.all_of()) >= limits.COMMITMENTS_MAX:
-        raise _invalid("monthly_micros", f"An organization makes at most {limits.COMMITMENTS_MAX} commitments.")
+        raise invalid("monthly_micros", f"An organization makes at most {limits.COMMITMENTS_MAX} commitments.")
     start = end = month_end(month_begin(now))
     for _ in range(asked.months):
         end = month_end(end)
@@ -62,10 +62,4 @@ def _commitment(row: Row[Any]) -> Commitment:
         start=row.starts_at,
         end=row.ends_at,
         created_at=row.created_at,
-    )
-
-
-def _invalid(field: str, message: str) -> Problem:
-    return Problem(
-        Code.VALIDATION_FAILED, f"Not valid: {field}. {message}", errors=[FieldError(field=field, message=message)]
     )

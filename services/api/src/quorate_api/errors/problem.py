@@ -77,3 +77,10 @@ class Problem(Exception):
 
 def not_found(what: str) -> Problem:
     return Problem(Code.NOT_FOUND, f"There is no such {what} here.")
+
+
+def invalid(field: str, message: str) -> Problem:
+    """A field that is not valid, and why."""
+    return Problem(
+        Code.VALIDATION_FAILED, f"Not valid: {field}. {message}", errors=[FieldError(field=field, message=message)]
+    )

@@ -1,4 +1,4 @@
-"""What probers saw, minute by minute. No row belongs to an organization."""
+"""Probers' minutes. No row belongs to an organization."""
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable
@@ -20,8 +20,8 @@ class OutsideRepository:
     def __init__(self, connection: AsyncConnection) -> None:
         self._connection = connection
 
-    async def add(self, looks: Iterable[Look], now: datetime, late_before_s: int) -> int:
-        """Keep these looks, but for those that are known. Returns how many are new.
+    async def add(self, looks: Iterable[Look], now: datetime, late_before_s: int) -> None:
+        """Keep these looks, but for those that are known.
 
         Hours that begin before `late_before_s` may have been judged already: the worker does it again.
         """
@@ -36,8 +36,8 @@ class OutsideRepository:
             }
             for look in looks
         ]
-        known = insert(prober_minutes).on_conflict_do_nothing().returning(_MINUTES.minute_s)
-        return len((await self._connection.execute(known.values(rows))).all()) if rows else 0
+        if rows:
+            await self._connection.execute(insert(prober_minutes).values(rows).on_conflict_do_nothing())
 
     async def unreachable(self, spans: Collection[Time]) -> Unreachable:
         """The verdict on times [from, to) in seconds. Minutes in which nothing failed for anybody are not read."""

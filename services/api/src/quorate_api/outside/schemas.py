@@ -45,7 +45,7 @@ class LookedMinute(Input):
         description="Servers that were watched in all of the minute."
     )
     failed: Annotated[list[Failed], Field(max_length=limits.PROBED_SERVERS_MAX)] = Field(
-        description="Those of them that did not answer all the time, each once."
+        description="Watched servers that did not answer all the time, each once."
     )
 
     @model_validator(mode="after")
@@ -59,7 +59,7 @@ class LookedMinute(Input):
 
 
 class Looked(Input):
-    """What a prober saw. A minute that it told before stays as it was told."""
+    """A prober's report. A minute that it told before stays as it was told."""
 
     prober: Annotated[str, Field(min_length=1, max_length=64, pattern=r"^[0-9a-zA-Z._-]+$", description="Its name.")]
     minutes: Annotated[list[LookedMinute], Field(min_length=1, max_length=limits.PROBED_MINUTES_MAX)]

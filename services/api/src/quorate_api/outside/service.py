@@ -12,9 +12,6 @@ from quorate_api.outside.verdict import Look, Time
 from quorate_api.telemetry.plausible import kept_from_s
 from quorate_api.telemetry.windows import HOUR_S, WINDOW_S
 
-# Judging an hour begins so long before its telemetry is taken as complete.
-_JUDGED_EARLY_S = 60
-
 
 async def targets(work: Work, services: Services) -> Targets:
     """Every server of the fleet, those that the coordinator takes for failed included."""
@@ -34,7 +31,7 @@ async def take(work: Work, looked: Looked) -> Taken:
             raise Problem(Code.VALIDATION_FAILED, errors=[FieldError(field=f"minutes.{place}.minute_s", message=text)])
     kept_s = kept_from_s(now.timestamp())
     looks = [_look(looked.prober, minute) for minute in looked.minutes if minute.minute_s >= kept_s]
-    late_before_s = int(now.timestamp()) - HOUR_S - limits.ROLL_SETTLE_S + _JUDGED_EARLY_S
+    late_before_s = int(now.timestamp()) - HOUR_S - limits.ROLL_SETTLE_S + limits.PROBED_LATE_EARLY_S
     await OutsideRepository(work.connection).add(looks, now, late_before_s)
     return Taken(minutes=len(looks))
 

@@ -37,7 +37,7 @@ def unreachable(looks: Iterable[Look]) -> Unreachable:
             votes = [look.failed[server] for look in watching]
             if len(watching) == 1:
                 votes = [without(votes[0], cut_off(watching[0]))]
-            found[server] += _of_most(votes, len(watching))
+            found[server] += _of_at_least(votes, len(watching) // 2 + 1)
     return dict(found)
 
 
@@ -67,10 +67,6 @@ def without(times: Iterable[Time], others: Sequence[Time]) -> list[Time]:
         if at_ms < end_ms:
             found.append((at_ms, end_ms))
     return found
-
-
-def _of_most(votes: Collection[Sequence[Time]], voters: int) -> list[Time]:
-    return _of_at_least(votes, voters // 2 + 1)
 
 
 def _of_at_least(votes: Collection[Sequence[Time]], number: int) -> list[Time]:

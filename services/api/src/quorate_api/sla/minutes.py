@@ -92,19 +92,20 @@ def judge(
         start_ms = start_s * 1_000
         bounds = (max(start_ms, from_ms), min(start_ms + WINDOW_MS, to_ms))
         times = ruled(found, *bounds) if idle is None else [Ruled(idle, *bounds, elapsed)]
+        cut_ms = unreachable_ms(times, outside)
         latency = histogram.merge(window.judged_us for window in found)
         latencies.append(latency)
         minutes.append(
             Minute(
                 start_s,
                 elapsed,
-                active_ms(times, outside, elapsed),
+                active_ms(times, cut_ms, elapsed),
                 bool(found) or idle is not None,
                 sum(window.throttled_within_sla_entries for window in found),
                 sum(window.within_sla_entries for window in found),
                 histogram.quantile_us(latency, 990),
                 target_us_at(start_s),
-                unreachable_ms(times, outside),
+                cut_ms,
             )
         )
     return Judged(minutes, histogram.merge(latencies))
@@ -162,13 +163,13 @@ def ruled(heads: Sequence[Window], from_ms: int, to_ms: int) -> list[Ruled]:
     return found
 
 
-def active_ms(times: Sequence[Ruled], outside: Unreachable, elapsed_ms: int) -> int:
+def active_ms(times: Iterable[Ruled], cut_ms: int, elapsed_ms: int) -> int:
     """Time of a minute in which appends were accepted, and clients could reach the head.
 
-    Nobody knows when heads lost time: it may have been while clients could not reach them. The longer one counts.
+    `cut_ms`: the time in which they could not. Nobody knows when heads lost time: it may have been then. The longer one
+    counts.
     """
-    accepted_ms = sum(time.accepted_ms for time in times)
-    return min(accepted_ms, elapsed_ms - unreachable_ms(times, outside))
+    return min(sum(time.accepted_ms for time in times), elapsed_ms - cut_ms)
 
 
 def unreachable_ms(times: Iterable[Ruled], outside: Unreachable) -> int:

@@ -1796,7 +1796,7 @@ type Commitments struct {
 	Items  []Commitment `json:"items"`
 	Offers []Offer      `json:"offers"`
 
-	// ReservedMonthlyMicros What the groups that exist now cost a month, by reservation.
+	// ReservedMonthlyMicros The monthly cost of the reservations of groups that exist now.
 	ReservedMonthlyMicros int `json:"reserved_monthly_micros"`
 }
 
@@ -2425,7 +2425,7 @@ type Login struct {
 	Password string              `json:"password"`
 }
 
-// Looked What a prober saw. A minute that it told before stays as it was told.
+// Looked A prober's report. A minute that it told before stays as it was told.
 type Looked struct {
 	Minutes []LookedMinute `json:"minutes"`
 
@@ -2435,7 +2435,7 @@ type Looked struct {
 
 // LookedMinute defines model for LookedMinute.
 type LookedMinute struct {
-	// Failed Those of them that did not answer all the time, each once.
+	// Failed Watched servers that did not answer all the time, each once.
 	Failed []Failed `json:"failed"`
 
 	// MinuteS Its begin, Unix time.
