@@ -8,6 +8,7 @@ MISSES_MIN = 2  # one may be a lost packet, or a busy machine
 SERVERS_MAX = 1_000  # the API takes no more of one prober
 FAILURES_MAX = 20  # of a server in a minute, as the API takes them
 TICK_S = 0.1
+CLOCK_SET_S = 0.1  # a clock that jumps further would make an outage longer or shorter
 STANDSTILL_S = 0.5  # a prober that stood still for so long has missed nothing by others' fault
 SETTLE_S = 3.0  # from a minute's end until it is told: by then an outage at its end has had its second miss
 TARGETS_INTERVAL_S = 10.0

@@ -110,17 +110,21 @@ class Prober:
             log.warning("server %d does not answer: %s", server, problem)
 
     async def _tick(self) -> None:
-        """Notice when this process, or its machine, stands still. A defect of a task that knocks ends the prober: its
-        server would seem to be watched."""
+        """Notice when this process, or its machine, stands still, and when somebody sets its clock. A defect of a task
+        that knocks ends the prober: its server would seem to be watched."""
         while True:
             for knocking in self._knocking.values():
                 if knocking.done():
                     knocking.result()
             before_s, before_ms = time.monotonic(), now_ms()
             await asyncio.sleep(limits.TICK_S)
-            if time.monotonic() - before_s > limits.TICK_S + limits.STANDSTILL_S:
-                log.warning("this prober stood still for %.1f s", time.monotonic() - before_s)
-                self.book.stood_still(before_ms, now_ms())
+            passed_s, after_ms = time.monotonic() - before_s, now_ms()
+            if passed_s > limits.TICK_S + limits.STANDSTILL_S:
+                log.warning("this prober stood still for %.1f s", passed_s)
+                self.book.stood_still(before_ms, after_ms)
+            elif abs(set_s := (after_ms - before_ms) / 1_000 - passed_s) > limits.CLOCK_SET_S:
+                log.warning("this prober's clock was set by %+.1f s", set_s)
+                self.book.stood_still(min(before_ms, after_ms), max(before_ms, after_ms))
 
     # -- reports ---------------------------------------------------------------------------------
 

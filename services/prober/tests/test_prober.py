@@ -105,6 +105,28 @@ async def test_a_server_that_leaves_the_fleet_is_left_alone() -> None:
             task.cancel()
 
 
+@pytest.mark.parametrize("set_by_ms", [3_600_000, -3_600_000])
+async def test_an_outage_does_not_grow_as_the_clock_is_set(
+    set_by_ms: int, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    ahead_ms = 0
+    monkeypatch.setattr("quorate_prober.prober.now_ms", lambda: now_ms() + ahead_ms)
+    answers: dict[str, int] = {}
+    async with Api({1: "a:1"}).client() as client:
+        prober = Prober(client, "p", knocks(answers))
+        running = asyncio.create_task(prober.run())
+        await until(lambda: "server 1 does not" in caplog.text)
+        ahead_ms = set_by_ms
+        await until(lambda: f"clock was set by {set_by_ms / 1_000:+.1f} s" in caplog.text)
+        answers["a:1"] = 1
+        await asyncio.sleep(2 * limits.KNOCK_AGAIN_S)
+        running.cancel()
+        await asyncio.gather(running, return_exceptions=True)
+    assert all(to_ms - from_ms < 60_000 for from_ms, to_ms in prober.book._servers[1].outages)
+    begin_ms = now_ms() // 60_000 * 60_000
+    assert not prober.book.minute(begin_ms, now_ms() + ahead_ms).watched
+
+
 async def test_a_defect_ends_the_prober() -> None:
     async def broken(address: str, tls: Tls | None, timeout: float) -> int:
         raise ZeroDivisionError(address)
