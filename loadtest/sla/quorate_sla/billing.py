@@ -22,6 +22,7 @@ from quorate_sla.clients import Program
 
 RUNS = 20
 RATE_PER_S = 500
+RETENTION_BYTES = 32 << 20
 APPEND_S = 18.0
 FAULT_AT_S = 5.0
 DOWN_S = 3.0
@@ -64,7 +65,11 @@ def figure(runs: list[Run]) -> Figure:
 
 
 def _run(stack: Stack, customer: Customer, number: int, fault: str) -> Run:
-    sla = {"durability": "persistent", "replication_degree": 3, "request_size_bytes": 64, "rate_per_s": 1_000}
+    # All groups stay, and a small machine has to hold them.
+    sla = {
+        "durability": "persistent", "replication_degree": 3, "request_size_bytes": 64, "rate_per_s": 1_000,
+        "retention_bytes": RETENTION_BYTES,
+    }  # fmt: skip
     group_id = customer.create_group(f"billed-{number}", sla)["id"]
     process = Program("writer", "python", group_id).start(customer, RATE_PER_S, APPEND_S)
     try:

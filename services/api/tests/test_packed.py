@@ -1,5 +1,6 @@
 """Packed hours: what was packed comes out again, in a few bytes a minute."""
 
+import base64
 import random
 from dataclasses import replace
 
@@ -10,6 +11,18 @@ from quorate_api.telemetry.windows import HEAD_ROLES, HOUR_S, WINDOW_S, Window
 
 HOUR = 1_795_824_000
 GROUP = "00000000-0000-7000-8000-000000000001"
+VERSION_1 = (
+    "4ALUAVEDAD2I0C1ruE8ZyAijsOAHQDLOjT4bYb8rzqG6W4o/Q1c2J9d4HW7XFEPy5iI3D3J+mr8/djmtJv7YCX1SUZ+rAPYcdCP5"
+    "1BFO0HGmvIKMRUVKWQeVfvq05mnIcbNUgCR5jlp+yzR2AASW6lLdYVLAZH7S0HjeLE55CNAzbPTthH+aNijswqYMxcQhxb2NznIK"
+    "XsXzQp0gh4xX9KUPyByZ6lyGCEkWmrvaZJTsO53OzzuH4mE7tjCjsrMMahcWjJeaRR9nSAxDkaJ81bz224WX0J4Br6lWIba+gHrD"
+    "0GSCjvakLMmGe5mwM8OXNPEbLIgOzwWLoyGt3vnpFhKy9p78sDMz3SZxAsxsRvBuwM9QaJcDUeRRMxoKKUif6rYh43T1XlFfk3B8"
+    "ZfAErN9VjXfQPr+43Sp5YZp19ou5VJVrGlQaMZWMpOImhd0Sjs8t5C4EraAA"
+)
+VERSION_2 = (
+    "4AFKALADAC2M5gx6u37caWSagd+a4TnPRlahxjZHBrdY7IUR4f/8hQ8EEd5apf8Dh63B4YSpARiNq0F2OWYkbYzNX1AqCQEbN0tw"
+    "sHk4uoF6VIe1xy5OucO/zRRUkWz6m/rV0UW+Fda8ZNxoiOCh1hYKPyzvzbGPSRi+5Fog1imkKZp9Oe4QtIIEnYzMYuaSNZlCa0vj"
+    "/R46cSOwyWHZMlKGDcveAxQAvxqH4rFi7HGP5dNdyLvFAA=="
+)
 
 
 def hour(rng: random.Random, replicas: int = 3) -> list[Window]:
@@ -63,6 +76,12 @@ def test_windows_come_out_as_they_were(seed: int) -> None:
     assert packed.windows(GROUP) == expected
     assert packed.heads(GROUP) == [window for window in expected if window.role in HEAD_ROLES]
     assert packed.numbers("committed_bytes") == [window.committed_bytes for window in expected]
+
+
+@pytest.mark.parametrize("kept", [VERSION_1, VERSION_2])
+def test_an_hour_that_an_earlier_release_packed_can_be_read(kept: str) -> None:
+    """A head's minute, as each version packed it."""
+    assert Packed.of(base64.b64decode(kept)).windows(GROUP) == hour(random.Random(1))[:1]
 
 
 def test_a_busy_hour_of_three_replicas_takes_few_bytes() -> None:

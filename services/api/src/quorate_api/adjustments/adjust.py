@@ -63,7 +63,7 @@ async def _adjust(scope: Scope, issuer: Issuer, start: datetime, group_ids: Coll
 
 
 def lines_of(rows: Collection[Row[Any]]) -> list[Line]:
-    return [Line(**{name: getattr(row, name) for name in Line.__slots__}) for row in rows]
+    return [Line(**{name: getattr(row, name) for name in Line._fields}) for row in rows]
 
 
 def _of(lines: Collection[Line], group: Row[Any]) -> list[Line]:

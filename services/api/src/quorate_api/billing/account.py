@@ -151,7 +151,7 @@ def corrections_of_invoice(account: Account, start: datetime) -> dict[UUID, list
     it is on a credit note for that month.
     """
     found: dict[UUID, list[UsageCorrection]] = {}
-    for row in account.groups:
+    for row in account.groups if account.corrections else ():
         closed_until = account.closed_until.get(row.organization_id)
         open_ones = [each for each in account.corrections.get(row.id, ()) if not each.is_billed]
         found[row.id] = [each for each in open_ones if _invoice_of(each, closed_until) == start]

@@ -52,11 +52,9 @@ class BillingRepository:
     async def billed(self) -> dict[UUID, dict[str, int]]:
         """Quantities on issued invoices, by group and kind. Corrections are not in them."""
         columns = billed_quantities.c
-        statement = self._scope.select(billed_quantities, columns.group_id, columns.kind, columns.quantity)
-        found: dict[UUID, dict[str, int]] = defaultdict(dict)
-        for group_id, kind, quantity in (await self._scope.connection.execute(statement)).all():
-            found[group_id][str(kind)] = int(quantity)
-        return found
+        kinds = func.jsonb_object_agg(columns.kind, columns.quantity)
+        statement = self._scope.select(billed_quantities, columns.group_id, kinds).group_by(columns.group_id)
+        return {row[0]: row[1] for row in (await self._scope.connection.execute(statement)).all()}
 
     async def former_slas(self) -> dict[UUID, list[Row[Any]]]:
         """Former SLAs of resized groups, by group."""
@@ -136,7 +134,7 @@ class BillingRepository:
             {
                 "invoice_id": invoice["id"],
                 "position": position,
-                **{name: getattr(line, name) for name in Line.__slots__},
+                **{name: getattr(line, name) for name in Line._fields},
             }
             for position, line in enumerate(lines)
         ]

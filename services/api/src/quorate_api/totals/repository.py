@@ -129,7 +129,7 @@ class TotalsRepository:
         """
         assert day_s is None or day_s % DAY_S == 0, day_s
         rows = await self._read(day_s, lambda since_s: self._totals(since_s, day_s))
-        return DailyUse.of((row.group_id, 0, _sums(row)) for row in rows).before(None)
+        return DailyUse.of((row[0], 0, _sums(row[1:])) for row in rows).before(None)
 
     async def before_and_now(self, day_s: int) -> DailyUse:
         """The use before the day that begins at `day_s`, and that at any time."""
@@ -148,7 +148,7 @@ class TotalsRepository:
             return select(found).order_by(found.c.day)
 
         rows = await self._read(day_s, both)
-        return DailyUse.of_totals((row.group_id, int(row.day), _sums(row)) for row in rows)
+        return DailyUse.of_totals((row[0], int(row[-1]), _sums(row[1:-1])) for row in rows)
 
     async def by_day(self, from_s: int) -> DailyUse:
         """The use of each day from the one that begins at `from_s`. All days before it are one.
@@ -157,7 +157,7 @@ class TotalsRepository:
         """
         assert from_s % DAY_S == 0, from_s
         rows = await self._read(from_s, lambda since_s: self._days(since_s, from_s))
-        return DailyUse.of((row.group_id, int(row.day), _sums(row)) for row in rows)
+        return DailyUse.of((row[0], int(row[1]), _sums(row[2:])) for row in rows)
 
     async def _read(self, day_s: int | None, query: Callable[[int], Rows]) -> Sequence[Any]:
         """Rows of a query that adds totals until a time not after `day_s`, which it is given, and days since then."""
@@ -367,8 +367,9 @@ def _of_minute() -> tuple[Any, ...]:
     )
 
 
-def _sums(row: Any) -> Sums:
-    return Sums(int(row.entries), *_hour(row))
+def _sums(columns: Iterable[Any]) -> Sums:
+    """`columns`: entries, and those of `_SUMS`. PostgreSQL's sums are decimals."""
+    return Sums(*map(int, columns))
 
 
 def _hour(row: Any) -> _Hour:
