@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 import math
 import signal
+import statistics
 import subprocess
 import sys
 import time
@@ -96,12 +97,16 @@ def _measure_world(made: World, display: Display, quick: bool) -> list[Figure]:
         step = Step(groups, queries.measure(made), sizes.measure(made, pack_ms), ingest.measure(made))
         steps.append(step)
         display.line(
-            f"    p99: usage {p99(step.waits.usage_ms):.0f} ms, SLA report {p99(step.waits.sla_ms):.0f} ms,"
-            f" open invoice {p99(step.waits.invoice_ms):.0f} ms; {step.ingested.groups_per_core:.0f} groups per core"
+            f"    usage {_said(step.waits.usage_ms)}, SLA report {_said(step.waits.sla_ms)},"
+            f" open invoice {_said(step.waits.invoice_ms)}; {step.ingested.groups_per_core:.0f} groups per core"
         )
     display.line("  closing the last month")
     closed = close.measure(made, QUICK_ORGANIZATIONS if quick else ORGANIZATIONS)
     return figures_of(steps, closed)
+
+
+def _said(waits_ms: list[float]) -> str:
+    return f"p99 {p99(waits_ms):.0f} ms (median {statistics.median(waits_ms):.0f})"
 
 
 def figures_of(steps: list[Step], closed: close.Closed) -> list[Figure]:

@@ -1,7 +1,8 @@
 """The windows of one group's hour in a few kilobytes. Pure.
 
 Rows are columns of differences to the row before. Counters of a log grow by the same numbers on each replica, and LZMA
-finds what comes again. Columns have no names: those would be a tenth of the bytes.
+finds what comes again. Columns have no names: those would be a tenth of the bytes. A column with the same number in all
+rows is that number. Histograms have a line of their own, since most readers do not need them.
 """
 
 import json
@@ -19,7 +20,7 @@ _FILTERS = [{"id": lzma.FILTER_LZMA2, "preset": 6, "pb": 0, "dict_size": 1 << 16
 _WORDS = ("incarnation", "role")
 _NUMBERS = ("server_id", "epoch", "window_start_s", "log_epoch", *COUNTERS)
 _HISTOGRAMS = ("latency_us", "judged_latency_us")
-_COLUMNS = (*_WORDS, *_NUMBERS, *_HISTOGRAMS)  # in this order: another one, or one more, makes another version
+_COLUMNS = (*_WORDS, *_NUMBERS)  # in this order: another one, or one more, makes another version
 
 
 def pack(windows: Iterable[Window]) -> bytes:
@@ -32,34 +33,39 @@ def pack(windows: Iterable[Window]) -> bytes:
         columns[name] = [known, [known.index(word) for word in words]]
     for name in _NUMBERS:
         values = [getattr(row, name) for row in rows]
-        columns[name] = [after - before for before, after in zip([0, *values], values, strict=False)]
-    for name in _HISTOGRAMS:
-        columns[name] = [_pairs(getattr(row, name)) for row in rows]
-    text = json.dumps([_VERSION, *(columns[name] for name in _COLUMNS)], separators=(",", ":")).encode()
-    return lzma.compress(text, lzma.FORMAT_RAW, filters=_FILTERS)
+        differences = [after - before for before, after in zip([0, *values], values, strict=False)]
+        columns[name] = differences if any(differences[1:]) else values[0]
+    histograms = [[_pairs(getattr(row, name)) for row in rows] for name in _HISTOGRAMS]
+    lines = ([_VERSION, len(rows), *(columns[name] for name in _COLUMNS)], histograms)
+    text = "\n".join(json.dumps(line, separators=(",", ":")) for line in lines)
+    return lzma.compress(text.encode(), lzma.FORMAT_RAW, filters=_FILTERS)
 
 
 @dataclass(frozen=True, slots=True)
 class Packed:
-    """Windows of an hour, in the order of their keys."""
+    """Windows of an hour, in the order of their keys. `count`: of windows. `histograms`: their line, unread."""
 
+    count: int
     columns: dict[str, Any]
+    histograms: bytes
 
     @classmethod
     def of(cls, data: bytes) -> Self:
-        read = json.loads(lzma.decompress(data, lzma.FORMAT_RAW, filters=_FILTERS))
-        if isinstance(read, dict):
-            return cls(read)  # version 1 named its columns
-        version, *columns = read
+        first, _, histograms = lzma.decompress(data, lzma.FORMAT_RAW, filters=_FILTERS).partition(b"\n")
+        read = json.loads(first)
+        if isinstance(read, dict):  # version 1 named its columns
+            return cls(len(read["epoch"]), read, json.dumps([read[name] for name in _HISTOGRAMS]).encode())
+        version, count, *columns = read
         assert version == _VERSION, "the worker wrote it"
-        return cls(dict(zip(_COLUMNS, columns, strict=True)))
+        return cls(count, dict(zip(_COLUMNS, columns, strict=True)), histograms)
 
     def numbers(self, name: str) -> list[int]:
         """One number of each window."""
-        return list(accumulate(self.columns[name]))
+        column = self.columns[name]
+        return [column] * self.count if isinstance(column, int) else list(accumulate(column))
 
     def windows(self, group_id: str) -> list[Window]:
-        return self._windows(group_id, range(len(self.columns["epoch"])))
+        return self._windows(group_id, range(self.count))
 
     def heads(self, group_id: str) -> list[Window]:
         """Heads' windows alone."""
@@ -68,7 +74,7 @@ class Packed:
     def _windows(self, group_id: str, places: Iterable[int]) -> list[Window]:
         words: dict[str, list[Any]] = {name: self._words(name) for name in _WORDS}
         counts: dict[str, list[Any]] = {name: self.numbers(name) for name in _NUMBERS}
-        latency, judged = (self.columns[name] for name in _HISTOGRAMS)
+        latency, judged = json.loads(self.histograms)
         return [
             Window(
                 group_id=group_id,

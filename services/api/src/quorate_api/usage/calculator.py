@@ -3,14 +3,14 @@
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from quorate_api.telemetry import histogram
 from quorate_api.telemetry.windows import WINDOW_S, Window
 
 
-@dataclass(frozen=True, slots=True)
-class Count:
-    """Counters of one log in one minute: the greatest committed ones, and reads in sum."""
+class Count(NamedTuple):
+    """Counters of one log in one minute: the greatest committed ones, and reads in sum. A week has ten thousand."""
 
     start_s: int
     log_epoch: int
@@ -54,13 +54,14 @@ def used(counts: Iterable[Count], before: Mapping[int, tuple[int, int]]) -> list
     for count in counts:
         by_minute[count.start_s].append(count)
     found = []
-    for start_s in sorted(by_minute):
-        was = _total(logs)
-        logs = reached(by_minute[start_s], logs)
-        now = _total(logs)
-        reads = sum(count.read_entries for count in by_minute[start_s])
-        read_bytes = sum(count.read_bytes for count in by_minute[start_s])
-        found.append(Used(start_s, now[0] - was[0], now[1] - was[1], reads, read_bytes))
+    for start_s, of_minute in sorted(by_minute.items()):
+        entries = size = reads = read_bytes = 0
+        for count in of_minute:
+            was = logs.get(count.log_epoch, (0, 0))
+            now = logs[count.log_epoch] = _greatest(was, count)
+            entries, size = entries + now[0] - was[0], size + now[1] - was[1]
+            reads, read_bytes = reads + count.read_entries, read_bytes + count.read_bytes
+        found.append(Used(start_s, entries, size, reads, read_bytes))
     return found
 
 
@@ -68,9 +69,12 @@ def reached(counts: Iterable[Count], before: Mapping[int, tuple[int, int]]) -> d
     """The greatest committed entries and bytes of each log after these minutes. `before` as for `used`."""
     found = dict(before)
     for count in counts:
-        entries, size = found.get(count.log_epoch, (0, 0))
-        found[count.log_epoch] = (max(entries, count.committed_entries), max(size, count.committed_bytes))
+        found[count.log_epoch] = _greatest(found.get(count.log_epoch, (0, 0)), count)
     return found
+
+
+def _greatest(was: tuple[int, int], count: Count) -> tuple[int, int]:
+    return max(was[0], count.committed_entries), max(was[1], count.committed_bytes)
 
 
 def measured(windows: Iterable[Window], before: Mapping[int, tuple[int, int]]) -> list[Measured]:
@@ -105,10 +109,6 @@ def _count(window: Window) -> Count:
         window.read_entries,
         window.read_bytes,
     )
-
-
-def _total(logs: Mapping[int, tuple[int, int]]) -> tuple[int, int]:
-    return sum(entries for entries, _ in logs.values()), sum(size for _, size in logs.values())
 
 
 def minute_floor_s(at_s: float) -> int:

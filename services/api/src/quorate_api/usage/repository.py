@@ -198,10 +198,15 @@ def _hours(group_id: UUID, from_s: int, to_s: int) -> tuple[Any, ...]:
 def _counts(hour: Packed) -> Iterable[Count]:
     names = ("window_start_s", "log_epoch", "committed_entries", "committed_bytes", "read_entries", "read_bytes")
     found: dict[tuple[int, int], list[int]] = {}
-    for start_s, log_epoch, entries, size, *reads in zip(*(hour.numbers(name) for name in names), strict=True):
-        had = found.setdefault((start_s, log_epoch), [0, 0, 0, 0])
-        had[0], had[1] = max(had[0], entries), max(had[1], size)
-        had[2], had[3] = had[2] + reads[0], had[3] + reads[1]
+    for start_s, log_epoch, entries, size, reads, read_bytes in zip(*map(hour.numbers, names), strict=True):
+        had = found.get((start_s, log_epoch))
+        if had is None:
+            found[start_s, log_epoch] = [entries, size, reads, read_bytes]
+            continue
+        had[0] = max(had[0], entries)
+        had[1] = max(had[1], size)
+        had[2] += reads
+        had[3] += read_bytes
     return (Count(*key, *sums) for key, sums in found.items())
 
 
