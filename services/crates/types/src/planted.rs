@@ -145,6 +145,36 @@ pub enum Bug {
     PoolIgnored,
     /// Replacements are elected whatever memory and disk they take.
     SpaceIgnored,
+    /// A vote is not written: after a restart it is given once more.
+    QuorumVoteNotWritten,
+    /// A member votes for everybody who asks.
+    QuorumVotesTwice,
+    /// Answers leave before the disk has what they say.
+    QuorumAnswersBeforeSync,
+    /// A member is elected though its log lacks entries.
+    QuorumShorterLogElected,
+    /// A snapshot comes without the term of its last entry.
+    QuorumSnapshotTermLost,
+    /// A snapshot takes entries away that the member has acknowledged.
+    QuorumSnapshotCutsLog,
+    /// Entries of earlier terms are committed by counting who has them.
+    QuorumOldTermCommitted,
+    /// Members change while another change is under way.
+    QuorumChangesAtOnce,
+    /// A leader answers reads without asking whether it still leads.
+    QuorumStaleRead,
+    /// A leader answers reads before it knows what earlier leaders have committed.
+    QuorumReadsBeforeOwnEntry,
+    /// The leader counts its own entries before they are on its disk.
+    QuorumOwnDiskIgnored,
+    /// Members without a vote count.
+    QuorumLearnersCounted,
+    /// Entries are taken though the one before them is another.
+    QuorumPreviousUnchecked,
+    /// A message with fewer entries takes later ones away.
+    QuorumLaterEntriesCut,
+    /// A leader of an earlier term is followed.
+    QuorumFormerTermTaken,
 }
 
 impl Bug {
@@ -209,6 +239,25 @@ impl Bug {
         Bug::ShortBatchesFree,
         Bug::PoolIgnored,
         Bug::SpaceIgnored,
+    ];
+
+    /// Those of the protocol among coordinators: its own worlds look for them.
+    pub const QUORUM: &[Bug] = &[
+        Bug::QuorumVoteNotWritten,
+        Bug::QuorumVotesTwice,
+        Bug::QuorumAnswersBeforeSync,
+        Bug::QuorumShorterLogElected,
+        Bug::QuorumSnapshotTermLost,
+        Bug::QuorumSnapshotCutsLog,
+        Bug::QuorumOldTermCommitted,
+        Bug::QuorumChangesAtOnce,
+        Bug::QuorumStaleRead,
+        Bug::QuorumReadsBeforeOwnEntry,
+        Bug::QuorumOwnDiskIgnored,
+        Bug::QuorumLearnersCounted,
+        Bug::QuorumPreviousUnchecked,
+        Bug::QuorumLaterEntriesCut,
+        Bug::QuorumFormerTermTaken,
     ];
 }
 
