@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Any
 
+from pydantic_core import from_json
 from sqlalchemy import event, make_url, text
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
 
@@ -22,6 +23,7 @@ def create(database_url: str, role: str) -> AsyncEngine:
         pool_timeout=limits.DATABASE_POOL_WAIT_S,
         pool_pre_ping=True,
         hide_parameters=True,  # errors are logged, and values may be secrets
+        json_deserializer=from_json,  # several times as fast as the standard library's
         connect_args={
             "connect_timeout": 5,
             "application_name": role,
