@@ -8,6 +8,7 @@ use quorate_types::planted::{self, Bug};
 use crate::entry::Entry;
 use crate::ids::{MemberId, Point, Position, Term};
 use crate::io::{Command, Disk, Snapshot, Vote, Write, WriteId};
+use crate::limits::HELD_MESSAGES_MAX;
 use crate::log::Log;
 use crate::members::Members;
 use crate::message::{Body, Message};
@@ -231,6 +232,9 @@ impl Kept {
         let after = write.max(self.term_write);
         if after <= self.written || planted::on(Bug::QuorumAnswersBeforeSync) {
             return self.tell(Command::Send { to, message });
+        }
+        if self.held.len() >= HELD_MESSAGES_MAX {
+            return;
         }
         let place = self.held.partition_point(|(held, _, _)| *held <= after);
         self.held.insert(place, (after, to, message));

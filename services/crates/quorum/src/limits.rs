@@ -8,6 +8,8 @@ pub const UNCOMMITTED_BYTES_MAX: usize = 16 << 20;
 pub const SNAPSHOT_CHUNK_BYTES: usize = 256 << 10;
 /// A snapshot as a whole: that of 100 000 groups is 150 MB.
 pub const SNAPSHOT_BYTES_MAX: u64 = 1 << 30;
+/// Messages that wait for the disk. Each may be lost without harm: others come after it.
+pub const HELD_MESSAGES_MAX: usize = 1_024;
 /// Reads that wait for their round: each is a call of the API.
 pub const READS_WAITING_MAX: usize = 4_096;
 /// Five, and one more while another is replaced.

@@ -10,7 +10,10 @@ use crate::members::Members;
 pub struct Log {
     base: Point,
     entries: VecDeque<Entry>,
-    bytes: usize,
+    /// Bytes of all entries up to each one, since the log was read.
+    ends: VecDeque<usize>,
+    /// The same up to the base.
+    begin: usize,
     /// The members from each position on. The first one holds at the base.
     members: VecDeque<(Position, Members)>,
 }
@@ -20,7 +23,8 @@ impl Log {
         let mut log = Self {
             base,
             entries: VecDeque::new(),
-            bytes: 0,
+            ends: VecDeque::new(),
+            begin: 0,
             members: VecDeque::from([(base.position, members)]),
         };
         for entry in entries {
@@ -32,7 +36,7 @@ impl Log {
     pub fn push(&mut self, entry: Entry) {
         assert_eq!(entry.position, self.last().position.next(), "entries are dense");
         assert!(entry.term >= self.last().term, "terms never fall");
-        self.bytes += entry.bytes();
+        self.ends.push_back(self.end() + entry.bytes());
         if let Content::Members(members) = &entry.content {
             self.members.push_back((entry.position, members.clone()));
         }
@@ -93,7 +97,12 @@ impl Log {
     /// Bytes of entries after a position.
     pub fn bytes_after(&self, position: Position) -> usize {
         let first = self.index_of(position.next());
-        first.map_or(0, |first| self.entries.range(first..).map(Entry::bytes).sum())
+        first.map_or(0, |first| {
+            self.end()
+                - first
+                    .checked_sub(1)
+                    .map_or(self.begin, |before| self.ends[before])
+        })
     }
 
     /// A point at which it may agree with a log that has another entry at `previous`. It is the end of this log, or that
@@ -118,8 +127,8 @@ impl Log {
     pub fn cut_after(&mut self, position: Position) {
         assert!(position >= self.base.position, "the base stays");
         while self.entries.back().is_some_and(|entry| entry.position > position) {
-            let gone = self.entries.pop_back().expect("there is one");
-            self.bytes -= gone.bytes();
+            self.entries.pop_back();
+            self.ends.pop_back();
         }
         while self.members.back().is_some_and(|(since, _)| *since > position) {
             self.members.pop_back();
@@ -128,14 +137,14 @@ impl Log {
 
     /// Entries up to the position go, but for the last `kept_bytes` of them.
     pub fn compact(&mut self, through: Position, kept_bytes: usize) {
-        while self.bytes > kept_bytes
+        while self.end() - self.begin > kept_bytes
             && self
                 .entries
                 .front()
                 .is_some_and(|entry| entry.position <= through)
         {
             let gone = self.entries.pop_front().expect("there is one");
-            self.bytes -= gone.bytes();
+            self.begin = self.ends.pop_front().expect("each entry has its end");
             self.base = gone.point();
         }
         while self
@@ -167,6 +176,10 @@ impl Log {
     pub fn members_at(&self, position: Position) -> &Members {
         let held = self.members.iter().rev().find(|(since, _)| *since <= position);
         &held.expect("a position behind the base").1
+    }
+
+    fn end(&self) -> usize {
+        self.ends.back().copied().unwrap_or(self.begin)
     }
 
     fn index_of(&self, position: Position) -> Option<usize> {
