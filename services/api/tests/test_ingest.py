@@ -470,6 +470,20 @@ def test_merging_is_a_maximum(reports: list[Window], rng: random.Random) -> None
     assert greatest(again, again) == again
 
 
+async def test_an_entry_that_was_trimmed_before_it_was_read_again_is_no_reject(
+    bus: Redis, worker_engine: AsyncEngine, log: ReplicaLog, owner: psycopg.Connection
+) -> None:
+    log.run(20, seed=3)
+    first = Ingest(bus, worker_engine, "w1")
+    await first.prepare()
+    await send(bus, log.reports)
+    await first._read(">", 10)
+    ids = [entry_id for entry_id, _ in await bus.xrange(STREAM)]
+    await bus.xtrim(STREAM, minid=ids[-1], approximate=False)
+    await drain(Ingest(bus, worker_engine, "w1"))
+    assert owner.execute("SELECT count(*) FROM rejected_usage").fetchone() == (0,)
+
+
 async def test_servers_are_told_what_is_stored(
     ingest: Ingest, bus: Redis, worker_engine: AsyncEngine, log: ReplicaLog, monkeypatch: pytest.MonkeyPatch
 ) -> None:

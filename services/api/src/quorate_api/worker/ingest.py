@@ -85,7 +85,7 @@ class Ingest:
         found: list[Found] = []
         rejected: list[Rejected] = []
         for raw_id, fields in entries:
-            if fields is None:  # trimmed before it was read again
+            if not fields:  # trimmed before it was read again
                 continue
             entry_id = raw_id.decode()
             if b"d" not in fields:
