@@ -170,7 +170,8 @@ impl Leader {
     }
 
     pub fn appended(&mut self, kept: &mut Kept, from: MemberId, matched: Position) {
-        if let Some(progress) = self.others.get_mut(&from) {
+        let is_known = matched <= kept.log().last().position;
+        if let Some(progress) = self.others.get_mut(&from).filter(|_| is_known) {
             progress.matches(matched);
         }
         self.advance(kept);

@@ -4,7 +4,7 @@
 //! - `election`, `follower`, `leader`: the roles; `progress`: a leader's view of another member; `reads`: reads that wait
 //! - `kept`: everything that has to be on the disk, and messages that wait for it
 //! - `log`, `entry`, `members`, `ids`: entries since a base, and the members that they name
-//! - `message`: between members; `io`: events and commands; `refused`: calls that are not done
+//! - `message`: between members; `encoding`: as bytes; `io`: events and commands; `refused`: calls that are not done
 //! - `limits`: bounds, with their reasons
 //!
 //! The protocol is Raft (Ongaro 2014) with pre-vote, one change of members at a time, and reads by a round with a majority.
@@ -12,6 +12,7 @@
 //! and tells the time. Simulators run this very code.
 
 mod election;
+mod encoding;
 mod entry;
 mod follower;
 mod ids;
@@ -27,6 +28,7 @@ mod reads;
 mod refused;
 mod replica;
 
+pub use encoding::{decode_message, encode_message};
 pub use entry::{Content, Entry};
 pub use ids::{MemberId, Point, Position, Term};
 pub use io::{CallId, Command, Disk, Event, RoleView, Settings, Snapshot, Vote, Write, WriteId};
