@@ -191,11 +191,7 @@ impl Leader {
         }
         let log = kept.log();
         if hint.position < log.base().position {
-            progress.way = Way::Snapshot {
-                base: Point::default(),
-                bytes: 0,
-                is_asked: false,
-            };
+            progress.way = Way::from_snapshot();
             return;
         }
         let next = log.common_with(hint).position.next();
@@ -266,11 +262,7 @@ impl Leader {
             if progress.next.before() < kept.log().base().position
                 && !matches!(progress.way, Way::Snapshot { .. })
             {
-                progress.way = Way::Snapshot {
-                    base: Point::default(),
-                    bytes: 0,
-                    is_asked: false,
-                };
+                progress.way = Way::from_snapshot();
             }
             if matches!(progress.way, Way::Snapshot { .. }) {
                 self.send_piece(kept, id, is_due, now_ms);
@@ -306,18 +298,8 @@ impl Leader {
                 Vec::new()
             };
             let end = entries.last().map_or(previous.position, |entry| entry.position);
-            let committed = kept.committed();
             progress.sent(end, now_ms);
-            let round = self.round;
-            kept.send(
-                to,
-                Body::Append {
-                    previous,
-                    entries,
-                    committed,
-                    round,
-                },
-            );
+            send_append(kept, to, previous, entries, self.round);
             is_due = false;
         }
     }
@@ -370,17 +352,8 @@ impl Leader {
             return;
         }
         self.others.get_mut(&to).expect("it is one of them").sent_ms = now_ms;
-        let (previous, committed, round) = (kept.log().base(), kept.committed(), self.round);
-        let entries = Vec::new();
-        kept.send(
-            to,
-            Body::Append {
-                previous,
-                entries,
-                committed,
-                round,
-            },
-        );
+        let base = kept.log().base();
+        send_append(kept, to, base, Vec::new(), self.round);
     }
 
     fn hand_over(&mut self, kept: &mut Kept) {
@@ -455,4 +428,17 @@ impl Leader {
                 .or_insert_with(|| Progress::new(next, now_ms));
         }
     }
+}
+
+fn send_append(kept: &mut Kept, to: MemberId, previous: Point, entries: Vec<Entry>, round: u64) {
+    let committed = kept.committed();
+    kept.send(
+        to,
+        Body::Append {
+            previous,
+            entries,
+            committed,
+            round,
+        },
+    );
 }

@@ -28,6 +28,17 @@ pub enum Way {
     Snapshot { base: Point, bytes: u64, is_asked: bool },
 }
 
+impl Way {
+    /// A snapshot of which nothing was sent yet.
+    pub fn from_snapshot() -> Self {
+        Self::Snapshot {
+            base: Point::default(),
+            bytes: 0,
+            is_asked: false,
+        }
+    }
+}
+
 impl Progress {
     pub fn new(next: Position, now_ms: u64) -> Self {
         Self {

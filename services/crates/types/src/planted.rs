@@ -241,7 +241,7 @@ impl Bug {
         Bug::SpaceIgnored,
     ];
 
-    /// Those of the protocol among coordinators: its own worlds look for them.
+    /// Bugs of the protocol among coordinators: its own worlds look for them.
     pub const QUORUM: &[Bug] = &[
         Bug::QuorumVoteNotWritten,
         Bug::QuorumVotesTwice,
