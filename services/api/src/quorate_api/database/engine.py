@@ -1,10 +1,12 @@
 """Connections to PostgreSQL, acting as a role that owns nothing."""
 
+import select
 from pathlib import Path
 from typing import Any
 
 from pydantic_core import from_json
 from sqlalchemy import event, make_url, text
+from sqlalchemy.exc import DisconnectionError
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
 
 from quorate_api import limits
@@ -21,7 +23,6 @@ def create(database_url: str, role: str) -> AsyncEngine:
         pool_size=limits.DATABASE_POOL_SIZE,
         max_overflow=limits.DATABASE_POOL_OVERFLOW,
         pool_timeout=limits.DATABASE_POOL_WAIT_S,
-        pool_pre_ping=True,
         hide_parameters=True,  # errors are logged, and values may be secrets
         json_deserializer=from_json,  # bills of large customers read thousands of values
         connect_args={
@@ -41,7 +42,19 @@ def create(database_url: str, role: str) -> AsyncEngine:
         cursor.close()
         connection.commit()
 
+    @event.listens_for(engine.sync_engine, "checkout")
+    def replace_closed(_connection: Any, record: Any, _proxy: object) -> None:
+        # A server that closed the connection said so. Asking it each time costs every request a round trip.
+        if record.driver_connection.closed or _has_input(record.driver_connection.fileno()):
+            raise DisconnectionError("PostgreSQL closed the connection")
+
     return engine
+
+
+def _has_input(descriptor: int) -> bool:
+    poll = select.poll()
+    poll.register(descriptor, select.POLLIN)
+    return bool(poll.poll(0))
 
 
 async def schema_problem(connection: AsyncConnection, role: str) -> str | None:

@@ -9,25 +9,24 @@ from uuid import UUID
 from sqlalchemy import (
     CTE,
     BigInteger,
+    ColumnElement,
     Integer,
     LargeBinary,
     Uuid,
     and_,
     cast,
-    column,
     func,
     null,
     select,
     union_all,
-    values,
 )
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from quorate_api.database.scope import EveryOrganization, Scope
+from quorate_api.database.scope import ROWS, EveryOrganization, Scope, sent
 from quorate_api.database.tables import packed_hours, usage_windows
 from quorate_api.packed.format import Packed
 from quorate_api.telemetry.windows import HEAD_ROLES, HOUR_S, Window
-from quorate_api.usage.repository import NO_WINDOW, READ_ROWS, window_of
+from quorate_api.usage.repository import IN_PARTS, NO_WINDOW, READ_ROWS, window_of
 
 _COLUMNS, _PACKED = usage_windows.c, packed_hours.c
 
@@ -59,8 +58,14 @@ class HeadRepository:
         found: dict[Span, list[Window]] = {span: [] for span in spans}
         if not spans:
             return found
-        near = self._near(list(found), near_s)
+        # Bounds of all spans: PostgreSQL plans for the days between them alone.
+        from_s = min(span.from_s for span in spans) - near_s
+        within = and_(
+            _COLUMNS.window_start_s >= from_s, _COLUMNS.window_start_s < max(span.to_s for span in spans) + near_s
+        )
+        near = self._near(near_s, within)
         in_rows = and_(
+            within,
             _COLUMNS.group_id == near.c.group_id,
             _COLUMNS.role.in_(HEAD_ROLES),
             _COLUMNS.window_start_s >= near.c.first_s,
@@ -76,8 +81,14 @@ class HeadRepository:
         rows = self._scope.select(usage_windows, *key, nothing, *_COLUMNS).join(near, in_rows)
         packed = self._scope.select(packed_hours, *key, _PACKED.windows, *NO_WINDOW).join(near, in_hours)
         order = list(found)
+        spans_sent = [
+            {"number": number, "group_id": str(span.group_id), "from_s": span.from_s, "to_s": span.to_s}
+            for number, span in enumerate(order)
+        ]
         # One statement, and so one state of both tables: an hour is in one of them.
-        async with self._connection.stream(union_all(rows, packed)) as stream:
+        async with self._connection.stream(
+            union_all(rows, packed), {ROWS: spans_sent}, execution_options=IN_PARTS
+        ) as stream:
             async for part in stream.mappings().partitions(READ_ROWS):
                 for row in part:
                     span = order[row["number"]]
@@ -86,14 +97,11 @@ class HeadRepository:
             windows.sort(key=lambda window: window.window_start_s)
         return found
 
-    def _near(self, spans: list[Span], near_s: int) -> CTE:
-        """Each span with the first and the last minute that are about it."""
-        due = values(
-            column("number", Integer), column("group_id", Uuid), column("from_s", BigInteger),
-            column("to_s", BigInteger), name="due",
-        ).data([(number, span.group_id, span.from_s, span.to_s) for number, span in enumerate(spans)])  # fmt: skip
+    def _near(self, near_s: int, within: ColumnElement[bool]) -> CTE:
+        """Each span that is sent, with the first and the last minute that are about it."""
+        due = sent(number=Integer, group_id=Uuid, from_s=BigInteger, to_s=BigInteger)
         times = self._scope.select(usage_windows, _COLUMNS.window_start_s).where(
-            _COLUMNS.group_id == due.c.group_id, _COLUMNS.role.in_(HEAD_ROLES), _COLUMNS.active_ms > 0
+            within, _COLUMNS.group_id == due.c.group_id, _COLUMNS.role.in_(HEAD_ROLES), _COLUMNS.active_ms > 0
         )
         hours = _PACKED.group_id == due.c.group_id
         before = times.where(_COLUMNS.window_start_s < due.c.from_s, _COLUMNS.window_start_s >= due.c.from_s - near_s)

@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from itertools import accumulate
 from typing import Any, Self
 
+from pydantic_core import from_json
+
 from quorate_api.telemetry.windows import COUNTERS, HEAD_ROLES, Window
 
 _VERSION = 2
@@ -52,7 +54,7 @@ class Packed:
     @classmethod
     def of(cls, data: bytes) -> Self:
         first, _, histograms = lzma.decompress(data, lzma.FORMAT_RAW, filters=_FILTERS).partition(b"\n")
-        read = json.loads(first)
+        read = from_json(first)  # twice as fast as Python's own
         if isinstance(read, dict):  # version 1 named its columns
             return cls(len(read["epoch"]), read, json.dumps([read[name] for name in _HISTOGRAMS]).encode())
         version, count, *columns = read
@@ -74,7 +76,7 @@ class Packed:
     def _windows(self, group_id: str, places: Iterable[int]) -> list[Window]:
         words: dict[str, list[Any]] = {name: self._words(name) for name in _WORDS}
         counts: dict[str, list[Any]] = {name: self.numbers(name) for name in _NUMBERS}
-        latency, judged = json.loads(self.histograms)
+        latency, judged = from_json(self.histograms)
         return [
             Window(
                 group_id=group_id,

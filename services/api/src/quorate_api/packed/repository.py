@@ -9,10 +9,10 @@ from collections.abc import Collection, Iterable
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import BigInteger, Executable, Uuid, and_, column, values
+from sqlalchemy import Executable, and_
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from quorate_api.database.scope import EveryOrganization
+from quorate_api.database.scope import EveryOrganization, hours_sent, rows_of_hours
 from quorate_api.database.tables import packed_hours
 from quorate_api.packed.format import Packed, pack
 from quorate_api.telemetry.windows import DAY_S, HOUR_S, Window
@@ -48,11 +48,11 @@ class PackedRepository:
         """
         if not hours:
             return []
-        due = values(column("group_id", Uuid), column("hour_s", BigInteger), name="due").data(sorted(hours))
+        due = hours_sent()
         taken = self._scope.delete(packed_hours).where(
             and_(_PACKED.group_id == due.c.group_id, _PACKED.hour_s == due.c.hour_s)
         )
-        return await self._unpacked(taken.returning(_PACKED.group_id, _PACKED.windows))
+        return await self._unpacked(taken.returning(_PACKED.group_id, _PACKED.windows), rows_of_hours(hours))
 
     async def of_day(self, day_s: int, group_ids: Collection[UUID]) -> list[Window]:
         """Windows of these groups in the day that begins at `day_s`."""
@@ -61,8 +61,8 @@ class PackedRepository:
         )
         return await self._unpacked(statement)
 
-    async def _unpacked(self, statement: Executable) -> list[Window]:
-        rows = (await self._connection.execute(statement)).all()
+    async def _unpacked(self, statement: Executable, sent: dict[str, Any] | None = None) -> list[Window]:
+        rows = (await self._connection.execute(statement, sent)).all()
         return [window for row in rows for window in Packed.of(row.windows).windows(str(row.group_id))]
 
     async def forget(self, day_s: int) -> None:

@@ -7,11 +7,11 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import BigInteger, Uuid, and_, column, func, literal, select, tuple_, union_all, update, values
+from sqlalchemy import BigInteger, and_, column, func, literal, select, tuple_, union_all, update
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from quorate_api.database.scope import ROWS, EveryOrganization, Scope, rows_sent
+from quorate_api.database.scope import ROWS, EveryOrganization, Scope, hours_sent, rows_of_hours, rows_sent
 from quorate_api.database.tables import (
     former_slas,
     groups,
@@ -189,11 +189,12 @@ class SlaRepository:
         """Minutes and available minutes of those hours that are judged. The caller holds the groups' lock."""
         if not hours:
             return {}
-        due = values(column("group_id", Uuid), column("hour_s", BigInteger), name="due").data(sorted(hours))
+        due = hours_sent()
         of_hours = and_(_HOURS.group_id == due.c.group_id, _HOURS.hour_s == due.c.hour_s)
         columns = (_HOURS.group_id, _HOURS.hour_s, _HOURS.minutes, _HOURS.available_minutes)
         statement = self._scope.select(sla_hours, *columns).join(due, of_hours)
-        return {(row[0], row[1]): (row[2], row[3]) for row in (await self._connection.execute(statement)).all()}
+        rows = (await self._connection.execute(statement, rows_of_hours(hours))).all()
+        return {(row[0], row[1]): (row[2], row[3]) for row in rows}
 
     async def add_to_regions(self, changes: RegionHours) -> None:
         """Add to the sums of regions. Two transactions wait for each other here in the order of the keys."""
@@ -218,11 +219,11 @@ class SlaRepository:
         if not judged:
             return
         keys = sorted(judged)
-        due = values(column("group_id", Uuid), column("hour_s", BigInteger), name="due").data(keys)
+        due = hours_sent()
         of_hours = and_(
             _BAD.group_id == due.c.group_id, _BAD.start_s >= due.c.hour_s, _BAD.start_s < due.c.hour_s + HOUR_S
         )
-        await self._connection.execute(self._scope.delete(sla_bad_minutes).where(of_hours))
+        await self._connection.execute(self._scope.delete(sla_bad_minutes).where(of_hours), rows_of_hours(keys))
         hours, bad = [], []
         for key in keys:
             organization_id, tally, minutes = judged[key]

@@ -13,20 +13,26 @@ from uuid import UUID
 from sqlalchemy import (
     BigInteger,
     CompoundSelect,
-    Uuid,
     and_,
     cast,
-    column,
     func,
     literal,
     select,
     tuple_,
     union_all,
-    values,
 )
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from quorate_api.database.scope import ROWS, EveryOrganization, Rows, Scope, SomeOrganizations, rows_sent
+from quorate_api.database.scope import (
+    ROWS,
+    EveryOrganization,
+    Rows,
+    Scope,
+    SomeOrganizations,
+    hours_sent,
+    rows_of_hours,
+    rows_sent,
+)
 from quorate_api.database.tables import (
     settled_logs,
     settled_totals,
@@ -331,7 +337,7 @@ class TotalsRepository:
             await self._connection.execute(self._scope.update(usage_hours).where(found).values(packed=True))
 
     async def _fresh(self, keys: list[tuple[UUID, int]]) -> dict[tuple[UUID, int], _Hour]:
-        due = values(column("group_id", Uuid), column("hour_s", BigInteger), name="due").data(keys)
+        due = hours_sent()
         of_hour = and_(
             _WINDOWS.group_id == due.c.group_id,
             _WINDOWS.window_start_s >= due.c.hour_s,
@@ -345,7 +351,8 @@ class TotalsRepository:
         )
         added = (func.sum(minutes.c[name]).label(name) for name in _SUMS)
         statement = select(minutes.c.group_id, minutes.c.hour_s, *added)
-        rows = (await self._connection.execute(statement.group_by(minutes.c.group_id, minutes.c.hour_s))).all()
+        statement = statement.group_by(minutes.c.group_id, minutes.c.hour_s)
+        rows = (await self._connection.execute(statement, rows_of_hours(keys))).all()
         return {(row.group_id, int(row.hour_s)): _hour(row) for row in rows}
 
     async def _rolled(self, keys: list[tuple[UUID, int]]) -> dict[tuple[UUID, int], _Hour]:

@@ -20,8 +20,7 @@ class Count(NamedTuple):
     read_bytes: int
 
 
-@dataclass(frozen=True, slots=True)
-class Used:
+class Used(NamedTuple):
     """Use of a minute."""
 
     start_s: int
@@ -29,6 +28,9 @@ class Used:
     committed_bytes: int
     read_entries: int
     read_bytes: int
+
+
+_NOTHING = Used(-1, 0, 0, 0, 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,18 +52,25 @@ def used(counts: Iterable[Count], before: Mapping[int, tuple[int, int]]) -> list
     share is its rise over the greatest counters seen so far, so the shares add up to the whole.
     """
     logs = dict(before)
-    by_minute: dict[int, list[Count]] = defaultdict(list)
-    for count in counts:
-        by_minute[count.start_s].append(count)
-    found = []
-    for start_s, of_minute in sorted(by_minute.items()):
-        entries = size = reads = read_bytes = 0
-        for count in of_minute:
-            was = logs.get(count.log_epoch, (0, 0))
-            now = logs[count.log_epoch] = _greatest(was, count)
-            entries, size = entries + now[0] - was[0], size + now[1] - was[1]
-            reads, read_bytes = reads + count.read_entries, read_bytes + count.read_bytes
-        found.append(Used(start_s, entries, size, reads, read_bytes))
+    found: list[Used] = []
+    minute = _NOTHING
+    for start_s, log_epoch, entries, size, reads, read_bytes in sorted(counts):
+        had_entries, had_size = logs.get(log_epoch, (0, 0))
+        rise, size_rise = max(0, entries - had_entries), max(0, size - had_size)
+        logs[log_epoch] = (had_entries + rise, had_size + size_rise)
+        if start_s == minute.start_s:
+            # Another log of the same minute.
+            minute = Used(
+                start_s,
+                minute.committed_entries + rise,
+                minute.committed_bytes + size_rise,
+                minute.read_entries + reads,
+                minute.read_bytes + read_bytes,
+            )
+            found[-1] = minute
+        else:
+            minute = Used(start_s, rise, size_rise, reads, read_bytes)
+            found.append(minute)
     return found
 
 

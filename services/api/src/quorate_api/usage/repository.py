@@ -10,21 +10,18 @@ from sqlalchemy import (
     BigInteger,
     Integer,
     LargeBinary,
-    Uuid,
     any_,
     case,
     cast,
-    column,
     func,
     literal,
     null,
     select,
     union_all,
-    values,
 )
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from quorate_api.database.scope import ROWS, EveryOrganization, Scope, rows_sent
+from quorate_api.database.scope import ROWS, EveryOrganization, Scope, hours_sent, rows_of_hours, rows_sent
 from quorate_api.database.tables import groups, packed_hours, usage_windows
 from quorate_api.packed.format import Packed
 from quorate_api.packed.repository import PackedRepository
@@ -35,6 +32,7 @@ _COLUMNS, _PACKED = usage_windows.c, packed_hours.c
 NO_WINDOW = [cast(null(), each.type).label(each.name) for each in _COLUMNS]  # beside a packed hour
 UPSERT_ROWS = 500  # a few hundred kilobytes of JSON
 READ_ROWS = 500  # some milliseconds
+IN_PARTS = {"yield_per": READ_ROWS}  # else the first rows come one by one
 DAY_GROUPS = 20  # at degree 3, a day of them has 86,400 windows
 _SENT = rows_sent(usage_windows)
 _HISTOGRAMS = ("latency_us", "judged_latency_us")
@@ -64,7 +62,7 @@ class UsageRepository:
         found: list[Window] = []
         # One statement, and so one state of both tables: an hour is in one of them.
         # A month has a hundred thousand windows: other requests go on between parts.
-        async with self._connection.stream(union_all(minutes, hours)) as rows:
+        async with self._connection.stream(union_all(minutes, hours), execution_options=IN_PARTS) as rows:
             async for part in rows.mappings().partitions(READ_ROWS):
                 for row in part:
                     if row["packed"] is None:
@@ -76,8 +74,9 @@ class UsageRepository:
             key=lambda window: window.window_start_s,
         )
 
-    async def counts(self, group_id: UUID, from_s: int, to_s: int) -> list[Count]:
-        """Counters of each log in each minute in [from_s, to_s)."""
+    async def counts(self, group_id: UUID, from_s: int, to_s: int, minutes_from_s: int = 0) -> list[Count]:
+        """Counters of each log in each minute in [from_s, to_s). Packed hours that end before `minutes_from_s` have one
+        for each log, at their begin, without reads."""
         key = (_COLUMNS.window_start_s, _COLUMNS.log_epoch)
         greatest = (func.max(_COLUMNS.committed_entries), func.max(_COLUMNS.committed_bytes))
         reads = (func.sum(_COLUMNS.read_entries), func.sum(_COLUMNS.read_bytes))
@@ -89,8 +88,11 @@ class UsageRepository:
         rows = (await self._connection.execute(union_all(minutes, packed))).all()
         found: list[Count] = []
         for *counted, hour in rows:
-            counts = [Count(*(int(value) for value in counted))] if hour is None else _counts(Packed.of(hour))
-            found += (count for count in counts if from_s <= count.start_s < to_s)
+            if hour is None:
+                found.append(Count(*map(int, counted)))
+            else:
+                counts = _counts(Packed.of(hour), minutes_from_s)
+                found += [count for count in counts if from_s <= count.start_s < to_s]
         return found
 
     async def owners_of(self, group_ids: set[UUID]) -> dict[UUID, Owner]:
@@ -152,13 +154,13 @@ class UsageRepository:
         assert isinstance(self._scope, EveryOrganization)
         if not hours:
             return []
-        due = values(column("group_id", Uuid), column("hour_s", BigInteger), name="due").data(sorted(hours))
+        due = hours_sent()
         taken = self._scope.delete(usage_windows).where(
             _COLUMNS.group_id == due.c.group_id,
             _COLUMNS.window_start_s >= due.c.hour_s,
             _COLUMNS.window_start_s < due.c.hour_s + HOUR_S,
         )
-        rows = (await self._connection.execute(taken.returning(*_COLUMNS))).mappings()
+        rows = (await self._connection.execute(taken.returning(*_COLUMNS), rows_of_hours(hours))).mappings()
         return sorted((window_of(row) for row in rows), key=lambda window: window.key)
 
     async def upsert(self, windows: list[Window], owners: dict[UUID, Owner]) -> None:
@@ -195,19 +197,23 @@ def _hours(group_id: UUID, from_s: int, to_s: int) -> tuple[Any, ...]:
     return _PACKED.group_id == group_id, _PACKED.hour_s > from_s - HOUR_S, _PACKED.hour_s < to_s
 
 
-def _counts(hour: Packed) -> Iterable[Count]:
-    names = ("window_start_s", "log_epoch", "committed_entries", "committed_bytes", "read_entries", "read_bytes")
+def _counts(hour: Packed, minutes_from_s: int) -> list[Count]:
+    starts = hour.numbers("window_start_s")
+    if max(starts) // HOUR_S * HOUR_S + HOUR_S <= minutes_from_s:
+        starts = [min(starts)] * hour.count
+    names = ("log_epoch", "committed_entries", "committed_bytes", "read_entries", "read_bytes")
     found: dict[tuple[int, int], list[int]] = {}
-    for start_s, log_epoch, entries, size, reads, read_bytes in zip(*map(hour.numbers, names), strict=True):
-        had = found.get((start_s, log_epoch))
+    for start_s, log_epoch, entries, size, reads, read_bytes in zip(starts, *map(hour.numbers, names), strict=True):
+        key = (start_s, log_epoch)
+        had = found.get(key)
         if had is None:
-            found[start_s, log_epoch] = [entries, size, reads, read_bytes]
+            found[key] = [start_s, log_epoch, entries, size, reads, read_bytes]
             continue
-        had[0] = max(had[0], entries)
-        had[1] = max(had[1], size)
-        had[2] += reads
-        had[3] += read_bytes
-    return (Count(*key, *sums) for key, sums in found.items())
+        had[2] = max(had[2], entries)
+        had[3] = max(had[3], size)
+        had[4] += reads
+        had[5] += read_bytes
+    return list(map(Count._make, found.values()))
 
 
 def _row(window: Window, owners: dict[UUID, Owner]) -> dict[str, Any]:

@@ -40,10 +40,10 @@ async def usage(
         raise Problem(Code.VALIDATION_FAILED, errors=[FieldError(field="from", message=message)])
     day_s = from_s // DAY_S * DAY_S
     before = await TotalsRepository(work.scope).committed_before(group_id, day_s)
-    counts = await UsageRepository(work.scope).counts(group_id, day_s, to_s)
+    counts = await UsageRepository(work.scope).counts(group_id, day_s, to_s, from_s)
     minutes = [minute for minute in calculator.used(counts, before) if minute.start_s >= from_s]
     corrections = await _corrections(work, group_id, from_s, to_s)
-    return Usage(
+    return Usage.model_construct(  # its numbers are the calculator's
         group_id=group_id,
         period_start=_at(from_s),
         period_end=_at(to_s),
@@ -52,13 +52,12 @@ async def usage(
         read_entries=sum(minute.read_entries for minute in minutes) + _sum(corrections, prices.READS),
         read_bytes=sum(minute.read_bytes for minute in minutes) + _sum(corrections, prices.EGRESS),
         minutes=[
-            # A week has ten thousand; their numbers are the calculator's.
-            UsageMinute.model_construct(
-                at=_at(minute.start_s),
-                committed_entries=minute.committed_entries,
-                committed_bytes=minute.committed_bytes,
-                read_entries=minute.read_entries,
-                read_bytes=minute.read_bytes,
+            UsageMinute(
+                _at(minute.start_s),
+                minute.committed_entries,
+                minute.committed_bytes,
+                minute.read_entries,
+                minute.read_bytes,
             )
             for minute in minutes
             if minute.committed_entries or minute.committed_bytes or minute.read_entries or minute.read_bytes
@@ -86,7 +85,7 @@ async def metrics(work: Work, principal: Principal, group_id: UUID, minutes: int
     repository = UsageRepository(work.scope)
     day_s = from_s // DAY_S * DAY_S
     before = await TotalsRepository(work.scope).committed_before(group_id, day_s)
-    before = calculator.reached(await repository.counts(group_id, day_s, from_s), before)
+    before = calculator.reached(await repository.counts(group_id, day_s, from_s, from_s), before)
     found = calculator.measured(await repository.windows(group_id, from_s, to_s), before)
     had = periods(row, await GroupRepository(work.scope).former_slas(group_id))
     return Metrics(
