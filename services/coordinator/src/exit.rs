@@ -3,7 +3,8 @@
 use std::path::Path;
 use std::process::ExitCode;
 
-use crate::log_file::LogError;
+use crate::disk::LogError;
+use quorate_coordinator_core::coordinator::Ending;
 use quorate_coordinator_core::engine::Behind;
 use quorate_coordinator_core::log::Difference;
 
@@ -38,6 +39,15 @@ impl Failure {
         Self {
             code: FailureCode::Disk,
             message: message.into(),
+        }
+    }
+
+    /// The coordinator cannot go on.
+    pub fn of(ending: &Ending, data_dir: &Path) -> Self {
+        match ending {
+            Ending::Behind(behind) => Self::behind(behind),
+            Ending::DecidedOtherwise(difference) => Self::decided_otherwise(data_dir, difference),
+            Ending::Unreadable(problem) => Self::disk(format!("{}: {problem}", data_dir.display())),
         }
     }
 

@@ -1,10 +1,10 @@
 //! The coordinator's process. Its decisions are in `crates/coordinator-core`.
 //!
 //! - [`shell`]: sockets, HTTP, clock, keys around them
-//! - [`log_file`]: the log of commands on a disk
+//! - [`disk`]: the log on a disk
 //! - [`options`], [`exit`]: flags, exit codes
 
+pub mod disk;
 pub mod exit;
-pub mod log_file;
 pub mod options;
 pub mod shell;

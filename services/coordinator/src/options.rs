@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use clap::{Parser, ValueEnum};
 
-use quorate_coordinator_core::command::Headroom;
+use quorate_coordinator_core::command::{Headroom, Mismatched};
 use quorate_types::limits::HANGING_MS;
 
 /// Admits groups, places their replicas, detects failures and issues epochs.
@@ -83,6 +83,15 @@ pub enum MismatchedProfile {
     Warn,
     /// They take no new replicas. A profile under which servers in use would take none is not put in use.
     Refuse,
+}
+
+impl MismatchedProfile {
+    pub fn treatment(self) -> Mismatched {
+        match self {
+            Self::Warn => Mismatched::Used,
+            Self::Refuse => Mismatched::Refused,
+        }
+    }
 }
 
 /// Seconds are for tests. A stolen key is good for as long as its certificate, so there is a longest lifetime, too.

@@ -14,7 +14,7 @@ use super::task::{Handle, notes};
 use crate::exit::Failure;
 use crate::options::{MismatchedProfile, Options};
 use quorate_coordinator_core::command::Command;
-use quorate_coordinator_core::state::{CoordinatorState, Server};
+use quorate_coordinator_core::state::{CoordinatorState, ProfileRefused, check_profile};
 
 /// A measurement takes minutes, so a second more does not count.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
@@ -49,34 +49,20 @@ impl ProfileSource {
         Ok(profile)
     }
 
-    /// Whether the profile may replace the one in use, judged by the live servers; by all known ones when none is
-    /// alive. With `refuse` it may not when a server that takes new replicas now would take none. Servers that register
-    /// later are judged then.
+    /// Whether the profile may replace the one in use.
     pub fn check(&self, profile: &Profile, state: &CoordinatorState) -> Result<(), Failure> {
-        let is_one_alive = state.servers.values().any(|server| server.alive);
-        let servers = state.servers.values();
-        let servers = servers.filter(|server| server.alive || !is_one_alive);
-        let mismatch =
-            |server: &Server, profile: &Profile| profile.mismatch(server.machine.as_ref(), &server.version);
-        let others = servers.filter_map(|server| Some((server, mismatch(server, profile)?)));
-        match self.mismatched {
-            MismatchedProfile::Refuse => {
-                let mut lost = others.filter(|(server, _)| mismatch(server, &state.profile).is_none());
-                let Some((first, how)) = lost.next() else {
-                    return Ok(());
-                };
-                let (name, more) = (&first.name, lost.count());
-                Err(self.wrong(format!(
-                    "{name} and {more} more servers: {how}: measure again (make profile), or allow it with \
-                     --foreign-profile warn"
-                )))
-            }
-            MismatchedProfile::Warn => {
+        let mismatched = self.mismatched.treatment();
+        match check_profile(profile, state, mismatched) {
+            Ok(others) => {
                 for (server, how) in others {
-                    notes::mismatch(server.server_id, &how, false);
+                    notes::mismatch(server, &how, false);
                 }
                 Ok(())
             }
+            Err(ProfileRefused { server, how, more }) => Err(self.wrong(format!(
+                "{server} and {more} more servers: {how}: measure again (make profile), or allow it with \
+                 --foreign-profile warn"
+            ))),
         }
     }
 

@@ -1,109 +1,127 @@
-//! Recovery: the state as the log has it, under the profile and the policy of this start.
+//! Recovery: the member as its log has it. A folder without a log begins a fleet, and one of before the quorum becomes its
+//! first member.
 
 use std::path::Path;
 
 use quorate_placement::Profile;
-use quorate_types::RunId;
-use tracing::{error, info, warn};
+use quorate_quorum::{Disk, MemberId, Members, Point, Position, Term, Vote};
+use quorate_types::FleetId;
+use tracing::{info, warn};
 
-use super::profile_file::ProfileSource;
-use super::task::{notes, unix_ms};
+use crate::disk::{DurableLog, Opened};
 use crate::exit::Failure;
-use crate::log_file::DurableLog;
-use quorate_coordinator_core::command::{Command, PlacementPolicy, Timed};
-use quorate_coordinator_core::log::{Recovered, replay};
-use quorate_coordinator_core::state::{CoordinatorState, applied};
+use quorate_coordinator_core::coordinator::read_state;
+use quorate_coordinator_core::log::{Base, Contents, Former, MemberDisk};
+use quorate_coordinator_core::state::CoordinatorState;
 
-/// A log that was read, and what it leads to.
+/// A log that was read, and the member that it belongs to.
 pub struct Recovery {
     pub log: DurableLog,
-    pub state: CoordinatorState,
-    /// Commands of this start that may issue epochs: the engine gives them their place after the roll call.
-    pub first: Vec<Command>,
+    pub member: MemberId,
+    pub disk: Disk,
+    /// The state of its snapshot.
+    pub state: Option<Box<CoordinatorState>>,
 }
 
-/// Reads the log and begins a run on it, with the profile and policy in use. A long log is rewritten as a snapshot.
-pub fn recover(
-    data_dir: &Path,
-    profile: Profile,
-    profiles: &ProfileSource,
-    policy: PlacementPolicy,
-) -> Result<Recovery, Failure> {
-    let (mut log, recovered) = DurableLog::open(data_dir)?;
-    let is_fresh = recovered.snapshot.is_none() && recovered.commands.is_empty();
-    let commands = recovered.commands.len();
-    let mut state = replayed(data_dir, recovered, &profile)?;
-    let profile = match profiles.check(&profile, &state) {
-        Ok(()) => profile,
-        Err(failure) => {
-            error!("{}; the profile in use stays", failure.message);
-            state.profile.clone()
-        }
-    };
-    notes::profile(&profile);
-    let mut begin = vec![Command::BeginRun {
-        run: RunId(rand::random()),
-        release: env!("CARGO_PKG_VERSION").to_string(),
-    }];
-    let mut first = Vec::new();
-    if is_fresh || state.profile != profile {
-        first.push(Command::UseProfile {
-            profile: Box::new(profile),
-        });
-    }
-    if state.policy != policy {
-        first.push(Command::UsePlacement { policy });
-    }
-    if state.servers.is_empty() {
-        // Nothing can follow from them, and the first calls already see them.
-        begin.append(&mut first);
-    }
-    log.append(
-        begin
-            .into_iter()
-            .map(|command| logged(&mut state, command))
-            .collect(),
-    )?;
-    for server in state.servers.values().filter(|server| server.alive) {
-        if let Some(how) = state.refused_mismatch(server) {
-            notes::mismatch(server.server_id, &how, true);
-        }
-    }
-    if log.wants_snapshot() {
-        log.rewrite(&state)?;
-    }
-    let (servers, groups) = (state.servers.len(), state.groups.len());
-    info!(commands, servers, groups, "recovered");
-    Ok(Recovery { log, state, first })
-}
-
-fn logged(state: &mut CoordinatorState, command: Command) -> Timed {
-    let at_ms = unix_ms();
-    let (_, issued) = applied(state, at_ms, &command);
-    Timed {
-        at_ms,
-        command,
-        issued: Some(issued),
-    }
-}
-
-/// Replays the commands under the profiles of their time: the first one is in the log as well.
-fn replayed(data_dir: &Path, recovered: Recovered, profile: &Profile) -> Result<CoordinatorState, Failure> {
-    let cut_bytes = recovered.cut_bytes;
-    let begin = || CoordinatorState::new(profile.clone());
-    let state =
-        replay(recovered, begin).map_err(|difference| Failure::decided_otherwise(data_dir, &difference))?;
-    state.validate().map_err(|problem| {
-        Failure::disk(format!(
-            "the state in {} contradicts itself: {problem}",
-            data_dir.display()
-        ))
-    })?;
+/// Reads the log. `profile`: of a fleet that begins.
+pub fn recover(data_dir: &Path, profile: &Profile) -> Result<Recovery, Failure> {
+    let (mut log, opened) = DurableLog::open(data_dir)?;
+    let Opened { contents, cut_bytes } = opened;
     if cut_bytes > 0 {
         warn!(
             bytes = cut_bytes,
             "truncated a torn record at the end of the log: nothing had followed from it"
         );
     }
+    let begin = || CoordinatorState::new(profile.clone());
+    match contents {
+        Contents::Member(disk) => of_member(data_dir, log, &disk),
+        Contents::Nothing => begin_fleet(&mut log, begin()).map(|begun| begun.with(log)),
+        Contents::Former(former) => {
+            let state = replayed(data_dir, former, begin)?;
+            begin_fleet(&mut log, state).map(|begun| begun.with(log))
+        }
+    }
+}
+
+fn of_member(data_dir: &Path, log: DurableLog, disk: &MemberDisk) -> Result<Recovery, Failure> {
+    let unreadable = |problem| Failure::disk(format!("{}: {problem}", data_dir.display()));
+    let state = disk
+        .state
+        .as_ref()
+        .map(|contents| read_state(contents))
+        .transpose();
+    let state = state.map_err(unreadable)?;
+    let servers = state.as_ref().map_or(0, |state| state.servers.len());
+    let groups = state.as_ref().map_or(0, |state| state.groups.len());
+    let (member, entries) = (disk.base.member, disk.entries.len());
+    info!(%member, entries, servers, groups, "recovered");
+    Ok(Recovery {
+        log,
+        member,
+        disk: disk.to_quorum(),
+        state,
+    })
+}
+
+/// The first member of a fleet, which decides alone until it takes others in.
+struct Begun {
+    base: Base,
+    state: Box<CoordinatorState>,
+}
+
+impl Begun {
+    fn with(self, log: DurableLog) -> Recovery {
+        let Self { base, state } = self;
+        Recovery {
+            log,
+            member: base.member,
+            disk: Disk {
+                vote: base.vote,
+                base: base.point,
+                members: base.members,
+                entries: Vec::new(),
+            },
+            state: Some(state),
+        }
+    }
+}
+
+fn begin_fleet(log: &mut DurableLog, state: CoordinatorState) -> Result<Begun, Failure> {
+    let member = MemberId(rand::random());
+    let base = Base {
+        member,
+        fleet: Some(FleetId(rand::random())),
+        vote: Vote {
+            term: Term(1),
+            given_to: None,
+        },
+        // A state counts as one agreed entry, so that nobody takes an empty disk for it.
+        point: Point {
+            term: Term(1),
+            position: Position(1),
+        },
+        members: Members::first(member, String::new()),
+    };
+    log.begin(base.clone(), Some(&state))?;
+    let (servers, groups) = (state.servers.len(), state.groups.len());
+    info!(%member, servers, groups, "the first coordinator of its fleet");
+    let state = Box::new(state);
+    Ok(Begun { base, state })
+}
+
+fn replayed(
+    data_dir: &Path,
+    former: Former,
+    begin: impl FnOnce() -> CoordinatorState,
+) -> Result<CoordinatorState, Failure> {
+    let state = former.replay(begin);
+    let state = state.map_err(|difference| Failure::decided_otherwise(data_dir, &difference))?;
+    state.validate().map_err(|problem| {
+        Failure::disk(format!(
+            "the state in {} contradicts itself: {problem}",
+            data_dir.display()
+        ))
+    })?;
     Ok(state)
 }

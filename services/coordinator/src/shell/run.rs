@@ -16,12 +16,14 @@ use super::listeners::{announce, listen};
 use super::profile_file::ProfileSource;
 use super::recovery::{Recovery, recover};
 use super::secrets::{self, PeerKey};
-use super::task::{Credentials, EngineTask, unix_ms};
+use super::task::{CoordinatorTask, Credentials, notes, unix_ms};
 use super::{control, http, key_file, profile_file};
+use crate::disk::Disk;
 use crate::exit::Failure;
-use crate::options::{MismatchedProfile, Options};
-use quorate_coordinator_core::command::{Headroom, Mismatched, PlacementPolicy, Relief, Replacements};
-use quorate_coordinator_core::engine::{Engine, Now, Settings};
+use crate::options::Options;
+use quorate_coordinator_core::command::{Headroom, PlacementPolicy, Relief, Replacements};
+use quorate_coordinator_core::coordinator::{Coordinator, Start};
+use quorate_coordinator_core::engine::{Now, Settings};
 use quorate_coordinator_core::planner::{LeaseTimes, SuspicionTimes};
 
 /// Runs until a signal asks it to stop.
@@ -34,7 +36,12 @@ pub async fn run(options: Options) -> Result<(), Failure> {
     let admin_token = secrets::read_admin_token(&options.admin_token_file)?;
     let client_keys = secrets::read_client_keys(&options.token_public_keys)?;
     create_data_dir(&options.data_dir)?;
-    let Recovery { log, state, first } = recover(&options.data_dir, profile, &profiles, policy(&options))?;
+    let Recovery {
+        log,
+        member,
+        disk,
+        state,
+    } = recover(&options.data_dir, &profile)?;
     let peer_key = PeerKey::load_or_create(&options.data_dir)?;
     let authority = Authority::load_or_create(&options.data_dir).map_err(|e| Failure::disk(e.to_string()))?;
     let authority = Arc::new(authority);
@@ -53,8 +60,18 @@ pub async fn run(options: Options) -> Result<(), Failure> {
         ms: 0,
         unix_ms: unix_ms(),
     };
-    let engine = Engine::new(state, settings, first, now);
-    let (task, handle, inputs) = EngineTask::new(engine, log, credentials, started);
+    notes::profile(&profile);
+    let start = Start {
+        settings,
+        profile,
+        policy: policy(&options),
+        release: env!("CARGO_PKG_VERSION").into(),
+        seed: rand::random(),
+    };
+    let coordinator = Coordinator::new(member, disk, state, start, quorum_settings(), now);
+    let (disk, done) = Disk::start(log);
+    let data_dir = options.data_dir.clone();
+    let (task, handle, inputs) = CoordinatorTask::new(coordinator, disk, credentials, data_dir, started);
 
     announce(&options.data_dir, &control, &http)?;
     let (stopping, stop) = watch::channel(false);
@@ -74,7 +91,7 @@ pub async fn run(options: Options) -> Result<(), Failure> {
         info!("stopping: asked to");
         let _ = stopping.send(true);
     });
-    task.run(inputs, stop).await
+    task.run(inputs, done, stop).await
 }
 
 fn settings(options: &Options, client_keys: Value, peer_keys: Value) -> Settings {
@@ -96,14 +113,22 @@ fn settings(options: &Options, client_keys: Value, peer_keys: Value) -> Settings
     }
 }
 
+/// A leader that falls silent is replaced within half a second. Bounds are for a fleet's state of a hundred megabytes.
+fn quorum_settings() -> quorate_quorum::Settings {
+    quorate_quorum::Settings {
+        heartbeat_ms: 50,
+        election_ms: 250,
+        seed: rand::random(),
+        append_bytes: 1 << 20,
+        kept_bytes: 16 << 20,
+    }
+}
+
 fn policy(options: &Options) -> PlacementPolicy {
     PlacementPolicy {
         choice: Choice::Shape,
         headroom: options.recovery_headroom,
-        mismatched: match options.foreign_profile {
-            MismatchedProfile::Warn => Mismatched::Used,
-            MismatchedProfile::Refuse => Mismatched::Refused,
-        },
+        mismatched: options.foreign_profile.treatment(),
         replacements: Replacements::HeaviestFirst,
         relief: Relief::AtOnce,
         // The more servers a server shares groups with, the more of them have room when it fails. The more sets of

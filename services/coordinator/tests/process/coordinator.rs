@@ -1,5 +1,6 @@
 //! The real binary: start-up, HTTP, fake servers over TCP, failures, kill -9 and recovery.
 
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use crate::stage::{
@@ -699,5 +700,34 @@ fn a_stop_in_order_leaves_a_snapshot() {
     let bytes = std::fs::read(&log).unwrap();
     let scanned =
         quorate_coordinator_core::log::scan(&bytes).unwrap_or_else(|(at, damage)| panic!("{at}: {damage}"));
-    assert!(scanned.recovered.snapshot.is_some() && scanned.recovered.commands.is_empty());
+    let quorate_coordinator_core::log::Contents::Member(disk) = scanned.contents else {
+        panic!("{:?}", scanned.contents);
+    };
+    assert!(disk.state.is_some() && disk.entries.is_empty());
+}
+
+/// A release before the quorum decided alone.
+#[test]
+fn a_log_of_before_the_quorum_becomes_its_first_member() {
+    let golden =
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("../crates/coordinator-core/tests/golden/0.1.0.log");
+    let folder = tempfile::tempdir().unwrap();
+    let data_dir = folder.path().join("data");
+    std::fs::create_dir(&data_dir).unwrap();
+    std::fs::copy(golden, data_dir.join("coordinator.log")).unwrap();
+    for _ in 0..2 {
+        let coordinator = Coordinator::start(folder.path());
+        let groups = coordinator.call("GET", "/v1/groups", None).1;
+        assert!(
+            groups.as_array().is_some_and(|groups| groups.len() > 2),
+            "{groups}"
+        );
+        assert_eq!(coordinator.terminate(), 0);
+    }
+    let log = std::fs::read(data_dir.join("coordinator.log")).unwrap();
+    let scanned = quorate_coordinator_core::log::scan(&log).unwrap();
+    assert!(matches!(
+        scanned.contents,
+        quorate_coordinator_core::log::Contents::Member(_)
+    ));
 }

@@ -4,118 +4,264 @@ use std::path::Path;
 use std::sync::OnceLock;
 
 use proptest::prelude::*;
-use quorate_coordinator::log_file::{DurableLog, LogError};
-use quorate_coordinator_core::command::{Command, JoinTokenTerms, PlacementPolicy, Timed};
-use quorate_coordinator_core::log::Recovered;
+use quorate_coordinator::disk::{DurableLog, LogError, Opened};
+use quorate_coordinator_core::command::{Command, JoinTokenTerms, Timed};
+use quorate_coordinator_core::coordinator::{encode_batch, read_state};
+use quorate_coordinator_core::log::{Base, Contents, MemberDisk, encode_state};
 use quorate_coordinator_core::state::{CoordinatorState, apply};
 use quorate_placement::Profile;
+use quorate_quorum::{
+    Content, Entry, Member, MemberId, Members, Point, Position, Snapshot, Term, Vote, Write, WriteId,
+};
+use quorate_types::FleetId;
 
-/// A history, in batches as they would be synced.
-fn batches() -> Vec<Vec<Timed>> {
-    let settings = [
-        Command::UseProfile {
-            profile: Box::new(Profile::default_profile()),
+const OWN: MemberId = MemberId(0xabc);
+
+fn state() -> CoordinatorState {
+    CoordinatorState::new(Profile::default_profile())
+}
+
+fn base() -> Base {
+    let term = Term(1);
+    Base {
+        member: OWN,
+        fleet: Some(FleetId(0xf1)),
+        vote: Vote { term, given_to: None },
+        point: Point {
+            term,
+            position: Position(1),
         },
-        Command::UsePlacement {
-            policy: PlacementPolicy::default(),
-        },
-    ];
-    let tokens = (0..8).map(|number| Command::IssueJoinToken {
+        members: Members::first(OWN, "[::1]:7402".into()),
+    }
+}
+
+fn entry(position: u64, content: Content) -> Entry {
+    Entry {
+        position: Position(position),
+        term: Term(2),
+        content,
+    }
+}
+
+fn token(number: u64) -> Timed {
+    let command = Command::IssueJoinToken {
         digest: format!("{number:064x}"),
         token: JoinTokenTerms {
             expires_at_ms: 1_000_000 + number,
             name: Some(format!("s{number}")),
-            auxiliary: number % 2 == 0,
+            auxiliary: number.is_multiple_of(2),
         },
-    });
-    let commands: Vec<Timed> = (1_000..)
-        .zip(settings.into_iter().chain(tokens))
-        .map(|(at_ms, command)| Timed {
-            at_ms,
-            command,
-            issued: None,
-        })
-        .collect();
-    commands.chunks(3).map(<[Timed]>::to_vec).collect()
+    };
+    Timed {
+        at_ms: number,
+        command,
+        issued: Some(Vec::new()),
+    }
 }
 
-fn open(dir: &Path) -> Result<Recovered, LogError> {
-    DurableLog::open(dir).map(|(_, recovered)| recovered)
+fn entries(entries: Vec<Entry>) -> Write {
+    Write {
+        id: WriteId::default(),
+        vote: None,
+        snapshot: None,
+        cut_after: None,
+        entries,
+    }
 }
 
-fn written(dir: &Path, batches: &[Vec<Timed>]) -> Vec<u64> {
+/// A vote, entries of all kinds, and later ones in the place of two of them.
+fn writes() -> Vec<Write> {
+    let vote = Vote {
+        term: Term(2),
+        given_to: Some(OWN),
+    };
+    let batch = |number| Content::Payload(encode_batch(&[token(number), token(number + 100)]));
+    let two = Members::from_parts([OWN, MemberId(7)].map(|id| {
+        let (address, votes) = (format!("member-{id}"), id == OWN);
+        (id, Member { address, votes })
+    }));
+    vec![
+        Write {
+            vote: Some(vote),
+            ..entries(Vec::new())
+        },
+        entries(vec![
+            entry(2, Content::Begin),
+            entry(3, batch(1)),
+            entry(4, batch(2)),
+        ]),
+        Write {
+            cut_after: Some(Position(3)),
+            ..entries(vec![entry(4, Content::Members(two))])
+        },
+        entries(vec![entry(5, batch(3))]),
+    ]
+}
+
+/// A member's disk after the first writes.
+fn expected(count: usize) -> (Vote, Vec<Entry>) {
+    let (mut vote, mut found) = (base().vote, Vec::new());
+    for write in writes().into_iter().take(count) {
+        vote = write.vote.unwrap_or(vote);
+        let cut = write.cut_after.unwrap_or(Position(u64::MAX));
+        found.retain(|entry: &Entry| entry.position <= cut);
+        found.extend(write.entries);
+    }
+    (vote, found)
+}
+
+fn open(dir: &Path) -> Result<Opened, LogError> {
+    DurableLog::open(dir).map(|(_, opened)| opened)
+}
+
+fn disk(opened: Opened) -> MemberDisk {
+    match opened.contents {
+        Contents::Member(disk) => disk,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn assert_has(opened: Opened, count: usize) {
+    let disk = disk(opened);
+    assert_eq!((disk.vote, disk.entries), expected(count));
+    assert_eq!(disk.base, base());
+    let state = read_state(&disk.state.expect("it began with one")).unwrap();
+    assert_eq!(encode_state(&state), encode_state(&self::state()));
+}
+
+/// Gives the ends of the records.
+fn written(dir: &Path, writes: &[Write]) -> Vec<u64> {
     let (mut log, _) = DurableLog::open(dir).unwrap();
+    log.begin(base(), Some(&state())).unwrap();
     let size = || std::fs::metadata(dir.join("coordinator.log")).unwrap().len();
     let mut ends = vec![size()];
-    for batch in batches {
-        log.append(batch.clone()).unwrap();
+    for write in writes {
+        log.write(std::slice::from_ref(write)).unwrap();
         ends.push(size());
     }
     ends
 }
 
 #[test]
-fn what_was_appended_is_read_back_and_the_folder_is_locked() {
+fn writes_are_read_back_and_the_folder_is_locked() {
     let dir = tempfile::tempdir().unwrap();
-    written(dir.path(), &batches());
-    let (log, recovered) = DurableLog::open(dir.path()).unwrap();
-    assert_eq!(recovered.commands, batches().concat());
-    assert!(recovered.snapshot.is_none() && recovered.cut_bytes == 0);
+    written(dir.path(), &writes());
+    let (log, opened) = DurableLog::open(dir.path()).unwrap();
+    assert_eq!(opened.cut_bytes, 0);
+    assert_has(opened, 4);
     assert!(matches!(open(dir.path()), Err(LogError::InUse { .. })));
     drop(log);
-    open(dir.path()).unwrap();
+    // Synced as one, they are the same.
+    let (mut log, _) = DurableLog::open(dir.path()).unwrap();
+    log.begin(base(), Some(&state())).unwrap();
+    log.write(&writes()).unwrap();
+    drop(log);
+    assert_has(open(dir.path()).unwrap(), 4);
 }
 
 #[test]
-fn a_snapshot_replaces_the_commands_before_it() {
+fn an_empty_disk_has_a_member_that_nobody_has_taken_in() {
     let dir = tempfile::tempdir().unwrap();
-    let mut state = CoordinatorState::new(Profile::default_profile());
-    let batches = batches();
-    let (before, after) = batches.split_at(batches.len() / 2);
+    assert!(matches!(open(dir.path()).unwrap().contents, Contents::Nothing));
     let (mut log, _) = DurableLog::open(dir.path()).unwrap();
-    for timed in before.concat() {
-        apply(&mut state, timed.at_ms, &timed.command);
-    }
-    log.append(before.concat()).unwrap();
-    log.rewrite(&state).unwrap();
-    for timed in after.concat() {
-        apply(&mut state, timed.at_ms, &timed.command);
-    }
-    log.append(after.concat()).unwrap();
+    let empty = Base {
+        fleet: None,
+        vote: Vote::default(),
+        point: Point::default(),
+        members: Members::default(),
+        ..base()
+    };
+    log.begin(empty.clone(), None).unwrap();
     drop(log);
-    let recovered = open(dir.path()).unwrap();
-    assert_eq!(recovered.commands, after.concat());
-    let mut restored = recovered.snapshot.unwrap();
-    restored.restore();
-    for timed in &recovered.commands {
-        apply(&mut restored, timed.at_ms, &timed.command);
-    }
+    let disk = disk(open(dir.path()).unwrap());
+    assert_eq!((disk.base, disk.state), (empty, None));
+}
+
+#[test]
+fn a_snapshot_takes_the_place_of_what_is_before_it_while_writes_go_on() {
+    let dir = tempfile::tempdir().unwrap();
+    written(dir.path(), &writes()[..2]);
+    let (mut log, _) = DurableLog::open(dir.path()).unwrap();
+    let point = Point {
+        term: Term(2),
+        position: Position(3),
+    };
+    let mut later = state();
+    apply(&mut later, 1, &token(1).command);
+    let behind = expected(2).1.split_off(2);
+    let begun = log.begin_snapshot(point, base().members, behind);
+    log.write(&writes()[2..3]).unwrap();
+    let stale = begun.write(&later).unwrap();
+    let begun = log.begin_snapshot(point, base().members, expected(3).1.split_off(2));
+    assert!(!log.put_in_place(stale).unwrap(), "a later one was begun");
+    let snapshot = begun.write(&later).unwrap();
+    log.write(&writes()[3..]).unwrap();
+    assert!(log.put_in_place(snapshot).unwrap());
+    assert_eq!(log.newest_snapshot().unwrap().base, point);
+    drop(log);
+    let disk = disk(open(dir.path()).unwrap());
+    let (vote, entries) = expected(4);
+    assert_eq!((disk.vote, &disk.entries[..]), (vote, &entries[2..]));
+    let state = read_state(&disk.state.unwrap()).unwrap();
+    assert_eq!(encode_state(&state), encode_state(&later));
+}
+
+#[test]
+fn a_snapshot_of_another_member_takes_the_place_of_everything() {
+    let dir = tempfile::tempdir().unwrap();
+    written(dir.path(), &writes());
+    let (mut log, _) = DurableLog::open(dir.path()).unwrap();
+    let point = Point {
+        term: Term(2),
+        position: Position(9),
+    };
+    let begun = log.begin_snapshot(base().point, base().members, Vec::new());
+    let own = begun.write(&state()).unwrap();
+    let mut later = state();
+    apply(&mut later, 1, &token(1).command);
+    let members = Members::first(MemberId(7), "seven".into());
+    let snapshot = Snapshot {
+        base: point,
+        members: members.clone(),
+        contents: encode_state(&later),
+    };
+    let install = Write {
+        snapshot: Some(snapshot.into()),
+        ..entries(Vec::new())
+    };
+    let next = entries(vec![entry(10, Content::Begin)]);
+    log.write(&[install, next.clone()]).unwrap();
+    assert!(!log.put_in_place(own).unwrap());
+    drop(log);
+    let disk = disk(open(dir.path()).unwrap());
     assert_eq!(
-        serde_json::to_value(&restored).unwrap(),
-        serde_json::to_value(&state).unwrap()
+        disk.base,
+        Base {
+            vote: expected(4).0,
+            point,
+            members,
+            ..base()
+        }
     );
+    assert_eq!(disk.entries, next.entries);
 }
 
 #[test]
 fn a_tail_torn_anywhere_is_truncated_and_writing_goes_on() {
-    let batches = batches();
+    let writes = writes();
     let whole = tempfile::tempdir().unwrap();
-    let ends = written(whole.path(), &batches);
+    let ends = written(whole.path(), &writes);
     let bytes = std::fs::read(whole.path().join("coordinator.log")).unwrap();
     let (last_start, end) = (ends[ends.len() - 2], ends[ends.len() - 1]);
     for cut in (last_start..end).step_by(7).chain([end - 1]) {
         let dir = tempfile::tempdir().unwrap();
         std::fs::write(dir.path().join("coordinator.log"), &bytes[..cut as usize]).unwrap();
-        let (mut log, recovered) = DurableLog::open(dir.path()).unwrap();
-        assert_eq!(
-            recovered.commands,
-            batches[..batches.len() - 1].concat(),
-            "cut at {cut}"
-        );
-        assert_eq!(recovered.cut_bytes, cut - last_start);
-        log.append(batches[batches.len() - 1].clone()).unwrap();
+        let (mut log, opened) = DurableLog::open(dir.path()).unwrap();
+        assert_eq!(opened.cut_bytes, cut - last_start, "cut at {cut}");
+        assert_has(opened, 3);
+        log.write(&writes[3..]).unwrap();
         drop(log);
-        assert_eq!(open(dir.path()).unwrap().commands, batches.concat());
+        assert_has(open(dir.path()).unwrap(), 4);
     }
 }
 
@@ -123,7 +269,7 @@ fn a_tail_torn_anywhere_is_truncated_and_writing_goes_on() {
 #[test]
 fn a_damaged_last_record_that_was_synced_and_an_older_copy_are_refused() {
     let dir = tempfile::tempdir().unwrap();
-    let ends = written(dir.path(), &batches());
+    let ends = written(dir.path(), &writes());
     let path = dir.path().join("coordinator.log");
     let bytes = std::fs::read(&path).unwrap();
     let mut rotten = bytes.clone();
@@ -143,11 +289,12 @@ fn a_damaged_last_record_that_was_synced_and_an_older_copy_are_refused() {
 #[test]
 fn a_snapshot_begins_a_mark_of_its_own_and_a_torn_record_behind_it_is_truncated() {
     let dir = tempfile::tempdir().unwrap();
-    written(dir.path(), &batches());
+    written(dir.path(), &writes());
     let mark = std::fs::read(dir.path().join("coordinator.mark")).unwrap();
     let (mut log, _) = DurableLog::open(dir.path()).unwrap();
-    log.rewrite(&CoordinatorState::new(Profile::default_profile()))
-        .unwrap();
+    let begun = log.begin_snapshot(base().point, base().members, Vec::new());
+    let snapshot = begun.write(&state()).unwrap();
+    log.put_in_place(snapshot).unwrap();
     drop(log);
     let own = std::fs::read(dir.path().join("coordinator.mark")).unwrap();
     for mark in [mark, own] {
@@ -174,25 +321,25 @@ fn a_file_of_another_kind_is_not_overwritten() {
     );
 }
 
-type Whole = (Vec<Vec<Timed>>, Vec<u64>, Vec<u8>);
-/// Batches, the ends of their records, and the file: made once, since each batch is synced.
+type Whole = (Vec<u64>, Vec<u8>);
+/// The ends of the records, and the file: made once, since each is synced.
 static WHOLE: OnceLock<Whole> = OnceLock::new();
 
 fn whole() -> Whole {
-    let (batches, dir) = (batches(), tempfile::tempdir().unwrap());
-    let ends = written(dir.path(), &batches);
+    let dir = tempfile::tempdir().unwrap();
+    let ends = written(dir.path(), &writes());
     let bytes = std::fs::read(dir.path().join("coordinator.log")).unwrap();
-    (batches, ends, bytes)
+    (ends, bytes)
 }
 
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(300) })]
 
     /// One flipped byte before the last record is damage, with its position; in the last record it is a torn tail.
-    /// It never becomes a wrong command or a panic, and a refused file stays as it was.
+    /// It never becomes a wrong write or a panic, and a refused file stays as it was.
     #[test]
     fn a_flipped_byte_is_never_read_as_good(position in 0.0..1.0f64, flip in 1u8..) {
-        let (batches, ends, good) = WHOLE.get_or_init(whole);
+        let (ends, good) = WHOLE.get_or_init(whole);
         let (dir, mut bytes) = (tempfile::tempdir().unwrap(), good.clone());
         let path = dir.path().join("coordinator.log");
         let at = (position * bytes.len() as f64) as usize;
@@ -200,9 +347,9 @@ proptest! {
         std::fs::write(&path, &bytes).unwrap();
         let last_start = ends[ends.len() - 2] as usize;
         match open(dir.path()) {
-            Ok(recovered) => {
+            Ok(opened) => {
                 prop_assert!(at >= last_start);
-                prop_assert_eq!(recovered.commands, batches[..batches.len() - 1].concat());
+                assert_has(opened, 3);
             }
             Err(LogError::Damaged { offset, .. }) => {
                 prop_assert!(at < last_start && offset as usize <= at);

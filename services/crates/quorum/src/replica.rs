@@ -3,6 +3,7 @@
 use quorate_types::planted::{self, Bug};
 
 use crate::election::Election;
+use crate::entry::Entry;
 use crate::follower::{Follower, Piece};
 use crate::ids::{MemberId, Point, Position, Term};
 use crate::io::{CallId, Command, Disk, Event, RoleView, Settings, WriteId};
@@ -60,9 +61,19 @@ impl Replica {
             told: None,
             random: settings.seed | 1,
         };
-        let deadline_ms = replica.election_deadline(now_ms);
+        let deadline_ms = match replica.is_alone() {
+            // Nobody can answer it, and nobody else can lead.
+            true => now_ms,
+            false => replica.election_deadline(now_ms),
+        };
         replica.role = Role::Follower(Follower::new(None, 0, deadline_ms));
         replica
+    }
+
+    /// Whether it is the only voter, by all that its log has.
+    fn is_alone(&self) -> bool {
+        let mut versions = self.kept.log().members_from(self.kept.committed());
+        versions.all(|members| members.voters().eq([self.own]))
     }
 
     /// Takes an event in.
@@ -93,7 +104,7 @@ impl Replica {
         if let Role::Leader(leader) = &mut self.role {
             leader.flush(&mut self.kept, &self.settings, now_ms);
         }
-        let view = self.role_view();
+        let view = self.role();
         if self.told != Some(view) {
             self.told = Some(view);
             self.kept.tell(Command::Role(view));
@@ -116,7 +127,7 @@ impl Replica {
         };
         View {
             own: self.own,
-            role: self.role_view(),
+            role: self.role(),
             last: self.kept.log().last(),
             committed: self.kept.committed(),
             durable: self.kept.durable(),
@@ -129,6 +140,28 @@ impl Replica {
         self.kept.term()
     }
 
+    /// Whoever must be asked for what this one may not answer.
+    pub fn leader(&self) -> Option<MemberId> {
+        match self.role() {
+            RoleView::Leader { .. } => Some(self.own),
+            RoleView::Follower { leader, .. } => leader,
+        }
+    }
+
+    pub fn members(&self) -> &Members {
+        self.kept.members()
+    }
+
+    pub fn committed(&self) -> Position {
+        self.kept.committed()
+    }
+
+    /// Entries after a position that is not before the newest snapshot: agreed ones, and those that may not be.
+    pub fn entries_after(&self, position: Position) -> Vec<Entry> {
+        let last = self.kept.log().last().position;
+        self.kept.log().entries_between(position, last)
+    }
+
     /// The members at a position of the log, for its snapshot.
     pub fn members_at(&self, position: Position) -> &Members {
         self.kept.log().members_at(position)
@@ -139,7 +172,7 @@ impl Replica {
         self.kept.log().point_at(position)
     }
 
-    fn role_view(&self) -> RoleView {
+    pub fn role(&self) -> RoleView {
         let term = self.kept.term();
         match &self.role {
             Role::Leader(_) => RoleView::Leader { term },

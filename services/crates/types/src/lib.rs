@@ -43,7 +43,7 @@ pub use durability::Durability;
 pub use latency::Latency;
 pub use machine::Machine;
 pub use permission::Permission;
-pub use place::{ConfigDigest, Place, RunId};
+pub use place::{ConfigDigest, FleetId, Place, RunId};
 pub use sla::Sla;
 pub use space::{Room, Space};
 

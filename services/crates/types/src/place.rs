@@ -1,6 +1,9 @@
 //! Places in the coordinator's log, and digests of configurations: by both, a coordinator learns that its log is older than
 //! what its servers have been told (`docs/internals/coordinator.md`, "An older copy of the log").
 
+use std::fmt::{self, Display};
+use std::str::FromStr;
+
 use serde::{Deserialize, Serialize};
 
 use crate::config::{GroupConfig, GroupId, Member, ServerId};
@@ -10,6 +13,24 @@ use crate::{Durability, Epoch};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct RunId(pub u64);
+
+/// A fleet: random, and made with its first coordinator. Coordinators of two fleets so tell one another apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct FleetId(pub u64);
+
+impl Display for FleetId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:016x}", self.0)
+    }
+}
+
+impl FromStr for FleetId {
+    type Err = std::num::ParseIntError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        u64::from_str_radix(text, 16).map(Self)
+    }
+}
 
 /// The end of the coordinator's log at some time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]

@@ -18,11 +18,15 @@ use quorate_coordinator_core::state::CoordinatorState;
 /// Messages to one connection; dropping it closes the connection.
 pub type ConnectionOutbox = mpsc::Sender<Placed>;
 
-/// Sends an answer that waited until the state behind it was durable.
-pub type Release = Box<dyn FnOnce() + Send>;
-
-/// Reads the state, and makes the answer ready.
-pub type StateRead = Box<dyn FnOnce(&CoordinatorState) -> Release + Send>;
+/// A question to the state, answered with all that was agreed before it.
+pub enum Asked {
+    Look(Box<dyn FnOnce(&CoordinatorState) + Send>),
+    Quote {
+        sla: Box<Sla>,
+        replaces: Option<GroupId>,
+        answer: oneshot::Sender<Quote>,
+    },
+}
 
 /// An input of the task, from outside.
 pub enum TaskInput {
@@ -48,26 +52,21 @@ pub enum TaskInput {
         command: Command,
         reply: oneshot::Sender<Reply>,
     },
-    Read(StateRead),
+    Ask(Asked),
     /// An operator ends the roll call.
     EndRollCall,
-    Quote {
-        sla: Box<Sla>,
-        replaces: Option<GroupId>,
-        answer: oneshot::Sender<Quote>,
-    },
 }
 
-/// The coordinator is stopping, or so far behind that it is better to ask later.
+/// The coordinator is stopping, decides no more, or is so far behind that it is better to ask later.
 #[derive(Debug, thiserror::Error)]
-#[error("the coordinator is stopping or overloaded")]
+#[error("the coordinator is stopping, overloaded, or not the one that decides")]
 pub struct Unavailable;
 
 /// Access for calls of the API.
 #[derive(Clone)]
 pub struct Handle {
     pub inputs: mpsc::Sender<TaskInput>,
-    /// The last event's number, as made durable.
+    /// The last event's number, as agreed.
     pub events: watch::Receiver<u64>,
     /// The roll call, while it runs.
     pub roll_call: watch::Receiver<Option<RollCallView>>,
@@ -76,34 +75,31 @@ pub struct Handle {
 const CALL_TIMEOUT: Duration = Duration::from_secs(10);
 
 impl Handle {
-    /// Applies a command and answers when it is durable.
+    /// Applies a command and answers when it is agreed.
     pub async fn command(&self, command: Command) -> Result<Reply, Unavailable> {
         let (reply, answer) = oneshot::channel();
         self.ask(TaskInput::Command { command, reply }, answer).await
     }
 
-    /// Reads the state, all of which is durable by the time of the answer.
+    /// Reads the state, all of which is agreed.
     pub async fn read<T: Send + 'static>(
         &self,
         look: impl FnOnce(&CoordinatorState) -> T + Send + 'static,
     ) -> Result<T, Unavailable> {
         let (reply, answer) = oneshot::channel();
-        let read: StateRead = Box::new(move |state| {
-            let seen = look(state);
-            Box::new(move || drop(reply.send(seen)))
-        });
-        self.ask(TaskInput::Read(read), answer).await
+        let look = Asked::Look(Box::new(move |state| drop(reply.send(look(state)))));
+        self.ask(TaskInput::Ask(look), answer).await
     }
 
     /// A dry run of an admission, or of a group's resize.
     pub async fn quote(&self, sla: Sla, replaces: Option<GroupId>) -> Result<Quote, Unavailable> {
         let (reply, answer) = oneshot::channel();
-        let input = TaskInput::Quote {
+        let quote = Asked::Quote {
             sla: Box::new(sla),
             replaces,
             answer: reply,
         };
-        self.ask(input, answer).await
+        self.ask(TaskInput::Ask(quote), answer).await
     }
 
     /// The operator answers for servers that the roll call misses.

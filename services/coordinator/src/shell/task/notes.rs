@@ -5,6 +5,7 @@ use quorate_types::ServerId;
 use tracing::{error, info, warn};
 
 use quorate_coordinator_core::engine::Note;
+use quorate_coordinator_core::state::ProfileRefused;
 
 pub fn write(note: &Note) {
     match note {
@@ -14,6 +15,10 @@ pub fn write(note: &Note) {
             how,
             is_refused,
         } => mismatch(*server, how, *is_refused),
+        Note::ProfileRefused(ProfileRefused { server, how, more }) => error!(
+            "--profile: {server} and {more} more servers: {how}: measure again (make profile), or allow it with \
+             --foreign-profile warn; the profile in use stays"
+        ),
         Note::Refused { name, code, message } => warn!(name, ?code, message, "registration refused"),
         Note::OfAnotherLog { name } => warn!(
             name,

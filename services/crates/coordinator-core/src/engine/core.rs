@@ -62,6 +62,11 @@ impl Engine {
         self.sequencer.state()
     }
 
+    /// The state, when it decides no more.
+    pub fn into_state(self) -> CoordinatorState {
+        self.sequencer.into_state()
+    }
+
     /// A dry run of an admission or a resize; the same holds for its result.
     pub fn quote(&mut self, sla: &Sla, replaces: Option<GroupId>) -> Quote {
         self.sequencer.quote(sla, replaces)

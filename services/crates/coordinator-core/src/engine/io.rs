@@ -9,6 +9,7 @@ use serde_json::Value;
 use crate::command::{Command, Proof, Reply, Timed};
 use crate::ids::{CallId, ConnectionId};
 use crate::planner::{LeaseTimes, SuspicionTimes};
+use crate::state::ProfileRefused;
 
 /// The interval between two [`Input::Tick`].
 pub const TICK_MS: u64 = 50;
@@ -125,6 +126,8 @@ pub enum Note {
         /// It takes no new replicas for that reason.
         is_refused: bool,
     },
+    /// The cost profile of this process stays out of use.
+    ProfileRefused(ProfileRefused),
     Refused {
         name: String,
         code: RefuseCode,

@@ -1,6 +1,4 @@
 //! The sequencer: a command gets its place in the log and is applied, and its effects find their connections.
-//!
-//! A log replicated by a quorum would enter here: propose, wait for the commit, apply.
 
 use quorate_types::control::ToServer;
 use quorate_types::sla::{Quote, Sla};
@@ -36,6 +34,10 @@ impl Sequencer {
 
     pub fn state(&self) -> &CoordinatorState {
         &self.state
+    }
+
+    pub fn into_state(self) -> CoordinatorState {
+        self.state
     }
 
     pub fn quote(&mut self, sla: &Sla, replaces: Option<GroupId>) -> Quote {

@@ -1,17 +1,16 @@
-//! A log is replayed: each command must lead to the epochs that it led to when it was decided.
+//! Logged commands are applied: each must lead to the epochs that it led to when it was decided.
 //!
 //! A release that decides differently would otherwise give an epoch that servers have another meaning, without a trace.
 
 use std::fmt::{self, Display};
 
-use super::scan::Recovered;
-use crate::command::Command;
+use crate::command::{Command, Timed};
 use crate::state::{CoordinatorState, applied};
 
 /// A command that this release decides differently.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Difference {
-    /// Its position in the log.
+    /// Its position among all commands.
     pub position: u64,
     /// The release that logged it, where the log says so.
     pub release: Option<String>,
@@ -37,30 +36,30 @@ impl Display for Difference {
     }
 }
 
-/// The state that a log leads to. `begin` is the state before the first command of a log without a snapshot.
-///
-/// Commands of releases that did not log what followed from them are believed.
-pub fn replay(
-    recovered: Recovered,
-    begin: impl FnOnce() -> CoordinatorState,
-) -> Result<CoordinatorState, Difference> {
-    let mut state = recovered.snapshot.unwrap_or_else(begin);
-    state.restore();
-    let mut release = None;
-    for timed in &recovered.commands {
-        if let Command::BeginRun { release: by, .. } = &timed.command {
-            release = Some(by.clone());
+/// Applies commands of a log, in order.
+#[derive(Debug, Clone, Default)]
+pub struct Replay {
+    /// The release whose commands they are.
+    release: Option<String>,
+}
+
+impl Replay {
+    pub fn apply(&mut self, state: &mut CoordinatorState, commands: &[Timed]) -> Result<(), Difference> {
+        for timed in commands {
+            if let Command::BeginRun { release, .. } = &timed.command {
+                self.release = Some(release.clone());
+            }
+            let (_, replayed) = applied(state, timed.at_ms, &timed.command);
+            if let Some(logged) = timed.issued.as_ref().filter(|logged| **logged != replayed) {
+                return Err(Difference {
+                    position: state.history.position(),
+                    release: self.release.clone(),
+                    command: timed.command.name(),
+                    logged: format!("{logged:?}"),
+                    replayed: format!("{replayed:?}"),
+                });
+            }
         }
-        let (_, replayed) = applied(&mut state, timed.at_ms, &timed.command);
-        if let Some(logged) = timed.issued.as_ref().filter(|logged| **logged != replayed) {
-            return Err(Difference {
-                position: state.history.position(),
-                release,
-                command: timed.command.name(),
-                logged: format!("{logged:?}"),
-                replayed: format!("{replayed:?}"),
-            });
-        }
+        Ok(())
     }
-    Ok(state)
 }

@@ -5,7 +5,7 @@
 //! - [`handler`]: the operations, one concern each
 //! - [`table`]: servers, groups, free resources, with their indexes
 //! - [`entity`]: one server, one group, one event
-//! - `queries`: what the planner asks
+//! - `queries`: what the planner asks; `profile_check`: whether a cost profile may come into use
 //! - [`validate`]: what must hold after every command
 //!
 //! Imports go down this list alone. No clock, disk, socket or randomness: the same commands with the same times give the
@@ -15,6 +15,7 @@ mod apply;
 pub mod entity;
 mod handler;
 mod machine;
+mod profile_check;
 mod queries;
 mod step;
 pub mod table;
@@ -23,3 +24,4 @@ mod validate;
 pub use apply::{applied, apply};
 pub use entity::{Drain, Event, EventKind, Group, GroupStatus, History, JoinToken, Server, lacking};
 pub use machine::CoordinatorState;
+pub use profile_check::{ProfileRefused, check_profile};

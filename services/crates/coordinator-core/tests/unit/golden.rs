@@ -7,9 +7,11 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use quorate_coordinator_core::command::{Command, Timed};
-use quorate_coordinator_core::log::{encode_batch, header, replay, scan};
+use quorate_coordinator_core::coordinator::{decode_batch, encode_batch, read_state};
+use quorate_coordinator_core::log::{Base, Contents, Replay, encode_base, encode_writes, scan};
 use quorate_coordinator_core::state::{CoordinatorState, applied};
 use quorate_placement::Profile;
+use quorate_quorum::{Content, Entry, MemberId, Members, Point, Position, Term, Vote, Write, WriteId};
 use quorate_types::{Durability, RunId, ServerId};
 
 use crate::world::{World, group, sla};
@@ -88,16 +90,59 @@ fn log_of(release: &str) -> Vec<u8> {
         },
     ];
     let first = first.into_iter().map(|command| (1_000_000, command));
-    let (mut state, mut log) = (begin(), header().to_vec());
-    for (at_ms, command) in first.chain(history()) {
+    let mut state = begin();
+    let (member, term) = (MemberId(1), Term(1));
+    let base = Base {
+        member,
+        fleet: None,
+        vote: Vote {
+            term,
+            given_to: Some(member),
+        },
+        point: Point {
+            term,
+            position: Position(1),
+        },
+        members: Members::first(member, "127.0.0.1:7402".into()),
+    };
+    let mut log = encode_base(&base, Some(&state));
+    for ((at_ms, command), position) in first.chain(history()).zip(2..) {
         let (_, issued) = applied(&mut state, at_ms, &command);
-        log.extend(encode_batch(vec![Timed {
+        let batch = encode_batch(&[Timed {
             at_ms,
             command,
             issued: Some(issued),
+        }]);
+        log.extend(encode_writes([&Write {
+            id: WriteId::default(),
+            vote: None,
+            snapshot: None,
+            cut_after: None,
+            entries: vec![Entry {
+                position: Position(position),
+                term,
+                content: Content::Payload(batch),
+            }],
         }]));
     }
     log
+}
+
+/// The commands of a log, and the state before them.
+fn read(log: &[u8]) -> (CoordinatorState, Vec<Timed>) {
+    let scanned = scan(log).unwrap_or_else(|(at, damage)| panic!("{at}: {damage}"));
+    match scanned.contents {
+        Contents::Former(former) => (begin(), former.commands),
+        Contents::Member(disk) => {
+            let payloads = disk.entries.into_iter().filter_map(|entry| match entry.content {
+                Content::Payload(payload) => Some(decode_batch(&payload).unwrap()),
+                _ => None,
+            });
+            let state = read_state(&disk.state.expect("a state")).unwrap();
+            (*state, payloads.flatten().collect())
+        }
+        Contents::Nothing => panic!("an empty log"),
+    }
 }
 
 #[test]
@@ -110,9 +155,7 @@ fn logs_of_all_releases_lead_to_what_was_decided() {
     let mut releases = 0;
     for entry in std::fs::read_dir(folder()).unwrap() {
         let path = entry.unwrap().path();
-        let scanned =
-            scan(&std::fs::read(&path).unwrap()).unwrap_or_else(|(at, damage)| panic!("{at}: {damage}"));
-        let commands = &scanned.recovered.commands;
+        let (mut state, commands) = read(&std::fs::read(&path).unwrap());
         let kinds: BTreeSet<String> = commands.iter().map(|timed| timed.command.name()).collect();
         for kind in [
             "admit",
@@ -130,8 +173,8 @@ fn logs_of_all_releases_lead_to_what_was_decided() {
             .map(Vec::len)
             .sum();
         assert!(issued > 15, "{}: {issued} epochs", path.display());
-        let state = replay(scanned.recovered, begin);
-        let state = state.unwrap_or_else(|difference| panic!("{}: {difference}", path.display()));
+        let replayed = Replay::default().apply(&mut state, &commands);
+        replayed.unwrap_or_else(|difference| panic!("{}: {difference}", path.display()));
         state.validate().unwrap();
         releases += 1;
     }

@@ -11,6 +11,7 @@ mod moves;
 mod placement;
 mod properties;
 mod quarantines;
+mod quorum;
 mod replayed;
 mod reports;
 mod resize;

@@ -2,7 +2,7 @@
 
 use quorate_coordinator_core::command::Timed;
 use quorate_coordinator_core::engine::Input;
-use quorate_coordinator_core::log::{Recovered, replay};
+use quorate_coordinator_core::log::Replay;
 use quorate_coordinator_core::state::CoordinatorState;
 use quorate_placement::Profile;
 use quorate_types::{ConfigDigest, Durability};
@@ -23,12 +23,11 @@ fn log() -> Vec<Timed> {
 }
 
 fn replayed(commands: Vec<Timed>) -> Result<CoordinatorState, String> {
-    let recovered = Recovered {
-        commands,
-        ..Recovered::default()
-    };
-    let begin = || CoordinatorState::new(Profile::default_profile());
-    replay(recovered, begin).map_err(|difference| difference.to_string())
+    let mut state = CoordinatorState::new(Profile::default_profile());
+    let replayed = Replay::default().apply(&mut state, &commands);
+    replayed
+        .map(|()| state)
+        .map_err(|difference| difference.to_string())
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::net::{IpAddr, Ipv4Addr};
 
 use quorate_coordinator_core::command::{Command, JoinTokenTerms, Proof, Reply, Timed};
 use quorate_coordinator_core::engine::{Candidate, Engine, Input, Now, Outgoing, Output, Settings};
-use quorate_coordinator_core::log::{Recovered, replay};
+use quorate_coordinator_core::log::Replay;
 use quorate_coordinator_core::planner::{LeaseTimes, SuspicionTimes};
 use quorate_coordinator_core::state::{CoordinatorState, applied};
 use quorate_placement::Profile;
@@ -45,13 +45,8 @@ impl Rig {
 
     /// With commands of this start.
     pub fn start_with(log: Vec<Timed>, run: u64, first: Vec<Command>) -> Self {
-        let commands = log.clone();
-        let recovered = Recovered {
-            commands,
-            ..Recovered::default()
-        };
-        let state =
-            replay(recovered, || CoordinatorState::new(Profile::default_profile())).expect("as it was");
+        let mut state = CoordinatorState::new(Profile::default_profile());
+        Replay::default().apply(&mut state, &log).expect("as it was");
         Self::start_on(state, log, run, first)
     }
 
@@ -183,7 +178,7 @@ pub fn candidate(connection: u64, proof: &Proof) -> Candidate {
     }
 }
 
-fn settings() -> Settings {
+pub fn settings() -> Settings {
     Settings {
         heartbeat_ms: 250,
         leases: LeaseTimes {

@@ -3,6 +3,7 @@
 use std::net::{IpAddr, Ipv4Addr};
 
 use quorate_coordinator_core::command::Proof;
+use quorate_coordinator_core::coordinator::Event;
 use quorate_coordinator_core::engine::{Candidate, Input, TICK_MS};
 use quorate_types::Micros;
 use quorate_types::control::{Register, ToCoordinator};
@@ -85,7 +86,7 @@ fn take(world: &mut World, arrived: Arrived) {
         Arrived::Tick => {
             // By what the step before has shown.
             restores::watch_roll_call(world);
-            input::feed(world, Input::Tick);
+            input::event(world, Event::Tick);
             operator::make_requests(world);
         }
     }
@@ -125,8 +126,7 @@ pub fn synced(world: &mut World, incarnation: u64) {
         return;
     }
     world.coordinator.is_syncing = false;
-    world.coordinator.log.synced();
-    output::release(world);
+    output::synced(world);
     take_waiting(world);
 }
 

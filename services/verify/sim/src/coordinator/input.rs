@@ -1,6 +1,7 @@
-//! Messages and commands into the coordinator's engine, with its state checked before and after.
+//! Messages and commands into the coordinator, with its state checked before and after.
 
 use quorate_coordinator_core::command::Command;
+use quorate_coordinator_core::coordinator::Event;
 use quorate_coordinator_core::engine::{Input, Now};
 
 use crate::fleet::World;
@@ -18,9 +19,13 @@ pub(super) fn clocks(world: &World) -> Now {
 }
 
 pub(super) fn feed(world: &mut World, input: Input) {
+    event(world, Event::Input(input));
+}
+
+pub(super) fn event(world: &mut World, event: Event) {
     let now = clocks(world);
     let before = invariants::before_coordinator(world.coordinator.state());
-    world.coordinator.engine.take(now, input);
+    world.coordinator.decisions.take(now, event);
     invariants::after_coordinator(world, &before);
     if world.counts.events.is_multiple_of(16) {
         let state = world.coordinator.state();

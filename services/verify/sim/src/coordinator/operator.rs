@@ -40,7 +40,7 @@ pub(super) fn make_requests(world: &mut World) {
         }
         forget_admitted(world);
     }
-    if world.coordinator.engine.roll_call(0).is_some() {
+    if world.coordinator.engine().roll_call(0).is_some() {
         // Calls that wait for its end would be answered later.
         return;
     }
@@ -118,9 +118,8 @@ pub(super) fn repeat_requests(world: &mut World) {
 }
 
 fn forget_admitted(world: &mut World) {
-    let groups = &world.coordinator.engine.state().groups;
-    world
-        .coordinator
-        .to_admit
-        .retain(|(id, _)| !groups.contains_key(id));
+    let mut to_admit = std::mem::take(&mut world.coordinator.to_admit);
+    let groups = &world.coordinator.state().groups;
+    to_admit.retain(|(id, _)| !groups.contains_key(id));
+    world.coordinator.to_admit = to_admit;
 }

@@ -1,13 +1,11 @@
 //! The coordinator is stopped, killed, and started again from its log.
 
-use quorate_coordinator_core::command::Timed;
-use quorate_coordinator_core::engine::{Engine, Now};
-use quorate_coordinator_core::state::{CoordinatorState, applied};
+use quorate_coordinator_core::engine::Now;
 use quorate_types::Micros;
 use rand::Rng;
 
-use super::{operator, resets};
-use crate::fleet::{Scheduled, World, begin_run, settings};
+use super::{operator, output, resets};
+use crate::fleet::{Scheduled, World, start};
 use crate::server::control;
 
 pub fn pause(world: &mut World, until: Micros) {
@@ -36,27 +34,26 @@ pub fn restart(world: &mut World) {
     if world.coordinator.up {
         return;
     }
-    let mut state = world.coordinator.log.recover();
-    begin_run_on(world, &mut state);
-    state.validate().expect("the coordinator's state is sound");
-    world.trace.line(None, || {
-        format!("the coordinator starts: {} groups", state.groups.len())
-    });
-    let settings = settings(&world.plan);
     let now = world.now;
-    let coordinator = &mut world.coordinator;
-    coordinator.started_at = now;
-    coordinator.place = state.history.place();
     let clocks = Now {
         ms: 0,
         unix_ms: now / 1_000,
     };
-    coordinator.engine = Engine::new(state, settings, Vec::new(), clocks);
+    let seed = world.rng.random();
+    let coordinator = &mut world.coordinator;
+    let (decisions, said) = start(&world.plan, &mut coordinator.log, seed, clocks);
+    coordinator.decisions = decisions;
+    coordinator.started_at = now;
+    coordinator.place = coordinator.state().history.place();
+    let groups = coordinator.state().groups.len();
+    world
+        .trace
+        .line(None, || format!("the coordinator starts: {groups} groups"));
+    let coordinator = &mut world.coordinator;
     coordinator.up = true;
     coordinator.paused_until = 0;
     coordinator.is_syncing = false;
     coordinator.waiting.clear();
-    coordinator.outgoing.clear();
     coordinator.places.clear();
     coordinator.restores.heard.clear();
     if coordinator.restores.newest.is_none() {
@@ -64,20 +61,8 @@ pub fn restart(world: &mut World) {
     }
     // The operators who issued the tokens and asked for the groups ask again.
     let incarnation = coordinator.incarnation;
+    output::carry_out(world, said);
     operator::repeat_requests(world);
     resets::notice(world);
     world.schedule(now + 1_000, Scheduled::CoordinatorTick { incarnation });
-}
-
-/// Logs the start, as the process does before it listens.
-fn begin_run_on(world: &mut World, state: &mut CoordinatorState) {
-    let command = begin_run(world.rng.random());
-    let (_, issued) = applied(state, 0, &command);
-    let timed = Timed {
-        at_ms: 0,
-        command,
-        issued: Some(issued),
-    };
-    world.coordinator.log.append(vec![timed]);
-    world.coordinator.log.synced();
 }

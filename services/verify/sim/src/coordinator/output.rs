@@ -1,58 +1,92 @@
 //! The coordinator's decisions: made durable first, then released.
 
-use quorate_coordinator_core::command::{Command, Reply};
+use quorate_coordinator_core::command::{Command as LogCommand, Reply};
+use quorate_coordinator_core::coordinator::{Command, Ending, Event, decode_batch};
 use quorate_coordinator_core::engine::{Note, Outgoing};
+use quorate_quorum::{Content, Entry, Event as QuorumEvent};
 use quorate_types::control::{Placed, ToServer};
-use quorate_types::planted;
-use quorate_types::planted::Bug;
 use rand::Rng;
 
-use super::{resets, restores};
-use crate::fleet::{Scheduled, World};
+use super::{input, resets, restores};
+use crate::fleet::{Scheduled, Synced, World};
 use crate::invariants;
 
-/// Makes the batch durable; its messages are released then.
+/// Does what follows from the inputs. A batch is made durable first.
 pub(super) fn commit(world: &mut World) {
     if !world.coordinator.up {
         return;
     }
-    let batch = world.coordinator.engine.take_output();
-    if let Some(behind) = batch.behind {
-        return restores::end(world, &behind);
+    let now = input::clocks(world);
+    let commands = world.coordinator.decisions.take_commands(now);
+    carry_out(world, commands);
+    begin_snapshot(world);
+}
+
+pub(super) fn carry_out(world: &mut World, commands: Vec<Command>) {
+    for command in commands {
+        match command {
+            Command::Write(write) => {
+                write.entries.iter().for_each(|entry| count(world, entry));
+                world.coordinator.log.write(&write);
+                begin_sync(world);
+            }
+            Command::Release { place, outgoing } => {
+                world.coordinator.place = place;
+                release(world, outgoing);
+            }
+            Command::Note(note) => take_note(world, note),
+            Command::End(Ending::Behind(behind)) => return restores::end(world, &behind),
+            Command::Role(_) => {}
+            other => unreachable!("a leader alone gives no such order: {other:?}"),
+        }
     }
-    world.coordinator.place = batch.place;
+}
+
+/// A batch, or a snapshot, is on the disk.
+pub(super) fn synced(world: &mut World) {
+    let now = input::clocks(world);
+    let event = match world.coordinator.log.synced() {
+        Some(Synced::Write(id)) => QuorumEvent::Written { id },
+        Some(Synced::Snapshot(through)) => QuorumEvent::Compacted { through },
+        None => return,
+    };
+    world.coordinator.decisions.take(now, Event::Quorum(event));
+    commit(world);
+}
+
+fn begin_snapshot(world: &mut World) {
+    if !world.coordinator.up || world.coordinator.is_syncing {
+        return;
+    }
     restores::copy(world);
-    for note in batch.notes {
-        take_note(world, note);
+    if !world.coordinator.log.wants_snapshot(world.plan.snapshot_bytes) {
+        return;
     }
-    world.coordinator.outgoing.extend(batch.outgoing);
-    if batch.commands.is_empty() {
-        return release(world);
-    }
-    for timed in &batch.commands {
-        count_command(world, &timed.command);
-    }
-    if world.coordinator.log.wants_snapshot(world.plan.snapshot_bytes) {
-        world.counts.snapshots += 1;
-        world.coordinator.log.rewrite(world.coordinator.engine.state());
-    } else {
-        world.coordinator.log.append(batch.commands);
-    }
-    if planted::on(Bug::ActsBeforeLog) {
-        release(world);
-    }
+    let Some(due) = world.coordinator.decisions.snapshot_due() else {
+        return;
+    };
+    world.counts.snapshots += 1;
+    assert!(
+        due.entries.is_empty(),
+        "a leader alone has agreed to all that it has"
+    );
+    world.coordinator.log.rewrite(due.point, due.members, due.state);
+    begin_sync(world);
+}
+
+fn begin_sync(world: &mut World) {
     world.coordinator.is_syncing = true;
     let incarnation = world.coordinator.incarnation;
     let at = world.now + world.rng.random_range(50..=world.plan.coordinator_sync_us_max);
     world.schedule(at, Scheduled::CoordinatorSynced { incarnation });
 }
 
-pub(super) fn release(world: &mut World) {
+fn release(world: &mut World, outgoing: Vec<Outgoing>) {
     if world.is_given_up {
         return;
     }
     resets::notice(world);
-    for outgoing in std::mem::take(&mut world.coordinator.outgoing) {
+    for outgoing in outgoing {
         match outgoing {
             Outgoing::Message(connection, message) => send_down(world, connection, Some(&message)),
             Outgoing::Welcome {
@@ -118,19 +152,29 @@ fn take_note(world: &mut World, note: Note) {
     }
 }
 
-fn count_command(world: &mut World, command: &Command) {
-    if let Command::ServersHung { .. } | Command::ServerSlow { .. } | Command::PairUnreachable { .. } =
-        command
+fn count(world: &mut World, entry: &Entry) {
+    if let Content::Payload(payload) = &entry.content {
+        let batch = decode_batch(payload).expect("it was just encoded");
+        batch
+            .iter()
+            .for_each(|timed| count_command(world, &timed.command));
+    }
+}
+
+fn count_command(world: &mut World, command: &LogCommand) {
+    if let LogCommand::ServersHung { .. }
+    | LogCommand::ServerSlow { .. }
+    | LogCommand::PairUnreachable { .. } = command
     {
         world.trace.line(None, || format!("coordinator: {command:?}"));
     }
     match command {
-        Command::LearnerCaughtUp { .. } => world.counts.promotions += 1,
-        Command::PairUnreachable {
+        LogCommand::LearnerCaughtUp { .. } => world.counts.promotions += 1,
+        LogCommand::PairUnreachable {
             unreachable: true, ..
         } => world.counts.unreachable_pairs += 1,
-        Command::ServerSlow { cause: Some(_), .. } => world.counts.slow += 1,
-        Command::ServersHung { servers } => {
+        LogCommand::ServerSlow { cause: Some(_), .. } => world.counts.slow += 1,
+        LogCommand::ServersHung { servers } => {
             world.counts.hung += servers.len() as u64;
             invariants::when_found_hung(world, servers);
         }

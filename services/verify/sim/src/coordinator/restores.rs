@@ -41,7 +41,7 @@ pub fn restore(world: &mut World) -> bool {
     let at = world.rng.random_range(0..restores.copies.len());
     let copy = restores.copies[at].clone();
     let newest = std::mem::replace(&mut world.coordinator.log, copy);
-    let state = newest.clone().recover();
+    let state = newest.state();
     restores.lacks_epochs = lacks_epochs(&state, &world.coordinator.log);
     restores.newest_state = Some(Box::new(state));
     restores.newest = Some(newest);
@@ -50,7 +50,7 @@ pub fn restore(world: &mut World) -> bool {
 
 /// Whether the newest log has issued epochs that the copy has not.
 fn lacks_epochs(newest: &CoordinatorState, copy: &CoordinatorLog) -> bool {
-    let copy = copy.clone().recover();
+    let copy = copy.state();
     let known = |id| copy.groups.get(id).map_or(0, |group| group.epoch);
     (newest.groups.values()).any(|group| group.epoch > known(&group.group_id))
 }
@@ -106,7 +106,7 @@ pub(super) fn look_whether_decidable(world: &mut World) {
 /// An operator ends a roll call that waits in vain, if the log is the newest. Otherwise the newest is put back.
 pub(super) fn watch_roll_call(world: &mut World) {
     let now_ms = input::clocks(world).ms;
-    let roll_call = world.coordinator.engine.roll_call(now_ms);
+    let roll_call = world.coordinator.engine().roll_call(now_ms);
     if roll_call.is_none() && world.coordinator.state().servers_alive() > 0 {
         // Servers that were heard have not been told more than the copy says: it is as good as the newest.
         let restores = &mut world.coordinator.restores;

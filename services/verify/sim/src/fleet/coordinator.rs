@@ -1,14 +1,17 @@
-//! The coordinator: its real engine, and the state of its process.
+//! The coordinator: its real decisions, and the state of its process.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use quorate_coordinator_core::command::{Command, Relief};
-use quorate_coordinator_core::engine::{Engine, Now, Outgoing, Settings};
+use quorate_coordinator_core::command::{PlacementPolicy, Relief};
+use quorate_coordinator_core::coordinator::{Command, Coordinator as Decisions, Event, Start, read_state};
+use quorate_coordinator_core::engine::{Engine, Now, Settings};
+use quorate_coordinator_core::log::Base;
 use quorate_coordinator_core::planner::LeaseTimes;
-use quorate_coordinator_core::state::{CoordinatorState, apply};
+use quorate_coordinator_core::state::CoordinatorState;
 use quorate_placement::Profile;
+use quorate_quorum::{Event as QuorumEvent, MemberId, Members, Point, Position, Term, Vote};
 use quorate_types::control::ToCoordinator;
-use quorate_types::{GroupId, Micros, Place, RunId, ServerId, Sla};
+use quorate_types::{FleetId, GroupId, Micros, Place, ServerId, Sla};
 
 use super::CoordinatorLog;
 use crate::plan::Plan;
@@ -20,11 +23,9 @@ pub struct Coordinator {
     pub paused_until: Micros,
     /// Messages that came while it was stopped, or while a sync ran.
     pub waiting: Vec<Arrived>,
-    pub engine: Engine,
+    pub decisions: Decisions,
     pub log: CoordinatorLog,
     pub is_syncing: bool,
-    /// Messages that follow from the batch that is being synced.
-    pub outgoing: Vec<Outgoing>,
     /// The server at the other end of each connection.
     pub places: BTreeMap<u64, usize>,
     /// Join tokens to be issued.
@@ -72,7 +73,7 @@ pub enum Arrived {
     Tick,
 }
 
-pub fn settings(plan: &Plan) -> Settings {
+fn settings(plan: &Plan) -> Settings {
     Settings {
         heartbeat_ms: plan.heartbeat_ms,
         leases: LeaseTimes {
@@ -85,29 +86,88 @@ pub fn settings(plan: &Plan) -> Settings {
     }
 }
 
-/// The first command of each start.
-pub fn begin_run(run: u64) -> Command {
-    Command::BeginRun {
-        run: RunId(run),
-        release: "simulated".into(),
+fn policy() -> PlacementPolicy {
+    // As a coordinator's start has it; older logs relieve one group at a time.
+    PlacementPolicy {
+        relief: Relief::AtOnce,
+        ..PlacementPolicy::default()
     }
+}
+
+/// The first member of the fleet, which decides alone.
+fn base() -> Base {
+    let (member, term) = (MemberId(1), Term(1));
+    Base {
+        member,
+        fleet: Some(FleetId(1)),
+        vote: Vote { term, given_to: None },
+        point: Point {
+            term,
+            position: Position(1),
+        },
+        members: Members::first(member, "coordinator".into()),
+    }
+}
+
+/// Starts on a log, and leads. Everything that the start writes is synced before anything else happens. Gives what the
+/// start has said.
+pub fn start(plan: &Plan, log: &mut CoordinatorLog, seed: u64, now: Now) -> (Decisions, Vec<Command>) {
+    let disk = log.recover();
+    let start = Start {
+        settings: settings(plan),
+        profile: Profile::default_profile(),
+        policy: policy(),
+        release: "simulated".into(),
+        seed,
+    };
+    let quorum = quorate_quorum::Settings {
+        heartbeat_ms: 50,
+        election_ms: 250,
+        seed,
+        append_bytes: 1 << 20,
+        kept_bytes: 0,
+    };
+    let contents = disk.state.as_ref().expect("it begins with a state");
+    let state = read_state(contents).expect("the coordinator's state is sound");
+    let mut decisions = Decisions::new(
+        disk.base.member,
+        disk.to_quorum(),
+        Some(state),
+        start,
+        quorum,
+        now,
+    );
+    let mut said = Vec::new();
+    decisions.take(now, Event::Tick);
+    while decisions.engine().is_none() {
+        for command in decisions.take_commands(now) {
+            match command {
+                Command::Write(write) => {
+                    log.write(&write);
+                    log.synced();
+                    decisions.take(now, Event::Quorum(QuorumEvent::Written { id: write.id }));
+                }
+                other => said.push(other),
+            }
+        }
+    }
+    (decisions, said)
 }
 
 impl Coordinator {
     pub fn new(plan: &Plan, drift_permille: i64) -> Self {
         let mut state = CoordinatorState::new(Profile::default_profile());
-        // As a coordinator's start has it; older logs relieve one group at a time.
-        state.policy.relief = Relief::AtOnce;
-        apply(&mut state, 0, &begin_run(1));
+        state.policy = policy();
+        let mut log = CoordinatorLog::new(&base(), &state);
+        let (decisions, _) = start(plan, &mut log, 1, Now { ms: 0, unix_ms: 0 });
         Self {
             incarnation: 1,
             up: true,
             paused_until: 0,
             waiting: Vec::new(),
-            log: CoordinatorLog::new(&state),
-            engine: Engine::new(state, settings(plan), Vec::new(), Now { ms: 0, unix_ms: 0 }),
+            log,
+            decisions,
             is_syncing: false,
-            outgoing: Vec::new(),
             places: BTreeMap::new(),
             invitations: Vec::new(),
             to_admit: Vec::new(),
@@ -126,8 +186,13 @@ impl Coordinator {
         self.up
     }
 
+    /// Alone it leads from its start on.
+    pub fn engine(&self) -> &Engine {
+        self.decisions.engine().expect("it leads")
+    }
+
     pub fn state(&self) -> &CoordinatorState {
-        self.engine.state()
+        self.engine().state()
     }
 
     /// The state of the newest log. While an older copy is in its place, the coordinator issues nothing, and what it

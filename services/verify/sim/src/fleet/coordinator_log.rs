@@ -1,8 +1,11 @@
-//! The coordinator's log, as bytes on a disk: a batch is written, synced, and perhaps torn by a crash.
+//! A member's log, as bytes on a disk: a write is done and synced, and perhaps torn by a crash.
 
-use quorate_coordinator_core::command::Timed;
-use quorate_coordinator_core::log::{encode_batch, encode_snapshot, header, replay, scan};
+use quorate_coordinator_core::coordinator::{decode_batch, read_state};
+use quorate_coordinator_core::log::{
+    Base, Contents, MemberDisk, Replay, encode_base, encode_writes, header, scan,
+};
 use quorate_coordinator_core::state::CoordinatorState;
+use quorate_quorum::{Content, Members, Point, Position, Write, WriteId};
 use rand::Rng;
 use rand::rngs::SmallRng;
 
@@ -17,16 +20,23 @@ pub struct CoordinatorLog {
 
 #[derive(Debug, Clone)]
 enum Pending {
-    Append(Vec<u8>),
-    /// A whole new file, renamed over the old one.
-    Replace(Vec<u8>),
+    Append(WriteId, Vec<u8>),
+    /// A whole new file, renamed over the old one, with everything up to there.
+    Replace(Position, Vec<u8>),
+}
+
+/// A write that has ended.
+#[derive(Debug, Clone, Copy)]
+pub enum Synced {
+    Write(WriteId),
+    Snapshot(Position),
 }
 
 impl CoordinatorLog {
     /// A log that begins with this state.
-    pub fn new(state: &CoordinatorState) -> Self {
+    pub fn new(base: &Base, state: &CoordinatorState) -> Self {
         let _header_alone_is_a_log = header();
-        let bytes = encode_snapshot(state);
+        let bytes = encode_base(base, Some(state));
         Self {
             snapshot_bytes: bytes.len(),
             bytes,
@@ -38,29 +48,41 @@ impl CoordinatorLog {
         self.bytes.len() > snapshot_bytes_min.max(2 * self.snapshot_bytes)
     }
 
-    pub fn append(&mut self, batch: Vec<Timed>) {
-        self.pending = Some(Pending::Append(encode_batch(batch)));
+    pub fn write(&mut self, write: &Write) {
+        assert!(self.pending.is_none(), "a leader alone has one batch at a time");
+        self.pending = Some(Pending::Append(write.id, encode_writes([write])));
     }
 
-    pub fn rewrite(&mut self, state: &CoordinatorState) {
-        self.pending = Some(Pending::Replace(encode_snapshot(state)));
+    /// Writes a snapshot of the state there, behind which the log has nothing.
+    pub fn rewrite(&mut self, point: Point, members: Members, state: &CoordinatorState) {
+        let disk = self.disk();
+        let base = Base {
+            vote: disk.vote,
+            point,
+            members,
+            ..disk.base
+        };
+        self.pending = Some(Pending::Replace(point.position, encode_base(&base, Some(state))));
     }
 
-    pub fn synced(&mut self) {
-        match self.pending.take() {
-            Some(Pending::Append(bytes)) => self.bytes.extend_from_slice(&bytes),
-            Some(Pending::Replace(bytes)) => {
+    pub fn synced(&mut self) -> Option<Synced> {
+        self.pending.take().map(|pending| match pending {
+            Pending::Append(id, bytes) => {
+                self.bytes.extend_from_slice(&bytes);
+                Synced::Write(id)
+            }
+            Pending::Replace(position, bytes) => {
                 self.snapshot_bytes = bytes.len();
                 self.bytes = bytes;
+                Synced::Snapshot(position)
             }
-            None => {}
-        }
+        })
     }
 
     /// A crash keeps any part of what was being written; of a file that replaces another, all or nothing.
     pub fn crash(&mut self, rng: &mut SmallRng) {
         match self.pending.take() {
-            Some(Pending::Append(bytes)) => {
+            Some(Pending::Append(_, bytes)) => {
                 let kept = rng.random_range(0..=bytes.len());
                 self.bytes.extend_from_slice(&bytes[..kept]);
                 // The rest of the page may have been allocated and hold zeros.
@@ -68,7 +90,7 @@ impl CoordinatorLog {
                     self.bytes.extend(std::iter::repeat_n(0, bytes.len() - kept));
                 }
             }
-            Some(Pending::Replace(bytes)) if rng.random_bool(0.5) => {
+            Some(Pending::Replace(_, bytes)) if rng.random_bool(0.5) => {
                 self.snapshot_bytes = bytes.len();
                 self.bytes = bytes;
             }
@@ -85,10 +107,33 @@ impl CoordinatorLog {
     }
 
     /// Reads the log as the coordinator does at its start.
-    pub fn recover(&mut self) -> CoordinatorState {
+    pub fn recover(&mut self) -> MemberDisk {
         let scanned = scan(&self.bytes).expect("a crash tears only the end of the log");
         self.bytes.truncate(scanned.end as usize);
-        let begin = || unreachable!("it begins with a snapshot");
-        replay(scanned.recovered, begin).expect("one release decides alike")
+        match scanned.contents {
+            Contents::Member(disk) => disk,
+            other => unreachable!("it begins with a state: {other:?}"),
+        }
+    }
+
+    fn disk(&self) -> MemberDisk {
+        self.clone().recover()
+    }
+
+    /// The state that it leads to: a member that decides alone has agreed to all that it has.
+    pub fn state(&self) -> CoordinatorState {
+        let disk = self.disk();
+        let contents = disk.state.expect("it begins with a state");
+        let mut state = read_state(&contents).expect("the coordinator's state is sound");
+        let mut replay = Replay::default();
+        for entry in disk.entries {
+            if let Content::Payload(payload) = entry.content {
+                let batch = decode_batch(&payload).expect("one release reads alike");
+                replay
+                    .apply(&mut state, &batch)
+                    .expect("one release decides alike");
+            }
+        }
+        *state
     }
 }

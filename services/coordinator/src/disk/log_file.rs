@@ -1,18 +1,20 @@
-//! The coordinator's log on a disk: one file that is appended to, and rewritten as a snapshot now and then.
+//! A member's log on a disk: one file that is appended to, and rewritten as a snapshot now and then.
 //!
-//! A batch is one record, and is synced before any effect of it. A torn end is truncated. Damage stops the start: the
-//! coordinator would forget groups that it promised.
+//! Each write of the quorum is one record, and is synced before any effect of it. A torn end is truncated. Damage stops the
+//! start: the coordinator would forget groups that it promised, or votes that it gave.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use quorate_coordinator_core::command::Timed;
 use quorate_coordinator_core::log::{
-    BEGINNING_BYTES, MARK_BYTES, Mark, Recovered, encode_batch, encode_snapshot, header, scan,
+    BEGINNING_BYTES, Base, Contents, MARK_BYTES, Mark, encode_base, encode_base_of, encode_writes, header,
+    scan,
 };
 use quorate_coordinator_core::state::CoordinatorState;
+use quorate_quorum::{Entry, Members, Point, Snapshot, Write as QuorumWrite, WriteId};
 use quorate_types::limits::COORDINATOR_LOG_BYTES;
 
 /// The log cannot be used: exit code 5, or 6 where its end is lost.
@@ -49,27 +51,45 @@ pub enum LogError {
 pub struct DurableLog {
     path: PathBuf,
     file: File,
+    /// The member, and its last vote. None: the log has no beginning yet.
+    base: Option<Base>,
     bytes: u64,
     snapshot_bytes: u64,
-    /// Records of batches since a snapshot was begun that is not in place yet.
+    /// Records since the last snapshot was begun, while it is not in place yet.
     since_snapshot: Option<Vec<u8>>,
+    snapshots_begun: u64,
     /// Its first bytes, by which the mark knows it.
     beginning: Vec<u8>,
     mark: File,
     _lock: File,
 }
 
+/// The contents of a log that was opened.
+#[derive(Debug)]
+pub struct Opened {
+    pub contents: Contents,
+    /// Bytes of a torn last record that were truncated.
+    pub cut_bytes: u64,
+}
+
 /// A snapshot to be written beside the log, while that goes on.
 #[derive(Debug)]
 pub struct SnapshotBegun {
+    number: u64,
     path: PathBuf,
+    base: Base,
+    /// The entries behind it that the log has.
+    entries: Vec<Entry>,
 }
 
 /// A snapshot that lies beside the log on stable storage.
 #[derive(Debug)]
 pub struct SnapshotWritten {
+    number: u64,
     file: File,
+    base: Base,
     bytes: u64,
+    snapshot_bytes: u64,
     /// Its first bytes, by which the mark knows it.
     beginning: Vec<u8>,
 }
@@ -77,18 +97,34 @@ pub struct SnapshotWritten {
 impl SnapshotBegun {
     /// Writes the state as of the beginning; takes as long as its size demands.
     pub fn write(self, state: &CoordinatorState) -> Result<SnapshotWritten, LogError> {
-        let contents = encode_snapshot(state);
-        let written = File::create(&self.path).and_then(|mut file| {
+        let Self {
+            number,
+            path,
+            base,
+            entries,
+        } = self;
+        let mut contents = encode_base(&base, Some(state));
+        let (snapshot_bytes, beginning) = (contents.len() as u64, contents[..BEGINNING_BYTES].to_vec());
+        if !entries.is_empty() {
+            contents.extend_from_slice(&encode_writes([&QuorumWrite {
+                id: WriteId::default(),
+                vote: None,
+                snapshot: None,
+                cut_after: None,
+                entries,
+            }]));
+        }
+        let written = File::create(&path).and_then(|mut file| {
             file.write_all(&contents)?;
             file.sync_all()?;
             Ok(file)
         });
-        let file = written.map_err(|e| io_error("write", &self.path, e))?;
-        let bytes = contents.len() as u64;
-        let beginning = contents[..BEGINNING_BYTES].to_vec();
         Ok(SnapshotWritten {
-            file,
-            bytes,
+            number,
+            file: written.map_err(|e| io_error("write", &path, e))?,
+            base,
+            bytes: contents.len() as u64,
+            snapshot_bytes,
             beginning,
         })
     }
@@ -96,7 +132,7 @@ impl SnapshotBegun {
 
 impl DurableLog {
     /// Opens or creates `coordinator.log` in the folder and reads it.
-    pub fn open(data_dir: &Path) -> Result<(Self, Recovered), LogError> {
+    pub fn open(data_dir: &Path) -> Result<(Self, Opened), LogError> {
         let lock = lock(data_dir)?;
         let path = data_dir.join("coordinator.log");
         if !path.try_exists().map_err(|e| io_error("look for", &path, e))? {
@@ -114,33 +150,66 @@ impl DurableLog {
             .append(true)
             .open(&path)
             .map_err(|e| io_error("open", &path, e))?;
-        if scanned.recovered.cut_bytes > 0 {
+        if scanned.cut_bytes > 0 {
             file.set_len(scanned.end)
                 .and_then(|()| file.sync_all())
                 .map_err(|e| io_error("truncate", &path, e))?;
         }
+        let base = match &scanned.contents {
+            Contents::Member(disk) => Some(Base {
+                vote: disk.vote,
+                ..disk.base.clone()
+            }),
+            Contents::Nothing | Contents::Former(_) => None,
+        };
         let log = Self {
             path,
             file,
+            base,
             bytes: scanned.end,
             snapshot_bytes: scanned.snapshot_bytes,
             since_snapshot: None,
+            snapshots_begun: 0,
             beginning: bytes[..bytes.len().min(BEGINNING_BYTES)].to_vec(),
             mark,
             _lock: lock,
         };
-        Ok((log, scanned.recovered))
+        let opened = Opened {
+            contents: scanned.contents,
+            cut_bytes: scanned.cut_bytes,
+        };
+        Ok((log, opened))
     }
 
-    /// Appends one batch and waits until it is on stable storage.
-    pub fn append(&mut self, batch: Vec<Timed>) -> Result<(), LogError> {
-        let record = encode_batch(batch);
+    /// Begins the log anew, in the place of what it has; atomic by rename. No state: an empty disk.
+    pub fn begin(&mut self, base: Base, state: Option<&CoordinatorState>) -> Result<(), LogError> {
+        let contents = encode_base(&base, state);
+        self.replace(base, &contents)
+    }
+
+    /// Appends writes of the quorum, in order, and waits until they are on stable storage.
+    pub fn write(&mut self, writes: &[QuorumWrite]) -> Result<(), LogError> {
+        let mut first = 0;
+        for (number, write) in writes.iter().enumerate() {
+            if let Some(vote) = write.vote {
+                self.base.as_mut().expect("the log was begun").vote = vote;
+            }
+            if let Some(snapshot) = &write.snapshot {
+                // It takes the place of everything before.
+                self.install(snapshot)?;
+                first = number + 1;
+            }
+        }
+        self.append(&writes[first..])
+    }
+
+    fn append(&mut self, writes: &[QuorumWrite]) -> Result<(), LogError> {
+        if writes.is_empty() {
+            return Ok(());
+        }
+        let record = encode_writes(writes);
         let written = self.file.write_all(&record).and_then(|()| self.file.sync_data());
         written.map_err(|e| io_error("write to", &self.path, e))?;
-        let lacking = BEGINNING_BYTES.saturating_sub(self.beginning.len());
-        if lacking > 0 {
-            self.beginning.extend_from_slice(&record[..lacking]);
-        }
         self.bytes += record.len() as u64;
         if let Some(since) = &mut self.since_snapshot {
             since.extend_from_slice(&record);
@@ -149,16 +218,35 @@ impl DurableLog {
         Ok(())
     }
 
+    /// A snapshot came from another member.
+    fn install(&mut self, snapshot: &Snapshot) -> Result<(), LogError> {
+        let base = Base {
+            point: snapshot.base,
+            members: snapshot.members.clone(),
+            ..self.base.clone().expect("the log was begun")
+        };
+        let contents = encode_base_of(&base, &snapshot.contents);
+        self.replace(base, &contents)
+    }
+
     /// Whether the log has grown so much that a snapshot is worth its write, and none is being written.
     pub fn wants_snapshot(&self) -> bool {
         self.since_snapshot.is_none() && self.bytes > COORDINATOR_LOG_BYTES.max(2 * self.snapshot_bytes)
     }
 
-    /// Begins a snapshot of the state that all appended batches have led to. Later batches go into the log as before.
-    pub fn begin_snapshot(&mut self) -> SnapshotBegun {
+    /// Begins a snapshot of the state there. `entries`: those behind it. Later writes go into the log as before.
+    pub fn begin_snapshot(&mut self, point: Point, members: Members, entries: Vec<Entry>) -> SnapshotBegun {
         self.since_snapshot = Some(Vec::new());
+        self.snapshots_begun += 1;
         SnapshotBegun {
-            path: beside(&self.path),
+            number: self.snapshots_begun,
+            path: snapshot_of(&self.path),
+            base: Base {
+                point,
+                members,
+                ..self.base.clone().expect("the log was begun")
+            },
+            entries,
         }
     }
 
@@ -168,34 +256,58 @@ impl DurableLog {
         since.is_some_and(|records| records.len() as u64 > COORDINATOR_LOG_BYTES)
     }
 
-    /// Puts a snapshot, with the batches since, in the place of the log; atomic by rename.
-    pub fn put_in_place(&mut self, written: SnapshotWritten) -> Result<(), LogError> {
-        let since = self.since_snapshot.take().expect("a snapshot was begun");
-        let SnapshotWritten {
-            mut file,
-            bytes,
-            beginning,
-        } = written;
+    /// Puts a snapshot, with the records since, in the place of the log; atomic by rename. False: a later one was begun, or
+    /// came from another member.
+    pub fn put_in_place(&mut self, written: SnapshotWritten) -> Result<bool, LogError> {
+        if written.number != self.snapshots_begun {
+            return Ok(false);
+        }
+        let Some(since) = self.since_snapshot.take() else {
+            return Ok(false);
+        };
+        let mut file = written.file;
         let path = &self.path;
         let placed = file.write_all(&since).and_then(|()| {
             file.sync_all()?;
-            move_over(path)
+            move_over(&snapshot_of(path), path)
         });
         placed.map_err(|e| io_error("write", path, e))?;
-        (self.file, self.snapshot_bytes) = (file, bytes);
-        (self.bytes, self.beginning) = (bytes + since.len() as u64, beginning);
+        let vote = self.base.as_ref().expect("the log was begun").vote;
+        self.base = Some(Base { vote, ..written.base });
+        (self.file, self.snapshot_bytes) = (file, written.snapshot_bytes);
+        (self.bytes, self.beginning) = (written.bytes + since.len() as u64, written.beginning);
         self.write_mark();
-        Ok(())
+        Ok(true)
     }
 
-    /// Replaces all logged commands by the state that they led to; atomic by rename.
-    pub fn rewrite(&mut self, state: &CoordinatorState) -> Result<(), LogError> {
-        let contents = encode_snapshot(state);
-        replace(&self.path, &contents)?;
+    /// The snapshot that the log begins with.
+    pub fn newest_snapshot(&self) -> Result<Arc<Snapshot>, LogError> {
+        let bytes = std::fs::read(&self.path).map_err(|e| io_error("read", &self.path, e))?;
+        let damaged = |offset: usize, problem: String| LogError::Damaged {
+            path: self.path.clone(),
+            offset: offset as u64,
+            problem,
+        };
+        let scanned = scan(&bytes).map_err(|(offset, problem)| damaged(offset, problem))?;
+        let Contents::Member(disk) = scanned.contents else {
+            return Err(damaged(0, "it has no beginning any more".into()));
+        };
+        let contents = disk.state.ok_or_else(|| damaged(0, "it has no state".into()))?;
+        Ok(Arc::new(Snapshot {
+            base: disk.base.point,
+            members: disk.base.members,
+            contents,
+        }))
+    }
+
+    /// Writes the file beside the old one, and puts it in its place.
+    fn replace(&mut self, base: Base, contents: &[u8]) -> Result<(), LogError> {
+        replace(&self.path, contents)?;
         self.file = OpenOptions::new()
             .append(true)
             .open(&self.path)
             .map_err(|e| io_error("open", &self.path, e))?;
+        self.base = Some(base);
         self.bytes = contents.len() as u64;
         self.snapshot_bytes = self.bytes;
         self.since_snapshot = None;
@@ -253,7 +365,7 @@ fn replace(path: &Path, contents: &[u8]) -> Result<(), LogError> {
     let written = File::create(beside(path)).and_then(|mut file| {
         file.write_all(contents)?;
         file.sync_all()?;
-        move_over(path)
+        move_over(&beside(path), path)
     });
     written.map_err(|e| io_error("write", path, e))
 }
@@ -262,8 +374,13 @@ fn beside(path: &Path) -> PathBuf {
     path.with_extension("log.new")
 }
 
-fn move_over(path: &Path) -> io::Result<()> {
-    std::fs::rename(beside(path), path)?;
+/// Another name: the log may be replaced while a snapshot is written.
+fn snapshot_of(path: &Path) -> PathBuf {
+    path.with_extension("log.snapshot")
+}
+
+fn move_over(from: &Path, path: &Path) -> io::Result<()> {
+    std::fs::rename(from, path)?;
     File::open(path.parent().expect("a log lies in a folder"))?.sync_all()
 }
 

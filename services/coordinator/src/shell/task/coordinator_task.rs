@@ -1,0 +1,337 @@
+//! The one task that owns the [`Coordinator`]. It feeds it events with the time, has its writes done, and sends what
+//! follows, with the tokens and certificates that the engine asks for.
+//!
+//! While a batch is not agreed, inputs queue. Other threads write the log and its snapshots.
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use quorate_quorum::{Event as QuorumEvent, RoleView};
+use quorate_types::Place;
+use quorate_types::control::{Placed, ToServer};
+use quorate_types::limits::COORDINATOR_QUEUE_MAX;
+use tokio::sync::mpsc::UnboundedReceiver;
+use tokio::sync::{mpsc, oneshot, watch};
+use tokio::time::{Instant, MissedTickBehavior, interval, timeout_at};
+use tracing::{info, warn};
+
+use super::clock::unix_ms;
+use super::credentials::Credentials;
+use super::handle::{Asked, ConnectionOutbox, Handle, TaskInput};
+use super::notes;
+use crate::disk::{Disk, Done, Order, SnapshotOrder};
+use crate::exit::Failure;
+use quorate_coordinator_core::command::Reply;
+use quorate_coordinator_core::coordinator::{Command, Coordinator, Event};
+use quorate_coordinator_core::engine::{Input, Now, Outgoing, RollCallView, TICK_MS};
+use quorate_coordinator_core::ids::{CallId, ConnectionId};
+
+use crate::shell::secrets::PEER_TOKEN_TTL_S;
+
+pub struct CoordinatorTask {
+    coordinator: Coordinator,
+    disk: Disk,
+    /// The log has grown: a snapshot is due.
+    has_grown: bool,
+    credentials: Credentials,
+    data_dir: PathBuf,
+    started: Instant,
+    outboxes: HashMap<ConnectionId, ConnectionOutbox>,
+    calls: HashMap<CallId, oneshot::Sender<Reply>>,
+    asked: HashMap<CallId, Asked>,
+    calls_made: CallId,
+    events: watch::Sender<u64>,
+    roll_call: watch::Sender<Option<RollCallView>>,
+}
+
+/// Inputs taken in before one batch.
+const BATCH_INPUTS: usize = 256;
+/// An orderly stop waits so long for the last batch.
+const LAST_BATCH: Duration = Duration::from_secs(2);
+
+impl CoordinatorTask {
+    pub fn new(
+        coordinator: Coordinator,
+        disk: Disk,
+        credentials: Credentials,
+        data_dir: PathBuf,
+        started: Instant,
+    ) -> (Self, Handle, mpsc::Receiver<TaskInput>) {
+        let (inputs, receiver) = mpsc::channel(COORDINATOR_QUEUE_MAX);
+        let (events, events_seen) = watch::channel(0);
+        let (roll_call, roll_call_seen) = watch::channel(None);
+        let task = Self {
+            coordinator,
+            disk,
+            has_grown: false,
+            credentials,
+            data_dir,
+            started,
+            outboxes: HashMap::new(),
+            calls: HashMap::new(),
+            asked: HashMap::new(),
+            calls_made: 0,
+            events,
+            roll_call,
+        };
+        let handle = Handle {
+            inputs,
+            events: events_seen,
+            roll_call: roll_call_seen,
+        };
+        (task, handle, receiver)
+    }
+
+    /// Runs until `stop` changes, or it cannot go on.
+    pub async fn run(
+        mut self,
+        mut inputs: mpsc::Receiver<TaskInput>,
+        mut done: UnboundedReceiver<Done>,
+        mut stop: watch::Receiver<bool>,
+    ) -> Result<(), Failure> {
+        let mut tick = interval(Duration::from_millis(TICK_MS));
+        tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let mut renew = interval(Duration::from_secs(PEER_TOKEN_TTL_S / 2));
+        renew.tick().await;
+        let mut taken = Vec::with_capacity(BATCH_INPUTS);
+        loop {
+            let is_open = self.coordinator.is_open(self.now().ms);
+            tokio::select! {
+                biased;
+                _ = stop.changed() => return self.stop(done).await,
+                Some(done) = done.recv() => self.took_place(done)?,
+                _ = tick.tick() => self.feed(Event::Tick),
+                _ = renew.tick(), if is_open => self.feed(Event::Input(Input::RenewPeerTokens)),
+                _ = inputs.recv_many(&mut taken, BATCH_INPUTS), if is_open => {}
+            }
+            for input in taken.drain(..) {
+                self.take(input);
+            }
+            self.carry_out()?;
+        }
+    }
+
+    fn took_place(&mut self, done: Done) -> Result<(), Failure> {
+        let event = match done {
+            Done::Written(id) => QuorumEvent::Written { id },
+            Done::Compacted(through) => QuorumEvent::Compacted { through },
+            Done::Loaded(snapshot) => QuorumEvent::SnapshotLoaded { snapshot },
+            Done::Grown => {
+                self.has_grown = true;
+                return Ok(());
+            }
+            Done::Failed(error) => return Err(error.into()),
+        };
+        self.feed(Event::Quorum(event));
+        Ok(())
+    }
+
+    fn take(&mut self, input: TaskInput) {
+        match input {
+            TaskInput::Register {
+                connection,
+                from,
+                outbox,
+                register,
+                certificate,
+            } => {
+                // Without an engine the connection ends, and the server asks again.
+                if let Some(engine) = self.coordinator.engine() {
+                    self.outboxes.insert(connection, outbox);
+                    let (at, shown) = ((connection, from), certificate.as_ref());
+                    let candidate = self.credentials.candidate(engine, at, *register, shown);
+                    self.feed(Event::Input(Input::Register(candidate)));
+                }
+            }
+            TaskInput::ClientKeys(keys) => self.feed(Event::Input(Input::ClientKeys(keys))),
+            TaskInput::Message { connection, message } => {
+                self.feed(Event::Input(Input::Message { connection, message }));
+            }
+            TaskInput::Closed { connection } => {
+                self.outboxes.remove(&connection);
+                self.feed(Event::Input(Input::Closed { connection }));
+            }
+            TaskInput::Command { command, reply } => {
+                let call = self.next_call();
+                self.calls.insert(call, reply);
+                self.feed(Event::Input(Input::Command { call, command }));
+            }
+            TaskInput::EndRollCall => self.feed(Event::Input(Input::EndRollCall)),
+            TaskInput::Ask(asked) => {
+                let call = self.next_call();
+                self.asked.insert(call, asked);
+                self.feed(Event::Read { call });
+            }
+        }
+    }
+
+    fn next_call(&mut self) -> CallId {
+        self.calls_made += 1;
+        self.calls_made
+    }
+
+    fn feed(&mut self, event: Event) {
+        let now = self.now();
+        self.coordinator.take(now, event);
+    }
+
+    fn now(&self) -> Now {
+        Now {
+            ms: self.started.elapsed().as_millis() as u64,
+            unix_ms: unix_ms(),
+        }
+    }
+
+    fn carry_out(&mut self) -> Result<(), Failure> {
+        let now = self.now();
+        for command in self.coordinator.take_commands(now) {
+            match command {
+                Command::Write(write) => self.disk.order(Order::Write(write)),
+                Command::LoadSnapshot => self.disk.order(Order::Load),
+                Command::ToMember { to, .. } => warn!(%to, "there is no way to other coordinators yet"),
+                Command::Release { place, outgoing } => {
+                    for outgoing in outgoing {
+                        self.send_out(place, outgoing);
+                    }
+                }
+                Command::Show { call } => self.show(call),
+                Command::Done { .. } => {}
+                // The caller learns at once that it has no answer.
+                Command::Refused { call, .. } => {
+                    self.calls.remove(&call);
+                    self.asked.remove(&call);
+                }
+                Command::Note(note) => notes::write(&note),
+                Command::Role(role) => self.role(role),
+                Command::End(ending) => return Err(Failure::of(&ending, &self.data_dir)),
+            }
+        }
+        if self.has_grown
+            && let Some(order) = self.snapshot()
+        {
+            self.has_grown = false;
+            self.disk.order(Order::Snapshot(Box::new(order)));
+        }
+        self.tell_watchers(now);
+        Ok(())
+    }
+
+    fn role(&mut self, role: RoleView) {
+        match role {
+            RoleView::Leader { term } => info!(term = term.0, "leads"),
+            RoleView::Follower { term, leader } => {
+                info!(term = term.0, leader = leader.map(|id| id.to_string()), "follows");
+                self.outboxes.clear();
+                self.calls.clear();
+                self.asked.clear();
+            }
+        }
+    }
+
+    fn show(&mut self, call: CallId) {
+        match self.asked.remove(&call) {
+            Some(Asked::Look(look)) => look(self.coordinator.agreed_state().expect("it may be shown")),
+            Some(Asked::Quote {
+                sla,
+                replaces,
+                answer,
+            }) => {
+                let quote = self.coordinator.quote(&sla, replaces);
+                let _waits_no_more = answer.send(quote.expect("it may be shown")).is_err();
+            }
+            None => {}
+        }
+    }
+
+    fn tell_watchers(&mut self, now: Now) {
+        if let Some(state) = self.coordinator.agreed_state() {
+            let last = state.events.last_seq();
+            self.events
+                .send_if_modified(|seen| std::mem::replace(seen, last) != last);
+        }
+        if let Some(engine) = self.coordinator.engine() {
+            let roll_call = engine.roll_call(now.ms);
+            self.roll_call
+                .send_if_modified(|seen| std::mem::replace(seen, roll_call.clone()) != roll_call);
+        }
+    }
+
+    fn snapshot(&self) -> Option<SnapshotOrder> {
+        let due = self.coordinator.snapshot_due()?;
+        Some(SnapshotOrder {
+            point: due.point,
+            members: due.members,
+            state: due.state.clone(),
+            entries: due.entries,
+        })
+    }
+
+    /// An orderly stop leaves nothing to replay: the next start may be of another release.
+    async fn stop(mut self, mut done: UnboundedReceiver<Done>) -> Result<(), Failure> {
+        self.carry_out()?;
+        let deadline = Instant::now() + LAST_BATCH;
+        while self.coordinator.agreed_state().is_none() {
+            match timeout_at(deadline, done.recv()).await {
+                Ok(Some(done)) => self.took_place(done)?,
+                Ok(None) | Err(_) => break,
+            }
+            self.carry_out()?;
+        }
+        let last = self.snapshot();
+        let disk = self.disk;
+        let stopped = tokio::task::spawn_blocking(move || disk.stop(last)).await;
+        stopped.map_err(|e| Failure::disk(format!("writing the log: {e}")))?;
+        // A write that failed is the last word.
+        while let Ok(done) = done.try_recv() {
+            if let Done::Failed(error) = done {
+                return Err(error.into());
+            }
+        }
+        Ok(())
+    }
+
+    fn send_out(&mut self, place: Option<Place>, outgoing: Outgoing) {
+        match outgoing {
+            Outgoing::Message(connection, message) => self.send(place, connection, message),
+            Outgoing::Welcome {
+                connection,
+                mut welcome,
+                certificate,
+            } => {
+                welcome.peer_token = self.credentials.peer_token(welcome.server_id);
+                welcome.certificate_pem = certificate.and_then(|order| self.credentials.issue(&order));
+                self.send(place, connection, ToServer::Welcome(welcome));
+            }
+            Outgoing::Certificate { connection, order } => {
+                if let Some(certificate_pem) = self.credentials.issue(&order) {
+                    self.send(place, connection, ToServer::Certificate { certificate_pem });
+                }
+            }
+            Outgoing::PeerToken { connection, server } => {
+                let token = self.credentials.peer_token(server);
+                self.send(place, connection, ToServer::PeerToken { token });
+            }
+            Outgoing::Close(connection) => {
+                self.outboxes.remove(&connection);
+            }
+            // The caller learns at once that it has no answer.
+            Outgoing::Unanswered { call } => drop(self.calls.remove(&call)),
+            Outgoing::Answer { call, reply } => {
+                // A caller that has ceased to wait does not need it.
+                let _ = self.calls.remove(&call).map(|waiting| waiting.send(reply));
+            }
+        }
+    }
+
+    fn send(&mut self, place: Option<Place>, connection: ConnectionId, message: ToServer) {
+        let Some(outbox) = self.outboxes.get(&connection) else {
+            return;
+        };
+        if outbox.try_send(Placed { place, message }).is_err() {
+            warn!(connection, "a server does not read its messages; disconnected");
+            // The connection's own task says that it is closed, as the outbox is dropped.
+            self.outboxes.remove(&connection);
+        }
+    }
+}

@@ -1,0 +1,486 @@
+//! Coordinators as members of a quorum: one decides while it leads, and the others have what was agreed.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::Arc;
+
+use quorate_coordinator_core::command::{Command as Order, JoinTokenTerms, PlacementPolicy, Reply};
+use quorate_coordinator_core::coordinator::{Command, Coordinator, Ending, Event, Start, read_state};
+use quorate_coordinator_core::engine::{Input, Now, Outgoing};
+use quorate_coordinator_core::ids::CallId;
+use quorate_coordinator_core::log::{
+    Base, Contents, MemberDisk, encode_base, encode_base_of, encode_state, encode_writes, scan,
+};
+use quorate_coordinator_core::state::CoordinatorState;
+use quorate_placement::Profile;
+use quorate_quorum::{
+    Change, Event as QuorumEvent, MemberId, Members, Message, Point, Position, Refused, Settings, Snapshot,
+    Term, Vote, Write,
+};
+use quorate_types::FleetId;
+
+use crate::rig::settings;
+
+const FLEET: FleetId = FleetId(7);
+const TICK_MS: u64 = 10;
+
+struct Node {
+    id: MemberId,
+    log: Vec<u8>,
+    coordinator: Option<Coordinator>,
+    /// Writes are not done while the disk hangs.
+    hangs: bool,
+    writes: VecDeque<Write>,
+    released: Vec<Outgoing>,
+    done: BTreeSet<CallId>,
+    refused: BTreeMap<CallId, Refused>,
+    /// Groups and tokens that a read saw.
+    shown: BTreeMap<CallId, usize>,
+    ending: Option<Ending>,
+}
+
+struct Fleet {
+    nodes: Vec<Node>,
+    now: Now,
+    messages: VecDeque<(MemberId, MemberId, Message)>,
+    /// Members that nobody reaches.
+    cut_off: BTreeSet<MemberId>,
+}
+
+fn first_members() -> Members {
+    Members::first(MemberId(1), "one".into())
+}
+
+fn base(id: u64, members: Members, position: u64) -> Base {
+    let term = Term(position);
+    Base {
+        member: MemberId(id),
+        fleet: (position > 0).then_some(FLEET),
+        vote: Vote { term, given_to: None },
+        point: Point {
+            term,
+            position: Position(position),
+        },
+        members,
+    }
+}
+
+impl Node {
+    fn first() -> Self {
+        let state = CoordinatorState::new(Profile::default_profile());
+        Self::on(1, encode_base(&base(1, first_members(), 1), Some(&state)))
+    }
+
+    fn empty(id: u64) -> Self {
+        Self::on(id, encode_base(&base(id, Members::default(), 0), None))
+    }
+
+    fn on(id: u64, log: Vec<u8>) -> Self {
+        Self {
+            id: MemberId(id),
+            log,
+            coordinator: None,
+            hangs: false,
+            writes: VecDeque::new(),
+            released: Vec::new(),
+            done: BTreeSet::new(),
+            refused: BTreeMap::new(),
+            shown: BTreeMap::new(),
+            ending: None,
+        }
+    }
+
+    fn disk(&self) -> MemberDisk {
+        match scan(&self.log).expect("a whole log").contents {
+            Contents::Member(disk) => disk,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    fn start(&mut self, now: Now) {
+        let disk = self.disk();
+        let state = disk.state.as_ref().map(|contents| read_state(contents).unwrap());
+        let start = Start {
+            settings: settings(),
+            profile: Profile::default_profile(),
+            policy: PlacementPolicy::default(),
+            release: "0.1.0".into(),
+            seed: now.unix_ms ^ self.id.0,
+        };
+        let quorum = Settings {
+            heartbeat_ms: 20,
+            election_ms: 100,
+            seed: self.id.0 * 77,
+            append_bytes: 1 << 20,
+            kept_bytes: 0,
+        };
+        self.coordinator = Some(Coordinator::new(
+            self.id,
+            disk.to_quorum(),
+            state,
+            start,
+            quorum,
+            now,
+        ));
+    }
+
+    fn write(&mut self, write: &Write) {
+        if let Some(snapshot) = &write.snapshot {
+            let disk = self.disk();
+            let base = Base {
+                fleet: Some(FLEET),
+                vote: write.vote.unwrap_or(disk.vote),
+                point: snapshot.base,
+                members: snapshot.members.clone(),
+                ..disk.base
+            };
+            self.log = encode_base_of(&base, &snapshot.contents);
+        } else {
+            self.log.extend(encode_writes([write]));
+        }
+    }
+
+    fn newest_snapshot(&self) -> Arc<Snapshot> {
+        let disk = self.disk();
+        Arc::new(Snapshot {
+            base: disk.base.point,
+            members: disk.base.members,
+            contents: disk.state.expect("a log that leads has a state"),
+        })
+    }
+
+    /// Writes the agreed state in the place of the log.
+    fn compact(&mut self) {
+        let disk = self.disk();
+        let coordinator = self.coordinator.as_mut().expect("it runs");
+        let due = coordinator.snapshot_due().expect("nothing is open");
+        let base = Base {
+            vote: disk.vote,
+            point: due.point,
+            members: due.members,
+            ..disk.base
+        };
+        let through = due.point.position;
+        self.log = encode_base_of(&base, &encode_state(due.state));
+        assert!(due.entries.is_empty(), "all is agreed");
+        let now = Now { ms: 0, unix_ms: 0 };
+        coordinator.take(now, Event::Quorum(QuorumEvent::Compacted { through }));
+    }
+}
+
+impl Fleet {
+    fn new(count: u64) -> Self {
+        let mut fleet = Self {
+            nodes: vec![Node::first()],
+            now: Now {
+                ms: 0,
+                unix_ms: 1_700_000_000_000,
+            },
+            messages: VecDeque::new(),
+            cut_off: BTreeSet::new(),
+        };
+        fleet.nodes[0].start(fleet.now);
+        fleet.pass(100);
+        for id in 2..=count {
+            fleet.nodes.push(Node::empty(id));
+            fleet.nodes.last_mut().unwrap().start(fleet.now);
+            let (id, address) = (MemberId(id), format!("n{id}"));
+            fleet.change(900 + id.0, Change::AddLearner { id, address });
+            fleet.change(950 + id.0, Change::Promote(id));
+        }
+        fleet
+    }
+
+    fn change(&mut self, call: CallId, change: Change) {
+        let leader = self.leader();
+        self.take(leader, Event::Quorum(QuorumEvent::Change { call, change }));
+        self.pass(200);
+        assert!(
+            self.nodes[leader].done.contains(&call),
+            "{:?}",
+            self.nodes[leader].refused
+        );
+    }
+
+    fn leader(&self) -> usize {
+        let leads = |node: &Node| {
+            node.coordinator
+                .as_ref()
+                .is_some_and(|one| one.engine().is_some())
+        };
+        let reached = |node: &Node| !self.cut_off.contains(&node.id);
+        let found: Vec<usize> = (0..self.nodes.len())
+            .filter(|n| leads(&self.nodes[*n]) && reached(&self.nodes[*n]))
+            .collect();
+        assert_eq!(found.len(), 1, "one leads");
+        found[0]
+    }
+
+    fn take(&mut self, n: usize, event: Event) {
+        let now = self.now;
+        self.nodes[n]
+            .coordinator
+            .as_mut()
+            .expect("it runs")
+            .take(now, event);
+        self.settle();
+    }
+
+    /// A token's command, as the API gives it.
+    fn order(&mut self, n: usize, call: CallId) {
+        let token = JoinTokenTerms {
+            expires_at_ms: self.now.unix_ms + 60_000,
+            name: None,
+            auxiliary: false,
+        };
+        let digest = format!("token-{call}");
+        let command = Order::IssueJoinToken { digest, token };
+        self.take(n, Event::Input(Input::Command { call, command }));
+    }
+
+    fn pass(&mut self, ms: u64) {
+        for _ in 0..ms / TICK_MS {
+            self.now.ms += TICK_MS;
+            self.now.unix_ms += TICK_MS;
+            for n in 0..self.nodes.len() {
+                if let Some(coordinator) = &mut self.nodes[n].coordinator {
+                    coordinator.take(self.now, Event::Tick);
+                }
+            }
+            self.settle();
+        }
+    }
+
+    fn settle(&mut self) {
+        loop {
+            let mut is_quiet = true;
+            for n in 0..self.nodes.len() {
+                is_quiet &= !self.carry_out(n);
+            }
+            while let Some((from, to, message)) = self.messages.pop_front() {
+                is_quiet = false;
+                let is_cut = self.cut_off.contains(&from) || self.cut_off.contains(&to);
+                let node = self.nodes.iter_mut().find(|node| node.id == to);
+                if let Some(coordinator) = node.and_then(|node| node.coordinator.as_mut())
+                    && !is_cut
+                {
+                    coordinator.take(self.now, Event::Quorum(QuorumEvent::Received { from, message }));
+                }
+            }
+            if is_quiet {
+                return;
+            }
+        }
+    }
+
+    fn carry_out(&mut self, n: usize) -> bool {
+        let now = self.now;
+        let node = &mut self.nodes[n];
+        let Some(coordinator) = &mut node.coordinator else {
+            return false;
+        };
+        let commands = coordinator.take_commands(now);
+        let mut is_busy = !commands.is_empty();
+        for command in commands {
+            match command {
+                Command::Write(write) => node.writes.push_back(write),
+                Command::ToMember { to, message } => self.messages.push_back((node.id, to, message)),
+                Command::LoadSnapshot => {
+                    let snapshot = node.newest_snapshot();
+                    let loaded = Event::Quorum(QuorumEvent::SnapshotLoaded { snapshot });
+                    node.coordinator.as_mut().unwrap().take(now, loaded);
+                }
+                Command::Release { outgoing, .. } => node.released.extend(outgoing),
+                Command::Show { call } => {
+                    let state = node
+                        .coordinator
+                        .as_ref()
+                        .unwrap()
+                        .agreed_state()
+                        .expect("it is shown");
+                    node.shown.insert(call, state.join_tokens().iter().count());
+                }
+                Command::Done { call } => drop(node.done.insert(call)),
+                Command::Refused { call, why } => drop(node.refused.insert(call, why)),
+                Command::Note(_) | Command::Role(_) => {}
+                Command::End(ending) => node.ending = Some(ending),
+            }
+        }
+        while let Some(write) = node.writes.pop_front_if(|_| !node.hangs) {
+            node.write(&write);
+            let written = Event::Quorum(QuorumEvent::Written { id: write.id });
+            node.coordinator.as_mut().unwrap().take(now, written);
+            is_busy = true;
+        }
+        is_busy
+    }
+
+    fn answered(&self, n: usize, call: CallId) -> bool {
+        let answer = Outgoing::Answer {
+            call,
+            reply: Reply::TokenIssued,
+        };
+        self.nodes[n].released.contains(&answer)
+    }
+
+    /// All members that run have the same agreed state.
+    fn agree(&mut self) -> usize {
+        self.pass(100);
+        let states: Vec<Vec<u8>> = self
+            .nodes
+            .iter()
+            .filter_map(|node| node.coordinator.as_ref())
+            .map(|one| encode_state(one.agreed_state().expect("nothing is open")).to_vec())
+            .collect();
+        assert!(states.windows(2).all(|two| two[0] == two[1]), "one state");
+        let state: CoordinatorState = serde_json::from_slice(&states[0]).unwrap();
+        state.join_tokens().iter().count()
+    }
+}
+
+#[test]
+fn one_coordinator_leads_at_once_and_answers_when_its_disk_has_the_command() {
+    let mut fleet = Fleet::new(1);
+    assert_eq!(fleet.leader(), 0);
+    fleet.nodes[0].hangs = true;
+    fleet.order(0, 1);
+    fleet.pass(50);
+    assert!(!fleet.answered(0, 1), "the disk does not have it");
+    assert!(!fleet.nodes[0].coordinator.as_ref().unwrap().is_open(fleet.now.ms));
+    fleet.nodes[0].hangs = false;
+    fleet.settle();
+    assert!(fleet.answered(0, 1));
+}
+
+#[test]
+fn a_start_finds_what_was_agreed_with_a_snapshot_or_without() {
+    for compacts in [false, true] {
+        let mut fleet = Fleet::new(1);
+        fleet.order(0, 1);
+        if compacts {
+            fleet.nodes[0].compact();
+        }
+        fleet.order(0, 2);
+        fleet.nodes[0].start(fleet.now);
+        fleet.pass(100);
+        assert_eq!(fleet.agree(), 2);
+        let place = fleet.nodes[0]
+            .coordinator
+            .as_ref()
+            .unwrap()
+            .agreed_state()
+            .unwrap()
+            .history
+            .place();
+        assert_eq!(place.unwrap().position, 4, "two runs and two tokens");
+    }
+}
+
+#[test]
+fn members_that_were_taken_in_have_the_same_state() {
+    let mut fleet = Fleet::new(3);
+    let leader = fleet.leader();
+    fleet.order(leader, 1);
+    assert!(fleet.answered(leader, 1));
+    assert_eq!(fleet.agree(), 1);
+}
+
+#[test]
+fn nothing_is_answered_before_a_majority_has_it_and_another_member_goes_on() {
+    let mut fleet = Fleet::new(3);
+    fleet.order(0, 1);
+    fleet.cut_off.insert(MemberId(1));
+    fleet.order(0, 2);
+    assert!(!fleet.answered(0, 2));
+    fleet.pass(600);
+    let leader = fleet.leader();
+    assert_ne!(leader, 0);
+    fleet.order(leader, 3);
+    assert!(fleet.answered(leader, 3));
+    // It may have had more than is agreed, and reads its state again.
+    assert!(fleet.nodes[0].coordinator.as_ref().unwrap().engine().is_none());
+    fleet.cut_off.clear();
+    fleet.pass(600);
+    assert!(!fleet.answered(0, 2));
+    assert_eq!(fleet.agree(), 2, "the first and the third");
+}
+
+#[test]
+fn a_deposed_leader_shows_no_state() {
+    let mut fleet = Fleet::new(3);
+    fleet.take(0, Event::Read { call: 1 });
+    assert_eq!(fleet.nodes[0].shown.get(&1), Some(&0));
+    fleet.cut_off.insert(MemberId(1));
+    fleet.take(0, Event::Read { call: 2 });
+    fleet.pass(50);
+    assert_eq!(fleet.nodes[0].shown.get(&2), None, "no majority confirms it");
+    fleet.pass(600);
+    fleet.cut_off.clear();
+    fleet.pass(600);
+    assert_eq!(fleet.nodes[0].shown.get(&2), None);
+    fleet.take(0, Event::Read { call: 3 });
+    let why = fleet.nodes[0].refused.get(&3);
+    assert!(
+        matches!(why, Some(Refused::NotLeader { leader: Some(_) })),
+        "{why:?}"
+    );
+    let leader = fleet.leader();
+    fleet.take(leader, Event::Read { call: 4 });
+    assert_eq!(fleet.nodes[leader].shown.get(&4), Some(&0));
+}
+
+#[test]
+fn a_member_that_was_away_gets_entries_or_a_snapshot() {
+    let mut fleet = Fleet::new(3);
+    for compacts in [false, true] {
+        fleet.nodes[2].coordinator = None;
+        fleet.order(0, 10 + u64::from(compacts));
+        if compacts {
+            fleet.nodes[0].compact();
+        }
+        fleet.order(0, 20 + u64::from(compacts));
+        fleet.nodes[2].start(fleet.now);
+        fleet.pass(300);
+        assert_eq!(fleet.agree(), 2 + 2 * usize::from(compacts));
+    }
+}
+
+#[test]
+fn commands_wait_while_the_leader_hands_over_and_calls_of_others_are_refused() {
+    let mut fleet = Fleet::new(3);
+    // Nobody can take over, as the others get nothing.
+    fleet.nodes[1].hangs = true;
+    fleet.nodes[2].hangs = true;
+    let step_down = QuorumEvent::StepDown { call: 5, to: None };
+    fleet.take(0, Event::Quorum(step_down));
+    assert!(fleet.nodes[0].done.contains(&5));
+    fleet.nodes[1].hangs = false;
+    fleet.nodes[2].hangs = false;
+    fleet.pass(600);
+    let leader = fleet.leader();
+    assert_ne!(leader, 0, "it handed over");
+    fleet.order(0, 6);
+    assert!(matches!(
+        fleet.nodes[0].refused.get(&6),
+        Some(Refused::NotLeader { leader: Some(_) })
+    ));
+    fleet.order(leader, 7);
+    assert_eq!(fleet.agree(), 1);
+}
+
+#[test]
+fn members_that_decide_otherwise_than_the_log_stop() {
+    let mut fleet = Fleet::new(3);
+    let entry = br#"[{"at_ms": 1, "command": {"command": "begin_run", "run": 5, "release": "9.9.9"},
+        "issued": [{"group_id": "00000000-0000-0000-0000-000000000001", "epoch": 1, "digest": 1}]}]"#;
+    let text = String::from_utf8_lossy(entry).replace("\n", "");
+    let payload: Arc<[u8]> = text.into_bytes().into();
+    let call = 77;
+    fleet.take(0, Event::Quorum(QuorumEvent::Propose { call, payload }));
+    fleet.pass(100);
+    let ending = fleet.nodes[0].ending.as_ref();
+    assert!(matches!(ending, Some(Ending::DecidedOtherwise(_))), "{ending:?}");
+    // Another is elected, and finds the same.
+    fleet.pass(600);
+    let ended = fleet.nodes.iter().filter(|node| node.ending.is_some()).count();
+    assert!(ended >= 2, "{ended}");
+}
