@@ -142,6 +142,36 @@ def _coordinator_log() -> Iterator[bytes]:
         yield bytes([2]) + file + faults
 
 
+def _member_log() -> Iterator[bytes]:
+    members = [{"id": "1", "address": "a", "votes": True}]
+    point = {"term": 1, "position": 1}
+    base: dict[str, object] = {"member": "1", "fleet": "f", "vote": {"term": 1}, "point": point, "members": members}
+    empty = base | {"fleet": None, "vote": {"term": 0}, "point": {"term": 0, "position": 0}, "members": []}
+    writes: list[dict[str, object]] = [
+        {"vote": {"term": 2, "given_to": "1"}},
+        {"entries": [{"position": 2, "term": 2}, {"position": 3, "term": 2, "commands": [{"at_ms": 1}]}]},
+        {"cut_after": 2, "entries": [{"position": 3, "term": 2, "members": members}]},
+    ]
+    for first in (base | {"state": {}}, empty | {"state": None}):
+        records: list[dict[str, object]] = [{"base": first}, {"writes": writes}, {"writes": []}]
+        yield json.dumps(records[0]).encode()
+        yield b"\n".join(json.dumps(record).encode() for record in records)
+
+
+def _quorum_messages() -> Iterator[bytes]:
+    term, point = struct.pack("<Q", 5), struct.pack("<QQ", 4, 7)
+    members = bytes([1]) + struct.pack("<QB", 9, 1) + b"\x01a"
+    entries = struct.pack("<QQB", 8, 4, 0) + struct.pack("<QQBI", 9, 5, 1, 2) + b"[]" + struct.pack("<QQB", 10, 5, 2)
+    bodies = {
+        1: point, 2: b"\x01", 3: point, 4: b"\x00", 5: point + struct.pack("<QQI", 7, 3, 3) + entries + members,
+        6: struct.pack("<QQ", 7, 3), 7: point + point + struct.pack("<Q", 3),
+        8: point + members + struct.pack("<QQQI", 9, 4, 3, 5) + b"piece", 9: point + struct.pack("<QQ", 4, 3), 10: b"",
+        11: b"",
+    }  # fmt: skip
+    for kind, body in bodies.items():
+        yield term + bytes([kind]) + body
+
+
 _SEEDS = {
     "client_frames": _client_frames,
     "peer_frames": _peer_frames,
@@ -149,4 +179,6 @@ _SEEDS = {
     "client_token": _client_token,
     "control_messages": _control_messages,
     "coordinator_log": _coordinator_log,
+    "member_log": _member_log,
+    "quorum_messages": _quorum_messages,
 }

@@ -15,8 +15,9 @@ PURE = {
     "chain": {"types", "wire"},
     "burst": {"types", "wire"},
     "group": {"types", "wire", "usage", "qos", "chain", "burst"},
+    "quorum": {"types", "wire"},
     "storage/record-file": set[str](),
-    "coordinator-core": {"types", "placement", "storage/record-file"},
+    "coordinator-core": {"types", "placement", "quorum", "storage/record-file"},
 }
 LIBRARIES = {"bytes", "crc32fast", "serde", "serde_json", "serde_path_to_error", "thiserror", "time", "uuid"}
 # Addresses are data.

@@ -258,6 +258,10 @@ fn member_id(text: &str) -> Result<MemberId, String> {
     Ok(MemberId(number))
 }
 
+pub(super) fn unreadable(error: &serde_json::Error) -> String {
+    format!("a record is unreadable ({error}); was it written by a newer version?")
+}
+
 fn wrong(what: &str, text: &str) -> String {
     format!("{text:?} is no number of a {what}")
 }

@@ -9,9 +9,8 @@ use quorate_record_file::HEADER_BYTES;
 use quorate_types::limits::COORDINATOR_RECORD_BYTES_MAX;
 use serde::Deserialize;
 
-use super::format::MAGIC;
+use super::format::{MAGIC, unreadable};
 use super::replay::{Difference, Replay};
-use super::scan::{Contents, Scanned, unreadable};
 use crate::command::Timed;
 use crate::state::CoordinatorState;
 
@@ -48,11 +47,11 @@ pub(super) fn is_its_header(bytes: &[u8]) -> bool {
     bytes.starts_with(&quorate_record_file::header(MAGIC, VERSION))
 }
 
-pub(super) fn scan(bytes: &[u8]) -> Result<Scanned, (usize, String)> {
+/// The contents, if it has any, and the position of the next record.
+pub(super) fn scan(bytes: &[u8]) -> Result<(Option<Former>, usize), (usize, String)> {
     let records = quorate_record_file::scan(bytes, COORDINATOR_RECORD_BYTES_MAX)
         .map_err(|damage| (damage.offset, damage.to_string()))?;
     let mut former = Former::default();
-    let mut snapshot_bytes = 0;
     let mut at = HEADER_BYTES;
     for payload in records.payloads {
         let next = payload.end;
@@ -63,21 +62,11 @@ pub(super) fn scan(bytes: &[u8]) -> Result<Scanned, (usize, String)> {
             }
             Record::Snapshot(state) => {
                 former.snapshot = Some(state);
-                snapshot_bytes = next as u64;
             }
             Record::Commands(commands) => former.commands.extend(commands),
         }
         at = next;
     }
     let is_empty = former.snapshot.is_none() && former.commands.is_empty();
-    Ok(Scanned {
-        contents: if is_empty {
-            Contents::Nothing
-        } else {
-            Contents::Former(former)
-        },
-        end: at as u64,
-        snapshot_bytes,
-        cut_bytes: (bytes.len() - at) as u64,
-    })
+    Ok(((!is_empty).then_some(former), at))
 }

@@ -7,7 +7,7 @@ use quorate_record_file::HEADER_BYTES;
 use quorate_types::limits::COORDINATOR_RECORD_BYTES_MAX;
 use serde_json::value::RawValue;
 
-use super::format::{Base, Record, header};
+use super::format::{Base, Record, header, unreadable};
 use super::former::{self, Former};
 
 /// The contents of a log, and where it goes on.
@@ -52,6 +52,12 @@ impl MemberDisk {
         }
     }
 
+    /// The end of the entries.
+    pub fn last(&self) -> Position {
+        let last = self.entries.last().map(|entry| entry.position);
+        last.unwrap_or(self.base.point.position)
+    }
+
     fn take(&mut self, write: Write) -> Result<(), String> {
         self.vote = write.vote.unwrap_or(self.vote);
         if let Some(after) = write.cut_after {
@@ -76,7 +82,13 @@ impl MemberDisk {
 /// Reads a whole log. The error names the first damaged byte, and the damage.
 pub fn scan(bytes: &[u8]) -> Result<Scanned, (usize, String)> {
     if former::is_its_header(bytes) {
-        return former::scan(bytes);
+        let (former, end) = former::scan(bytes)?;
+        return Ok(Scanned {
+            contents: former.map_or(Contents::Nothing, Contents::Former),
+            end: end as u64,
+            snapshot_bytes: 0,
+            cut_bytes: (bytes.len() - end) as u64,
+        });
     }
     if bytes.len() < HEADER_BYTES || bytes[..HEADER_BYTES] != header() {
         return Err((
@@ -120,17 +132,4 @@ pub fn scan(bytes: &[u8]) -> Result<Scanned, (usize, String)> {
         snapshot_bytes,
         cut_bytes: (bytes.len() - at) as u64,
     })
-}
-
-pub(super) fn unreadable(error: &serde_json::Error) -> String {
-    format!("a record is unreadable ({error}); was it written by a newer version?")
-}
-
-/// The end of the entries.
-impl MemberDisk {
-    pub fn last(&self) -> Position {
-        self.entries
-            .last()
-            .map_or(self.base.point.position, |entry| entry.position)
-    }
 }

@@ -4,7 +4,7 @@ use quorate_coordinator_core::engine::Now;
 use quorate_types::Micros;
 use rand::Rng;
 
-use super::{operator, output, resets};
+use super::{operator, resets};
 use crate::fleet::{Scheduled, World, start};
 use crate::server::control;
 
@@ -43,6 +43,7 @@ pub fn restart(world: &mut World) {
     let coordinator = &mut world.coordinator;
     let (decisions, said) = start(&world.plan, &mut coordinator.log, seed, clocks);
     coordinator.decisions = decisions;
+    coordinator.said = said;
     coordinator.started_at = now;
     coordinator.place = coordinator.state().history.place();
     let groups = coordinator.state().groups.len();
@@ -61,7 +62,6 @@ pub fn restart(world: &mut World) {
     }
     // The operators who issued the tokens and asked for the groups ask again.
     let incarnation = coordinator.incarnation;
-    output::carry_out(world, said);
     operator::repeat_requests(world);
     resets::notice(world);
     world.schedule(now + 1_000, Scheduled::CoordinatorTick { incarnation });

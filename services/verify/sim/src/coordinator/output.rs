@@ -17,12 +17,13 @@ pub(super) fn commit(world: &mut World) {
         return;
     }
     let now = input::clocks(world);
-    let commands = world.coordinator.decisions.take_commands(now);
+    let mut commands = std::mem::take(&mut world.coordinator.said);
+    commands.extend(world.coordinator.decisions.take_commands(now));
     carry_out(world, commands);
     begin_snapshot(world);
 }
 
-pub(super) fn carry_out(world: &mut World, commands: Vec<Command>) {
+fn carry_out(world: &mut World, commands: Vec<Command>) {
     for command in commands {
         match command {
             Command::Write(write) => {

@@ -25,6 +25,8 @@ pub struct Coordinator {
     pub waiting: Vec<Arrived>,
     pub decisions: Decisions,
     pub log: CoordinatorLog,
+    /// Said by the start, and to be carried out.
+    pub said: Vec<Command>,
     pub is_syncing: bool,
     /// The server at the other end of each connection.
     pub places: BTreeMap<u64, usize>,
@@ -166,6 +168,7 @@ impl Coordinator {
             paused_until: 0,
             waiting: Vec::new(),
             log,
+            said: Vec::new(),
             decisions,
             is_syncing: false,
             places: BTreeMap::new(),
