@@ -21,6 +21,18 @@ pub struct Options {
     /// Address for the API; port 0 takes a free one
     #[arg(long, env = "QUORATE_LISTEN_HTTP", default_value = "127.0.0.1:7401")]
     pub listen_http: SocketAddr,
+    /// Address for other coordinators; port 0 takes a free one. Without it this one stays alone
+    #[arg(long, env = "QUORATE_LISTEN_MEMBERS")]
+    pub listen_members: Option<SocketAddr>,
+    /// Address under which other coordinators reach this one; default: --listen-members
+    #[arg(long, env = "QUORATE_ADVERTISE_MEMBERS")]
+    pub advertise_members: Option<String>,
+    /// Addresses of coordinators of the fleet, of which an empty --data-dir is to become another
+    #[arg(long, env = "QUORATE_JOIN", value_delimiter = ',')]
+    pub join: Vec<String>,
+    /// File of mode 0600 with the key that all coordinators of the fleet have. The first one makes it; copy it to the others
+    #[arg(long, env = "QUORATE_FLEET_KEY_FILE")]
+    pub fleet_key_file: Option<PathBuf>,
     /// Cost profile (services/crates/placement/profiles/README.md); an estimate is built in
     #[arg(long, env = "QUORATE_PROFILE")]
     pub profile: Option<PathBuf>,
@@ -104,6 +116,23 @@ pub enum LogFormat {
 }
 
 impl Options {
+    fn members_problem(&self) -> Option<String> {
+        let Some(listen) = self.listen_members else {
+            let is_alone = self.join.is_empty();
+            return (!is_alone)
+                .then(|| "--join needs --listen-members: the others send the log there".into());
+        };
+        if self.fleet_key_file.is_none() {
+            return Some(
+                "--listen-members needs --fleet-key-file: coordinators prove themselves by that key".into(),
+            );
+        }
+        let is_anywhere = listen.ip().is_unspecified() && self.advertise_members.is_none();
+        is_anywhere.then(|| {
+            format!("--listen-members {listen} is no address that others can reach: name one with --advertise-members")
+        })
+    }
+
     /// The first contradiction between options, which clap cannot see.
     pub fn problem(&self) -> Option<String> {
         if !self.listen_http.ip().is_loopback() && !self.allow_plaintext {
@@ -112,6 +141,9 @@ impl Options {
                  use a loopback address, or give --allow-plaintext if the network is trusted",
                 self.listen_http
             ));
+        }
+        if let Some(problem) = self.members_problem() {
+            return Some(problem);
         }
         if !CERTIFICATE_LIFE_S.contains(&self.certificate_life_s) {
             return Some(format!(

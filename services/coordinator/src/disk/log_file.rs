@@ -15,6 +15,7 @@ use quorate_coordinator_core::log::{
 };
 use quorate_coordinator_core::state::CoordinatorState;
 use quorate_quorum::{Entry, Members, Point, Snapshot, Write as QuorumWrite, WriteId};
+use quorate_types::FleetId;
 use quorate_types::limits::COORDINATOR_LOG_BYTES;
 
 /// The log cannot be used: exit code 5, or 6 where its end is lost.
@@ -185,6 +186,12 @@ impl DurableLog {
     pub fn begin(&mut self, base: Base, state: Option<&CoordinatorState>) -> Result<(), LogError> {
         let contents = encode_base(&base, state);
         self.replace(base, &contents)
+    }
+
+    /// The member has been taken in: the next snapshot is of this fleet.
+    pub fn know_fleet(&mut self, fleet: FleetId) {
+        let base = self.base.as_mut().expect("the log was begun");
+        base.fleet.get_or_insert(fleet);
     }
 
     /// Appends writes of the quorum, in order, and waits until they are on stable storage.

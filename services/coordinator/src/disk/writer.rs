@@ -6,6 +6,7 @@ use std::thread::JoinHandle;
 
 use quorate_coordinator_core::state::CoordinatorState;
 use quorate_quorum::{Entry, Members, Point, Position, Snapshot, Write, WriteId};
+use quorate_types::FleetId;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
 use super::log_file::{DurableLog, LogError, SnapshotBegun, SnapshotWritten};
@@ -15,6 +16,8 @@ pub enum Order {
     Write(Write),
     /// The state there, with the entries behind it that the log has. Another thread writes it.
     Snapshot(Box<SnapshotOrder>),
+    /// The member belongs to this fleet, from the next snapshot on.
+    Fleet(FleetId),
     /// The newest snapshot is needed.
     Load,
     /// The snapshot is written before the thread ends. Nothing comes after it.
@@ -125,6 +128,7 @@ impl Writer {
             match order {
                 Order::Write(_) => unreachable!("taken above"),
                 Order::Snapshot(order) => self.begin_snapshot(*order),
+                Order::Fleet(fleet) => self.log.know_fleet(fleet),
                 Order::Load => self.say(Done::Loaded(self.log.newest_snapshot()?)),
                 Order::Written(written, position) => self.put_in_place(*written, position)?,
                 Order::Last(last) => {

@@ -21,14 +21,22 @@ pub async fn listen(address: SocketAddr, flag: &str) -> Result<TcpListener, Fail
 }
 
 /// Writes the addresses to stdout and to `addresses.json`.
-pub fn announce(data_dir: &Path, control: &TcpListener, http: &TcpListener) -> Result<(), Failure> {
+pub fn announce(
+    data_dir: &Path,
+    control: &TcpListener,
+    http: &TcpListener,
+    members: Option<&str>,
+) -> Result<(), Failure> {
     let address = |listener: &TcpListener| {
         listener
             .local_addr()
             .map_err(|e| Failure::configuration(format!("a listener has no address: {e}")))
     };
     let (control, http) = (address(control)?, address(http)?);
-    let json = serde_json::json!({"control": control.to_string(), "http": http.to_string()});
+    let mut json = serde_json::json!({"control": control.to_string(), "http": http.to_string()});
+    if let Some(members) = members {
+        json["members"] = members.into();
+    }
     let (path, beside) = (
         data_dir.join("addresses.json"),
         data_dir.join("addresses.json.new"),
@@ -38,5 +46,8 @@ pub fn announce(data_dir: &Path, control: &TcpListener, http: &TcpListener) -> R
         .map_err(|e| Failure::disk(format!("{}: {e}", path.display())))?;
     println!("listening role=control address={control}");
     println!("listening role=http address={http}");
+    if let Some(members) = members {
+        println!("listening role=members address={members}");
+    }
     Ok(())
 }

@@ -3,6 +3,7 @@
 //! - `run`: the process, from its options to its end; `recovery`, `listeners`: parts of its start
 //! - `control`: connections of replica servers; `http`: calls of the API
 //! - `profile_file`, `key_file`: files that are read again when they change
+//! - `members`: links to the other coordinators
 //! - `task`: the task that owns the engine and the log
 //! - `secrets`: tokens and keys
 
@@ -10,6 +11,7 @@ mod control;
 mod http;
 mod key_file;
 mod listeners;
+mod members;
 mod profile_file;
 mod recovery;
 mod run;

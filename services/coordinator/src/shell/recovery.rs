@@ -18,13 +18,15 @@ use quorate_coordinator_core::state::CoordinatorState;
 pub struct Recovery {
     pub log: DurableLog,
     pub member: MemberId,
+    /// None: nobody has taken it in.
+    pub fleet: Option<FleetId>,
     pub disk: Disk,
     /// The state of its snapshot.
     pub state: Option<Box<CoordinatorState>>,
 }
 
-/// Reads the log. `profile`: of a fleet that begins.
-pub fn recover(data_dir: &Path, profile: &Profile) -> Result<Recovery, Failure> {
+/// Reads the log. `profile`: of a fleet that begins. `joins`: an empty folder is to be taken into a fleet.
+pub fn recover(data_dir: &Path, profile: &Profile, joins: bool) -> Result<Recovery, Failure> {
     let (mut log, opened) = DurableLog::open(data_dir)?;
     let Opened { contents, cut_bytes } = opened;
     if cut_bytes > 0 {
@@ -36,6 +38,7 @@ pub fn recover(data_dir: &Path, profile: &Profile) -> Result<Recovery, Failure> 
     let begin = || CoordinatorState::new(profile.clone());
     match contents {
         Contents::Member(disk) => of_member(data_dir, log, &disk),
+        Contents::Nothing if joins => begin_empty(&mut log).map(|begun| begun.with(log)),
         Contents::Nothing => begin_fleet(&mut log, begin()).map(|begun| begun.with(log)),
         Contents::Former(former) => {
             let state = replayed(data_dir, former, begin)?;
@@ -59,15 +62,16 @@ fn of_member(data_dir: &Path, log: DurableLog, disk: &MemberDisk) -> Result<Reco
     Ok(Recovery {
         log,
         member,
+        fleet: disk.base.fleet,
         disk: disk.to_quorum(),
         state,
     })
 }
 
-/// The first member of a fleet, which decides alone until it takes others in.
+/// A new member.
 struct Begun {
     base: Base,
-    state: Box<CoordinatorState>,
+    state: Option<Box<CoordinatorState>>,
 }
 
 impl Begun {
@@ -76,17 +80,19 @@ impl Begun {
         Recovery {
             log,
             member: base.member,
+            fleet: base.fleet,
             disk: Disk {
                 vote: base.vote,
                 base: base.point,
                 members: base.members,
                 entries: Vec::new(),
             },
-            state: Some(state),
+            state,
         }
     }
 }
 
+/// The first member of a fleet, which decides alone until it takes others in.
 fn begin_fleet(log: &mut DurableLog, state: CoordinatorState) -> Result<Begun, Failure> {
     let member = MemberId(rand::random());
     let base = Base {
@@ -106,8 +112,23 @@ fn begin_fleet(log: &mut DurableLog, state: CoordinatorState) -> Result<Begun, F
     log.begin(base.clone(), Some(&state))?;
     let (servers, groups) = (state.servers.len(), state.groups.len());
     info!(%member, servers, groups, "the first coordinator of its fleet");
-    let state = Box::new(state);
+    let state = Some(Box::new(state));
     Ok(Begun { base, state })
+}
+
+/// A member that waits to be taken in. Its number stays from here on.
+fn begin_empty(log: &mut DurableLog) -> Result<Begun, Failure> {
+    let member = MemberId(rand::random());
+    let base = Base {
+        member,
+        fleet: None,
+        vote: Vote::default(),
+        point: Point::default(),
+        members: Members::default(),
+    };
+    log.begin(base.clone(), None)?;
+    info!(%member, "an empty disk, which is to be taken into a fleet");
+    Ok(Begun { base, state: None })
 }
 
 fn replayed(

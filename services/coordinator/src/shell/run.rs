@@ -13,6 +13,7 @@ use tokio::time::Instant;
 use tracing::info;
 
 use super::listeners::{announce, listen};
+use super::members::Side;
 use super::profile_file::ProfileSource;
 use super::recovery::{Recovery, recover};
 use super::secrets::{self, PeerKey};
@@ -36,12 +37,15 @@ pub async fn run(options: Options) -> Result<(), Failure> {
     let admin_token = secrets::read_admin_token(&options.admin_token_file)?;
     let client_keys = secrets::read_client_keys(&options.token_public_keys)?;
     create_data_dir(&options.data_dir)?;
+    let recovery = recover(&options.data_dir, &profile, !options.join.is_empty())?;
+    let mut side = Side::of(&options, &recovery).await?;
     let Recovery {
         log,
         member,
         disk,
         state,
-    } = recover(&options.data_dir, &profile)?;
+        ..
+    } = recovery;
     let peer_key = PeerKey::load_or_create(&options.data_dir)?;
     let authority = Authority::load_or_create(&options.data_dir).map_err(|e| Failure::disk(e.to_string()))?;
     let authority = Arc::new(authority);
@@ -65,15 +69,17 @@ pub async fn run(options: Options) -> Result<(), Failure> {
         settings,
         profile,
         policy: policy(&options),
+        address: side.address.clone(),
         release: env!("CARGO_PKG_VERSION").into(),
         seed: rand::random(),
     };
     let coordinator = Coordinator::new(member, disk, state, start, quorum_settings(), now);
     let (disk, done) = Disk::start(log);
     let data_dir = options.data_dir.clone();
-    let (task, handle, inputs) = CoordinatorTask::new(coordinator, disk, credentials, data_dir, started);
+    let (task, handle, inputs) =
+        CoordinatorTask::new(coordinator, disk, side.for_task(), credentials, data_dir, started);
 
-    announce(&options.data_dir, &control, &http)?;
+    announce(&options.data_dir, &control, &http, side.address.as_deref())?;
     let (stopping, stop) = watch::channel(false);
     tokio::spawn(control::serve(control, acceptor, handle.inputs.clone()));
     tokio::spawn(key_file::follow(
@@ -86,6 +92,7 @@ pub async fn run(options: Options) -> Result<(), Failure> {
         http,
         http::Context::new(handle, &admin_token, &authority),
     ));
+    side.serve();
     tokio::spawn(async move {
         stop_signal().await;
         info!("stopping: asked to");

@@ -731,3 +731,30 @@ fn a_log_of_before_the_quorum_becomes_its_first_member() {
         quorate_coordinator_core::log::Contents::Member(_)
     ));
 }
+
+#[test]
+fn a_coordinator_alone_shows_its_part_in_the_quorum() {
+    let folder = tempfile::tempdir().unwrap();
+    let coordinator = Coordinator::start(folder.path());
+    let view = eventually("it leads", || {
+        let view = coordinator.call("GET", "/v1/quorum", None).1;
+        (view["role"] == "leader").then_some(view)
+    });
+    assert_eq!(view["leader"], view["member"]);
+    assert_eq!(view["members"][0]["member"], view["member"]);
+    assert_eq!(view["members"][0]["votes"], true);
+    let before = view["agreed_position"].as_u64().unwrap();
+    let (status, _) = coordinator.call("POST", "/v1/join-tokens", Some(json!({})));
+    assert_eq!(status, 201);
+    eventually("the token is counted", || {
+        let view = coordinator.call("GET", "/v1/quorum", None).1;
+        (view["durable_position"] == before + 1 && view["agreed_position"] == before + 1).then_some(())
+    });
+    let term = view["term"].as_u64().unwrap();
+    coordinator.kill();
+    let again = Coordinator::start(folder.path());
+    eventually("its next term", || {
+        let view = again.call("GET", "/v1/quorum", None).1;
+        (view["term"].as_u64() == Some(term + 1) && view["role"] == "leader").then_some(())
+    });
+}

@@ -3,4 +3,5 @@
 mod certificates;
 mod coordinator;
 mod log_file;
+mod members;
 mod stage;

@@ -24,6 +24,8 @@ pub struct Coordinator {
     child: Child,
     pub control: String,
     pub http: String,
+    /// For other coordinators; empty if it stays alone.
+    pub members: String,
 }
 
 /// Writes the files that every start needs. The arguments that name them.
@@ -85,6 +87,7 @@ impl Coordinator {
             child,
             control: String::new(),
             http: String::new(),
+            members: String::new(),
         };
         let addresses: Value = eventually("addresses.json", || {
             serde_json::from_str(&std::fs::read_to_string(coordinator.data_dir.join("addresses.json")).ok()?)
@@ -92,6 +95,7 @@ impl Coordinator {
         });
         coordinator.control = addresses["control"].as_str().unwrap().into();
         coordinator.http = addresses["http"].as_str().unwrap().into();
+        coordinator.members = addresses["members"].as_str().unwrap_or_default().into();
         coordinator
     }
 

@@ -65,6 +65,12 @@ impl Authority {
         Self::with_key(key, &path).map_err(|problem| AuthorityError { path, problem })
     }
 
+    /// One that nothing is written of.
+    pub(crate) fn in_memory(key: KeyPair) -> Result<Self, String> {
+        let certificate_pem = self_signed(&key)?;
+        Self::of(key, certificate_pem)
+    }
+
     fn with_key(key: KeyPair, path: &Path) -> Result<Self, String> {
         let certificate_pem = match std::fs::read_to_string(path) {
             Ok(pem) => pem,
@@ -75,6 +81,10 @@ impl Authority {
             }
             Err(error) => return Err(error.to_string()),
         };
+        Self::of(key, certificate_pem)
+    }
+
+    fn of(key: KeyPair, certificate_pem: String) -> Result<Self, String> {
         let certificate = CertificateDer::from_pem_slice(certificate_pem.as_bytes())
             .map_err(|error| format!("not a certificate: {error}"))?;
         let (_, parsed) =
@@ -142,9 +152,27 @@ impl Authority {
         lifetime: Duration,
         now: SystemTime,
     ) -> (Vec<CertificateDer<'static>>, PrivateKeyDer<'static>) {
+        self.own(vec![ExtendedKeyUsagePurpose::ServerAuth], lifetime, now)
+    }
+
+    /// The same for both ends of a link between coordinators, for as long as the process runs.
+    pub(crate) fn member(&self, now: SystemTime) -> (Vec<CertificateDer<'static>>, PrivateKeyDer<'static>) {
+        let usages = vec![
+            ExtendedKeyUsagePurpose::ServerAuth,
+            ExtendedKeyUsagePurpose::ClientAuth,
+        ];
+        self.own(usages, AUTHORITY_LIFE, now)
+    }
+
+    fn own(
+        &self,
+        usages: Vec<ExtendedKeyUsagePurpose>,
+        lifetime: Duration,
+        now: SystemTime,
+    ) -> (Vec<CertificateDer<'static>>, PrivateKeyDer<'static>) {
         let key = KeyPair::generate().expect("the system gives randomness");
         let mut parameters = leaf(COORDINATOR_NAME, now, lifetime);
-        parameters.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
+        parameters.extended_key_usages = usages;
         let issued = parameters
             .signed_by(&key, &self.issuer)
             .expect("the authority's key signs");
@@ -245,6 +273,7 @@ pub(crate) fn write_file(path: &Path, text: &str, mode: u32) -> io::Result<()> {
     file.write_all(text.as_bytes())?;
     file.sync_all()?;
     std::fs::rename(&beside, path)?;
-    let folder = path.parent().unwrap_or(Path::new("."));
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    let folder = folder.unwrap_or(Path::new("."));
     File::open(folder)?.sync_all()
 }

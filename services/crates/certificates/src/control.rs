@@ -25,7 +25,7 @@ use crate::pin;
 /// The lifetime of the coordinator's own certificate, which is renewed at half of it.
 const COORDINATOR_LIFE: Duration = Duration::from_secs(30 * 86_400);
 
-fn provider() -> Arc<CryptoProvider> {
+pub(crate) fn provider() -> Arc<CryptoProvider> {
     Arc::new(rustls::crypto::ring::default_provider())
 }
 
@@ -101,7 +101,7 @@ pub fn is_issued_to(certificate: &CertificateDer<'_>, server: ServerId) -> bool 
     ParsedCertificate::try_from(certificate).is_ok_and(|parsed| verify_server_name(&parsed, &name).is_ok())
 }
 
-fn roots(authority: &CertificateDer<'_>) -> Result<Arc<RootCertStore>, Error> {
+pub(crate) fn roots(authority: &CertificateDer<'_>) -> Result<Arc<RootCertStore>, Error> {
     let mut roots = RootCertStore::empty();
     roots.add(authority.clone().into_owned())?;
     Ok(Arc::new(roots))

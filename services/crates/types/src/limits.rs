@@ -388,6 +388,13 @@ pub const RESET_OFFSET_MAX: u64 = 1 << 53;
 pub const COORDINATOR_BODY_BYTES_MAX: usize = 64 << 10;
 /// Requests and messages that wait for the coordinator's state machine.
 pub const COORDINATOR_QUEUE_MAX: usize = 4_096;
+/// Connections from other coordinators: five, each connecting again before the old connection is noticed to have ended,
+/// and some of strangers.
+pub const MEMBER_CONNECTIONS_MAX: usize = 64;
+/// Messages that wait for the link to one other coordinator: more than the quorum has on the way to it.
+pub const MEMBER_OUTBOX_MESSAGES_MAX: usize = 256;
+/// One message between coordinators: an entry of 256 commands of the largest kind, or a piece of a snapshot.
+pub const MEMBER_MESSAGE_BYTES_MAX: usize = 64 << 20;
 /// The coordinator's log is rewritten as a snapshot beyond this, or twice the last snapshot.
 pub const COORDINATOR_LOG_BYTES: u64 = 16 << 20;
 /// One record of that log: a snapshot of 100 000 groups is 150 MB.

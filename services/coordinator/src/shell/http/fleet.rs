@@ -7,8 +7,9 @@ use serde_json::{Value, json};
 
 use super::body::Answer;
 use super::context::Context;
+use crate::shell::task::Unavailable;
 use quorate_coordinator_core::state::CoordinatorState;
-use quorate_coordinator_core::view::FleetView;
+use quorate_coordinator_core::view::{FleetView, QuorumView};
 
 pub async fn health(State(context): State<Context>) -> Answer<Json<Value>> {
     let look = |state: &CoordinatorState| (state.epoch_changes, state.servers_alive());
@@ -29,6 +30,12 @@ pub async fn health(State(context): State<Context>) -> Answer<Json<Value>> {
 pub async fn end_roll_call(State(context): State<Context>) -> Answer<StatusCode> {
     context.handle.end_roll_call().await?;
     Ok(StatusCode::NO_CONTENT)
+}
+
+/// The member that answers, and the others as it knows them. It answers also while nobody leads.
+pub async fn quorum(State(context): State<Context>) -> Answer<Json<QuorumView>> {
+    let view = context.handle.quorum.borrow().clone();
+    Ok(Json(view.ok_or(Unavailable)?))
 }
 
 pub async fn capacity(State(context): State<Context>) -> Answer<Json<FleetView>> {

@@ -40,6 +40,7 @@ fn router(context: Context) -> Router {
             post(servers::drain).delete(servers::call_off_drain),
         )
         .route("/v1/roll-call", delete(fleet::end_roll_call))
+        .route("/v1/quorum", get(fleet::quorum))
         .route("/v1/capacity", get(fleet::capacity))
         .route("/v1/ca", get(fleet::certificate_authority))
         .route("/v1/join-tokens", get(join_tokens::list).post(join_tokens::issue))

@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use quorate_quorum::{Event as QuorumEvent, RoleView};
+use quorate_quorum::{Change, Event as QuorumEvent, MemberId, Members, Refused, RoleView};
 use quorate_types::Place;
 use quorate_types::control::{Placed, ToServer};
 use quorate_types::limits::COORDINATOR_QUEUE_MAX;
@@ -22,16 +22,23 @@ use super::handle::{Asked, ConnectionOutbox, Handle, TaskInput};
 use super::notes;
 use crate::disk::{Disk, Done, Order, SnapshotOrder};
 use crate::exit::Failure;
+use crate::shell::members::{ForTask, FromMember, JoinAnswer};
 use quorate_coordinator_core::command::Reply;
 use quorate_coordinator_core::coordinator::{Command, Coordinator, Event};
 use quorate_coordinator_core::engine::{Input, Now, Outgoing, RollCallView, TICK_MS};
 use quorate_coordinator_core::ids::{CallId, ConnectionId};
+use quorate_coordinator_core::view::QuorumView;
 
 use crate::shell::secrets::PEER_TOKEN_TTL_S;
 
 pub struct CoordinatorTask {
     coordinator: Coordinator,
     disk: Disk,
+    members: ForTask,
+    /// The members, as links know them.
+    known: Members,
+    /// Members that wait to be taken in.
+    joins: HashMap<CallId, oneshot::Sender<JoinAnswer>>,
     /// The log has grown: a snapshot is due.
     has_grown: bool,
     credentials: Credentials,
@@ -42,6 +49,7 @@ pub struct CoordinatorTask {
     asked: HashMap<CallId, Asked>,
     calls_made: CallId,
     events: watch::Sender<u64>,
+    quorum: watch::Sender<Option<QuorumView>>,
     roll_call: watch::Sender<Option<RollCallView>>,
 }
 
@@ -54,16 +62,21 @@ impl CoordinatorTask {
     pub fn new(
         coordinator: Coordinator,
         disk: Disk,
+        members: ForTask,
         credentials: Credentials,
         data_dir: PathBuf,
         started: Instant,
     ) -> (Self, Handle, mpsc::Receiver<TaskInput>) {
         let (inputs, receiver) = mpsc::channel(COORDINATOR_QUEUE_MAX);
         let (events, events_seen) = watch::channel(0);
+        let (quorum, quorum_seen) = watch::channel(None);
         let (roll_call, roll_call_seen) = watch::channel(None);
         let task = Self {
             coordinator,
             disk,
+            members,
+            known: Members::default(),
+            joins: HashMap::new(),
             has_grown: false,
             credentials,
             data_dir,
@@ -73,11 +86,13 @@ impl CoordinatorTask {
             asked: HashMap::new(),
             calls_made: 0,
             events,
+            quorum,
             roll_call,
         };
         let handle = Handle {
             inputs,
             events: events_seen,
+            quorum: quorum_seen,
             roll_call: roll_call_seen,
         };
         (task, handle, receiver)
@@ -101,7 +116,8 @@ impl CoordinatorTask {
                 biased;
                 _ = stop.changed() => return self.stop(done).await,
                 Some(done) = done.recv() => self.took_place(done)?,
-                _ = tick.tick() => self.feed(Event::Tick),
+                Some(input) = self.members.inputs.recv() => self.hear(input),
+                _ = tick.tick() => self.tick(),
                 _ = renew.tick(), if is_open => self.feed(Event::Input(Input::RenewPeerTokens)),
                 _ = inputs.recv_many(&mut taken, BATCH_INPUTS), if is_open => {}
             }
@@ -110,6 +126,12 @@ impl CoordinatorTask {
             }
             self.carry_out()?;
         }
+    }
+
+    fn tick(&mut self) {
+        self.feed(Event::Tick);
+        let view = QuorumView::of(&self.coordinator.view(self.now().ms));
+        self.quorum.send_replace(Some(view));
     }
 
     fn took_place(&mut self, done: Done) -> Result<(), Failure> {
@@ -166,6 +188,66 @@ impl CoordinatorTask {
         }
     }
 
+    fn hear(&mut self, input: FromMember) {
+        match input {
+            FromMember::Message { from, message } => {
+                self.feed(Event::Quorum(QuorumEvent::Received { from, message }));
+            }
+            FromMember::Greeted { member, address } => {
+                if let Some(links) = &mut self.members.links {
+                    links.greet(member, address);
+                }
+            }
+            FromMember::Disconnected { member } => {
+                self.feed(Event::Quorum(QuorumEvent::Disconnected { member }));
+            }
+            FromMember::Join {
+                member,
+                address,
+                answer,
+            } => self.join(member, address, answer),
+        }
+    }
+
+    /// A member is taken in, or moves. A repetition changes nothing.
+    fn join(&mut self, id: MemberId, address: String, answer: oneshot::Sender<JoinAnswer>) {
+        let known = self
+            .coordinator
+            .members()
+            .get(id)
+            .map(|member| member.address.clone());
+        let change = match known {
+            Some(known) if known == address => {
+                let _waits_no_more = answer.send(JoinAnswer::TakenIn).is_err();
+                return;
+            }
+            Some(_) => Change::Move { id, address },
+            None => Change::AddLearner { id, address },
+        };
+        let call = self.next_call();
+        self.joins.insert(call, answer);
+        self.feed(Event::Quorum(QuorumEvent::Change { call, change }));
+    }
+
+    fn joined(&mut self, call: CallId, why: Option<Refused>) {
+        let Some(answer) = self.joins.remove(&call) else {
+            return;
+        };
+        let said = match why {
+            None => JoinAnswer::TakenIn,
+            Some(Refused::NotLeader { leader }) => {
+                let leader = leader.and_then(|leader| self.coordinator.members().get(leader));
+                let address = leader.map(|member| member.address.clone());
+                let address = address.filter(|address| !address.is_empty());
+                JoinAnswer::AskLeader { address }
+            }
+            Some(why) => JoinAnswer::Refused {
+                message: format!("the leader refuses for now: {why}"),
+            },
+        };
+        let _waits_no_more = answer.send(said).is_err();
+    }
+
     fn next_call(&mut self) -> CallId {
         self.calls_made += 1;
         self.calls_made
@@ -187,18 +269,30 @@ impl CoordinatorTask {
         let now = self.now();
         for command in self.coordinator.take_commands(now) {
             match command {
-                Command::Write(write) => self.disk.order(Order::Write(write)),
+                Command::Write(write) => {
+                    if write.snapshot.is_some()
+                        && let Some(fleet) = self.members.own.fleet.get()
+                    {
+                        self.disk.order(Order::Fleet(*fleet));
+                    }
+                    self.disk.order(Order::Write(write));
+                }
                 Command::LoadSnapshot => self.disk.order(Order::Load),
-                Command::ToMember { to, .. } => warn!(%to, "there is no way to other coordinators yet"),
+                Command::ToMember { to, message } => {
+                    if let Some(links) = &self.members.links {
+                        links.send(to, message);
+                    }
+                }
                 Command::Release { place, outgoing } => {
                     for outgoing in outgoing {
                         self.send_out(place, outgoing);
                     }
                 }
                 Command::Show { call } => self.show(call),
-                Command::Done { .. } => {}
+                Command::Done { call } => self.joined(call, None),
                 // The caller learns at once that it has no answer.
-                Command::Refused { call, .. } => {
+                Command::Refused { call, why } => {
+                    self.joined(call, Some(why));
                     self.calls.remove(&call);
                     self.asked.remove(&call);
                 }
@@ -213,8 +307,23 @@ impl CoordinatorTask {
             self.has_grown = false;
             self.disk.order(Order::Snapshot(Box::new(order)));
         }
+        self.know_members();
         self.tell_watchers(now);
         Ok(())
+    }
+
+    fn know_members(&mut self) {
+        let members = self.coordinator.members();
+        if *members == self.known {
+            return;
+        }
+        self.known.clone_from(members);
+        if let Some(links) = &mut self.members.links {
+            links.know(members);
+        }
+        let own = members.get(self.members.own.member);
+        let is_known = own.is_some_and(|own| Some(&own.address) == self.members.address.as_ref());
+        self.members.is_known.send_replace(is_known);
     }
 
     fn role(&mut self, role: RoleView) {
@@ -225,6 +334,7 @@ impl CoordinatorTask {
                 self.outboxes.clear();
                 self.calls.clear();
                 self.asked.clear();
+                self.joins.clear();
             }
         }
     }

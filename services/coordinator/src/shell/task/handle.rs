@@ -14,6 +14,7 @@ use quorate_coordinator_core::command::{Command, Reply};
 use quorate_coordinator_core::engine::RollCallView;
 use quorate_coordinator_core::ids::ConnectionId;
 use quorate_coordinator_core::state::CoordinatorState;
+use quorate_coordinator_core::view::QuorumView;
 
 /// Messages to one connection; dropping it closes the connection.
 pub type ConnectionOutbox = mpsc::Sender<Placed>;
@@ -68,6 +69,8 @@ pub struct Handle {
     pub inputs: mpsc::Sender<TaskInput>,
     /// The last event's number, as agreed.
     pub events: watch::Receiver<u64>,
+    /// The member's part in the quorum, a tick ago at most. It is there while nobody leads, too.
+    pub quorum: watch::Receiver<Option<QuorumView>>,
     /// The roll call, while it runs.
     pub roll_call: watch::Receiver<Option<RollCallView>>,
 }

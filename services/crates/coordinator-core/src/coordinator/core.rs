@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use quorate_quorum::{
-    Content, Disk, Entry, Event as QuorumEvent, MemberId, Members, Point, Position, Replica, RoleView,
-    Snapshot, View,
+    Change, Content, Disk, Entry, Event as QuorumEvent, MemberId, MemberView, Members, Point, Position,
+    Replica, RoleView, Snapshot, View,
 };
 use quorate_types::GroupId;
 use quorate_types::planted::{self, Bug};
@@ -34,6 +34,7 @@ pub struct Coordinator {
     changes: Vec<(Point, CallId)>,
     /// Nobody is known to lead since then.
     leaderless_since_ms: Option<u64>,
+    next_care_ms: u64,
     commands: Vec<Command>,
     /// The quorum does not take the batch at present: it is proposed again at the next tick.
     is_proposal_refused: bool,
@@ -51,6 +52,10 @@ pub struct SnapshotDue<'a> {
 
 /// The call by which batches are proposed. Callers count from 1, so none has it.
 const PROPOSAL: CallId = CallId::MAX;
+/// The call by which a leader cares for the members.
+const CARE: CallId = CallId::MAX - 1;
+/// A leader looks after the members so often: a new one waits no longer for its vote.
+const CARE_MS: u64 = 250;
 /// Callers wait so long for an election; then they are told that nobody leads.
 const LEADERLESS_MS_MAX: u64 = 2_000;
 
@@ -72,6 +77,7 @@ impl Coordinator {
             reads: Vec::new(),
             changes: Vec::new(),
             leaderless_since_ms: Some(now.ms),
+            next_care_ms: 0,
             commands: Vec::new(),
             is_proposal_refused: false,
             has_ended: false,
@@ -178,10 +184,44 @@ impl Coordinator {
         {
             leading.engine.take(now, Input::Tick);
         }
+        if now.ms >= self.next_care_ms && matches!(self.standing, Standing::Leads(_)) {
+            self.next_care_ms = now.ms + CARE_MS;
+            self.care(now);
+        }
         if self.replica.leader().is_some() {
             self.leaderless_since_ms = None;
         } else {
             self.leaderless_since_ms.get_or_insert(now.ms);
+        }
+    }
+
+    /// Gives votes to learners that have caught up, and tells the others where this one is reached.
+    fn care(&mut self, now: Now) {
+        let view = self.replica.view(now.ms);
+        let own = view.members.get(view.own);
+        let moved = self
+            .start
+            .address
+            .as_ref()
+            .filter(|address| own.is_some_and(|own| own.address != **address));
+        let caught_up = |(id, seen): &&(MemberId, MemberView)| {
+            let is_learner = view.members.get(*id).is_some_and(|member| !member.votes);
+            is_learner && seen.silent_ms < CARE_MS && seen.matched >= view.committed
+        };
+        let change = match moved {
+            Some(address) => Some(Change::Move {
+                id: view.own,
+                address: address.clone(),
+            }),
+            None => view
+                .others
+                .iter()
+                .find(caught_up)
+                .map(|(id, _)| Change::Promote(*id)),
+        };
+        if let Some(change) = change {
+            self.replica
+                .take(now.ms, QuorumEvent::Change { call: CARE, change });
         }
     }
 
@@ -265,6 +305,8 @@ impl Coordinator {
             Of::Begun { call } => self.commands.push(Command::Done { call }),
             // It hands over, or leads no more, which it says by itself.
             Of::Refused { call: PROPOSAL, .. } => self.is_proposal_refused = true,
+            // It is tried again.
+            Of::Refused { call: CARE, .. } => {}
             Of::Refused { call, why } => self.commands.push(Command::Refused { call, why }),
             Of::Role(role) => self.role(role),
         }
@@ -274,7 +316,9 @@ impl Coordinator {
     fn agreed(&mut self, now: Now, entry: &Entry) {
         let point = entry.point();
         for (_, call) in self.changes.extract_if(.., |(placed, _)| *placed == point) {
-            self.commands.push(Command::Done { call });
+            if call != CARE {
+                self.commands.push(Command::Done { call });
+            }
         }
         let Content::Payload(payload) = &entry.content else {
             return;

@@ -12,6 +12,8 @@ pub struct Start {
     pub settings: Settings,
     pub profile: Profile,
     pub policy: PlacementPolicy,
+    /// Other coordinators reach this one there. None: it stays alone.
+    pub address: Option<String>,
     /// The version of the process.
     pub release: String,
     /// Random at each start of the process: the numbers of its runs come from it.

@@ -4,6 +4,7 @@ mod capacity;
 mod event;
 mod group;
 mod join_token;
+mod quorum;
 mod server;
 mod time;
 
@@ -11,4 +12,5 @@ pub use capacity::{Capacity, FleetView};
 pub use event::EventView;
 pub use group::{GroupView, ReplicaView};
 pub use join_token::{JoinTokenState, JoinTokenView};
+pub use quorum::{MemberView, QuorumView};
 pub use server::{DrainView, ServerView};

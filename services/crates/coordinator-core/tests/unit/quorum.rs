@@ -103,6 +103,7 @@ impl Node {
             settings: settings(),
             profile: Profile::default_profile(),
             policy: PlacementPolicy::default(),
+            address: None,
             release: "0.1.0".into(),
             seed: now.unix_ms ^ self.id.0,
         };

@@ -119,6 +119,7 @@ pub fn start(plan: &Plan, log: &mut CoordinatorLog, seed: u64, now: Now) -> (Dec
         settings: settings(plan),
         profile: Profile::default_profile(),
         policy: policy(),
+        address: None,
         release: "simulated".into(),
         seed,
     };

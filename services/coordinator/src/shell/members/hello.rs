@@ -1,0 +1,144 @@
+//! The first frames of a connection between coordinators.
+
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures::{SinkExt, StreamExt};
+use quorate_quorum::MemberId;
+use quorate_types::FleetId;
+use quorate_types::limits::{HELLO_TIMEOUT_MS, MEMBER_MESSAGE_BYTES_MAX};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio_util::codec::{Framed, LengthDelimitedCodec};
+
+/// The one version of the links so far.
+const VERSION: u32 = 1;
+
+pub type Frames<S> = Framed<S, LengthDelimitedCodec>;
+
+/// This coordinator, as others know it. An empty disk learns its fleet from the first one that greets it.
+#[derive(Debug, Clone)]
+pub struct Identity {
+    pub member: MemberId,
+    pub fleet: Arc<OnceLock<FleetId>>,
+    /// Others reach it there.
+    pub address: String,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Hello {
+    version: u32,
+    fleet: Option<String>,
+    pub member: String,
+    /// The member that is meant. None: whoever it is.
+    to: Option<String>,
+    /// The sender is reached there.
+    pub address: String,
+    /// It wants to be taken in, or to be known there.
+    pub joins: bool,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "answer", rename_all = "snake_case")]
+pub enum Answer {
+    /// Messages may follow.
+    Welcome,
+    Refused {
+        message: String,
+    },
+    Join(JoinAnswer),
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "join", rename_all = "snake_case")]
+pub enum JoinAnswer {
+    /// The leader sends the log.
+    TakenIn,
+    /// None: nobody leads at present.
+    AskLeader {
+        address: Option<String>,
+    },
+    Refused {
+        message: String,
+    },
+}
+
+impl Identity {
+    /// A wish to be taken in goes to whoever is there.
+    pub fn hello(&self, to: Option<MemberId>) -> Hello {
+        Hello {
+            version: VERSION,
+            fleet: self.fleet.get().map(FleetId::to_string),
+            member: self.member.to_string(),
+            to: to.map(|to| to.to_string()),
+            address: self.address.clone(),
+            joins: to.is_none(),
+        }
+    }
+
+    /// The sender of a hello, or the reason why it is refused. The fleet's key has been checked before.
+    pub fn check(&self, hello: &Hello) -> Result<MemberId, String> {
+        if hello.version != VERSION {
+            return Err(format!(
+                "it speaks version {} of the coordinators' links, and this one {VERSION}: run the same release",
+                hello.version
+            ));
+        }
+        let from =
+            u64::from_str_radix(&hello.member, 16).map_err(|_| "its member is no number".to_string())?;
+        if let Some(fleet) = &hello.fleet {
+            let fleet: FleetId = fleet.parse().map_err(|_| "its fleet is no number".to_string())?;
+            let own = *self.fleet.get_or_init(|| fleet);
+            if own != fleet {
+                return Err(format!(
+                    "it belongs to the fleet {fleet}, and this one to {own}: two fleets have the same key; check \
+                     --join and the addresses of coordinators"
+                ));
+            }
+        }
+        let is_meant = hello.to.as_ref().is_none_or(|to| *to == self.member.to_string());
+        if !is_meant {
+            return Err(format!(
+                "another member is meant than {}: its disk was replaced, or the address is another's",
+                self.member
+            ));
+        }
+        if from == self.member.0 {
+            return Err("it shows this member's own number: is its folder a copy?".into());
+        }
+        Ok(MemberId(from))
+    }
+}
+
+pub fn frames<S: AsyncRead + AsyncWrite + Unpin>(stream: S) -> Frames<S> {
+    LengthDelimitedCodec::builder()
+        .max_frame_length(MEMBER_MESSAGE_BYTES_MAX)
+        .new_framed(stream)
+}
+
+pub async fn say<S: AsyncRead + AsyncWrite + Unpin>(
+    frames: &mut Frames<S>,
+    what: &impl Serialize,
+) -> Result<(), String> {
+    let bytes = serde_json::to_vec(what).expect("hellos serialise");
+    in_time(frames.send(Bytes::from(bytes)))
+        .await?
+        .map_err(|e| e.to_string())
+}
+
+pub async fn hear<S: AsyncRead + AsyncWrite + Unpin, T: DeserializeOwned>(
+    frames: &mut Frames<S>,
+) -> Result<T, String> {
+    let frame = in_time(frames.next()).await?.ok_or("the connection ended")?;
+    let frame = frame.map_err(|e| e.to_string())?;
+    serde_json::from_slice(&frame).map_err(|e| format!("not a hello: {e}"))
+}
+
+async fn in_time<T>(done: impl Future<Output = T>) -> Result<T, String> {
+    let limit = Duration::from_millis(HELLO_TIMEOUT_MS);
+    tokio::time::timeout(limit, done)
+        .await
+        .map_err(|_| "no hello in time".to_string())
+}

@@ -1,0 +1,225 @@
+//! Connections to other coordinators: each sends the messages for one of them, and connects again when it breaks.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures::SinkExt;
+use quorate_certificates::control::coordinator_name;
+use quorate_quorum::{MemberId, Members, Message, encode_message};
+use quorate_types::limits::MEMBER_OUTBOX_MESSAGES_MAX;
+use tokio::net::TcpStream;
+use tokio::sync::mpsc;
+use tokio::task::JoinHandle;
+use tokio::time::{sleep, timeout};
+use tokio_rustls::TlsConnector;
+use tokio_rustls::client::TlsStream;
+use tracing::{info, warn};
+
+use super::hello::{Answer, Frames, Identity, frames, hear, say};
+use super::listener::FromMember;
+
+/// A connection takes no longer between coordinators that live.
+const CONNECT: Duration = Duration::from_secs(1);
+/// Nor does a write: the other end has ceased to read, or the network to carry.
+const WRITE: Duration = Duration::from_secs(1);
+/// Between attempts. An election waits for nobody who is away longer.
+const RETRY_MS: std::ops::Range<u64> = 50..200;
+/// Coordinators that have said where they are: all members, and some that the log does not name. Its end may be elsewhere; or
+/// they are no members any more.
+const GREETED_MAX: usize = 16;
+/// Messages that are written before one flush.
+const BATCH_MESSAGES: usize = 64;
+
+/// All connections to others. Dropping it ends them.
+pub struct Links {
+    connector: TlsConnector,
+    own: Identity,
+    inputs: mpsc::Sender<FromMember>,
+    members: Members,
+    /// Where others have said that they are. That is newer than what the log says: they may have moved, and the entry that
+    /// tells it may need their answers.
+    greeted: BTreeMap<MemberId, String>,
+    outgoing: BTreeMap<MemberId, Outgoing>,
+}
+
+struct Outgoing {
+    /// Made while the log did not name it.
+    is_guest: bool,
+    address: String,
+    queue: mpsc::Sender<Message>,
+    task: JoinHandle<()>,
+}
+
+impl Links {
+    pub fn new(connector: TlsConnector, own: Identity, inputs: mpsc::Sender<FromMember>) -> Self {
+        Self {
+            connector,
+            own,
+            inputs,
+            members: Members::default(),
+            greeted: BTreeMap::new(),
+            outgoing: BTreeMap::new(),
+        }
+    }
+
+    /// The members, as the log has them.
+    pub fn know(&mut self, members: &Members) {
+        self.members.clone_from(members);
+        self.connect_all();
+    }
+
+    /// Another coordinator sends messages, and waits for answers there. The log may not name it yet.
+    pub fn greet(&mut self, id: MemberId, address: String) {
+        let (members, outgoing) = (&self.members, &self.outgoing);
+        let has_ended = |id: &MemberId| outgoing.get(id).is_none_or(|link| link.task.is_finished());
+        (self.greeted).retain(|id, _| members.get(*id).is_some() || !has_ended(id));
+        if self.greeted.len() < GREETED_MAX || self.greeted.contains_key(&id) {
+            self.greeted.insert(id, address);
+        }
+        self.connect_all();
+    }
+
+    fn connect_all(&mut self) {
+        let listed = self
+            .members
+            .iter()
+            .map(|(id, member)| (id, member.address.clone()));
+        let mut wanted: BTreeMap<MemberId, String> = listed.collect();
+        wanted.extend(self.greeted.iter().map(|(id, address)| (*id, address.clone())));
+        wanted.remove(&self.own.member);
+        wanted.retain(|_, address| !address.is_empty());
+        self.outgoing.retain(|id, link| {
+            let is_guest = self.members.get(*id).is_none();
+            let is_there = wanted.get(id) == Some(&link.address) && !link.task.is_finished();
+            let stays = is_there && link.is_guest == is_guest;
+            if !stays {
+                link.task.abort();
+            }
+            stays
+        });
+        for (id, address) in wanted {
+            if !self.outgoing.contains_key(&id) {
+                let is_guest = self.members.get(id).is_none();
+                self.connect(id, address, is_guest);
+            }
+        }
+    }
+
+    fn connect(&mut self, to: MemberId, address: String, is_guest: bool) {
+        let (queue, messages) = mpsc::channel(MEMBER_OUTBOX_MESSAGES_MAX);
+        let link = Link {
+            to,
+            address: address.clone(),
+            is_guest,
+            connector: self.connector.clone(),
+            own: self.own.clone(),
+            inputs: self.inputs.clone(),
+        };
+        let task = tokio::spawn(link.run(messages));
+        let link = Outgoing {
+            is_guest,
+            address,
+            queue,
+            task,
+        };
+        self.outgoing.insert(to, link);
+    }
+
+    /// A message for which there is no room is lost, as it may be on the way. Others come after it.
+    pub fn send(&self, to: MemberId, message: Message) {
+        if let Some(link) = self.outgoing.get(&to) {
+            let _lost = link.queue.try_send(message).is_err();
+        }
+    }
+}
+
+impl Drop for Links {
+    fn drop(&mut self) {
+        self.outgoing.values().for_each(|link| link.task.abort());
+    }
+}
+
+struct Link {
+    to: MemberId,
+    address: String,
+    /// The log does not name it: a broken link ends, and it greets again.
+    is_guest: bool,
+    connector: TlsConnector,
+    own: Identity,
+    inputs: mpsc::Sender<FromMember>,
+}
+
+impl Link {
+    async fn run(self, mut messages: mpsc::Receiver<Message>) {
+        let mut reported = None;
+        loop {
+            let ended = match connect(&self.connector, &self.address).await {
+                Ok(stream) => self.converse(stream, &mut messages, &mut reported).await,
+                Err(problem) => Err(problem),
+            };
+            let Err(problem) = ended else { return };
+            if self.is_guest {
+                return;
+            }
+            if reported.as_ref() != Some(&problem) {
+                warn!(member = %self.to, address = self.address, problem, "no link to a coordinator; trying again");
+                reported = Some(problem);
+            }
+            let member = self.to;
+            if self
+                .inputs
+                .send(FromMember::Disconnected { member })
+                .await
+                .is_err()
+            {
+                return;
+            }
+            sleep(Duration::from_millis(rand::random_range(RETRY_MS))).await;
+            // They speak of a time that is over.
+            while messages.try_recv().is_ok() {}
+        }
+    }
+
+    /// Ends without an error when this coordinator does.
+    async fn converse(
+        &self,
+        stream: TlsStream<TcpStream>,
+        messages: &mut mpsc::Receiver<Message>,
+        reported: &mut Option<String>,
+    ) -> Result<(), String> {
+        let mut frames = frames(stream);
+        say(&mut frames, &self.own.hello(Some(self.to))).await?;
+        match hear(&mut frames).await? {
+            Answer::Welcome => {}
+            Answer::Refused { message } => return Err(message),
+            Answer::Join(_) => return Err("it answers to something else".into()),
+        }
+        info!(member = %self.to, address = self.address, "linked to a coordinator");
+        *reported = None;
+        let mut batch = Vec::new();
+        while messages.recv_many(&mut batch, BATCH_MESSAGES).await > 0 {
+            let written = timeout(WRITE, write(&mut frames, &mut batch)).await;
+            written.map_err(|_| "it does not read".to_string())??;
+        }
+        Ok(())
+    }
+}
+
+async fn write(frames: &mut Frames<TlsStream<TcpStream>>, batch: &mut Vec<Message>) -> Result<(), String> {
+    for message in batch.drain(..) {
+        let bytes = Bytes::from(encode_message(&message));
+        frames.feed(bytes).await.map_err(|e| e.to_string())?;
+    }
+    SinkExt::<Bytes>::flush(frames).await.map_err(|e| e.to_string())
+}
+
+pub async fn connect(connector: &TlsConnector, address: &str) -> Result<TlsStream<TcpStream>, String> {
+    let connected = timeout(CONNECT, async {
+        let stream = TcpStream::connect(address).await.map_err(|e| e.to_string())?;
+        stream.set_nodelay(true).map_err(|e| e.to_string())?;
+        let shaken = connector.connect(coordinator_name(), stream).await;
+        shaken.map_err(|e| format!("{e}: has it another --fleet-key?"))
+    });
+    connected.await.map_err(|_| "no connection in time".to_string())?
+}

@@ -1,0 +1,117 @@
+//! Connections from other coordinators: their messages.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::StreamExt;
+use quorate_quorum::{MemberId, Message, decode_message};
+use quorate_types::limits::{HELLO_TIMEOUT_MS, MEMBER_CONNECTIONS_MAX};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{Semaphore, mpsc, oneshot};
+use tokio_rustls::TlsAcceptor;
+use tracing::{debug, warn};
+
+use super::hello::{Answer, Hello, Identity, JoinAnswer, frames, hear, say};
+
+/// For the task that owns the coordinator.
+#[derive(Debug)]
+pub enum FromMember {
+    Message {
+        from: MemberId,
+        message: Message,
+    },
+    /// It sends messages, and is reached there. This member may not know it yet.
+    Greeted {
+        member: MemberId,
+        address: String,
+    },
+    /// Messages to it may be lost.
+    Disconnected {
+        member: MemberId,
+    },
+    /// An empty disk wants to be taken in; or a member is reached elsewhere now.
+    Join {
+        member: MemberId,
+        address: String,
+        answer: oneshot::Sender<JoinAnswer>,
+    },
+}
+
+/// Accepts for ever.
+pub async fn serve(
+    listener: TcpListener,
+    acceptor: TlsAcceptor,
+    own: Identity,
+    inputs: mpsc::Sender<FromMember>,
+) {
+    let slots = Arc::new(Semaphore::new(MEMBER_CONNECTIONS_MAX));
+    loop {
+        let slot = slots.clone().acquire_owned().await.expect("it is never closed");
+        let (stream, peer) = match listener.accept().await {
+            Ok(accepted) => accepted,
+            Err(error) => {
+                warn!(%error, "accepting a coordinator's connection failed");
+                tokio::time::sleep(Duration::from_millis(100)).await;
+                continue;
+            }
+        };
+        let (acceptor, own, inputs) = (acceptor.clone(), own.clone(), inputs.clone());
+        tokio::spawn(async move {
+            if let Err(reason) = receive(stream, acceptor, own, inputs).await {
+                debug!(%peer, reason, "a coordinator's connection ended");
+            }
+            drop(slot);
+        });
+    }
+}
+
+async fn receive(
+    stream: TcpStream,
+    acceptor: TlsAcceptor,
+    own: Identity,
+    inputs: mpsc::Sender<FromMember>,
+) -> Result<(), String> {
+    stream.set_nodelay(true).map_err(|e| e.to_string())?;
+    let limit = Duration::from_millis(HELLO_TIMEOUT_MS);
+    let shaken = tokio::time::timeout(limit, acceptor.accept(stream)).await;
+    let stream = shaken.map_err(|_| "no TLS handshake in time".to_string())?.map_err(|e| {
+        // The one at the other end sees no more than an alert.
+        warn!(error = %e, "a connection to --listen-members failed its TLS handshake: has it another --fleet-key?");
+        e.to_string()
+    })?;
+    let mut frames = frames(stream);
+    let hello: Hello = hear(&mut frames).await?;
+    let from = match own.check(&hello) {
+        Ok(from) => from,
+        Err(message) => {
+            warn!(member = hello.member, message, "a coordinator was refused");
+            return say(&mut frames, &Answer::Refused { message }).await;
+        }
+    };
+    let (member, address) = (from, hello.address);
+    let greeted = FromMember::Greeted {
+        member,
+        address: address.clone(),
+    };
+    inputs.send(greeted).await.map_err(|_| "stopping".to_string())?;
+    if hello.joins {
+        let (answer, answered) = oneshot::channel();
+        let join = FromMember::Join {
+            member,
+            address,
+            answer,
+        };
+        inputs.send(join).await.map_err(|_| "stopping".to_string())?;
+        // Without an answer the leader has changed meanwhile.
+        let answer = answered.await.unwrap_or(JoinAnswer::AskLeader { address: None });
+        return say(&mut frames, &Answer::Join(answer)).await;
+    }
+    say(&mut frames, &Answer::Welcome).await?;
+    while let Some(frame) = frames.next().await {
+        let frame = frame.map_err(|e| e.to_string())?;
+        let message = decode_message(&frame).map_err(|e| e.to_string())?;
+        let input = FromMember::Message { from, message };
+        inputs.send(input).await.map_err(|_| "stopping".to_string())?;
+    }
+    Ok(())
+}

@@ -1,0 +1,18 @@
+//! Links to the other coordinators: one TLS connection in each direction, JSON hellos, then messages of the quorum in
+//! length-prefixed frames (`docs/internals/quorum.md`).
+//!
+//! - `hello`: the first frames, and who this coordinator is
+//! - `links`: connections to others, which send
+//! - `listener`: connections from others, which receive
+//! - `join`: the wish to be taken in, or to be known elsewhere
+//! - `side`: all of it, made at the start
+
+mod hello;
+mod join;
+mod links;
+mod listener;
+mod side;
+
+pub use hello::JoinAnswer;
+pub use listener::FromMember;
+pub use side::{ForTask, Side};

@@ -1,0 +1,141 @@
+//! A coordinator's side of the links: made at its start.
+
+use std::path::Path;
+use std::sync::{Arc, OnceLock};
+
+use quorate_certificates::{FleetKey, members};
+use quorate_types::limits::COORDINATOR_QUEUE_MAX;
+use tokio::net::TcpListener;
+use tokio::sync::{mpsc, watch};
+use tokio_rustls::{TlsAcceptor, TlsConnector};
+
+use super::hello::Identity;
+use super::join::ask;
+use super::links::Links;
+use super::listener::{FromMember, serve};
+use crate::exit::Failure;
+use crate::options::Options;
+use crate::shell::listeners::listen;
+use crate::shell::recovery::Recovery;
+
+/// What a coordinator with others has: a listener for them, and links to them.
+pub struct Side {
+    of_task: Option<ForTask>,
+    /// Others reach it there. None: it stays alone.
+    pub address: Option<String>,
+    listening: Option<Listening>,
+    /// Coordinators that are asked to take it in, or to note that it has moved.
+    ask: Vec<String>,
+}
+
+/// For the task that owns the coordinator.
+pub struct ForTask {
+    /// None: it stays alone.
+    pub links: Option<Links>,
+    pub own: Identity,
+    pub address: Option<String>,
+    pub inputs: mpsc::Receiver<FromMember>,
+    /// Whether the others know it, where it is now.
+    pub is_known: watch::Sender<bool>,
+}
+
+struct Listening {
+    listener: TcpListener,
+    acceptor: TlsAcceptor,
+    connector: TlsConnector,
+    own: Identity,
+    inputs: mpsc::Sender<FromMember>,
+    is_known: watch::Receiver<bool>,
+}
+
+impl Side {
+    pub async fn of(options: &Options, recovery: &Recovery) -> Result<Self, Failure> {
+        let mut own = Identity {
+            member: recovery.member,
+            fleet: Arc::new(recovery.fleet.map_or_else(OnceLock::new, OnceLock::from)),
+            address: String::new(),
+        };
+        let (inputs, from_members) = mpsc::channel(COORDINATOR_QUEUE_MAX);
+        let (is_known, is_known_seen) = watch::channel(false);
+        let mut side = Self {
+            of_task: Some(ForTask {
+                links: None,
+                own: own.clone(),
+                address: None,
+                inputs: from_members,
+                is_known,
+            }),
+            address: None,
+            listening: None,
+            ask: Vec::new(),
+        };
+        let (Some(listen_at), Some(key_file)) = (options.listen_members, &options.fleet_key_file) else {
+            return Ok(side);
+        };
+        let key = fleet_key(key_file, recovery)?;
+        let unusable = |e: rustls::Error| Failure::configuration(format!("--fleet-key-file: {e}"));
+        let acceptor = TlsAcceptor::from(Arc::new(members::server_config(&key).map_err(unusable)?));
+        let connector = TlsConnector::from(Arc::new(members::client_config(&key).map_err(unusable)?));
+        let listener = listen(listen_at, "--listen-members").await?;
+        let bound = listener.local_addr();
+        let bound = bound
+            .map_err(|e| Failure::configuration(e.to_string()))?
+            .to_string();
+        let address = options.advertise_members.clone().unwrap_or(bound);
+        own.address.clone_from(&address);
+        let others = recovery.disk.members.iter().filter(|(id, _)| *id != own.member);
+        let others = others.map(|(_, member)| member.address.clone());
+        side.ask = options.join.iter().cloned().chain(others).collect();
+        let of_task = side.of_task.as_mut().expect("made above");
+        of_task.own = own.clone();
+        of_task.links = Some(Links::new(connector.clone(), own.clone(), inputs.clone()));
+        of_task.address = Some(address.clone());
+        side.address = Some(address);
+        side.listening = Some(Listening {
+            listener,
+            acceptor,
+            connector,
+            own,
+            inputs,
+            is_known: is_known_seen,
+        });
+        Ok(side)
+    }
+
+    /// The part of the task that owns the coordinator: once.
+    pub fn for_task(&mut self) -> ForTask {
+        self.of_task.take().expect("it is asked for once")
+    }
+
+    /// Listens to others, and asks to be taken in.
+    pub fn serve(self) {
+        let Some(Listening {
+            listener,
+            acceptor,
+            connector,
+            own,
+            inputs,
+            is_known,
+        }) = self.listening
+        else {
+            return;
+        };
+        tokio::spawn(serve(listener, acceptor, own.clone(), inputs));
+        tokio::spawn(ask(connector, own, self.ask, is_known));
+    }
+}
+
+/// The first coordinator of a fleet makes the key. For others it must be there.
+fn fleet_key(path: &Path, recovery: &Recovery) -> Result<FleetKey, Failure> {
+    let is_alone = recovery.disk.members.ids().eq([recovery.member]);
+    let exists = path.try_exists().unwrap_or(true);
+    let key = match exists {
+        false if is_alone => FleetKey::create(path),
+        _ => FleetKey::load(path),
+    };
+    key.map_err(|e| {
+        Failure::configuration(format!(
+            "--fleet-key-file {e}. All coordinators of a fleet have the file that its first one made: copy it"
+        ))
+    })
+}

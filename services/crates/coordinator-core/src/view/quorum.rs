@@ -1,0 +1,71 @@
+//! A member's part in the quorum, as the API shows it.
+
+use quorate_quorum::{MemberId, RoleView, View};
+use serde::Serialize;
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct QuorumView {
+    /// The member that answers.
+    pub member: String,
+    /// `leader` or `follower`.
+    pub role: &'static str,
+    pub term: u64,
+    /// None: nobody is known to lead.
+    pub leader: Option<String>,
+    /// The end of its log.
+    pub last_position: u64,
+    pub last_term: u64,
+    /// The end of what is agreed, as far as it knows.
+    pub agreed_position: u64,
+    /// The end of what its disk has.
+    pub durable_position: u64,
+    pub members: Vec<MemberView>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct MemberView {
+    pub member: String,
+    /// Empty: it has told none.
+    pub address: String,
+    /// Without a vote it gets all entries, and counts for nothing.
+    pub votes: bool,
+    /// The end of the leader's log that its disk has. None: another member answers than the leader.
+    pub durable_position: Option<u64>,
+    /// Milliseconds since the leader heard it. None: another member answers than the leader, or it is the leader.
+    pub silent_ms: Option<u64>,
+}
+
+impl QuorumView {
+    pub fn of(view: &View) -> Self {
+        let (role, term, leader) = match view.role {
+            RoleView::Leader { term } => ("leader", term, Some(view.own)),
+            RoleView::Follower { term, leader } => ("follower", term, leader),
+        };
+        let members = view.members.iter().map(|(id, member)| {
+            let seen = view
+                .others
+                .iter()
+                .find(|(other, _)| *other == id)
+                .map(|(_, seen)| seen);
+            let own = (id == view.own && role == "leader").then_some(view.durable.0);
+            MemberView {
+                member: id.to_string(),
+                address: member.address.clone(),
+                votes: member.votes,
+                durable_position: seen.map(|seen| seen.matched.0).or(own),
+                silent_ms: seen.map(|seen| seen.silent_ms),
+            }
+        });
+        Self {
+            member: view.own.to_string(),
+            role,
+            term: term.0,
+            leader: leader.as_ref().map(MemberId::to_string),
+            last_position: view.last.position.0,
+            last_term: view.last.term.0,
+            agreed_position: view.committed.0,
+            durable_position: view.durable.0,
+            members: members.collect(),
+        }
+    }
+}
