@@ -22,7 +22,7 @@ pub enum Order {
     Load,
     /// The snapshot is written before the thread ends. Nothing comes after it.
     Last(Option<Box<SnapshotOrder>>),
-    /// Of the thread that writes a snapshot.
+    /// The thread that writes a snapshot has ended.
     Written(Box<Result<SnapshotWritten, LogError>>, Position),
 }
 
@@ -73,7 +73,7 @@ impl Disk {
         (Self { orders, thread }, results)
     }
 
-    /// Of a thread that has failed nothing comes back, and it has said so.
+    /// A thread that has failed has said so, and does nothing more.
     pub fn order(&self, order: Order) {
         let _ended = self.orders.send(order).is_err();
     }
@@ -160,7 +160,7 @@ impl Writer {
 
     fn begun(&mut self, order: SnapshotOrder) -> (SnapshotBegun, CoordinatorState) {
         if let Some(thread) = self.snapshot.take() {
-            // Both would write the same file. What it wrote is not put in place.
+            // Both would write the same file. The earlier one is not put in place.
             let _panicked = thread.join().is_err();
         }
         let begun = self.log.begin_snapshot(order.point, order.members, order.entries);

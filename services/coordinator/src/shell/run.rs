@@ -19,7 +19,7 @@ use super::recovery::{Recovery, recover};
 use super::secrets::{self, PeerKey};
 use super::task::{CoordinatorTask, Credentials, notes, unix_ms};
 use super::{control, http, key_file, profile_file};
-use crate::disk::Disk;
+use crate::disk::{Disk, DurableLog};
 use crate::exit::Failure;
 use crate::options::Options;
 use quorate_coordinator_core::command::{Headroom, PlacementPolicy, Relief, Replacements};
@@ -39,13 +39,6 @@ pub async fn run(options: Options) -> Result<(), Failure> {
     create_data_dir(&options.data_dir)?;
     let recovery = recover(&options.data_dir, &profile, !options.join.is_empty())?;
     let mut side = Side::of(&options, &recovery).await?;
-    let Recovery {
-        log,
-        member,
-        disk,
-        state,
-        ..
-    } = recovery;
     let peer_key = PeerKey::load_or_create(&options.data_dir)?;
     let authority = Authority::load_or_create(&options.data_dir).map_err(|e| Failure::disk(e.to_string()))?;
     let authority = Arc::new(authority);
@@ -60,10 +53,6 @@ pub async fn run(options: Options) -> Result<(), Failure> {
         authority: authority.clone(),
         certificate_lifetime: Duration::from_secs(options.certificate_life_s),
     };
-    let now = Now {
-        ms: 0,
-        unix_ms: unix_ms(),
-    };
     notes::profile(&profile);
     let start = Start {
         settings,
@@ -73,7 +62,7 @@ pub async fn run(options: Options) -> Result<(), Failure> {
         release: env!("CARGO_PKG_VERSION").into(),
         seed: rand::random(),
     };
-    let coordinator = Coordinator::new(member, disk, state, start, quorum_settings(), now);
+    let (coordinator, log) = member_of(recovery, start);
     let (disk, done) = Disk::start(log);
     let data_dir = options.data_dir.clone();
     let (task, handle, inputs) =
@@ -118,6 +107,24 @@ fn settings(options: &Options, client_keys: Value, peer_keys: Value) -> Settings
         client_keys,
         peer_keys,
     }
+}
+
+fn member_of(recovery: Recovery, start: Start) -> (Coordinator, DurableLog) {
+    let Recovery {
+        log,
+        member,
+        disk,
+        state,
+        ..
+    } = recovery;
+    let now = Now {
+        ms: 0,
+        unix_ms: unix_ms(),
+    };
+    (
+        Coordinator::new(member, disk, state, start, quorum_settings(), now),
+        log,
+    )
 }
 
 /// A leader that falls silent is replaced within half a second. Bounds are for a fleet's state of a hundred megabytes.

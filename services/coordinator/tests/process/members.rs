@@ -97,7 +97,7 @@ impl Fleet {
         })
     }
 
-    /// All that run have agreed to the same.
+    /// Waits until the same is agreed everywhere.
     fn agree(&self) {
         let leader = self.leader();
         eventually("the same log", || {

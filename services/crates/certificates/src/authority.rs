@@ -65,7 +65,7 @@ impl Authority {
         Self::with_key(key, &path).map_err(|problem| AuthorityError { path, problem })
     }
 
-    /// One that nothing is written of.
+    /// An authority without files.
     pub(crate) fn in_memory(key: KeyPair) -> Result<Self, String> {
         let certificate_pem = self_signed(&key)?;
         Self::of(key, certificate_pem)

@@ -140,7 +140,7 @@ impl Replica {
         self.kept.term()
     }
 
-    /// Whoever must be asked for what this one may not answer.
+    /// The member to ask for what this one may not answer.
     pub fn leader(&self) -> Option<MemberId> {
         match self.role() {
             RoleView::Leader { .. } => Some(self.own),

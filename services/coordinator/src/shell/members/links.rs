@@ -37,7 +37,7 @@ pub struct Links {
     own: Identity,
     inputs: mpsc::Sender<FromMember>,
     members: Members,
-    /// Where others have said that they are. That is newer than what the log says: they may have moved, and the entry that
+    /// Addresses as others have told them. They are newer than the log's: members may have moved, and the entry that
     /// tells it may need their answers.
     greeted: BTreeMap<MemberId, String>,
     outgoing: BTreeMap<MemberId, Outgoing>,

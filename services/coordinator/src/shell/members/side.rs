@@ -18,7 +18,7 @@ use crate::options::Options;
 use crate::shell::listeners::listen;
 use crate::shell::recovery::Recovery;
 
-/// What a coordinator with others has: a listener for them, and links to them.
+/// The listener for other coordinators, and the links to them.
 pub struct Side {
     of_task: Option<ForTask>,
     /// Others reach it there. None: it stays alone.

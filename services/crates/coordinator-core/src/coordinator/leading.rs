@@ -70,7 +70,7 @@ impl Leading {
         waiting.point = Some(point);
     }
 
-    /// What follows from the batch, if this is its place. None: the entry is another's.
+    /// Gives the messages that follow from the batch, if this is its place. None: the entry is another's.
     pub fn agreed(&mut self, point: Point) -> Option<(Option<Place>, Vec<Outgoing>)> {
         let waiting = self.waiting.take_if(|waiting| waiting.point == Some(point))?;
         Some((waiting.place, waiting.outgoing))

@@ -1,4 +1,4 @@
-//! What a member is at present, with the state that its agreed log leads to.
+//! A member's present role, with the state that its agreed log leads to.
 
 use quorate_quorum::Point;
 
