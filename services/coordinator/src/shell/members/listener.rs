@@ -1,6 +1,7 @@
 //! Connections from other coordinators: their messages.
 
-use std::sync::Arc;
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use futures::StreamExt;
@@ -37,6 +38,10 @@ pub enum FromMember {
     },
 }
 
+/// The newest connection of each member. Dropping its sender ends an earlier one, which may look alive for long after its
+/// other end has gone.
+type Newest = Arc<Mutex<BTreeMap<MemberId, oneshot::Sender<()>>>>;
+
 /// Accepts for ever.
 pub async fn serve(
     listener: TcpListener,
@@ -45,6 +50,7 @@ pub async fn serve(
     inputs: mpsc::Sender<FromMember>,
 ) {
     let slots = Arc::new(Semaphore::new(MEMBER_CONNECTIONS_MAX));
+    let newest = Newest::default();
     loop {
         let slot = slots.clone().acquire_owned().await.expect("it is never closed");
         let (stream, peer) = match listener.accept().await {
@@ -55,9 +61,9 @@ pub async fn serve(
                 continue;
             }
         };
-        let (acceptor, own, inputs) = (acceptor.clone(), own.clone(), inputs.clone());
+        let (acceptor, own, inputs, newest) = (acceptor.clone(), own.clone(), inputs.clone(), newest.clone());
         tokio::spawn(async move {
-            if let Err(reason) = receive(stream, acceptor, own, inputs).await {
+            if let Err(reason) = receive(stream, acceptor, own, inputs, newest).await {
                 debug!(%peer, reason, "a coordinator's connection ended");
             }
             drop(slot);
@@ -70,6 +76,7 @@ async fn receive(
     acceptor: TlsAcceptor,
     own: Identity,
     inputs: mpsc::Sender<FromMember>,
+    newest: Newest,
 ) -> Result<(), String> {
     stream.set_nodelay(true).map_err(|e| e.to_string())?;
     let limit = Duration::from_millis(HELLO_TIMEOUT_MS);
@@ -107,11 +114,16 @@ async fn receive(
         return say(&mut frames, &Answer::Join(answer)).await;
     }
     say(&mut frames, &Answer::Welcome).await?;
-    while let Some(frame) = frames.next().await {
-        let frame = frame.map_err(|e| e.to_string())?;
-        let message = decode_message(&frame).map_err(|e| e.to_string())?;
+    let (is_newest, mut superseded) = oneshot::channel();
+    (newest.lock().expect("no holder of the lock panics")).insert(from, is_newest);
+    loop {
+        let frame = tokio::select! {
+            frame = frames.next() => frame,
+            _ = &mut superseded => return Err("the member has a newer connection".into()),
+        };
+        let Some(frame) = frame else { return Ok(()) };
+        let message = decode_message(&frame.map_err(|e| e.to_string())?).map_err(|e| e.to_string())?;
         let input = FromMember::Message { from, message };
         inputs.send(input).await.map_err(|_| "stopping".to_string())?;
     }
-    Ok(())
 }

@@ -115,9 +115,10 @@ impl CoordinatorTask {
             tokio::select! {
                 biased;
                 _ = stop.changed() => return self.stop(done).await,
-                Some(done) = done.recv() => self.took_place(done)?,
-                Some(input) = self.members.inputs.recv() => self.hear(input),
+                // First, so that others' messages hold up no heartbeat.
                 _ = tick.tick() => self.tick(),
+                done = done.recv() => self.took_place(done.ok_or_else(disk_is_gone)?)?,
+                Some(input) = self.members.inputs.recv() => self.hear(input),
                 _ = renew.tick(), if is_open => self.feed(Event::Input(Input::RenewPeerTokens)),
                 _ = inputs.recv_many(&mut taken, BATCH_INPUTS), if is_open => {}
             }
@@ -382,10 +383,10 @@ impl CoordinatorTask {
         self.carry_out()?;
         let deadline = Instant::now() + LAST_BATCH;
         while self.coordinator.agreed_state().is_none() {
-            match timeout_at(deadline, done.recv()).await {
-                Ok(Some(done)) => self.took_place(done)?,
-                Ok(None) | Err(_) => break,
-            }
+            let Ok(done) = timeout_at(deadline, done.recv()).await else {
+                break;
+            };
+            self.took_place(done.ok_or_else(disk_is_gone)?)?;
             self.carry_out()?;
         }
         let last = self.snapshot();
@@ -444,4 +445,9 @@ impl CoordinatorTask {
             self.outboxes.remove(&connection);
         }
     }
+}
+
+/// An assertion ended its thread, and said why.
+fn disk_is_gone() -> Failure {
+    Failure::disk("the thread that writes the log has ended")
 }

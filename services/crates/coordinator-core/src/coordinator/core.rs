@@ -15,7 +15,7 @@ use super::io::{Command, Ending, Event};
 use super::leading::Leading;
 use super::standing::Standing;
 use super::start::Start;
-use crate::command::Timed;
+use crate::command::{Command as LogCommand, Timed};
 use crate::engine::{Engine, Input, Note, Now};
 use crate::ids::CallId;
 use crate::log::Replay;
@@ -410,7 +410,11 @@ impl Coordinator {
     fn begin(&mut self) {
         match std::mem::replace(&mut self.standing, Standing::Rereads) {
             Standing::Follows(Some(state)) => {
-                self.standing = Standing::Begins { state, begin: None };
+                self.standing = Standing::Begins {
+                    state,
+                    commands: vec![self.start.begin_run()],
+                    begin: None,
+                };
                 self.is_proposal_refused = false;
             }
             // The run begins once the state is there.
@@ -419,13 +423,18 @@ impl Coordinator {
         }
     }
 
+    /// No epoch follows from these commands.
     fn propose_begin(&mut self, now: Now) {
-        let begin = Timed {
+        let Standing::Begins { commands, .. } = &self.standing else {
+            unreachable!("the run begins");
+        };
+        let timed = |command: &LogCommand| Timed {
             at_ms: now.unix_ms,
-            command: self.start.begin_run(),
+            command: command.clone(),
             issued: Some(Vec::new()),
         };
-        let (call, payload) = (PROPOSAL, encode_batch(&[begin]));
+        let batch: Vec<Timed> = commands.iter().map(timed).collect();
+        let (call, payload) = (PROPOSAL, encode_batch(&batch));
         self.replica.take(now.ms, QuorumEvent::Propose { call, payload });
     }
 
@@ -447,6 +456,15 @@ impl Coordinator {
                     is_refused,
                 }));
             }
+        }
+        if state.servers.is_empty() && !first.is_empty() {
+            // Nothing can follow from them, and the first calls already see them.
+            self.standing = Standing::Begins {
+                state,
+                commands: first,
+                begin: None,
+            };
+            return;
         }
         let engine = Engine::new(*state, self.start.settings.clone(), first, now);
         self.standing = Standing::Leads(Box::new(Leading::new(engine)));

@@ -3,6 +3,7 @@
 use quorate_quorum::Point;
 
 use super::leading::Leading;
+use crate::command::Command;
 use crate::state::CoordinatorState;
 
 #[derive(Debug)]
@@ -12,7 +13,9 @@ pub enum Standing {
     /// It was elected, and the beginning of its run is not agreed yet. Entries of earlier terms may come before.
     Begins {
         state: Box<CoordinatorState>,
-        /// The place of the beginning, once the quorum has taken it.
+        /// The commands that are to be agreed before the engine begins.
+        commands: Vec<Command>,
+        /// Their place, once the quorum has taken them.
         begin: Option<Point>,
     },
     Leads(Box<Leading>),

@@ -186,7 +186,11 @@ impl Fleet {
             fleet.nodes.last_mut().unwrap().start(fleet.now);
             let (id, address) = (MemberId(id), format!("n{id}"));
             fleet.change(900 + id.0, Change::AddLearner { id, address });
-            fleet.change(950 + id.0, Change::Promote(id));
+            // The leader gives it a vote.
+            fleet.pass(600);
+            let leader = fleet.leader();
+            let members = fleet.nodes[leader].coordinator.as_ref().unwrap().members();
+            assert!(members.is_voter(id), "{id}");
         }
         fleet
     }
