@@ -14,7 +14,7 @@ use super::task::{Handle, notes};
 use crate::exit::Failure;
 use crate::options::{MismatchedProfile, Options};
 use quorate_coordinator_core::command::Command;
-use quorate_coordinator_core::state::{CoordinatorState, ProfileRefused, check_profile};
+use quorate_coordinator_core::state::{CoordinatorState, check_profile};
 
 /// A measurement takes minutes, so a second more does not count.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
@@ -59,10 +59,7 @@ impl ProfileSource {
                 }
                 Ok(())
             }
-            Err(ProfileRefused { server, how, more }) => Err(self.wrong(format!(
-                "{server} and {more} more servers: {how}: measure again (make profile), or allow it with \
-                 --foreign-profile warn"
-            ))),
+            Err(refused) => Err(self.wrong(notes::profile_refused(&refused))),
         }
     }
 

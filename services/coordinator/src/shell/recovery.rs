@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use quorate_placement::Profile;
-use quorate_quorum::{Disk, MemberId, Members, Point, Position, Term, Vote};
+use quorate_quorum::{Disk, MemberId};
 use quorate_types::FleetId;
 use tracing::{info, warn};
 
@@ -36,15 +36,30 @@ pub fn recover(data_dir: &Path, profile: &Profile, joins: bool) -> Result<Recove
         );
     }
     let begin = || CoordinatorState::new(profile.clone());
-    match contents {
-        Contents::Member(disk) => of_member(data_dir, log, &disk),
-        Contents::Nothing if joins => begin_empty(&mut log).map(|begun| begun.with(log)),
-        Contents::Nothing => begin_fleet(&mut log, begin()).map(|begun| begun.with(log)),
-        Contents::Former(former) => {
-            let state = replayed(data_dir, former, begin)?;
-            begin_fleet(&mut log, state).map(|begun| begun.with(log))
-        }
-    }
+    let member = MemberId(rand::random());
+    let first = || Base::first(member, FleetId(rand::random()), String::new());
+    let (base, state) = match contents {
+        Contents::Member(disk) => return of_member(data_dir, log, &disk),
+        Contents::Nothing if joins => (Base::empty(member), None),
+        Contents::Nothing => (first(), Some(begin())),
+        Contents::Former(former) => (first(), Some(replayed(data_dir, former, begin)?)),
+    };
+    log.begin(base.clone(), state.as_ref())?;
+    let groups = state.as_ref().map_or(0, |state| state.groups.len());
+    let is_first = state.is_some();
+    info!(%member, is_first, groups, "a new member; the first one decides alone until it takes others in");
+    Ok(Recovery {
+        log,
+        member,
+        fleet: base.fleet,
+        disk: Disk {
+            vote: base.vote,
+            base: base.point,
+            members: base.members,
+            entries: Vec::new(),
+        },
+        state: state.map(Box::new),
+    })
 }
 
 fn of_member(data_dir: &Path, log: DurableLog, disk: &MemberDisk) -> Result<Recovery, Failure> {
@@ -66,69 +81,6 @@ fn of_member(data_dir: &Path, log: DurableLog, disk: &MemberDisk) -> Result<Reco
         disk: disk.to_quorum(),
         state,
     })
-}
-
-/// A new member.
-struct Begun {
-    base: Base,
-    state: Option<Box<CoordinatorState>>,
-}
-
-impl Begun {
-    fn with(self, log: DurableLog) -> Recovery {
-        let Self { base, state } = self;
-        Recovery {
-            log,
-            member: base.member,
-            fleet: base.fleet,
-            disk: Disk {
-                vote: base.vote,
-                base: base.point,
-                members: base.members,
-                entries: Vec::new(),
-            },
-            state,
-        }
-    }
-}
-
-/// The first member of a fleet, which decides alone until it takes others in.
-fn begin_fleet(log: &mut DurableLog, state: CoordinatorState) -> Result<Begun, Failure> {
-    let member = MemberId(rand::random());
-    let base = Base {
-        member,
-        fleet: Some(FleetId(rand::random())),
-        vote: Vote {
-            term: Term(1),
-            given_to: None,
-        },
-        // A state counts as one agreed entry, so that nobody takes an empty disk for it.
-        point: Point {
-            term: Term(1),
-            position: Position(1),
-        },
-        members: Members::first(member, String::new()),
-    };
-    log.begin(base.clone(), Some(&state))?;
-    let (servers, groups) = (state.servers.len(), state.groups.len());
-    info!(%member, servers, groups, "the first coordinator of its fleet");
-    let state = Some(Box::new(state));
-    Ok(Begun { base, state })
-}
-
-/// A member that waits to be taken in. Its number stays from here on.
-fn begin_empty(log: &mut DurableLog) -> Result<Begun, Failure> {
-    let member = MemberId(rand::random());
-    let base = Base {
-        member,
-        fleet: None,
-        vote: Vote::default(),
-        point: Point::default(),
-        members: Members::default(),
-    };
-    log.begin(base.clone(), None)?;
-    info!(%member, "an empty disk, which is to be taken into a fleet");
-    Ok(Begun { base, state: None })
 }
 
 fn replayed(

@@ -58,9 +58,9 @@ pub async fn run(options: Options) -> Result<(), Failure> {
         settings,
         profile,
         policy: policy(&options),
-        address: side.address.clone(),
+        address: side.address(),
         release: env!("CARGO_PKG_VERSION").into(),
-        seed: rand::random(),
+        next_run: rand::random(),
     };
     let (coordinator, log) = member_of(recovery, start);
     let (disk, done) = Disk::start(log);
@@ -68,7 +68,7 @@ pub async fn run(options: Options) -> Result<(), Failure> {
     let (task, handle, inputs) =
         CoordinatorTask::new(coordinator, disk, side.for_task(), credentials, data_dir, started);
 
-    announce(&options.data_dir, &control, &http, side.address.as_deref())?;
+    announce(&options.data_dir, &control, &http, side.address().as_deref())?;
     let (stopping, stop) = watch::channel(false);
     tokio::spawn(control::serve(control, acceptor, handle.inputs.clone()));
     tokio::spawn(key_file::follow(
@@ -127,7 +127,7 @@ fn member_of(recovery: Recovery, start: Start) -> (Coordinator, DurableLog) {
     )
 }
 
-/// A leader that falls silent is replaced within half a second. Bounds are for a fleet's state of a hundred megabytes.
+/// A leader that falls silent is replaced within about half a second. Bounds are for a fleet's state of a hundred megabytes.
 fn quorum_settings() -> quorate_quorum::Settings {
     quorate_quorum::Settings {
         heartbeat_ms: 50,

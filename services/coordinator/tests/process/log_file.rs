@@ -22,17 +22,7 @@ fn state() -> CoordinatorState {
 }
 
 fn base() -> Base {
-    let term = Term(1);
-    Base {
-        member: OWN,
-        fleet: Some(FleetId(0xf1)),
-        vote: Vote { term, given_to: None },
-        point: Point {
-            term,
-            position: Position(1),
-        },
-        members: Members::first(OWN, "[::1]:7402".into()),
-    }
+    Base::first(OWN, FleetId(0xf1), "[::1]:7402".into())
 }
 
 fn entry(position: u64, content: Content) -> Entry {
@@ -164,13 +154,7 @@ fn an_empty_disk_has_a_member_that_nobody_has_taken_in() {
     let dir = tempfile::tempdir().unwrap();
     assert!(matches!(open(dir.path()).unwrap().contents, Contents::Nothing));
     let (mut log, _) = DurableLog::open(dir.path()).unwrap();
-    let empty = Base {
-        fleet: None,
-        vote: Vote::default(),
-        point: Point::default(),
-        members: Members::default(),
-        ..base()
-    };
+    let empty = Base::empty(OWN);
     log.begin(empty.clone(), None).unwrap();
     drop(log);
     let disk = disk(open(dir.path()).unwrap());

@@ -28,6 +28,6 @@ fn run(data: &[u8]) {
     };
     if let Contents::Member(disk) = scanned.contents {
         let replica = Replica::new(disk.base.member, disk.to_quorum(), SETTINGS, 0);
-        assert_eq!(replica.view(0).last.position, disk.last());
+        assert_eq!(replica.view(0).last, disk.last());
     }
 }

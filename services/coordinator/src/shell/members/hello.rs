@@ -23,7 +23,7 @@ pub type Frames<S> = Framed<S, LengthDelimitedCodec>;
 pub struct Identity {
     pub member: MemberId,
     pub fleet: Arc<OnceLock<FleetId>>,
-    /// Others reach it there.
+    /// Others reach it there. Empty: it stays alone.
     pub address: String,
 }
 

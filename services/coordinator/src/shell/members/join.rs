@@ -33,8 +33,9 @@ pub async fn ask(
         let said = match once(&connector, &own, &address).await {
             Ok(JoinAnswer::TakenIn) => "taken in: the leader sends the log".to_string(),
             Ok(JoinAnswer::AskLeader { address: Some(named) }) => {
+                let said = format!("the leader is at {named}");
                 leader = Some(named);
-                continue;
+                said
             }
             Ok(JoinAnswer::AskLeader { address: None }) => {
                 "no coordinator leads at present; trying again".to_string()

@@ -21,8 +21,7 @@ use crate::shell::recovery::Recovery;
 /// The listener for other coordinators, and the links to them.
 pub struct Side {
     of_task: Option<ForTask>,
-    /// Others reach it there. None: it stays alone.
-    pub address: Option<String>,
+    /// None: it stays alone.
     listening: Option<Listening>,
     /// Coordinators that are asked to take it in, or to note that it has moved.
     ask: Vec<String>,
@@ -33,7 +32,6 @@ pub struct ForTask {
     /// None: it stays alone.
     pub links: Option<Links>,
     pub own: Identity,
-    pub address: Option<String>,
     pub inputs: mpsc::Receiver<FromMember>,
     /// Whether the others know it, where it is now.
     pub is_known: watch::Sender<bool>,
@@ -61,11 +59,9 @@ impl Side {
             of_task: Some(ForTask {
                 links: None,
                 own: own.clone(),
-                address: None,
                 inputs: from_members,
                 is_known,
             }),
-            address: None,
             listening: None,
             ask: Vec::new(),
         };
@@ -81,16 +77,14 @@ impl Side {
         let bound = bound
             .map_err(|e| Failure::configuration(e.to_string()))?
             .to_string();
-        let address = options.advertise_members.clone().unwrap_or(bound);
-        own.address.clone_from(&address);
+        own.address = options.advertise_members.clone().unwrap_or(bound);
         let others = recovery.disk.members.iter().filter(|(id, _)| *id != own.member);
         let others = others.map(|(_, member)| member.address.clone());
-        side.ask = options.join.iter().cloned().chain(others).collect();
+        let ask = options.join.iter().cloned().chain(others);
+        side.ask = ask.filter(|address| !address.is_empty()).collect();
         let of_task = side.of_task.as_mut().expect("made above");
         of_task.own = own.clone();
         of_task.links = Some(Links::new(connector.clone(), own.clone(), inputs.clone()));
-        of_task.address = Some(address.clone());
-        side.address = Some(address);
         side.listening = Some(Listening {
             listener,
             acceptor,
@@ -100,6 +94,12 @@ impl Side {
             is_known: is_known_seen,
         });
         Ok(side)
+    }
+
+    /// Others reach it there. None: it stays alone.
+    pub fn address(&self) -> Option<String> {
+        let listening = self.listening.as_ref();
+        listening.map(|listening| listening.own.address.clone())
     }
 
     /// The part of the task that owns the coordinator: once.

@@ -323,7 +323,7 @@ impl CoordinatorTask {
             links.know(members);
         }
         let own = members.get(self.members.own.member);
-        let is_known = own.is_some_and(|own| Some(&own.address) == self.members.address.as_ref());
+        let is_known = own.is_some_and(|own| own.address == self.members.own.address);
         self.members.is_known.send_replace(is_known);
     }
 

@@ -15,10 +15,12 @@ pub fn write(note: &Note) {
             how,
             is_refused,
         } => mismatch(*server, how, *is_refused),
-        Note::ProfileRefused(ProfileRefused { server, how, more }) => error!(
-            "--profile: {server} and {more} more servers: {how}: measure again (make profile), or allow it with \
-             --foreign-profile warn; the profile in use stays"
-        ),
+        Note::ProfileRefused(refused) => {
+            error!(
+                "--profile: {}; the profile in use stays",
+                profile_refused(refused)
+            );
+        }
         Note::Refused { name, code, message } => warn!(name, ?code, message, "registration refused"),
         Note::OfAnotherLog { name } => warn!(
             name,
@@ -48,6 +50,14 @@ pub fn write(note: &Note) {
             info!("the keys that sign clients' tokens have changed; servers get the new ones")
         }
     }
+}
+
+/// The servers that a profile would take from the fleet, and the remedy.
+pub fn profile_refused(refused: &ProfileRefused) -> String {
+    let ProfileRefused { server, how, more } = refused;
+    format!(
+        "{server} and {more} more servers: {how}: measure again (make profile), or allow it with --foreign-profile warn"
+    )
 }
 
 /// A profile comes into use.

@@ -90,10 +90,7 @@ impl Coordinator {
             Standing::Leads(leading) => leading.is_open(),
             Standing::Begins { .. } => false,
             Standing::Follows(_) | Standing::Rereads => {
-                let leads = self.replica.role()
-                    == RoleView::Leader {
-                        term: self.replica.term(),
-                    };
+                let leads = matches!(self.replica.role(), RoleView::Leader { .. });
                 let waits = |since| now_ms.saturating_sub(since) < LEADERLESS_MS_MAX;
                 !leads && !self.leaderless_since_ms.is_some_and(waits)
             }

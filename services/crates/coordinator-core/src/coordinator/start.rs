@@ -16,20 +16,16 @@ pub struct Start {
     pub address: Option<String>,
     /// The version of the process.
     pub release: String,
-    /// Random at each start of the process: the numbers of its runs come from it.
-    pub seed: u64,
+    /// Random at each start of the process: the numbers of its runs count from there.
+    pub next_run: u64,
 }
 
 impl Start {
     /// The first command of a run. Nothing else follows from it.
     pub fn begin_run(&mut self) -> Command {
-        // SplitMix64: one random number gives those of all runs.
-        self.seed = self.seed.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = self.seed;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        self.next_run = self.next_run.wrapping_add(1);
         Command::BeginRun {
-            run: RunId(mixed ^ (mixed >> 31)),
+            run: RunId(self.next_run),
             release: self.release.clone(),
         }
     }

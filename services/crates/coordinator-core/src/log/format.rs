@@ -36,6 +36,38 @@ pub struct Base {
     pub members: Members,
 }
 
+impl Base {
+    /// The first member of a fleet, which decides alone until it takes others in.
+    pub fn first(member: MemberId, fleet: FleetId, address: String) -> Self {
+        let term = Term(1);
+        Self {
+            member,
+            fleet: Some(fleet),
+            vote: Vote { term, given_to: None },
+            // Its state counts as one agreed entry, so that nobody takes an empty disk for it.
+            point: Point {
+                term,
+                position: Position(1),
+            },
+            members: Members::first(member, address),
+        }
+    }
+
+    /// A member that waits to be taken in.
+    pub fn empty(member: MemberId) -> Self {
+        Self {
+            member,
+            fleet: None,
+            vote: Vote::default(),
+            point: Point::default(),
+            members: Members::default(),
+        }
+    }
+}
+
+/// No log gets so far, and sums of such numbers do not overflow.
+const NUMBER_MAX: u64 = 1 << 62;
+
 /// One record. A snapshot's state is bytes or a value when it is written, and bytes when it is read.
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -158,10 +190,17 @@ impl<S> BaseRecord<S> {
         let position = Position(self.point.position);
         let fleet = self.fleet.as_deref();
         let fleet = fleet.map(|text| text.parse().map_err(|_| wrong("fleet", text)));
+        let vote = self.vote.vote()?;
+        if term > vote.term {
+            return Err("it begins in a term that was not begun".into());
+        }
+        if term.0.max(position.0) > NUMBER_MAX {
+            return Err("it begins beyond the end of all logs".into());
+        }
         Ok(Base {
             member: member_id(&self.member)?,
             fleet: fleet.transpose()?,
-            vote: self.vote.vote()?,
+            vote,
             point: Point { term, position },
             members: members_of(&self.members)?,
         })

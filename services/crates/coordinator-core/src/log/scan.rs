@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use quorate_quorum::{Disk, Entry, Position, Vote, Write};
+use quorate_quorum::{Disk, Entry, Point, Vote, Write};
 use quorate_record_file::HEADER_BYTES;
 use quorate_types::limits::COORDINATOR_RECORD_BYTES_MAX;
 use serde_json::value::RawValue;
@@ -53,9 +53,8 @@ impl MemberDisk {
     }
 
     /// The end of the entries.
-    pub fn last(&self) -> Position {
-        let last = self.entries.last().map(|entry| entry.position);
-        last.unwrap_or(self.base.point.position)
+    pub fn last(&self) -> Point {
+        self.entries.last().map_or(self.base.point, Entry::point)
     }
 
     fn take(&mut self, write: Write) -> Result<(), String> {
@@ -64,14 +63,14 @@ impl MemberDisk {
             self.entries.retain(|entry| entry.position <= after);
         }
         for entry in write.entries {
-            let last = self.entries.last().map_or(self.base.point, Entry::point);
+            let last = self.last();
             let follows = entry.position == last.position.next() && entry.term >= last.term;
             if !follows {
                 return Err(format!("an entry at {} does not follow {last}", entry.point()));
             }
             self.entries.push(entry);
         }
-        let last = self.entries.last().map_or(self.base.point, Entry::point);
+        let last = self.last();
         if last.term > self.vote.term {
             return Err(format!("an entry at {last} is of a term that was not begun"));
         }

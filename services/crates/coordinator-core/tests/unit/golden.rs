@@ -11,8 +11,8 @@ use quorate_coordinator_core::coordinator::{decode_batch, encode_batch, read_sta
 use quorate_coordinator_core::log::{Base, Contents, Replay, encode_base, encode_writes, scan};
 use quorate_coordinator_core::state::{CoordinatorState, applied};
 use quorate_placement::Profile;
-use quorate_quorum::{Content, Entry, MemberId, Members, Point, Position, Term, Vote, Write, WriteId};
-use quorate_types::{Durability, RunId, ServerId};
+use quorate_quorum::{Content, Entry, MemberId, Position, Write, WriteId};
+use quorate_types::{Durability, FleetId, RunId, ServerId};
 
 use crate::world::{World, group, sla};
 
@@ -91,20 +91,8 @@ fn log_of(release: &str) -> Vec<u8> {
     ];
     let first = first.into_iter().map(|command| (1_000_000, command));
     let mut state = begin();
-    let (member, term) = (MemberId(1), Term(1));
-    let base = Base {
-        member,
-        fleet: None,
-        vote: Vote {
-            term,
-            given_to: Some(member),
-        },
-        point: Point {
-            term,
-            position: Position(1),
-        },
-        members: Members::first(member, "127.0.0.1:7402".into()),
-    };
+    let base = Base::first(MemberId(1), FleetId(1), "127.0.0.1:7402".into());
+    let term = base.point.term;
     let mut log = encode_base(&base, Some(&state));
     for ((at_ms, command), position) in first.chain(history()).zip(2..) {
         let (_, issued) = applied(&mut state, at_ms, &command);

@@ -13,8 +13,8 @@ use quorate_coordinator_core::log::{
 use quorate_coordinator_core::state::CoordinatorState;
 use quorate_placement::Profile;
 use quorate_quorum::{
-    Change, Event as QuorumEvent, MemberId, Members, Message, Point, Position, Refused, Settings, Snapshot,
-    Term, Vote, Write,
+    Change, Event as QuorumEvent, MemberId, Message, Point, Position, Refused, Settings, Snapshot, Term,
+    Write,
 };
 use quorate_types::FleetId;
 
@@ -46,32 +46,15 @@ struct Fleet {
     cut_off: BTreeSet<MemberId>,
 }
 
-fn first_members() -> Members {
-    Members::first(MemberId(1), "one".into())
-}
-
-fn base(id: u64, members: Members, position: u64) -> Base {
-    let term = Term(position);
-    Base {
-        member: MemberId(id),
-        fleet: (position > 0).then_some(FLEET),
-        vote: Vote { term, given_to: None },
-        point: Point {
-            term,
-            position: Position(position),
-        },
-        members,
-    }
-}
-
 impl Node {
     fn first() -> Self {
         let state = CoordinatorState::new(Profile::default_profile());
-        Self::on(1, encode_base(&base(1, first_members(), 1), Some(&state)))
+        let base = Base::first(MemberId(1), FLEET, "one".into());
+        Self::on(1, encode_base(&base, Some(&state)))
     }
 
     fn empty(id: u64) -> Self {
-        Self::on(id, encode_base(&base(id, Members::default(), 0), None))
+        Self::on(id, encode_base(&Base::empty(MemberId(id)), None))
     }
 
     fn on(id: u64, log: Vec<u8>) -> Self {
@@ -105,7 +88,7 @@ impl Node {
             policy: PlacementPolicy::default(),
             address: None,
             release: "0.1.0".into(),
-            seed: now.unix_ms ^ self.id.0,
+            next_run: now.unix_ms ^ (self.id.0 << 48),
         };
         let quorum = Settings {
             heartbeat_ms: 20,
@@ -488,4 +471,27 @@ fn members_that_decide_otherwise_than_the_log_stop() {
     fleet.pass(600);
     let ended = fleet.nodes.iter().filter(|node| node.ending.is_some()).count();
     assert!(ended >= 2, "{ended}");
+}
+
+/// Nobody writes such a log, and nothing of it reaches an assertion.
+#[test]
+fn a_log_that_begins_where_none_can_is_damaged() {
+    let state = CoordinatorState::new(Profile::default_profile());
+    let first = Base::first(MemberId(1), FLEET, "one".into());
+    for (point, expected) in [
+        ((2, 1), "a term that was not begun"),
+        ((1, u64::MAX), "beyond the end of all logs"),
+    ] {
+        let point = Point {
+            term: Term(point.0),
+            position: Position(point.1),
+        };
+        let base = Base {
+            point,
+            ..first.clone()
+        };
+        let (at, damage) = scan(&encode_base(&base, Some(&state))).unwrap_err();
+        assert!(at > 0 && damage.contains(expected), "{damage}");
+    }
+    scan(&encode_base(&first, Some(&state))).unwrap();
 }

@@ -9,7 +9,7 @@ use quorate_coordinator_core::log::Base;
 use quorate_coordinator_core::planner::LeaseTimes;
 use quorate_coordinator_core::state::CoordinatorState;
 use quorate_placement::Profile;
-use quorate_quorum::{Event as QuorumEvent, MemberId, Members, Point, Position, Term, Vote};
+use quorate_quorum::{Event as QuorumEvent, MemberId};
 use quorate_types::control::ToCoordinator;
 use quorate_types::{FleetId, GroupId, Micros, Place, ServerId, Sla};
 
@@ -96,21 +96,6 @@ fn policy() -> PlacementPolicy {
     }
 }
 
-/// The first member of the fleet, which decides alone.
-fn base() -> Base {
-    let (member, term) = (MemberId(1), Term(1));
-    Base {
-        member,
-        fleet: Some(FleetId(1)),
-        vote: Vote { term, given_to: None },
-        point: Point {
-            term,
-            position: Position(1),
-        },
-        members: Members::first(member, "coordinator".into()),
-    }
-}
-
 /// Starts on a log, and leads. Everything that the start writes is synced before anything else happens. Gives what the
 /// start has said.
 pub fn start(plan: &Plan, log: &mut CoordinatorLog, seed: u64, now: Now) -> (Decisions, Vec<Command>) {
@@ -121,7 +106,7 @@ pub fn start(plan: &Plan, log: &mut CoordinatorLog, seed: u64, now: Now) -> (Dec
         policy: policy(),
         address: None,
         release: "simulated".into(),
-        seed,
+        next_run: seed,
     };
     let quorum = quorate_quorum::Settings {
         heartbeat_ms: 50,
@@ -161,7 +146,8 @@ impl Coordinator {
     pub fn new(plan: &Plan, drift_permille: i64) -> Self {
         let mut state = CoordinatorState::new(Profile::default_profile());
         state.policy = policy();
-        let mut log = CoordinatorLog::new(&base(), &state);
+        let base = Base::first(MemberId(1), FleetId(1), "coordinator".into());
+        let mut log = CoordinatorLog::new(&base, &state);
         let (decisions, _) = start(plan, &mut log, 1, Now { ms: 0, unix_ms: 0 });
         Self {
             incarnation: 1,

@@ -1,9 +1,7 @@
 //! A member's log, as bytes on a disk: a write is done and synced, and perhaps torn by a crash.
 
 use quorate_coordinator_core::coordinator::{decode_batch, read_state};
-use quorate_coordinator_core::log::{
-    Base, Contents, MemberDisk, Replay, encode_base, encode_writes, header, scan,
-};
+use quorate_coordinator_core::log::{Base, Contents, MemberDisk, Replay, encode_base, encode_writes, scan};
 use quorate_coordinator_core::state::CoordinatorState;
 use quorate_quorum::{Content, Members, Point, Position, Write, WriteId};
 use rand::Rng;
@@ -35,7 +33,6 @@ pub enum Synced {
 impl CoordinatorLog {
     /// A log that begins with this state.
     pub fn new(base: &Base, state: &CoordinatorState) -> Self {
-        let _header_alone_is_a_log = header();
         let bytes = encode_base(base, Some(state));
         Self {
             snapshot_bytes: bytes.len(),
