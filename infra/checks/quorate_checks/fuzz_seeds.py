@@ -153,9 +153,9 @@ def _member_log() -> Iterator[bytes]:
         {"cut_after": 2, "entries": [{"position": 3, "term": 2, "members": members}]},
     ]
     for first in (base | {"state": {}}, empty | {"state": None}):
-        records: list[dict[str, object]] = [{"base": first}, {"writes": writes}, {"writes": []}]
-        yield json.dumps(records[0]).encode()
-        yield b"\n".join(json.dumps(record).encode() for record in records)
+        for several in ([], *([write] for write in writes), writes):
+            records: list[dict[str, object]] = [{"base": first}, {"writes": several}]
+            yield b"\n".join(json.dumps(record).encode() for record in records)
 
 
 def _quorum_messages() -> Iterator[bytes]:
