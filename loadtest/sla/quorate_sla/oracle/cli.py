@@ -1,6 +1,6 @@
 """`make sla-oracle`: whether the SLA calculator judges simulated months as a brute-force oracle does.
 
-Exits 0 only without a difference.
+Exits 0 only without a difference. An interrupted run goes on where it was.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from quorate_harness.figures import FOLDER, Figure, keep
 from quorate_local.display import Display
 from quorate_sla.oracle import compare, reports, service, truth
 from quorate_sla.oracle.life import BEGIN_MS, Life
+from quorate_sla.oracle.progress import Chunk, Progress, summed
 
 COMMAND = "make sla-oracle"
 MONTHS = 100_000
@@ -24,6 +25,7 @@ MONTHS_KEPT_MIN = 10_000  # fewer are a trial, and leave no figure
 CHUNK = 100
 SHOWN_MAX = 10
 PROGRESS_S = 2.0
+PROGRESS = FOLDER.parent / "sla-oracle.jsonl"
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -42,24 +44,34 @@ def main(arguments: list[str] | None = None) -> int:
 def _compare(months: int, jobs: int) -> int:
     display = Display()
     begun, told = time.monotonic(), time.monotonic()
-    different, done, kinds = [], 0, Counter[str]()
+    progress = Progress(PROGRESS)
+    known = progress.known()
+    wanted = list(_chunks(months))
+    chunks = [known[seeds.start, len(seeds)] for seeds in wanted if (seeds.start, len(seeds)) in known]
+    left = [seeds for seeds in wanted if (seeds.start, len(seeds)) not in known]
+    done = before = sum(chunk.count for chunk in chunks)
+    if before:
+        display.line(f"  {before} of {months} months were judged by an earlier run of the same code")
     with ProcessPoolExecutor(jobs) as pool:
-        for found, seen in pool.map(_chunk, _chunks(months)):
-            done += seen["months"]
-            kinds += seen
-            different += found
-            for seed, differences in found[: max(0, SHOWN_MAX - len(different) + len(found))]:
+        for chunk in pool.map(_chunk, left):
+            progress.keep(chunk)
+            chunks.append(chunk)
+            done += chunk.count
+            for seed, differences in list(chunk.differences.items())[:SHOWN_MAX]:
                 display.line(f"  seed {seed}: {differences[0]}")
             if time.monotonic() - told > PROGRESS_S:
                 told = time.monotonic()
-                left_s = (told - begun) / done * (months - done)
-                display.line(f"  {done} of {months} months, {len(different)} differ, {left_s:.0f} s left")
+                left_s = (told - begun) / (done - before) * (months - done)
+                display.line(f"  {done} of {months} months, {len(summed(chunks)[0])} differ, {left_s:.0f} s left")
+    different, kinds = summed(chunks)
     display.line(", ".join(f"{count} {kind}" for kind, count in sorted(kinds.items())))
     figure = Figure("sla_oracle_disagreements", len(different), f"months of {months}", 0)
     if months >= MONTHS_KEPT_MIN:
         keep([figure], COMMAND, FOLDER / "sla.jsonl")
-    text = "none differs" if figure.met else f"{len(different)} differ; see one with --seed {different[0][0]}"
-    display.line(f"{months} months judged twice in {time.monotonic() - begun:.0f} s: {text}.")
+    text = "none differs" if figure.met else f"{len(different)} differ; see one with --seed {min(different)}"
+    display.line(
+        f"{months} months judged twice, {done - before} of them now in {time.monotonic() - begun:.0f} s: {text}."
+    )
     return 0 if figure.met else 1
 
 
@@ -68,15 +80,14 @@ def _chunks(months: int) -> Iterator[range]:
         yield range(first, min(months, first + CHUNK))
 
 
-def _chunk(seeds: range) -> tuple[list[tuple[int, list[str]]], Counter[str]]:
-    """Months that differ, and what the months had in them."""
-    found, kinds = [], Counter[str]()
+def _chunk(seeds: range) -> Chunk:
+    differences, kinds = {}, Counter[str]()
     for seed in seeds:
-        differences = compare.disagreements(seed)
-        if differences:
-            found.append((seed, differences))
+        found = compare.disagreements(seed)
+        if found:
+            differences[seed] = found
         kinds.update(_kinds(compare.live(seed)))
-    return found, kinds
+    return Chunk(seeds.start, len(seeds), differences, dict(kinds))
 
 
 def _kinds(life: Life) -> set[str]:

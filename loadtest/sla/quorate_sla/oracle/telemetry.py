@@ -43,6 +43,7 @@ class _Counts:
         found = sorted(outcomes, key=lambda each: each.at_us)
         for outcome in found:
             self.of_epoch.setdefault(outcome.epoch, []).append(outcome)
+        self.times_us = {epoch: [each.at_us for each in own] for epoch, own in self.of_epoch.items()}
         committed = [each for each in found if each.is_committed]
         self.committed_us = [each.at_us for each in committed]
         self.committed = [0, *accumulate(each.entries for each in committed)]
@@ -52,10 +53,9 @@ class _Counts:
         return self.committed[bisect_left(self.committed_us, at_ms * 1_000)]
 
     def within(self, epoch: int, span: tuple[int, int]) -> list[Outcome]:
-        known = self.of_epoch.get(epoch, [])
-        places = (bisect_left(known, at_ms * 1_000, key=lambda each: each.at_us) for at_ms in span)
-        first, last = places
-        return known[first:last]
+        times_us = self.times_us.get(epoch, [])
+        first, last = bisect_left(times_us, span[0] * 1_000), bisect_left(times_us, span[1] * 1_000)
+        return self.of_epoch[epoch][first:last] if first < last else []
 
 
 def _window(heard: Heard, part: int, counts: _Counts) -> Window:
@@ -106,10 +106,14 @@ def _window(heard: Heard, part: int, counts: _Counts) -> Window:
 
 def _shares(reign: Reign, span: tuple[int, int], begin_ms: int) -> tuple[int, int, int]:
     """Active and paused time of a span in the minute, and its end there. A span across minutes is divided evenly."""
-    stops = [*((each.from_ms, each.to_ms) for each in reign.outages), (reign.to_ms, span[1])]
-    paused_ms = sum(max(0, min(to_ms, span[1]) - max(from_ms, span[0])) for from_ms, to_ms in stops)
+    stops = [(each.from_ms, each.to_ms) for each in reign.outages if each.from_ms < span[1] and each.to_ms > span[0]]
+    if reign.to_ms < span[1]:
+        stops.append((reign.to_ms, span[1]))
+    paused_ms = sum(min(to_ms, span[1]) - max(from_ms, span[0]) for from_ms, to_ms in stops)
     whole_ms = span[1] - span[0]
     first_ms, last_ms = max(span[0], begin_ms), min(span[1], begin_ms + MINUTE_MS)
+    if (first_ms, last_ms) == span:
+        return whole_ms - paused_ms, paused_ms, last_ms
 
     def share(amount_ms: int) -> int:
         up_to = (amount_ms * (at_ms - span[0]) // whole_ms for at_ms in (last_ms, first_ms))

@@ -174,8 +174,10 @@ class _Known:
     @staticmethod
     def _accepts(reign: Reign, span: tuple[int, int]) -> bool:
         """Whether it accepted at any time in it."""
-        stops = [*((each.from_ms, each.to_ms) for each in reign.outages), (reign.to_ms, span[1])]
-        stopped_ms = sum(max(0, min(to_ms, span[1]) - max(from_ms, span[0])) for from_ms, to_ms in stops)
+        stopped_ms = max(0, span[1] - max(reign.to_ms, span[0]))
+        for each in reign.outages:
+            if each.from_ms < span[1] and each.to_ms > span[0]:
+                stopped_ms += min(each.to_ms, span[1]) - max(each.from_ms, span[0])
         return stopped_ms < span[1] - span[0]
 
     def _unreachable_ms(self, number: int, ruled: list[tuple[int, int, int]]) -> int:
