@@ -46,7 +46,7 @@ build: setup rust go portal sdk-js ## Build the servers, the portal and the Type
 release: build ## Pack the files that machines install at their first start, with checksums, into build/release
 	@infra/setup/release.sh
 
-up: build $(if $(filter 1,$(OBSERVE)),prometheus-required) ## Start a whole Quorate here: SERVERS=5 STATE=.quorate WORKERS=1 PROBERS=1 API_PORT=0 (any free port) PLAINTEXT=1 (TLS not required) OBSERVE=1 (Prometheus too)
+up: build $(if $(filter 1,$(OBSERVE)),prometheus-required) ## Start a whole Quorate here: SERVERS=5 STATE=.quorate COORDINATORS=1 (3, 5) WORKERS=1 PROBERS=1 API_PORT=0 (any free port) PLAINTEXT=1 (TLS not required) OBSERVE=1 (Prometheus too)
 	@$(venv)/quorate-local up --state $(STATE) --servers $(SERVERS) $(up_flags)
 
 down: $(stamps)/python ## Stop it (WIPE=1 removes its state too)
@@ -124,7 +124,7 @@ up_flags = $(foreach pair,api-port:API_PORT coordinator-port:COORDINATOR_PORT \
   coordinator-http-port:COORDINATOR_HTTP_PORT postgres-port:POSTGRES_PORT redis-port:REDIS_PORT \
   server-ports:SERVER_PORTS prometheus-port:PROMETHEUS_PORT,$(if $($(lastword $(subst :, ,$(pair)))),--$(firstword $(subst :, ,$(pair))) \
   $($(lastword $(subst :, ,$(pair)))))) \
-  $(if $(WORKERS),--workers $(WORKERS)) $(if $(PROBERS),--probers $(PROBERS)) $(if $(filter 1 links,$(PLAINTEXT)),--plaintext) $(if $(filter links,$(PLAINTEXT)),--plaintext-links) \
+  $(if $(COORDINATORS),--coordinators $(COORDINATORS)) $(if $(WORKERS),--workers $(WORKERS)) $(if $(PROBERS),--probers $(PROBERS)) $(if $(filter 1 links,$(PLAINTEXT)),--plaintext) $(if $(filter links,$(PLAINTEXT)),--plaintext-links) \
   $(if $(filter 1,$(OBSERVE)),--observe)
 
 .PHONY: system prometheus prometheus-required rust rust-checked go portal sdk-js lock

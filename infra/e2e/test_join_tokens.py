@@ -17,7 +17,7 @@ def start_server(stack: Stack, state: Path, name: str, token: str) -> Running:
     keys = Secrets(layout)
     keys.join_token(name).write_text(token)
     control, redis_url = stack.addresses["coordinator_control"], stack.addresses["redis"]
-    spec = components.server(name, layout, stack.options, keys, "127.0.0.1:0", control, redis_url)
+    spec = components.server(name, layout, stack.options, keys, "127.0.0.1:0", [control], redis_url)
     return Running.start(spec, layout)
 
 

@@ -24,7 +24,7 @@ def run_api(stack: Stack, command: str, **changes: str) -> subprocess.CompletedP
         stack.options,
         components.Secrets(stack.layout),
         listen,
-        stack.addresses["coordinator_http"],
+        [stack.addresses["coordinator_http"]],
         stack.addresses["postgres"],
         stack.addresses["redis"],
     )

@@ -96,7 +96,8 @@ def test_the_handle_names_the_trusted_authority(alice: Owner, stack: Stack) -> N
         folder = stack.layout.server(name)
         assert (folder / "ca.pem").read_text() == tls["ca_pem"]
         assert (folder / "tls-key.pem").stat().st_mode & 0o077 == 0
-    assert (stack.layout.coordinator / "ca-key.pem").stat().st_mode & 0o077 == 0
+    assert (stack.layout.secrets / "fleet.key").stat().st_mode & 0o077 == 0
+    assert "PRIVATE KEY" not in (stack.layout.coordinator / "coordinator.log").read_text(errors="replace")
 
 
 @pytest.mark.parametrize("append", SDKS)

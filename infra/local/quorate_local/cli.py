@@ -13,7 +13,15 @@ from quorate_local import observing
 from quorate_local.display import Display
 from quorate_local.drain import Coordinator, DrainFailed, follow
 from quorate_local.layout import NotAStateFolder, read_json
-from quorate_local.options import BINARIES, REPOSITORY, SERVERS_DEFAULT, BadOptions, ServerResources, StackOptions
+from quorate_local.options import (
+    BINARIES,
+    COORDINATORS,
+    REPOSITORY,
+    SERVERS_DEFAULT,
+    BadOptions,
+    ServerResources,
+    StackOptions,
+)
 from quorate_local.process import ProcessFailed, Running
 from quorate_local.stack import AlreadyRunning, Busy, Stack
 
@@ -135,11 +143,10 @@ def logs(chosen: argparse.Namespace, display: Display) -> int:
 def drain(chosen: argparse.Namespace, display: Display) -> int:
     """Move every replica of a server elsewhere, and wait until it may stop."""
     stack = Stack.open(StackOptions(state=chosen.state))
-    address = stack.addresses.get("coordinator_http")
-    if address is None:
+    if "coordinator_http" not in stack.addresses:
         display.line(f"Nothing runs in {_short(stack.layout.root)}; `make up` starts a stack.")
         return EXIT_FAILED
-    with Coordinator(address, stack.admin_token()) as coordinator:
+    with Coordinator(stack.leader_http(), stack.admin_token()) as coordinator:
         server_id = coordinator.server_id(chosen.server)
         if chosen.cancel:
             coordinator.cancel(server_id)
@@ -163,7 +170,7 @@ def _status_line(stack: Stack, name: str, running: Running) -> str:
     megabytes = f"{memory[0] / 1e6:.0f} MB" if memory else ""
     record = read_json(stack.layout.record(name)) or {}
     since = datetime.fromisoformat(record.get("started_at") or datetime.now(UTC).isoformat()).astimezone()
-    address = {"coordinator": stack.addresses.get("coordinator_http", "")}.get(name, stack.addresses.get(name, ""))
+    address = stack.addresses.get(f"{name}_http" if name.startswith("coordinator") else name, "")
     address = address.rsplit("@", 1)[-1]  # without a URL's user and password
     state = "running" if alive else "dead"
     return f"{name:<14}{state:<10}{running.identity.pid:>8}{megabytes:>10}  {since:%Y-%m-%d %H:%M:%S}   {address}"
@@ -180,6 +187,7 @@ def _options(chosen: argparse.Namespace) -> StackOptions:
     return StackOptions.from_environment(
         state=chosen.state,
         servers=chosen.servers,
+        coordinators=chosen.coordinators,
         workers=chosen.workers,
         probers=chosen.probers,
         bin_dir=chosen.bin_dir,
@@ -223,6 +231,9 @@ def _parser() -> argparse.ArgumentParser:
 
 def _add_start_options(starts: argparse.ArgumentParser) -> None:
     starts.add_argument("--servers", type=int, default=SERVERS_DEFAULT, help="replica servers (default %(default)s)")
+    starts.add_argument(
+        "--coordinators", type=int, choices=COORDINATORS, default=1, help="coordinators (default %(default)s)"
+    )
     starts.add_argument("--workers", type=int, default=1, help="workers of the API (default %(default)s)")
     starts.add_argument("--probers", type=int, default=1, help="probers that knock at servers (default %(default)s)")
     starts.add_argument("--bin-dir", type=Path, default=BINARIES, help="folder of the binaries")

@@ -9,9 +9,13 @@ import json
 import secrets
 import socket
 import sys
+import time
 import urllib.error
 import urllib.request
+from collections.abc import Sequence
+from itertools import cycle
 from pathlib import Path
+from typing import Any
 
 from quorate_local.layout import Layout, read_json, write_text
 from quorate_local.options import BadOptions, StackOptions
@@ -25,6 +29,7 @@ API_READY_S = 45.0  # Python imports, on a busy machine
 WORKER_READY_S = 45.0
 PROBER_READY_S = 30.0
 JOIN_TOKEN_TTL_S = 600
+LEADER_WAIT_S, LEADER_PAUSE_S = 10.0, 0.1
 
 PHASE_POSTGRES, PHASE_REDIS, PHASE_COORDINATOR, PHASE_SERVER, PHASE_API, PHASE_WORKER, PHASE_PROBER = range(7)
 PHASE_BRIDGE, PHASE_PROMETHEUS = -2, -1  # before all others, which send them their metrics
@@ -41,6 +46,7 @@ class Secrets:
 
     def __init__(self, layout: Layout) -> None:
         self.admin_token = layout.secrets / "coordinator-admin-token"
+        self.fleet_key = layout.secrets / "fleet.key"  # the first coordinator makes it
         self.api_secret = layout.secrets / "api-secret"
         self.operator_token = layout.secrets / "operator-token"
         self.prober_token = layout.secrets / "prober-token"
@@ -58,16 +64,27 @@ class Secrets:
 
 
 def coordinator(
-    layout: Layout, options: StackOptions, keys: Secrets, ports: dict[str, int], host: str = LOOPBACK
+    name: str,
+    layout: Layout,
+    options: StackOptions,
+    keys: Secrets,
+    ports: dict[str, int],
+    join: Sequence[str] = (),
+    host: str = LOOPBACK,
 ) -> ProcessSpec:
-    """`ports`: `control` and `http`; 0 lets the coordinator choose."""
-    addresses = layout.coordinator / "addresses.json"
+    """`ports`: `control`, `http` and, unless it is alone, `members`; 0 lets it choose. `join`: other coordinators."""
+    data_dir = layout.coordinator_named(name)
+    data_dir.mkdir(parents=True, exist_ok=True)
+    addresses = data_dir / "addresses.json"
     addresses.unlink(missing_ok=True)
     command = [
         binary(options, "quorate-coordinator"),
-        *("--data-dir", str(layout.coordinator)),
+        *("--data-dir", str(data_dir)),
         *("--listen-control", f"{host}:{ports['control']}"),
         *("--listen-http", f"{host}:{ports['http']}"),
+        *(["--listen-members", f"{host}:{ports['members']}"] if "members" in ports else []),
+        *(["--join", ",".join(join)] if join else []),
+        *("--fleet-key-file", str(keys.fleet_key)),
         *("--profile", str(options.profile_file())),
         *("--token-public-keys", str(keys.public_keys)),
         *("--admin-token-file", str(keys.admin_token)),
@@ -77,16 +94,29 @@ def coordinator(
 
     def ready(_: Running) -> bool:
         found = read_json(addresses)
-        return found is not None and http_status(f"http://{found['http']}/v1/health") == 200
+        return found is not None and _has_vote(found["http"], keys)
 
     env = options.coordinator_env
-    return ProcessSpec("coordinator", command, ready, PHASE_COORDINATOR, env, COORDINATOR_READY_S)
+    return ProcessSpec(name, command, ready, PHASE_COORDINATOR, env, COORDINATOR_READY_S)
+
+
+def _has_vote(address: str, keys: Secrets) -> bool:
+    """Whether a coordinator knows who leads, and counts itself."""
+    view = coordinator_call(address, keys, "GET", "/v1/quorum")
+    own = [each for each in view["members"] if each["member"] == view["member"]]
+    return view["leader"] is not None and any(each["votes"] for each in own)
 
 
 def server(
-    name: str, layout: Layout, options: StackOptions, keys: Secrets, listen: str, control: str, redis_url: str
+    name: str,
+    layout: Layout,
+    options: StackOptions,
+    keys: Secrets,
+    listen: str,
+    control: Sequence[str],
+    redis_url: str,
 ) -> ProcessSpec:
-    """A replica server. `listen` and `control` are host:port."""
+    """A replica server. `listen`: host:port; `control`: of all coordinators."""
     data_dir = layout.server(name)
     data_dir.mkdir(parents=True, exist_ok=True)
     ready_file = data_dir / "ready.json"
@@ -94,7 +124,7 @@ def server(
     command = [
         binary(options, "quorate-replica"),
         *("--data-dir", str(data_dir)),
-        *("--coordinator", control),
+        *("--coordinator", ",".join(control)),
         *("--join-token-file", str(keys.join_token(name))),
         *("--listen", listen),
         *("--name", name),
@@ -143,7 +173,12 @@ def prober(name: str, options: StackOptions, keys: Secrets, api: str) -> Process
 
 
 def api_environment(
-    options: StackOptions, keys: Secrets, listen: str, coordinator_http: str, database_url: str, redis_url: str
+    options: StackOptions,
+    keys: Secrets,
+    listen: str,
+    coordinators_http: Sequence[str],
+    database_url: str,
+    redis_url: str,
 ) -> dict[str, str]:
     """Environment of `quorate-api api`, `worker` and `migrate`."""
     env = {
@@ -151,7 +186,7 @@ def api_environment(
         "REDIS_URL": redis_url,
         "QUORATE_LISTEN": listen,
         "QUORATE_PUBLIC_URL": f"http://{listen}",
-        "QUORATE_COORDINATOR_URL": f"http://{coordinator_http}",
+        "QUORATE_COORDINATOR_URL": ",".join(f"http://{address}" for address in coordinators_http),
         "QUORATE_COORDINATOR_TOKEN_FILE": str(keys.admin_token),
         "QUORATE_TOKEN_SIGNING_KEY_FILE": str(keys.signing_key),
         "QUORATE_SECRET_FILE": str(keys.api_secret),
@@ -167,19 +202,37 @@ def api_environment(
     return env
 
 
-def mint_join_token(coordinator_http: str, keys: Secrets, server_name: str) -> None:
-    """Put a coordinator's token into a 0600 file; one server may join with it, once."""
+def mint_join_token(coordinators_http: Sequence[str], keys: Secrets, server_name: str) -> None:
+    """Put a token of the coordinator that leads into a 0600 file; one server may join with it, once."""
+    until = time.monotonic() + LEADER_WAIT_S
+    for address in cycle(coordinators_http):
+        body = {"ttl_s": JOIN_TOKEN_TTL_S, "name": server_name}
+        try:
+            token = coordinator_call(address, keys, "POST", "/v1/join-tokens", body)["token"]
+        except OSError:  # away, or another one leads
+            if time.monotonic() > until:
+                raise
+            time.sleep(LEADER_PAUSE_S)
+            continue
+        write_text(keys.join_token(server_name), token + "\n", 0o600)
+        return
+
+
+def coordinator_call(
+    address: str, keys: Secrets, method: str, path: str, body: dict[str, Any] | None = None
+) -> dict[str, Any]:
+    """A call to a coordinator on this machine. `OSError` without a good answer."""
     request = urllib.request.Request(
-        f"http://{coordinator_http}/v1/join-tokens",
-        data=json.dumps({"ttl_s": JOIN_TOKEN_TTL_S, "name": server_name}).encode(),
+        f"http://{address}{path}",
+        method=method,
+        data=None if body is None else json.dumps(body).encode(),
         headers={
             "Authorization": f"Bearer {keys.admin_token.read_text().strip()}",
             "Content-Type": "application/json",
         },
     )
     with urllib.request.urlopen(request, timeout=HTTP_TIMEOUT_S) as response:
-        token = json.load(response)["token"]
-    write_text(keys.join_token(server_name), token + "\n", 0o600)
+        return dict(json.load(response))
 
 
 def binary(options: StackOptions, name: str) -> str:

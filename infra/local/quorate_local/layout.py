@@ -32,7 +32,11 @@ class Layout:
 
     @property
     def coordinator(self) -> Path:
-        return self.root / "coordinator"
+        """Of the first coordinator."""
+        return self.coordinator_named("coordinator")
+
+    def coordinator_named(self, name: str) -> Path:
+        return self.root / name
 
     @property
     def observe(self) -> Path:

@@ -16,6 +16,7 @@ SERVERS_DEFAULT = 5  # degree 3, one server lost, and still a choice of replacem
 PROBERS_MAX = 8  # a second one is for when the first one's connection fails
 WORKERS_MAX = 8  # each judges and bills for all customers; a second one is for when the first fails
 SERVERS_MAX = 32  # a bound for one machine, not for a fleet
+COORDINATORS = (1, 3, 5)  # an even number survives no more failures than one less
 SHARDS_PER_SERVER_DEFAULT = 1  # many servers share this machine's few cores
 
 
@@ -64,6 +65,7 @@ class StackOptions:
 
     state: Path = REPOSITORY / ".quorate"
     servers: int = SERVERS_DEFAULT
+    coordinators: int = 1
     workers: int = 1
     probers: int = 0
     bin_dir: Path = BINARIES
@@ -93,6 +95,8 @@ class StackOptions:
     def __post_init__(self) -> None:
         if not 0 <= self.servers <= SERVERS_MAX:  # 0: the fleet is started separately
             raise BadOptions(f"SERVERS must be 0 to {SERVERS_MAX}, not {self.servers}")
+        if self.coordinators not in COORDINATORS:
+            raise BadOptions(f"COORDINATORS must be 1, 3 or 5, not {self.coordinators}")
         if not 1 <= self.workers <= WORKERS_MAX:
             raise BadOptions(f"WORKERS must be 1 to {WORKERS_MAX}, not {self.workers}")
         if not 0 <= self.probers <= PROBERS_MAX:
@@ -140,6 +144,9 @@ class StackOptions:
 
     def server_names(self) -> list[str]:
         return [f"s{number}" for number in range(1, self.servers + 1)]
+
+    def coordinator_names(self) -> list[str]:
+        return ["coordinator", *(f"coordinator-{number}" for number in range(2, self.coordinators + 1))]
 
     def worker_names(self) -> list[str]:
         return ["worker", *(f"worker-{number}" for number in range(2, self.workers + 1))]

@@ -24,7 +24,7 @@ from quorate_local import components, observing
 from quorate_local.components import LOOPBACK, Secrets
 from quorate_local.display import Display
 from quorate_local.layout import Layout, read_json, write_json
-from quorate_local.options import StackOptions
+from quorate_local.options import BadOptions, StackOptions
 from quorate_local.process import (
     EXIT_PORT_IN_USE,
     ProcessFailed,
@@ -45,6 +45,10 @@ class AlreadyRunning(Exception):
 
 class Busy(Exception):
     """Another command is starting or stopping the stack in this state folder."""
+
+
+def _is_coordinator_http(name: str) -> bool:
+    return name.startswith("coordinator") and name.endswith("_http")
 
 
 class NoSuchServer(Exception):
@@ -85,7 +89,7 @@ class Stack:
                     self._start_observing()
                 self._start_data_stores()
                 self._prepare_database()
-                self._start_coordinator()
+                self._start_coordinators()
                 self._start_servers()
                 self._start_api()
                 for name in self.options.worker_names():
@@ -142,13 +146,36 @@ class Stack:
 
     @property
     def addresses(self) -> dict[str, str]:
-        """host:port of `coordinator_control`, `coordinator_http`, `api` and each server; URLs of
-        `postgres` and `redis`, with their passwords."""
+        """host:port of `coordinator_control`, `coordinator_http` (and of `coordinator-2_control`, …), `api` and each
+        server; URLs of `postgres` and `redis`, with their passwords."""
         return {**self._addresses, **self._urls}
 
     def api_environment(self) -> dict[str, str]:
         """Variables of `quorate-api` and its commands, once the stack is started."""
-        return self._make_api_environment(self._addresses["api"], self._addresses["coordinator_http"])
+        return self._make_api_environment(self._addresses["api"], self._coordinators("http"))
+
+    def coordinators_http(self) -> list[str]:
+        """host:port of each coordinator's HTTP interface."""
+        return [self._addresses[f"{name}_http"] for name in self._coordinator_names()]
+
+    def leader_name(self) -> str:
+        """The coordinator that leads; the first one, if none does."""
+        names = self._coordinator_names()
+        for name in names:
+            with contextlib.suppress(OSError):
+                address = self._addresses[f"{name}_http"]
+                view = components.coordinator_call(address, self._secrets, "GET", "/v1/quorum")
+                if view["role"] == "leader":
+                    return name
+        return names[0]
+
+    def leader_http(self) -> str:
+        """host:port of that one."""
+        return self._addresses[f"{self.leader_name()}_http"]
+
+    def _coordinator_names(self) -> list[str]:
+        """Also of a stack that another process started."""
+        return [name.removesuffix("_http") for name in self._addresses if _is_coordinator_http(name)]
 
     def processes(self) -> dict[str, Running]:
         return dict(self._running)
@@ -193,15 +220,15 @@ class Stack:
             raise ProcessFailed(name, f"still ran {CRASH_WAIT_S:.0f} s after an immediate shutdown", running.log)
 
     def restart(self, name: str) -> None:
-        """Stop and start `coordinator`, `api`, `postgres`, `redis`, `prometheus`, a worker or a server again."""
+        """Stop and start a coordinator, `api`, `postgres`, `redis`, `prometheus`, a worker or a server again."""
         restarts: dict[str, Callable[[], None]] = {
             "postgres": self._start_postgres,
             "redis": self._start_redis,
-            "coordinator": self._start_coordinator,
             "api": self._start_api,
             "bridge": self._start_bridge,
             "prometheus": self._start_prometheus,
         }
+        restarts |= {each: partial(self._start_coordinator, each) for each in self.options.coordinator_names()}
         restarts |= {worker: partial(self._start_worker, worker) for worker in self.options.worker_names()}
         restarts |= {prober: partial(self._start_prober, prober) for prober in self.options.prober_names()}
         if name not in restarts:
@@ -272,7 +299,7 @@ class Stack:
 
     def _prepare_database(self) -> None:
         # The API's and the coordinator's addresses are unknown yet, and neither command calls them.
-        env = self._make_api_environment("127.0.0.1:1", "127.0.0.1:1")
+        env = self._make_api_environment("127.0.0.1:1", ["127.0.0.1:1"])
         self._run_once("keys", ["keys-init", "--dir", str(self.layout.secrets)], env)
         self._run_once("migrate", ["migrate"], env)
 
@@ -291,16 +318,48 @@ class Stack:
             raise ProcessFailed(name, describe_exit(done.returncode), log, done.returncode)
         self._display.line(f"  {name:<13} done")
 
-    def _start_coordinator(self) -> None:
+    def _start_coordinators(self) -> None:
+        """Those with a log first, since it takes a majority of them to lead. They take the others in."""
+        names = self.options.coordinator_names()
+        self._refuse_fewer_coordinators(names)
+        known = [name for name in names if (self.layout.coordinator_named(name) / "coordinator.log").exists()]
+        for some in (known or names[:1], [name for name in names if name not in (known or names[:1])]):
+            specs = [self._coordinator_spec(name) for name in some]
+            for spec in specs:
+                self._running[spec.name] = Running.start(spec, self.layout)
+            for spec in specs:
+                self._wait_ready(spec, spec.name)
+                self._note_coordinator(spec.name)
+
+    def _start_coordinator(self, name: str) -> None:
+        self._launch(self._coordinator_spec(name), name)
+        self._note_coordinator(name)
+
+    def _refuse_fewer_coordinators(self, names: list[str]) -> None:
+        """Without a majority of those that the state has, nothing would be decided."""
+        there = [path.parent.name for path in self.layout.root.glob("coordinator*/coordinator.log")]
+        if len(there) > len(names):
+            raise BadOptions(f"this state has {len(there)} coordinators: start it with COORDINATORS={len(there)}")
+
+    def _coordinator_spec(self, name: str) -> ProcessSpec:
+        is_first = name == "coordinator"
+        wanted = {"control": self.options.coordinator_control_port, "http": self.options.coordinator_http_port}
         ports = {
-            "control": self._port(self.options.coordinator_control_port, "coordinator_control"),
-            "http": self._port(self.options.coordinator_http_port, "coordinator_http"),
+            kind: self._port(port if is_first else 0, f"{name}_{kind}")
+            for kind, port in {**wanted, **({"members": 0} if self.options.coordinators > 1 else {})}.items()
         }
-        self._launch(components.coordinator(self.layout, self.options, self._secrets, ports), "coordinator")
-        found = read_json(self.layout.coordinator / "addresses.json")
-        assert found is not None, "the coordinator was ready without its addresses.json"
-        self._addresses["coordinator_control"] = found["control"]
-        self._addresses["coordinator_http"] = found["http"]
+        others = [other for other in self.options.coordinator_names() if other != name]
+        join = [self._addresses[f"{other}_members"] for other in others if f"{other}_members" in self._addresses]
+        return components.coordinator(name, self.layout, self.options, self._secrets, ports, join)
+
+    def _note_coordinator(self, name: str) -> None:
+        found = read_json(self.layout.coordinator_named(name) / "addresses.json")
+        assert found is not None, f"{name} was ready without its addresses.json"
+        self._addresses |= {f"{name}_{kind}": address for kind, address in found.items()}
+
+    def _coordinators(self, kind: str) -> list[str]:
+        """Addresses of all coordinators: `control` or `http`."""
+        return [self._addresses[f"{name}_{kind}"] for name in self.options.coordinator_names()]
 
     def _start_servers(self) -> None:
         """Start all at once: they wait for the disk and the coordinator, not for one another."""
@@ -316,7 +375,7 @@ class Stack:
             self._display.line(f"  {'server ' + spec.name:<13} ready  {seconds:4.1f} s  {self._addresses[spec.name]}")
 
     def _server_spec(self, name: str) -> ProcessSpec:
-        components.mint_join_token(self._addresses["coordinator_http"], self._secrets, name)
+        components.mint_join_token(self._coordinators("http"), self._secrets, name)
         port = self._port(self.options.server_port(name), name)
         return components.server(
             name,
@@ -324,7 +383,7 @@ class Stack:
             self.options,
             self._secrets,
             f"{LOOPBACK}:{port}",
-            self._addresses["coordinator_control"],
+            self._coordinators("control"),
             self._urls["redis"],
         )
 
@@ -338,7 +397,7 @@ class Stack:
         for attempt in range(1, PORT_ATTEMPTS + 1):
             port = self._port(self.options.api_port, "api") or components.free_port()
             listen = f"{LOOPBACK}:{port}"
-            env = self._make_api_environment(listen, self._addresses["coordinator_http"])
+            env = self._make_api_environment(listen, self._coordinators("http"))
             try:
                 self._launch(components.api(self.layout, env, listen), "api")
             except ProcessFailed as failure:
@@ -356,17 +415,19 @@ class Stack:
     def _start_prober(self, name: str) -> None:
         self._launch(components.prober(name, self.options, self._secrets, self._addresses["api"]), name)
 
-    def _make_api_environment(self, listen: str, coordinator_http: str) -> dict[str, str]:
+    def _make_api_environment(self, listen: str, coordinators_http: list[str]) -> dict[str, str]:
         urls = self._urls
         return components.api_environment(
-            self.options, self._secrets, listen, coordinator_http, urls["postgres"], urls["redis"]
+            self.options, self._secrets, listen, coordinators_http, urls["postgres"], urls["redis"]
         )
 
     def _launch(self, spec: ProcessSpec, title: str) -> None:
+        self._running[spec.name] = Running.start(spec, self.layout)
+        self._wait_ready(spec, title)
+
+    def _wait_ready(self, spec: ProcessSpec, title: str) -> None:
         with self._display.step(f"starting {title}"):
-            running = Running.start(spec, self.layout)
-            self._running[spec.name] = running
-            seconds = running.wait_ready(spec)
+            seconds = self._running[spec.name].wait_ready(spec)
         self._display.line(f"  {title:<13} ready  {seconds:4.1f} s")
 
     # -- helpers -----------------------------------------------------------------------------

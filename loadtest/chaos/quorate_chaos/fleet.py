@@ -142,7 +142,7 @@ class Fleet:
     def start_coordinator(self) -> None:
         ports = {"control": CONTROL_PORT, "http": HTTP_PORT}
         host = self.network.addresses[COORDINATOR]
-        spec = components.coordinator(self.layout, self._options, self._secrets, ports, host)
+        spec = components.coordinator(COORDINATOR, self.layout, self._options, self._secrets, ports, host=host)
         spec = self._placed(spec, COORDINATOR)
         self._launch(spec)
         self._running[COORDINATOR].wait_ready(spec)
@@ -164,7 +164,7 @@ class Fleet:
         self._launch(self._server_spec(name))
 
     def mint_join_token(self, name: str) -> None:
-        components.mint_join_token(self.http, self._secrets, name)
+        components.mint_join_token([self.http], self._secrets, name)
 
     def kill(self, *names: str) -> None:
         """kill -9, all at once."""
@@ -232,7 +232,7 @@ class Fleet:
 
     def _server_spec(self, name: str) -> ProcessSpec:
         listen = f"{self.network.addresses[name]}:{SERVER_PORT}"
-        spec = components.server(name, self.layout, self._options, self._secrets, listen, self.control, "")
+        spec = components.server(name, self.layout, self._options, self._secrets, listen, [self.control], "")
         spec = replace(spec, command=[*spec.command, *SMALL_JOURNAL], env={})
         return self._placed(spec, name)
 

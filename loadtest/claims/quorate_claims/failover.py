@@ -93,7 +93,7 @@ def _trial(servers: Fleet, groups: dict[str, str], loads: dict[str, Steady], dur
     servers.stack.kill_server(victim)
     servers.wait(lambda: servers.group(group_id)["replicas"][0]["server_id"] != head["server_id"], "a new head")
     servers.wait_whole(*groups.values(), timeout_s=RECOVER_TIMEOUT_S)
-    window = _once_acknowledged(load)
+    window = once_acknowledged(load)
     new_head = servers.group(group_id)["replicas"][0]
     verdict_us = _verdict_us(logs["coordinator"], sizes["coordinator"], head["server_id"])
     name = addresses[new_head["address"]]
@@ -102,7 +102,7 @@ def _trial(servers: Fleet, groups: dict[str, str], loads: dict[str, Steady], dur
     return split(durability, killed_us, verdict_us, adopted_us, window)
 
 
-def _once_acknowledged(load: Steady) -> Window:
+def once_acknowledged(load: Steady) -> Window:
     """The window since the last mark, as soon as acknowledgements flow again."""
     deadline = time.monotonic() + RECOVER_TIMEOUT_S
     gaps, links = [], []

@@ -16,6 +16,7 @@ from uuid import UUID, uuid4
 import httpx2
 
 from quorate_api.security.tokens import SIGNING_KEY_FILE, TokenSigner
+from quorate_harness.coordinators import LeaderTransport
 from quorate_harness.customer import Customer
 from quorate_local import Stack, StackOptions
 from quorate_local.display import Display
@@ -41,6 +42,10 @@ class Fleet:
     folder: Path
     _coordinator: httpx2.Client
     _admitted: set[str] = field(default_factory=set)  # the API does not know these
+
+    def coordinator_client(self, timeout_s: float) -> httpx2.Client:
+        """Another client of the coordinator that leads, with connections of its own."""
+        return _client(self.stack, timeout_s)
 
     # -- groups ------------------------------------------------------------------------------
 
@@ -201,6 +206,15 @@ class Fleet:
         )
 
 
+def _client(stack: Stack, timeout_s: float) -> httpx2.Client:
+    return httpx2.Client(
+        base_url="http://coordinator",
+        headers={"Authorization": f"Bearer {stack.admin_token()}"},
+        timeout=timeout_s,
+        transport=LeaderTransport(stack.coordinators_http()),
+    )
+
+
 @contextmanager
 def fleet(
     folder: Path,
@@ -210,6 +224,7 @@ def fleet(
     server_env: Mapping[str, str] | None = None,
     server_resources: ServerResources | None = None,
     wipes: bool = True,
+    coordinators: int = 1,
 ) -> Iterator[Fleet]:
     """Starts a stack in `folder`, which loses what an earlier one left there unless `wipes` is false; stops and removes
     it at the end, but for its logs."""
@@ -217,6 +232,7 @@ def fleet(
     options = StackOptions.from_environment(
         state=folder / "state",
         servers=servers,
+        coordinators=coordinators,
         coordinator_env=dict(coordinator_env or {}),
         server_env=dict(server_env or {}),
         server_resources=server_resources or ServerResources(),
@@ -228,10 +244,8 @@ def fleet(
     try:
         with display.step(f"starting {servers} servers, coordinator, API"):
             stack.start()
-        headers = {"Authorization": f"Bearer {stack.admin_token()}"}
-        url = f"http://{stack.addresses['coordinator_http']}"
         with (
-            httpx2.Client(base_url=url, headers=headers, timeout=COORDINATOR_TIMEOUT_S) as coordinator,
+            _client(stack, COORDINATOR_TIMEOUT_S) as coordinator,
             Customer(stack.api_url, "claims") as customer,
         ):
             yield Fleet(stack, customer, display, folder, coordinator)

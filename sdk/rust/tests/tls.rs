@@ -18,12 +18,6 @@ const PATIENCE: Duration = Duration::from_secs(20);
 const DAY: Duration = Duration::from_secs(86_400);
 const SERVER_UNTRUSTED: u16 = 1005;
 
-fn authority() -> (tempfile::TempDir, Authority) {
-    let folder = tempfile::tempdir().unwrap();
-    let authority = Authority::load_or_create(folder.path()).unwrap();
-    (folder, authority)
-}
-
 fn server_tls(authority: &Authority, issued_at: SystemTime) -> ServerTls {
     let key = request::new_key();
     let request = request::request(&key).unwrap();
@@ -170,7 +164,7 @@ fn run(test: impl Future<Output = ()>) {
 #[test]
 fn a_trusted_server_is_used_and_reconnecting_is_cheaper() {
     run(async {
-        let (_folder, authority) = authority();
+        let authority = Authority::generate();
         let (port, seen) = serve(Some(server_tls(&authority, SystemTime::now())), true).await;
         let address = format!("127.0.0.1:{port}");
         let handle = Handle::parse(&handle(&address, Some(authority.certificate_pem()))).unwrap();
@@ -188,7 +182,7 @@ fn a_trusted_server_is_used_and_reconnecting_is_cheaper() {
 #[test]
 fn nothing_is_sent_to_a_server_that_cannot_be_trusted() {
     run(async {
-        let ((_one, ours), (_two, theirs)) = (authority(), authority());
+        let (ours, theirs) = (Authority::generate(), Authority::generate());
         let (port, seen) = serve(Some(server_tls(&theirs, SystemTime::now())), false).await;
         let address = format!("127.0.0.1:{port}");
         let wrong = failure(&handle(&address, Some(ours.certificate_pem()))).await;
@@ -224,7 +218,7 @@ fn nothing_is_sent_to_a_server_that_cannot_be_trusted() {
 #[test]
 fn one_side_without_tls_is_distinguished_from_a_dead_one() {
     run(async {
-        let (_folder, authority) = authority();
+        let authority = Authority::generate();
         let (port, _) = serve(Some(server_tls(&authority, SystemTime::now())), false).await;
         let reported = failure(&handle(&format!("127.0.0.1:{port}"), None)).await;
         assert!(reported.is(Code::TlsRequired), "{reported}");

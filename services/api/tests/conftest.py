@@ -122,7 +122,7 @@ async def services(settings: Settings, coordinator: FakeCoordinator, bus: Redis)
     made = application.make_services(settings)
     await made.coordinator.aclose()
     made.coordinator = Coordinator(
-        "http://coordinator", FakeCoordinator.TOKEN, httpx2.ASGITransport(app=coordinator.app)
+        ["http://coordinator"], FakeCoordinator.TOKEN, transport=httpx2.ASGITransport(app=coordinator.app)
     )
     yield made
     await application.close(made)

@@ -47,7 +47,7 @@ def target(owner_url: str, redis_url: str, tmp_path: Path):  # type: ignore[no-u
         )
     )
     made.coordinator = Coordinator(
-        "http://coordinator", FakeCoordinator.TOKEN, httpx2.ASGITransport(app=FakeCoordinator().app)
+        ["http://coordinator"], FakeCoordinator.TOKEN, transport=httpx2.ASGITransport(app=FakeCoordinator().app)
     )
     app = application.build(made)
     with asyncio.Runner() as runner:

@@ -18,6 +18,8 @@ pub struct Failure {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub enum FailureCode {
+    /// A command of an operator was not done; the coordinators are as they were, or the message says otherwise.
+    NotDone = 1,
     /// Bad flags or configuration.
     Configuration = 2,
     PortInUse = 4,

@@ -10,9 +10,13 @@ use quorate_types::limits::HANGING_MS;
 
 /// Admits groups, places their replicas, detects failures and issues epochs.
 #[derive(Debug, Clone, Parser)]
-#[command(name = "quorate-coordinator", version)]
+#[command(
+    name = "quorate-coordinator",
+    version,
+    after_help = "Commands for operators, each with --help: status, step-down, replace, remove, lead-alone"
+)]
 pub struct Options {
-    /// Folder for the log of commands, the key that signs peer tokens, and addresses.json
+    /// Folder for the log of commands, the certificate of the fleet's authority, and addresses.json
     #[arg(long, env = "QUORATE_DATA_DIR")]
     pub data_dir: PathBuf,
     /// Address for replica servers; port 0 takes a free one
@@ -27,12 +31,22 @@ pub struct Options {
     /// Address under which other coordinators reach this one; default: --listen-members
     #[arg(long, env = "QUORATE_ADVERTISE_MEMBERS")]
     pub advertise_members: Option<String>,
+    /// Address under which servers reach this one, told by the others while it leads; default: --listen-control
+    #[arg(long, env = "QUORATE_ADVERTISE_CONTROL")]
+    pub advertise_control: Option<String>,
+    /// The same for callers of the HTTP interface; default: --listen-http
+    #[arg(long, env = "QUORATE_ADVERTISE_HTTP")]
+    pub advertise_http: Option<String>,
     /// Addresses of coordinators of the fleet, of which an empty --data-dir is to become another
     #[arg(long, env = "QUORATE_JOIN", value_delimiter = ',')]
     pub join: Vec<String>,
-    /// File of mode 0600 with the key that all coordinators of the fleet have. The first one makes it; copy it to the others
-    #[arg(long, env = "QUORATE_FLEET_KEY_FILE")]
+    /// File of mode 0600 with the key that all coordinators of the fleet have, by default fleet.key in --data-dir. The first
+    /// coordinator makes it; copy it to the others. Elsewhere than on the disk of the log it protects a stolen disk
+    #[arg(long, env = "QUORATE_FLEET_KEY_FILE", conflicts_with = "fleet_key_command")]
     pub fleet_key_file: Option<PathBuf>,
+    /// Shell command that prints the key instead, for example of a key service
+    #[arg(long, env = "QUORATE_FLEET_KEY_COMMAND")]
+    pub fleet_key_command: Option<String>,
     /// Cost profile (services/crates/placement/profiles/README.md); an estimate is built in
     #[arg(long, env = "QUORATE_PROFILE")]
     pub profile: Option<PathBuf>,
@@ -84,7 +98,7 @@ pub struct Options {
     /// How long servers' certificates are good; each server renews its own at half of it
     #[arg(long, env = "QUORATE_CERTIFICATE_LIFE_S", default_value_t = 86_400)]
     pub certificate_life_s: u64,
-    /// Listen for HTTP beyond loopback although it is not encrypted; the control listener always speaks TLS
+    /// Take HTTP without TLS from other machines too, not from this one alone; the admin token is then visible on the network
     #[arg(long, env = "QUORATE_ALLOW_PLAINTEXT")]
     pub allow_plaintext: bool,
 }
@@ -122,26 +136,19 @@ impl Options {
             return (!is_alone)
                 .then(|| "--join needs --listen-members: the others send the log there".into());
         };
-        if self.fleet_key_file.is_none() {
-            return Some(
-                "--listen-members needs --fleet-key-file: coordinators prove themselves by that key".into(),
-            );
-        }
         let is_anywhere = listen.ip().is_unspecified() && self.advertise_members.is_none();
         is_anywhere.then(|| {
             format!("--listen-members {listen} is no address that others can reach: name one with --advertise-members")
         })
     }
 
+    pub fn fleet_key_path(&self) -> PathBuf {
+        let own = || self.data_dir.join("fleet.key");
+        self.fleet_key_file.clone().unwrap_or_else(own)
+    }
+
     /// The first contradiction between options, which clap cannot see.
     pub fn problem(&self) -> Option<String> {
-        if !self.listen_http.ip().is_loopback() && !self.allow_plaintext {
-            return Some(format!(
-                "--listen-http {} is reachable from other machines, and the admin token travels over it unencrypted: \
-                 use a loopback address, or give --allow-plaintext if the network is trusted",
-                self.listen_http
-            ));
-        }
         if let Some(problem) = self.members_problem() {
             return Some(problem);
         }

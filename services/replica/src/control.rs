@@ -25,6 +25,7 @@ use tokio_util::codec::{Framed, LengthDelimitedCodec};
 use crate::certificate::Certificates;
 use crate::clock::now_us;
 use crate::clock_watch::ClockWatch;
+use crate::coordinators::Coordinators;
 use crate::identity::{self, Identity};
 use crate::messages::{Hosting, ShardMessage};
 use crate::orders::Orders;
@@ -32,9 +33,9 @@ use crate::place_keeper::PlaceKeeper;
 use crate::shared::Shared;
 use quorate_tokens::Keys;
 
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
-const RETRY_DELAY_MIN: Duration = Duration::from_millis(50);
-const RETRY_DELAY_MAX: Duration = Duration::from_secs(1);
+/// The kernel accepts, however busy the coordinator is.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(1);
+const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(2);
 /// A name is taken until the lease of its former holder ends, and the holder's groups have gone on. A machine whose disk was
 /// replaced may be back before that.
 const NAME_WAIT: Duration = Duration::from_secs(10);
@@ -46,7 +47,7 @@ type Connection = Framed<TlsStream<TcpStream>, LengthDelimitedCodec>;
 /// The server's description of itself at each registration.
 pub struct Me {
     pub data_dir: PathBuf,
-    pub coordinator: String,
+    pub coordinators: Coordinators,
     pub join_token: Option<String>,
     pub identity: Option<Identity>,
     pub certificates: Certificates,
@@ -88,7 +89,6 @@ pub async fn run(
         Orders::start(move |order| obey(&shared, order))
     };
     let mut name_taken = None;
-    let mut delay = RETRY_DELAY_MIN;
     let mut clock = ClockWatch::default();
     // After a failed attempt with the certificate the credential alone must do. The certificate may have ended by the
     // coordinator's clock, and the refusal may be no more than a broken connection.
@@ -96,10 +96,14 @@ pub async fn run(
     loop {
         let shown = show_certificate && me.identity.is_some() && me.certificates.can_show();
         let registered = register(&mut me, &shared, &mut clock, shown).await;
-        show_certificate = registered.is_ok() || !shown;
+        let is_led_elsewhere = matches!(registered, Err(Failure::NotLeader(_)));
+        show_certificate = registered.is_ok() || is_led_elsewhere || !shown;
+        let coordinator = me.coordinators.current().to_string();
+        let mut leader = None;
         let trouble = match registered {
             Ok((connection, welcome)) => {
-                delay = RETRY_DELAY_MIN;
+                me.coordinators.leads();
+                tracing::info!(coordinator, "registered");
                 standing.send_replace(Standing::Registered);
                 let mut talk = Talk {
                     shared: &shared,
@@ -122,29 +126,53 @@ pub async fn run(
                 standing.send_replace(Standing::Refused { message });
                 return;
             }
+            Err(Failure::NotLeader(named)) => {
+                leader = named;
+                not_leader(leader.as_deref())
+            }
             Err(Failure::Trouble(trouble)) => trouble,
         };
+        let delay = match leader {
+            Some(_) => me.coordinators.told(leader),
+            None => me.coordinators.failed(),
+        };
+        let next = me.coordinators.current();
         tracing::warn!(
-            coordinator = me.coordinator,
+            coordinator,
             trouble,
+            next,
             "no connection to the coordinator; trying again"
         );
-        standing.send_if_modified(|standing| {
-            let waiting = matches!(standing, Standing::Unregistered { .. });
-            if waiting {
-                *standing = Standing::Unregistered { trouble };
-            }
-            waiting
-        });
-        tokio::time::sleep(delay).await;
-        delay = (delay * 2).min(RETRY_DELAY_MAX);
+        note_trouble(&standing, trouble);
+        // Servers that lost the same coordinator do not come to the next all at once.
+        tokio::time::sleep(delay.mul_f64(rand::random_range(0.5..1.5))).await;
     }
+}
+
+fn not_leader(leader: Option<&str>) -> String {
+    match leader {
+        Some(leader) => format!("it does not lead, but the one at {leader}"),
+        None => "it does not lead, and knows none that does".to_string(),
+    }
+}
+
+/// The start waits for the registration, and says what holds it up.
+fn note_trouble(standing: &watch::Sender<Standing>, trouble: String) {
+    standing.send_if_modified(|standing| {
+        let waiting = matches!(standing, Standing::Unregistered { .. });
+        if waiting {
+            *standing = Standing::Unregistered { trouble };
+        }
+        waiting
+    });
 }
 
 enum Failure {
     Trouble(String),
     Refused(String),
     NameTaken(String),
+    /// With the address of the leader, if it is known.
+    NotLeader(Option<String>),
 }
 
 impl Failure {
@@ -163,7 +191,7 @@ impl From<String> for Failure {
 }
 
 async fn connect(me: &Me, show_certificate: bool) -> Result<TlsStream<TcpStream>, Failure> {
-    let connect = TcpStream::connect(&me.coordinator);
+    let connect = TcpStream::connect(me.coordinators.current());
     let stream = tokio::time::timeout(CONNECT_TIMEOUT, connect)
         .await
         .map_err(|_| "connecting timed out".to_string())?
@@ -171,7 +199,7 @@ async fn connect(me: &Me, show_certificate: bool) -> Result<TlsStream<TcpStream>
     stream.set_nodelay(true).map_err(|e| e.to_string())?;
     let connector = TlsConnector::from(me.certificates.control_config(show_certificate)?);
     let shake_hands = connector.connect(coordinator_name(), stream);
-    let shaken = tokio::time::timeout(CONNECT_TIMEOUT, shake_hands)
+    let shaken = tokio::time::timeout(HANDSHAKE_TIMEOUT, shake_hands)
         .await
         .map_err(|_| "the TLS handshake timed out".to_string())?;
     shaken.map_err(|error| refusal_of(&error))
@@ -220,12 +248,9 @@ async fn register(
         let groups = groups.to_vec();
         send(&mut connection, &ToCoordinator::Held { groups }).await?;
     }
+    let join_token = me.join_token.clone().filter(|_| credential.is_none());
     let message = ToCoordinator::Register(Box::new(Register {
-        join_token: if credential.is_some() {
-            None
-        } else {
-            me.join_token.clone()
-        },
+        join_token,
         credential,
         name: me.name.clone(),
         address: me.address.clone(),
@@ -244,13 +269,16 @@ async fn register(
     }));
     clock.asked(0);
     send(&mut connection, &message).await?;
-    let answer = tokio::time::timeout(CONNECT_TIMEOUT * 2, receive(&mut connection))
+    let answer = tokio::time::timeout(HANDSHAKE_TIMEOUT * 2, receive(&mut connection))
         .await
         .map_err(|_| "no answer to the registration".to_string())??;
     let heard_us = now_us();
     let written = me.places.note(answer.place, &answer.message);
     match answer.message {
         ToServer::Welcome(welcome) => {
+            if !me.coordinators.is_current(welcome.term) {
+                return Err(Failure::Trouble("it leads in a term that is over".into()));
+            }
             let (_, tls) = connection.get_ref().get_ref();
             let certificates = tls.peer_certificates().unwrap_or_default();
             me.certificates.keep_authority(certificates)?;
@@ -264,6 +292,7 @@ async fn register(
             Ok((connection, welcome))
         }
         ToServer::Refuse { code, message } => Err(Failure::refused(code, message)),
+        ToServer::NotLeader { leader } => Err(Failure::NotLeader(leader)),
         other => Err(Failure::Trouble(format!(
             "unexpected answer to the registration: {other:?}"
         ))),
@@ -424,6 +453,7 @@ fn obey(shared: &Shared, message: ToServer) {
         ToServer::PeerToken { token } => shared.access.set_peer_token(token),
         ToServer::Welcome(_)
         | ToServer::Refuse { .. }
+        | ToServer::NotLeader { .. }
         | ToServer::HeartbeatAck { .. }
         | ToServer::Certificate { .. } => {}
     }

@@ -25,9 +25,9 @@ pub struct Flags {
     /// by default.
     #[arg(long, env = "QUORATE_GROUP_LOGS_DIR")]
     pub group_logs_dir: Option<PathBuf>,
-    /// Address of the coordinator's control listener.
-    #[arg(long, env = "QUORATE_COORDINATOR")]
-    pub coordinator: String,
+    /// Addresses of the coordinators' control listeners. One is enough to find the others' leader; give all.
+    #[arg(long, env = "QUORATE_COORDINATOR", value_delimiter = ',', required = true)]
+    pub coordinator: Vec<String>,
     /// File with a join token; needed only until the server has registered once.
     #[arg(long, env = "QUORATE_JOIN_TOKEN_FILE")]
     pub join_token_file: Option<PathBuf>,

@@ -16,6 +16,7 @@ use tokio::task::{LocalSet, spawn_local};
 
 use crate::certificate::Certificates;
 use crate::control::{self, Me, Standing};
+use crate::coordinators::Coordinators;
 use crate::exit::Exit;
 use crate::flags::Flags;
 use crate::identity::{self, Identity};
@@ -67,7 +68,7 @@ pub fn run(flags: Flags, exports: Exports) -> Result<(), Exit> {
         let group_logs = storage.start(&shared)?;
         let me = Me {
             data_dir: flags.data_dir.clone(),
-            coordinator: flags.coordinator.clone(),
+            coordinators: Coordinators::new(flags.coordinator.clone(), rand::random()),
             join_token: join_secret,
             identity,
             certificates,
@@ -86,7 +87,7 @@ pub fn run(flags: Flags, exports: Exports) -> Result<(), Exit> {
             trouble: "not tried yet".to_string(),
         });
         spawn_local(control::run(me, shared.clone(), updates_inbox, standing));
-        wait_registered(&flags.coordinator, &mut standing_watch).await?;
+        wait_registered(&flags.coordinator.join(", "), &mut standing_watch).await?;
 
         spawn_local(accept::run(listener, shared.clone()));
         burst_task::start(&flags, &shared);
@@ -205,7 +206,7 @@ fn start_shards(
     Ok(threads)
 }
 
-async fn wait_registered(coordinator: &str, standing: &mut watch::Receiver<Standing>) -> Result<(), Exit> {
+async fn wait_registered(coordinators: &str, standing: &mut watch::Receiver<Standing>) -> Result<(), Exit> {
     let deadline = tokio::time::Instant::now() + REGISTER_TIMEOUT;
     loop {
         let trouble = match &*standing.borrow_and_update() {
@@ -215,14 +216,14 @@ async fn wait_registered(coordinator: &str, standing: &mut watch::Receiver<Stand
         };
         if tokio::time::Instant::now() >= deadline {
             return Err(Exit::DependencyMissing(format!(
-                "the coordinator at {coordinator} cannot be reached: {trouble}"
+                "no coordinator at {coordinators} lets this server in: {trouble}"
             )));
         }
         let _changed_or_not = tokio::time::timeout(PROGRESS_EVERY, standing.changed())
             .await
             .is_ok();
         if matches!(&*standing.borrow(), Standing::Unregistered { .. }) {
-            tracing::info!(coordinator, trouble, "waiting for the coordinator");
+            tracing::info!(coordinators, trouble, "waiting for the coordinator");
             tokio::time::sleep(Duration::from_millis(100)).await;
         }
     }

@@ -130,7 +130,7 @@ def make_services(settings: Settings) -> Services:
         settings=settings,
         engine=database,
         redis=redis,
-        coordinator=Coordinator(settings.coordinator_url, settings.coordinator_token()),
+        coordinator=Coordinator.configured(settings),
         keys=secrets,
         passwords=Passwords(settings.password_memory_kib),
         signer=TokenSigner(settings.signing_key_pem()),

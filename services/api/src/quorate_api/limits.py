@@ -108,6 +108,8 @@ STATEMENT_TIMEOUT_MS = 15_000
 JOIN_TOKEN_TTL_S_DEFAULT = 3_600
 JOIN_TOKEN_TTL_S_MAX = 30 * 86_400  # the coordinator's own bound
 COORDINATOR_TIMEOUT_S = 10.0
+COORDINATOR_FIND_S = 3.0  # bound on the search for the coordinator that leads: an election takes half a second
+COORDINATOR_FIND_PAUSE_S = 0.1  # between two attempts, shortened or lengthened at random
 AUTHORITY_AGE_S_MAX = 60.0  # the authority hardly ever changes; handles follow a change within a minute
 COORDINATOR_FRESHNESS_TIMEOUT_S = 0.5  # bound on a handle's wait for the coordinator; the stored view serves after it
 

@@ -22,7 +22,9 @@ class Settings(BaseSettings):
     redis_url: str | None = Field(None, validation_alias=AliasChoices("redis_url", "REDIS_URL"))
     listen: str = "127.0.0.1:8080"
     public_url: str = ""
+    # URLs of all coordinators, with commas between.
     coordinator_url: Annotated[str, NoDecode] = "http://127.0.0.1:7600"
+    coordinator_ca_file: Path | None = None
     coordinator_token_file: Path | None = None
     token_signing_key_file: Path | None = None
     secret_file: Path | None = None
@@ -75,7 +77,12 @@ class Settings(BaseSettings):
             raise ValueError("must begin with redis://, rediss:// or unix://")
         return value or None
 
-    @field_validator("coordinator_url", "stripe_url")
+    @field_validator("coordinator_url")
+    @classmethod
+    def _urls(cls, value: str) -> str:
+        return ",".join(cls._url(url.strip()) for url in value.split(","))
+
+    @field_validator("stripe_url")
     @classmethod
     def _url(cls, value: str) -> str:
         HttpUrl(value)
@@ -103,6 +110,20 @@ class Settings(BaseSettings):
                 raise ValueError(
                     f"QUORATE_{name.upper()} names {path}, which is not a file: `quorate-api keys-init` creates it"
                 )
+        return self
+
+    @model_validator(mode="after")
+    def _authority(self) -> Self:
+        path = self.coordinator_ca_file
+        if path is not None and not path.is_file():
+            raise ValueError(
+                f"QUORATE_COORDINATOR_CA_FILE names {path}, which is not a file: a coordinator writes ca.pem to its"
+                " data folder at its first start"
+            )
+        if path is None and "https:" in self.coordinator_url:
+            raise ValueError(
+                "QUORATE_COORDINATOR_URL with https needs QUORATE_COORDINATOR_CA_FILE: ca.pem of a coordinator's folder"
+            )
         return self
 
     @model_validator(mode="after")
@@ -140,6 +161,9 @@ class Settings(BaseSettings):
             raise ConfigurationError(
                 f"QUORATE_USAGE_ARCHIVE_DIR names {folder}, which is no folder that the worker may write to."
             )
+
+    def coordinator_urls(self) -> list[str]:
+        return self.coordinator_url.split(",")
 
     def coordinator_token(self) -> str:
         return _read("QUORATE_COORDINATOR_TOKEN_FILE", self.coordinator_token_file)

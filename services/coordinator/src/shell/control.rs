@@ -5,7 +5,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures::{SinkExt, StreamExt};
-use quorate_certificates::Authority;
 use quorate_certificates::control::server_config;
 use quorate_types::control::{HeldGroup, Placed, RefuseCode, Register, ToCoordinator, ToServer};
 use quorate_types::limits::{
@@ -14,25 +13,18 @@ use quorate_types::limits::{
 };
 use tokio::io::{ReadHalf, WriteHalf};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{Semaphore, mpsc};
+use tokio::sync::{Semaphore, mpsc, watch};
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
 use tokio_util::codec::{FramedRead, FramedWrite, LengthDelimitedCodec};
 use tracing::{debug, warn};
 
+use super::secrets::PrivateKeys;
 use super::task::TaskInput;
-use crate::exit::Failure;
 use quorate_coordinator_core::ids::ConnectionId;
 
 type Frames = FramedRead<ReadHalf<TlsStream<TcpStream>>, LengthDelimitedCodec>;
 type Sink = FramedWrite<WriteHalf<TlsStream<TcpStream>>, LengthDelimitedCodec>;
-
-/// TLS 1.3, with a certificate of the authority; servers show theirs when they have one.
-pub fn acceptor(authority: Arc<Authority>) -> Result<TlsAcceptor, Failure> {
-    let config = server_config(authority)
-        .map_err(|e| Failure::disk(format!("the certificate authority cannot be used: {e}")))?;
-    Ok(TlsAcceptor::from(Arc::new(config)))
-}
 
 /// Registrations that are read at the same time, each up to the size of a control message. They bound the memory that
 /// unauthenticated connections can take.
@@ -47,8 +39,20 @@ struct Handshakes {
     large_of_strangers: Semaphore,
 }
 
-/// Accepts for ever.
-pub async fn serve(listener: TcpListener, acceptor: TlsAcceptor, inputs: mpsc::Sender<TaskInput>) {
+/// Accepts for ever, once it has the fleet's keys. TLS 1.3, with a certificate of the authority; servers show theirs when they
+/// have one.
+pub async fn serve(
+    listener: TcpListener,
+    mut keys: watch::Receiver<Option<Arc<PrivateKeys>>>,
+    inputs: mpsc::Sender<TaskInput>,
+) {
+    let authority = match keys.wait_for(Option::is_some).await {
+        Ok(keys) => keys.as_ref().expect("it was waited for").authority.clone(),
+        // The coordinator stops.
+        Err(_) => return,
+    };
+    let config = server_config(authority).expect("keys were checked when they were opened");
+    let acceptor = TlsAcceptor::from(Arc::new(config));
     let slots = Arc::new(Semaphore::new(CONTROL_CONNECTIONS_MAX));
     let handshakes = Arc::new(Handshakes {
         all: Semaphore::new(HANDSHAKES_MAX),

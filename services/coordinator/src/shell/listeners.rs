@@ -20,6 +20,18 @@ pub async fn listen(address: SocketAddr, flag: &str) -> Result<TcpListener, Fail
     })
 }
 
+/// The address that others are told. Empty: it listens anywhere, and no name was given.
+pub fn advertised(given: Option<&String>, listener: &TcpListener) -> String {
+    let own = || {
+        let bound = listener.local_addr().ok();
+        bound.filter(|address| !address.ip().is_unspecified())
+    };
+    match given {
+        Some(given) => given.clone(),
+        None => own().map_or_else(String::new, |address| address.to_string()),
+    }
+}
+
 /// Writes the addresses to stdout and to `addresses.json`.
 pub fn announce(
     data_dir: &Path,

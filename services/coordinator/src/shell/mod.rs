@@ -19,3 +19,4 @@ mod secrets;
 mod task;
 
 pub use run::run;
+pub use secrets::read_admin_token;

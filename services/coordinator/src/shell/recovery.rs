@@ -25,6 +25,15 @@ pub struct Recovery {
     pub state: Option<Box<CoordinatorState>>,
 }
 
+impl Recovery {
+    /// Whether the fleet begins here: it has no keys yet.
+    pub fn begins_fleet(&self) -> bool {
+        let is_alone = self.disk.members.ids().eq([self.member]);
+        let has_keys = self.state.as_ref().is_some_and(|state| state.secrets.is_some());
+        is_alone && !has_keys && self.disk.entries.is_empty()
+    }
+}
+
 /// Reads the log. `profile`: of a fleet that begins. `joins`: an empty folder is to be taken into a fleet.
 pub fn recover(data_dir: &Path, profile: &Profile, joins: bool) -> Result<Recovery, Failure> {
     let (mut log, opened) = DurableLog::open(data_dir)?;

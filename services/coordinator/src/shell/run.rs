@@ -2,28 +2,27 @@
 
 use std::os::unix::fs::DirBuilderExt;
 use std::path::Path;
-use std::sync::Arc;
 use std::time::Duration;
 
-use quorate_certificates::Authority;
+use quorate_certificates::FleetKeys;
 use quorate_placement::Choice;
 use serde_json::Value;
 use tokio::sync::watch;
 use tokio::time::Instant;
 use tracing::info;
 
-use super::listeners::{announce, listen};
-use super::members::Side;
+use super::listeners::{advertised, announce, listen};
+use super::members::{Contact, Side};
 use super::profile_file::ProfileSource;
 use super::recovery::{Recovery, recover};
-use super::secrets::{self, PeerKey};
+use super::secrets::{self, PrivateKeys};
 use super::task::{CoordinatorTask, Credentials, notes, unix_ms};
 use super::{control, http, key_file, profile_file};
 use crate::disk::{Disk, DurableLog};
 use crate::exit::Failure;
 use crate::options::Options;
-use quorate_coordinator_core::command::{Headroom, PlacementPolicy, Relief, Replacements};
-use quorate_coordinator_core::coordinator::{Coordinator, Start};
+use quorate_coordinator_core::command::{FleetSecrets, Headroom, PlacementPolicy, Relief, Replacements};
+use quorate_coordinator_core::coordinator::{Coordinator, Start, secrets_in};
 use quorate_coordinator_core::engine::{Now, Settings};
 use quorate_coordinator_core::planner::{LeaseTimes, SuspicionTimes};
 
@@ -38,26 +37,26 @@ pub async fn run(options: Options) -> Result<(), Failure> {
     let client_keys = secrets::read_client_keys(&options.token_public_keys)?;
     create_data_dir(&options.data_dir)?;
     let recovery = recover(&options.data_dir, &profile, !options.join.is_empty())?;
-    let mut side = Side::of(&options, &recovery).await?;
-    let peer_key = PeerKey::load_or_create(&options.data_dir)?;
-    let authority = Authority::load_or_create(&options.data_dir).map_err(|e| Failure::disk(e.to_string()))?;
-    let authority = Arc::new(authority);
-    let acceptor = control::acceptor(authority.clone())?;
+    let fleet_keys = secrets::read_fleet_keys(&options, recovery.begins_fleet()).await?;
+    let new_secrets = new_secrets(&recovery, &fleet_keys, &options.data_dir)?;
     let control = listen(options.listen_control, "--listen-control").await?;
     let http = listen(options.listen_http, "--listen-http").await?;
+    let contact = Contact {
+        control: advertised(options.advertise_control.as_ref(), &control),
+        http: advertised(options.advertise_http.as_ref(), &http),
+    };
+    let mut side = Side::of(&options, &recovery, &fleet_keys, contact).await?;
 
     let started = Instant::now();
-    let settings = settings(&options, client_keys.clone(), peer_key.jwks().clone());
-    let credentials = Credentials {
-        peer_key,
-        authority: authority.clone(),
-        certificate_lifetime: Duration::from_secs(options.certificate_life_s),
-    };
+    let settings = settings(&options, client_keys.clone());
+    let lifetime = Duration::from_secs(options.certificate_life_s);
+    let (credentials, keys) = Credentials::new(fleet_keys, options.data_dir.clone(), lifetime);
     notes::profile(&profile);
     let start = Start {
         settings,
         profile,
         policy: policy(&options),
+        secrets: new_secrets,
         address: side.address(),
         release: env!("CARGO_PKG_VERSION").into(),
         next_run: rand::random(),
@@ -70,16 +69,17 @@ pub async fn run(options: Options) -> Result<(), Failure> {
 
     announce(&options.data_dir, &control, &http, side.address().as_deref())?;
     let (stopping, stop) = watch::channel(false);
-    tokio::spawn(control::serve(control, acceptor, handle.inputs.clone()));
+    tokio::spawn(control::serve(control, keys.clone(), handle.inputs.clone()));
     tokio::spawn(key_file::follow(
         options.token_public_keys,
         client_keys,
         handle.inputs.clone(),
     ));
     tokio::spawn(profile_file::follow(profiles, handle.clone()));
+    let connections = http::Connections::of(http, keys.clone(), options.allow_plaintext);
     tokio::spawn(http::serve(
-        http,
-        http::Context::new(handle, &admin_token, &authority),
+        connections,
+        http::Context::new(handle, &admin_token, keys),
     ));
     side.serve();
     tokio::spawn(async move {
@@ -90,7 +90,7 @@ pub async fn run(options: Options) -> Result<(), Failure> {
     task.run(inputs, done, stop).await
 }
 
-fn settings(options: &Options, client_keys: Value, peer_keys: Value) -> Settings {
+fn settings(options: &Options, client_keys: Value) -> Settings {
     Settings {
         heartbeat_ms: options.heartbeat_ms,
         leases: LeaseTimes {
@@ -105,8 +105,33 @@ fn settings(options: &Options, client_keys: Value, peer_keys: Value) -> Settings
             hung_ms: options.hung_ms,
         },
         client_keys,
-        peer_keys,
     }
+}
+
+/// Keys for a fleet that has none, and a check of those that it has, before anything begins.
+fn new_secrets(
+    recovery: &Recovery,
+    fleet_keys: &FleetKeys,
+    data_dir: &Path,
+) -> Result<Option<Box<FleetSecrets>>, Failure> {
+    let Some(state) = &recovery.state else {
+        return Ok(None);
+    };
+    let mut known = secrets_in(&recovery.disk.entries);
+    known.extend(state.secrets.as_deref().cloned());
+    // While the fleet's key is being replaced, the snapshot may have them as they were before.
+    let mut refused = None;
+    for secrets in &known {
+        match PrivateKeys::open(fleet_keys, secrets) {
+            Ok(_) => return Ok(None),
+            Err(failure) => refused = Some(failure),
+        }
+    }
+    if let Some(failure) = refused {
+        return Err(failure);
+    }
+    let keys = PrivateKeys::of_files(data_dir)?.unwrap_or_else(PrivateKeys::generate);
+    Ok(Some(Box::new(keys.seal(fleet_keys))))
 }
 
 fn member_of(recovery: Recovery, start: Start) -> (Coordinator, DurableLog) {

@@ -4,9 +4,11 @@ use std::io::{Read, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::time::{Duration, SystemTime};
 
-use crate::stage::{Coordinator, Server, register};
+use rcgen::KeyPair;
+
+use crate::stage::{Coordinator, Server, arguments, eventually, register, run_to_end};
 use quorate_certificates::control::{Trust, is_issued_to};
-use quorate_certificates::{pin, request};
+use quorate_certificates::{Authority, FleetKeys, pin, request};
 use quorate_types::ServerId;
 use quorate_types::control::{RefuseCode, Register, ToCoordinator, ToServer};
 use rustls::pki_types::CertificateDer;
@@ -66,13 +68,86 @@ fn the_pin_of_a_join_token_is_the_authority_and_no_other_is_trusted() {
     let wrong = shake_hands(other.trust()).unwrap_err();
     assert!(wrong.contains("UnknownIssuer"), "{wrong}");
 
-    // The authority stays the same for ever, and nobody else reads its key.
-    let key = coordinator.data_dir.join("ca-key.pem");
+    // The authority stays the same for ever, and its key is nowhere to be read.
+    let log = std::fs::read(coordinator.data_dir.join("coordinator.log")).unwrap();
+    let has = |words: &[u8]| log.windows(words.len()).any(|part| part == words);
+    assert!(has(b"BEGIN CERTIFICATE") && !has(b"PRIVATE KEY"));
+    let key = coordinator.data_dir.join("fleet.key");
     let mode = std::fs::metadata(&key).unwrap().permissions().mode();
     assert_eq!(mode & 0o777, 0o600);
     coordinator.kill();
     let coordinator = Coordinator::start(folder.path());
+    coordinator.trust();
     assert_eq!(coordinator.call("GET", "/v1/ca", None).1, ca);
+}
+
+#[test]
+fn keys_that_an_earlier_release_left_in_the_folder_are_taken_over() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path().join("data");
+    std::fs::create_dir(&data).unwrap();
+    let authority = Authority::generate();
+    let peer_key = KeyPair::generate_for(&rcgen::PKCS_ED25519).unwrap();
+    std::fs::write(data.join("ca-key.pem"), authority.key_pem()).unwrap();
+    std::fs::write(data.join("ca.pem"), authority.certificate_pem()).unwrap();
+    std::fs::write(data.join("peer-token-key.pem"), peer_key.serialize_pem()).unwrap();
+    let coordinator = Coordinator::start(folder.path());
+    eventually("keys in the state", || {
+        let left = |name| data.join(name).exists();
+        (!left("ca-key.pem") && !left("peer-token-key.pem")).then_some(())
+    });
+    let ca = coordinator.call("GET", "/v1/ca", None).1;
+    assert_eq!(ca["sha256"].as_str().unwrap(), authority.pin());
+    Server::join(&coordinator, "s1");
+}
+
+#[test]
+fn callers_trust_the_authority_by_https_and_others_see_the_token_nowhere() {
+    let folder = tempfile::tempdir().unwrap();
+    let coordinator = Coordinator::start(folder.path());
+    let (status, health) = coordinator.call_tls("GET", "/v1/health");
+    assert_eq!((status, &health["status"]), (200, &serde_json::json!("ok")));
+}
+
+#[test]
+fn another_fleets_key_opens_nothing_and_changes_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let coordinator = Coordinator::start(folder.path());
+    Server::join(&coordinator, "s1");
+    assert_eq!(coordinator.terminate(), 0);
+    let (data, other) = (folder.path().join("data"), folder.path().join("other.key"));
+    let log = std::fs::read(data.join("coordinator.log")).unwrap();
+    FleetKeys::create(&other).unwrap();
+    let mut wrong = arguments(folder.path());
+    wrong.extend(["--fleet-key-file".into(), other.display().to_string()]);
+    let (code, said) = run_to_end(&wrong);
+    assert!(
+        code == 2 && said.contains("docs/operating/fleet-key.md"),
+        "{code} {said}"
+    );
+    // Without its key it does not begin with another.
+    let own = data.join("fleet.key");
+    std::fs::rename(&own, folder.path().join("kept.key")).unwrap();
+    let (code, said) = run_to_end(&arguments(folder.path()));
+    assert!(code == 2 && said.contains("--fleet-key-file"), "{code} {said}");
+    assert!(!own.exists());
+    assert_eq!(std::fs::read(data.join("coordinator.log")).unwrap(), log);
+
+    // A command gives it as well; one that fails is named.
+    let kept = folder.path().join("kept.key");
+    let command = format!("cat {}", kept.display());
+    let coordinator = Coordinator::start_with(folder.path(), &["--fleet-key-command", &command]);
+    coordinator.trust();
+    coordinator.kill();
+    for (command, expected) in [
+        ("echo no", "line 1 is no fleet's key"),
+        ("echo away >&2; exit 3", "away"),
+    ] {
+        let mut failing = arguments(folder.path());
+        failing.extend(["--fleet-key-command".into(), command.into()]);
+        let (code, said) = run_to_end(&failing);
+        assert!(code == 2 && said.contains(expected), "{code} {said}");
+    }
 }
 
 #[test]

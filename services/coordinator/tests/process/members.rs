@@ -1,10 +1,13 @@
 //! Three real coordinators: they take one another in, agree, and go on without any one of them.
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
+use quorate_certificates::FleetKeys;
+use quorate_types::control::ToServer;
 use serde_json::{Value, json};
 
-use crate::stage::{Coordinator, arguments, eventually, run_to_end};
+use crate::stage::{Coordinator, Server, arguments, command, eventually, run_to_end};
 
 /// Coordinators of one fleet, each in a folder of its own. The key is the fleet's.
 struct Fleet {
@@ -97,15 +100,198 @@ impl Fleet {
         })
     }
 
-    /// Waits until the same is agreed everywhere.
+    /// Waits until the same is agreed everywhere, also where each of them is.
     fn agree(&self) {
         let leader = self.leader();
         eventually("the same log", || {
             let end = self.view(leader)["agreed_position"].clone();
-            let same = |n: usize| self.view(n)["agreed_position"] == end;
+            let same = |n: usize| {
+                let view = self.view(n);
+                let members = view["members"].as_array().unwrap();
+                let knows = |address: &str| members.iter().any(|member| member["address"] == address);
+                view["agreed_position"] == end && self.up().all(|other| knows(&self.at(other).members))
+            };
             self.up().all(same).then_some(())
         });
     }
+}
+
+#[test]
+fn servers_and_callers_are_told_who_leads_and_need_no_new_credential() {
+    let mut fleet = Fleet::new(3);
+    let first = fleet.leader();
+    let server = Server::join(fleet.at(first), "s1");
+    fleet.agree();
+    let control = fleet.at(first).control.clone();
+    for follower in fleet.up().filter(|n| *n != first) {
+        let mut told = Server::connect(fleet.at(follower), server.credentials());
+        let said = told.receive(Duration::from_secs(5));
+        let leader = Some(control.clone());
+        assert_eq!(said, Some(ToServer::NotLeader { leader }));
+        let (status, problem) = fleet.at(follower).call("GET", "/v1/servers", None);
+        assert_eq!((status, &problem["code"]), (503, &json!("not_leader")));
+        assert_eq!(problem["leader"], json!(fleet.at(first).http));
+    }
+
+    // Another one leads: with the same authority, the same keys, and the credentials that the first one gave.
+    let keys = server.welcome.as_ref().unwrap().peer_keys.clone();
+    fleet.kill(first);
+    let second = fleet.leader();
+    let server = server.return_to(fleet.at(second), None, vec![]);
+    assert_eq!(server.welcome.as_ref().unwrap().peer_keys, keys);
+}
+
+#[test]
+fn an_operator_has_another_one_lead_and_removes_the_old_one() {
+    let fleet = Fleet::new(3);
+    let first = fleet.leader();
+    let call = |n: usize, method: &str, path: &str, body| fleet.at(n).call(method, path, body);
+    let other = fleet.up().find(|n| *n != first).unwrap();
+    let (status, problem) = call(other, "POST", "/v1/quorum/step-down", Some(json!({})));
+    assert_eq!((status, &problem["code"]), (503, &json!("not_leader")));
+    let to = fleet.view(other)["member"].clone();
+    let (status, problem) = call(first, "POST", "/v1/quorum/step-down", Some(json!({"to": to})));
+    assert_eq!(status, 202, "{problem}");
+    eventually("the other leads", || (fleet.leader() == other).then_some(()));
+
+    let old = fleet.view(first)["member"].as_str().unwrap().to_string();
+    let path = format!("/v1/quorum/members/{old}");
+    eventually("its removal", || {
+        let (status, problem) = call(other, "DELETE", &path, None);
+        assert!([204, 404, 409].contains(&status), "{problem}");
+        (status != 409).then_some(())
+    });
+    eventually("two members", || {
+        (fleet.view(other)["members"].as_array().unwrap().len() == 2).then_some(())
+    });
+    for (path, expected) in [("/v1/quorum/members/nobody", 422), ("/v1/quorum/members/1", 404)] {
+        assert_eq!(call(other, "DELETE", path, None).0, expected, "{path}");
+    }
+}
+
+/// A command of an operator on the coordinators: exit code, standard output and standard error.
+fn operate(fleet: &Fleet, words: &[&str]) -> (i32, String, String) {
+    let one = fleet.at(fleet.up().next().unwrap());
+    let token = fleet.folder_of(0).join("admin-token").display().to_string();
+    let access = ["--coordinators", &one.http, "--admin-token-file", &token];
+    let words: Vec<String> = [words, &access]
+        .concat()
+        .iter()
+        .map(|word| (*word).to_string())
+        .collect();
+    let output = command(&words).output().unwrap();
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    (
+        output.status.code().unwrap_or(-1),
+        text(&output.stdout),
+        text(&output.stderr),
+    )
+}
+
+#[test]
+fn an_operator_replaces_a_coordinator_that_is_lost() {
+    let mut fleet = Fleet::new(3);
+    let leader = fleet.leader();
+    let (code, shown, _) = operate(&fleet, &["status"]);
+    assert_eq!(code, 0);
+    let leads: Vec<&str> = shown.lines().filter(|line| line.contains("leads")).collect();
+    assert!(shown.lines().count() == 5 && leads.len() == 1, "{shown}");
+    assert!(leads[0].contains(&fleet.at(leader).http), "{shown}");
+
+    // The leader is lost with its disk.
+    let old = fleet.view(leader)["member"].as_str().unwrap().to_string();
+    fleet.kill(leader);
+    fleet.leader();
+    let (code, _, said) = operate(&fleet, &["replace", &old, "--timeout-s", "1"]);
+    assert!(code == 1 && said.contains("Nothing was removed"), "{code} {said}");
+    std::fs::remove_dir_all(fleet.folder_of(leader).join("data")).unwrap();
+    fleet.start_again(leader);
+    let (code, shown, said) = operate(&fleet, &["replace", &old, "--timeout-s", "30"]);
+    assert!(code == 0 && shown.contains("is removed"), "{code} {shown} {said}");
+    let (_, view, _) = operate(&fleet, &["status", "--json"]);
+    let view: Value = serde_json::from_str(&view).unwrap();
+    let members = view["members"].as_array().unwrap();
+    assert!(
+        members.len() == 3 && members.iter().all(|member| member["votes"] == true),
+        "{view}"
+    );
+    assert!(!members.iter().any(|member| member["member"] == *old), "{view}");
+
+    let (code, shown, said) = operate(&fleet, &["step-down"]);
+    assert!(code == 0 && shown.contains("leads now"), "{code} {shown} {said}");
+    let (code, _, said) = operate(&fleet, &["remove", "77"]);
+    assert!(code == 1 && said.contains("no such member"), "{code} {said}");
+    let (code, _, said) = operate(&fleet, &["replace", "77"]);
+    assert!(code == 2 && said.contains("status shows them"), "{code} {said}");
+}
+
+#[test]
+fn the_last_of_three_goes_on_alone_when_an_operator_says_so() {
+    let mut fleet = Fleet::new(3);
+    let leader = fleet.leader();
+    fleet.issue(leader);
+    let server = Server::join(fleet.at(leader), "s1");
+    fleet.agree();
+    let last = fleet.up().find(|n| *n != leader).unwrap();
+    for n in 0..3 {
+        fleet.kill(n);
+    }
+    let data = fleet.folder_of(last).join("data").display().to_string();
+    let lead_alone = |more: &[&str]| {
+        let words = [&["lead-alone", "--data-dir", &data][..], more].concat();
+        let words: Vec<String> = words.iter().map(|word| (*word).to_string()).collect();
+        run_to_end(&words)
+    };
+    let log = std::fs::read(fleet.folder_of(last).join("data/coordinator.log")).unwrap();
+    let (code, said) = lead_alone(&[]);
+    assert!(
+        code == 2 && said.contains("--the-others-are-lost"),
+        "{code} {said}"
+    );
+    assert_eq!(
+        std::fs::read(fleet.folder_of(last).join("data/coordinator.log")).unwrap(),
+        log
+    );
+    assert_eq!(lead_alone(&["--the-others-are-lost"]).0, 0);
+    fleet.start(last, None);
+    eventually("it leads", || {
+        (fleet.view(last)["role"] == "leader").then_some(())
+    });
+    assert_eq!(fleet.view(last)["members"].as_array().unwrap().len(), 1);
+    let server = server.return_to(fleet.at(last), None, vec![]);
+    assert_eq!(fleet.tokens(last), 2);
+    assert!(server.welcome.unwrap().term.unwrap() > 1_000);
+    // A former one that comes back after all is of another fleet.
+    let join = fleet.at(last).members.clone();
+    fleet.start(leader, Some(&join));
+    std::thread::sleep(Duration::from_millis(1_500));
+    assert_eq!(fleet.view(last)["members"].as_array().unwrap().len(), 1);
+    assert_eq!(fleet.view(last)["role"], "leader");
+    assert_eq!(lead_alone(&[]).0, 5, "it runs");
+}
+
+#[test]
+fn the_fleets_key_is_replaced_while_it_runs() {
+    let mut fleet = Fleet::new(3);
+    let leader = fleet.leader();
+    let server = Server::join(fleet.at(leader), "s1");
+    let keys = server.welcome.as_ref().unwrap().peer_keys.clone();
+    let old = key_of(fleet.folder.path());
+    let other = fleet.folder.path().join("other.key");
+    FleetKeys::create(&other).unwrap();
+    let new = std::fs::read_to_string(&other).unwrap();
+    // Known to all; in use; and the old one gone.
+    for contents in [format!("{old}{new}"), format!("{new}{old}"), new] {
+        std::fs::write(fleet.key_file(), contents).unwrap();
+        for n in 0..3 {
+            fleet.kill(n);
+            fleet.leader();
+            fleet.start_again(n);
+            fleet.agree();
+        }
+    }
+    let server = server.return_to(fleet.at(fleet.leader()), None, vec![]);
+    assert_eq!(server.welcome.as_ref().unwrap().peer_keys, keys);
 }
 
 fn key_of(folder: &Path) -> String {
@@ -185,7 +371,6 @@ fn strangers_and_wrong_options_are_refused_with_the_next_step() {
     let listen = ["--listen-members", "127.0.0.1:0"];
     for (arguments, expected) in [
         (vec!["--join", &join], "--join needs --listen-members"),
-        (listen.to_vec(), "--listen-members needs --fleet-key-file"),
         (
             vec!["--listen-members", "0.0.0.0:0", "--fleet-key-file", &key_file],
             "name one with --advertise-members",

@@ -122,9 +122,10 @@ impl Coordinator {
         self.child.wait().unwrap().code().unwrap_or(-1)
     }
 
-    /// The authority, as its file has it.
+    /// The authority, as its file has it once the fleet has one.
     pub fn trust(&self) -> Trust {
-        Trust::Authority(std::fs::read_to_string(self.data_dir.join("ca.pem")).unwrap())
+        let file = self.data_dir.join("ca.pem");
+        Trust::Authority(eventually("ca.pem", || std::fs::read_to_string(&file).ok()))
     }
 
     /// A control connection; the handshake runs with the first byte that is written or read.
@@ -145,19 +146,25 @@ impl Coordinator {
     }
 
     pub fn call_raw(&self, method: &str, path: &str, body: &str, authorization: &str) -> (u16, Value) {
-        let mut stream = TcpStream::connect(&self.http).unwrap();
+        let stream = TcpStream::connect(&self.http).unwrap();
         stream.set_read_timeout(Some(PATIENCE)).unwrap();
-        let length = body.len();
-        let request = format!(
-            "{method} {path} HTTP/1.1\r\nhost: coordinator\r\nconnection: close\r\nauthorization: {authorization}\r\n\
-             content-type: application/json\r\ncontent-length: {length}\r\n\r\n{body}"
-        );
-        stream.write_all(request.as_bytes()).unwrap();
-        let mut answer = String::new();
-        stream.read_to_string(&mut answer).unwrap();
-        let (head, body) = answer.split_once("\r\n\r\n").unwrap();
-        let status = head.split(' ').nth(1).unwrap().parse().unwrap();
-        (status, serde_json::from_str(body).unwrap_or(Value::Null))
+        ask(stream, method, path, body, authorization)
+    }
+
+    /// Over TLS, trusting the fleet's authority.
+    pub fn call_tls(&self, method: &str, path: &str) -> (u16, Value) {
+        let config = client_config(&self.trust(), None).unwrap();
+        let connection = ClientConnection::new(Arc::new(config), coordinator_name()).unwrap();
+        let stream = TcpStream::connect(&self.http).unwrap();
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        let authorization = format!("Bearer {ADMIN_TOKEN}");
+        ask(
+            StreamOwned::new(connection, stream),
+            method,
+            path,
+            "",
+            &authorization,
+        )
     }
 
     /// As an operator does whose servers will not come back.
@@ -174,6 +181,26 @@ impl Coordinator {
     pub fn group(&self, id: GroupId) -> Value {
         self.call("GET", &format!("/v1/groups/{id}"), None).1
     }
+}
+
+fn ask(
+    mut stream: impl Read + Write,
+    method: &str,
+    path: &str,
+    body: &str,
+    authorization: &str,
+) -> (u16, Value) {
+    let length = body.len();
+    let request = format!(
+        "{method} {path} HTTP/1.1\r\nhost: coordinator\r\nconnection: close\r\nauthorization: {authorization}\r\n\
+         content-type: application/json\r\ncontent-length: {length}\r\n\r\n{body}"
+    );
+    stream.write_all(request.as_bytes()).unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    let (head, body) = answer.split_once("\r\n\r\n").unwrap();
+    let status = head.split(' ').nth(1).unwrap().parse().unwrap();
+    (status, serde_json::from_str(body).unwrap_or(Value::Null))
 }
 
 impl Drop for Coordinator {

@@ -1,10 +1,6 @@
-//! The coordinator's certificate authority: one key, made at its first start, which never leaves its folder.
+//! The fleet's certificate authority: one key, made at the fleet's beginning.
 
-use std::fs::{File, OpenOptions};
-use std::io::{self, Write};
 use std::net::IpAddr;
-use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
-use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use quorate_types::ServerId;
@@ -19,8 +15,6 @@ use time::OffsetDateTime;
 
 use crate::pin;
 
-const KEY_FILE: &str = "ca-key.pem";
-const CERTIFICATE_FILE: &str = "ca.pem";
 /// Longer than any fleet runs. There is no rotation yet, so the authority must not end by surprise.
 const AUTHORITY_LIFE: Duration = Duration::from_secs(20 * 365 * 86_400);
 /// Certificates begin this much in the past, so that a server whose clock is behind can still register. A thief of the
@@ -29,12 +23,15 @@ pub(crate) const CLOCK_BEHIND_MAX: Duration = Duration::from_secs(86_400);
 /// A request is one key and one signature, which fit many times.
 const REQUEST_BYTES_MAX: usize = 8 << 10;
 
-/// The folder's key or certificate cannot be used.
+/// Key and certificate are no authority.
 #[derive(Debug, thiserror::Error)]
-#[error("{}: {problem}", path.display())]
-pub struct AuthorityError {
-    path: PathBuf,
-    problem: String,
+pub enum AuthorityError {
+    #[error("not a private key: {0}")]
+    Key(String),
+    #[error("not an authority's certificate: {0}")]
+    Certificate(String),
+    #[error("the certificate does not belong to the key: restore the two together")]
+    Apart,
 }
 
 /// The request is at fault: no certificate is issued.
@@ -55,52 +52,43 @@ pub struct Authority {
 }
 
 impl Authority {
-    /// Reads `ca-key.pem` (0600) and `ca.pem` in the folder, and creates missing ones.
-    pub fn load_or_create(data_dir: &Path) -> Result<Self, AuthorityError> {
-        let (key_path, path) = (data_dir.join(KEY_FILE), data_dir.join(CERTIFICATE_FILE));
-        let key = load_or_create_key(&key_path).map_err(|problem| AuthorityError {
-            path: key_path,
-            problem,
-        })?;
-        Self::with_key(key, &path).map_err(|problem| AuthorityError { path, problem })
+    /// A new one.
+    pub fn generate() -> Self {
+        Self::of_key(KeyPair::generate().expect("the system gives randomness"))
     }
 
-    /// An authority without files.
-    pub(crate) fn in_memory(key: KeyPair) -> Result<Self, String> {
-        let certificate_pem = self_signed(&key)?;
-        Self::of(key, certificate_pem)
+    /// Reads one that was made before: its key and its certificate, PEM.
+    pub fn of_pem(key_pem: &str, certificate_pem: &str) -> Result<Self, AuthorityError> {
+        let key = KeyPair::from_pem(key_pem).map_err(|error| AuthorityError::Key(error.to_string()))?;
+        Self::of(key, certificate_pem.to_string())
     }
 
-    fn with_key(key: KeyPair, path: &Path) -> Result<Self, String> {
-        let certificate_pem = match std::fs::read_to_string(path) {
-            Ok(pem) => pem,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                let pem = self_signed(&key)?;
-                write_file(path, &pem, 0o644).map_err(|error| error.to_string())?;
-                pem
-            }
-            Err(error) => return Err(error.to_string()),
-        };
-        Self::of(key, certificate_pem)
+    /// The key with a certificate made now.
+    pub(crate) fn of_key(key: KeyPair) -> Self {
+        let certificate_pem = self_signed(&key).expect("a key signs its own certificate");
+        Self::of(key, certificate_pem).expect("it was made for the key")
     }
 
-    fn of(key: KeyPair, certificate_pem: String) -> Result<Self, String> {
+    fn of(key: KeyPair, certificate_pem: String) -> Result<Self, AuthorityError> {
+        let wrong = |problem: String| AuthorityError::Certificate(problem);
         let certificate = CertificateDer::from_pem_slice(certificate_pem.as_bytes())
-            .map_err(|error| format!("not a certificate: {error}"))?;
+            .map_err(|error| wrong(error.to_string()))?;
         let (_, parsed) =
-            x509_parser::parse_x509_certificate(&certificate).map_err(|error| error.to_string())?;
+            x509_parser::parse_x509_certificate(&certificate).map_err(|error| wrong(error.to_string()))?;
         if parsed.public_key().raw != key.subject_public_key_info() {
-            return Err(format!(
-                "does not belong to the key in {KEY_FILE}: restore the two together"
-            ));
+            return Err(AuthorityError::Apart);
         }
-        let issuer = Issuer::from_ca_cert_der(&certificate, key)
-            .map_err(|error| format!("not an authority's certificate: {error}"))?;
+        let issuer = Issuer::from_ca_cert_der(&certificate, key).map_err(|error| wrong(error.to_string()))?;
         Ok(Self {
             issuer,
             certificate,
             certificate_pem,
         })
+    }
+
+    /// The private key, PEM: to be kept encrypted.
+    pub fn key_pem(&self) -> String {
+        self.issuer.key().serialize_pem()
     }
 
     /// The certificate that clients and servers trust.
@@ -214,14 +202,13 @@ fn host_name(host: &str) -> Result<SanType, IssueError> {
     }
 }
 
-fn self_signed(key: &KeyPair) -> Result<String, String> {
+fn self_signed(key: &KeyPair) -> Result<String, rcgen::Error> {
     // Each authority has its own name, so that those of two fleets are never confused.
     let id = &pin::fingerprint(&key.subject_public_key_info())[..8];
     let mut parameters = certificate(&format!("Quorate fleet {id}"), SystemTime::now(), AUTHORITY_LIFE);
     parameters.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
     parameters.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
-    let certificate = parameters.self_signed(key).map_err(|error| error.to_string())?;
-    Ok(certificate.pem())
+    Ok(parameters.self_signed(key)?.pem())
 }
 
 /// A random number: the same key is certified many times, and serial numbers must differ.
@@ -230,50 +217,4 @@ fn serial() -> SerialNumber {
     // The number is positive, and has no leading zero.
     bytes[0] = bytes[0] & 0x7f | 0x40;
     SerialNumber::from_slice(&bytes)
-}
-
-fn load_or_create_key(path: &Path) -> Result<KeyPair, String> {
-    match std::fs::read_to_string(path) {
-        Ok(pem) => {
-            let mode = std::fs::metadata(path)
-                .map_err(|error| error.to_string())?
-                .permissions()
-                .mode();
-            if mode & 0o077 != 0 {
-                return Err(format!(
-                    "mode {:04o} lets others read it: chmod 600 it",
-                    mode & 0o777
-                ));
-            }
-            KeyPair::from_pem(&pem).map_err(|error| format!("not a private key: {error}"))
-        }
-        Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            let key = KeyPair::generate().map_err(|error| error.to_string())?;
-            write_file(path, &key.serialize_pem(), 0o600).map_err(|error| error.to_string())?;
-            Ok(key)
-        }
-        Err(error) => Err(error.to_string()),
-    }
-}
-
-/// Writes a new file beside the old one and renames it, so that a crash leaves one of them whole.
-pub(crate) fn write_file(path: &Path, text: &str, mode: u32) -> io::Result<()> {
-    let beside = path.with_extension("pem.new");
-    // A file left by a crash may have another mode.
-    if let Err(error) = std::fs::remove_file(&beside)
-        && error.kind() != io::ErrorKind::NotFound
-    {
-        return Err(error);
-    }
-    let mut file = OpenOptions::new()
-        .write(true)
-        .create_new(true)
-        .mode(mode)
-        .open(&beside)?;
-    file.write_all(text.as_bytes())?;
-    file.sync_all()?;
-    std::fs::rename(&beside, path)?;
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
-    let folder = folder.unwrap_or(Path::new("."));
-    File::open(folder)?.sync_all()
 }

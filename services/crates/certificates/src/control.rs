@@ -40,16 +40,23 @@ pub fn server_config(authority: Arc<Authority>) -> Result<ServerConfig, Error> {
         .allow_unauthenticated()
         .build()
         .map_err(|error| Error::General(error.to_string()))?;
-    let own = Arc::new(OwnCertificate {
-        current: Mutex::new(made(&authority, SystemTime::now())),
-        authority,
-    });
+    let own = OwnCertificate::of(authority);
     let mut config = ServerConfig::builder_with_provider(provider())
         .with_protocol_versions(&[&TLS13])?
         .with_client_cert_verifier(verifier)
         .with_cert_resolver(own);
     // Servers prove themselves each time.
     config.send_tls13_tickets = 0;
+    Ok(config)
+}
+
+/// The configuration of the HTTP listener. Callers prove themselves by a token.
+pub fn http_config(authority: Arc<Authority>) -> Result<ServerConfig, Error> {
+    let mut config = ServerConfig::builder_with_provider(provider())
+        .with_protocol_versions(&[&TLS13])?
+        .with_no_client_auth()
+        .with_cert_resolver(OwnCertificate::of(authority));
+    config.alpn_protocols = vec![b"http/1.1".to_vec()];
     Ok(config)
 }
 
@@ -111,6 +118,15 @@ pub(crate) fn roots(authority: &CertificateDer<'_>) -> Result<Arc<RootCertStore>
 struct OwnCertificate {
     authority: Arc<Authority>,
     current: Mutex<(Arc<CertifiedKey>, SystemTime)>,
+}
+
+impl OwnCertificate {
+    fn of(authority: Arc<Authority>) -> Arc<Self> {
+        Arc::new(Self {
+            current: Mutex::new(made(&authority, SystemTime::now())),
+            authority,
+        })
+    }
 }
 
 impl std::fmt::Debug for OwnCertificate {

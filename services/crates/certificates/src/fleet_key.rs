@@ -1,18 +1,14 @@
-//! The fleet's key. Coordinators prove themselves by it to one another, and encrypt by it what is secret in their state.
-//! Operators keep it in a file; whoever has it is a coordinator of the fleet.
+//! A key of the fleet. Coordinators prove themselves by it to one another, and encrypt by it what is secret in their state.
 
 use std::fmt;
-use std::io;
-use std::os::unix::fs::PermissionsExt;
-use std::path::{Path, PathBuf};
 
 use rcgen::KeyPair;
 use ring::aead::{AES_256_GCM, Aad, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
 use ring::hkdf::{HKDF_SHA256, KeyType, Salt};
 
-use crate::authority::{Authority, write_file};
+use crate::authority::Authority;
 
-/// A key file: this, and 64 hex digits.
+/// A key in text: this, and 64 hex digits.
 const PREFIX: &str = "qfk_";
 const KEY_BYTES: usize = 32;
 /// The first bytes of what is sealed: the key that it was sealed with.
@@ -22,14 +18,6 @@ const ID_BYTES: usize = 4;
 pub struct FleetKey {
     secret: [u8; KEY_BYTES],
     id: [u8; ID_BYTES],
-}
-
-/// The key file cannot be used.
-#[derive(Debug, thiserror::Error)]
-#[error("{}: {problem}", path.display())]
-pub struct FleetKeyError {
-    path: PathBuf,
-    problem: String,
 }
 
 /// Why something sealed stays closed.
@@ -42,27 +30,26 @@ pub enum OpenError {
 }
 
 impl FleetKey {
-    /// A new one, written to a file that must not exist yet.
-    pub fn create(path: &Path) -> Result<Self, FleetKeyError> {
-        let wrong = |problem: String| FleetKeyError {
-            path: path.to_path_buf(),
-            problem,
-        };
-        if path.try_exists().map_err(|error| wrong(error.to_string()))? {
-            return Err(wrong("there is a file already; it is left as it is".into()));
-        }
-        let key = Self::of(rand::random());
-        let digits: String = key.secret.iter().map(|byte| format!("{byte:02x}")).collect();
-        write_file(path, &format!("{PREFIX}{digits}\n"), 0o600).map_err(|error| wrong(error.to_string()))?;
-        Ok(key)
+    /// A new one.
+    pub fn generate() -> Self {
+        Self::of(rand::random())
     }
 
-    /// Reads a file that nobody else may read.
-    pub fn load(path: &Path) -> Result<Self, FleetKeyError> {
-        read(path).map_err(|problem| FleetKeyError {
-            path: path.to_path_buf(),
-            problem,
-        })
+    /// Reads it as [`FleetKey::text`] gives it. None: it is no key.
+    pub fn parse(text: &str) -> Option<Self> {
+        let digits = text.strip_prefix(PREFIX)?;
+        if digits.len() != 2 * KEY_BYTES {
+            return None;
+        }
+        let byte = |at: usize| u8::from_str_radix(digits.get(2 * at..2 * at + 2)?, 16).ok();
+        let bytes: Option<Vec<u8>> = (0..KEY_BYTES).map(byte).collect();
+        Some(Self::of(bytes?.try_into().ok()?))
+    }
+
+    /// The key itself: for a file that nobody else may read.
+    pub fn text(&self) -> String {
+        let digits: String = self.secret.iter().map(|byte| format!("{byte:02x}")).collect();
+        format!("{PREFIX}{digits}")
     }
 
     fn of(secret: [u8; KEY_BYTES]) -> Self {
@@ -111,7 +98,7 @@ impl FleetKey {
         ];
         let der = [&BEGINNING[..], &self.derived("authority of members")].concat();
         let key = KeyPair::try_from(der).expect("any seed is a key");
-        Authority::in_memory(key).expect("a key signs its own certificate")
+        Authority::of_key(key)
     }
 
     fn sealing(&self, purpose: &str) -> LessSafeKey {
@@ -143,71 +130,26 @@ impl fmt::Debug for FleetKey {
     }
 }
 
-fn read(path: &Path) -> Result<FleetKey, String> {
-    let said = |error: io::Error| error.to_string();
-    let text = std::fs::read_to_string(path).map_err(said)?;
-    let mode = std::fs::metadata(path).map_err(said)?.permissions().mode();
-    if mode & 0o077 != 0 {
-        return Err(format!(
-            "mode {:04o} lets others read it: chmod 600 it",
-            mode & 0o777
-        ));
-    }
-    let digits = text
-        .trim()
-        .strip_prefix(PREFIX)
-        .filter(|digits| digits.len() == 2 * KEY_BYTES);
-    let byte = |at: usize| u8::from_str_radix(digits?.get(2 * at..2 * at + 2)?, 16).ok();
-    let bytes: Option<Vec<u8>> = (0..KEY_BYTES).map(byte).collect();
-    let secret = bytes.and_then(|bytes| bytes.try_into().ok());
-    let secret = secret.ok_or(format!("not a fleet's key: {PREFIX} and 64 hexadecimal digits"))?;
-    Ok(FleetKey::of(secret))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn a_key_file_is_read_back_and_never_overwritten() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("fleet.key");
-        let key = FleetKey::create(&path).unwrap();
+    fn a_key_is_read_as_it_is_written() {
+        let key = FleetKey::generate();
         let sealed = key.seal("test", b"secret");
-        assert_eq!(
-            FleetKey::load(&path).unwrap().open("test", &sealed).unwrap(),
-            b"secret"
-        );
-        let again = FleetKey::create(&path).unwrap_err();
-        assert!(again.to_string().contains("there is a file already"), "{again}");
-        assert_eq!(
-            FleetKey::load(&path).unwrap().open("test", &sealed).unwrap(),
-            b"secret"
-        );
-    }
-
-    #[test]
-    fn files_that_others_may_read_or_that_are_no_keys_are_refused() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("fleet.key");
-        FleetKey::create(&path).unwrap();
-        std::fs::set_permissions(&path, PermissionsExt::from_mode(0o644)).unwrap();
-        let refused = FleetKey::load(&path).unwrap_err().to_string();
-        assert!(refused.contains("mode 0644"), "{refused}");
-        let other = folder.path().join("other");
+        let read = FleetKey::parse(&key.text()).unwrap();
+        assert_eq!(read.open("test", &sealed).unwrap(), b"secret");
         for text in [
-            "",
-            "qfk_",
-            "qfk_00",
-            &format!("qfk_{}", "g".repeat(64)),
-            &format!("qfk_{}", "é".repeat(32)),
+            String::new(),
+            "qfk_".into(),
+            "qfk_00".into(),
+            format!("qfk_{}", "g".repeat(64)),
+            format!("qfk_{}", "é".repeat(32)),
+            format!("{} ", key.text()),
         ] {
-            std::fs::write(&other, text).unwrap();
-            std::fs::set_permissions(&other, PermissionsExt::from_mode(0o600)).unwrap();
-            let refused = FleetKey::load(&other).unwrap_err().to_string();
-            assert!(refused.contains("not a fleet's key"), "{text:?}: {refused}");
+            assert!(FleetKey::parse(&text).is_none(), "{text:?}");
         }
-        assert!(FleetKey::load(&folder.path().join("none")).is_err());
     }
 
     #[test]

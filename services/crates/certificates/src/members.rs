@@ -6,18 +6,17 @@ use std::time::SystemTime;
 
 use rustls::server::WebPkiClientVerifier;
 use rustls::version::TLS13;
-use rustls::{ClientConfig, Error, ServerConfig};
+use rustls::{ClientConfig, Error, RootCertStore, ServerConfig};
 
-use crate::control::{provider, roots};
-use crate::fleet_key::FleetKey;
+use crate::control::provider;
+use crate::fleet_keys::FleetKeys;
 
 /// The configuration of the listener for other coordinators.
-pub fn server_config(key: &FleetKey) -> Result<ServerConfig, Error> {
-    let authority = key.members_authority();
-    let verifier = WebPkiClientVerifier::builder_with_provider(roots(authority.certificate())?, provider())
+pub fn server_config(keys: &FleetKeys) -> Result<ServerConfig, Error> {
+    let verifier = WebPkiClientVerifier::builder_with_provider(Arc::new(trusted(keys)?), provider())
         .build()
         .map_err(|error| Error::General(error.to_string()))?;
-    let (chain, own) = authority.member(SystemTime::now());
+    let (chain, own) = keys.current().members_authority().member(SystemTime::now());
     let mut config = ServerConfig::builder_with_provider(provider())
         .with_protocol_versions(&[&TLS13])?
         .with_client_cert_verifier(verifier)
@@ -28,15 +27,23 @@ pub fn server_config(key: &FleetKey) -> Result<ServerConfig, Error> {
 }
 
 /// The configuration of connections to other coordinators. The name to dial is [`crate::control::coordinator_name`].
-pub fn client_config(key: &FleetKey) -> Result<ClientConfig, Error> {
-    let authority = key.members_authority();
-    let (chain, own) = authority.member(SystemTime::now());
+pub fn client_config(keys: &FleetKeys) -> Result<ClientConfig, Error> {
+    let (chain, own) = keys.current().members_authority().member(SystemTime::now());
     let mut config = ClientConfig::builder_with_provider(provider())
         .with_protocol_versions(&[&TLS13])?
-        .with_root_certificates(Arc::unwrap_or_clone(roots(authority.certificate())?))
+        .with_root_certificates(trusted(keys)?)
         .with_client_auth_cert(chain, own)?;
     config.resumption = rustls::client::Resumption::disabled();
     Ok(config)
+}
+
+/// The authorities of all keys: while one is being replaced, some coordinators show certificates of the other.
+fn trusted(keys: &FleetKeys) -> Result<RootCertStore, Error> {
+    let mut trusted = RootCertStore::empty();
+    for key in keys.all() {
+        trusted.add(key.members_authority().certificate().clone())?;
+    }
+    Ok(trusted)
 }
 
 #[cfg(test)]
@@ -45,9 +52,11 @@ mod tests {
 
     use super::*;
     use crate::control::coordinator_name;
+    use crate::fleet_key::FleetKey;
 
-    fn key(folder: &std::path::Path, name: &str) -> FleetKey {
-        FleetKey::create(&folder.join(name)).unwrap()
+    fn keys(keys: &[&FleetKey]) -> FleetKeys {
+        let lines: Vec<String> = keys.iter().map(|key| key.text()).collect();
+        FleetKeys::parse(&lines.join("\n")).unwrap()
     }
 
     /// Passes the bytes of both ends to and fro until the handshake ends, or one of them refuses.
@@ -74,20 +83,40 @@ mod tests {
 
     #[test]
     fn holders_of_one_key_trust_one_another_and_nobody_else() {
-        let folder = tempfile::tempdir().unwrap();
-        let (own, other) = (key(folder.path(), "own"), key(folder.path(), "other"));
-        let server = |key| server_config(key).unwrap();
+        let (own, other) = (FleetKey::generate(), FleetKey::generate());
+        let (own, other) = (keys(&[&own]), keys(&[&other]));
+        let server = |keys| server_config(keys).unwrap();
         shake(client_config(&own).unwrap(), server(&own)).unwrap();
         shake(client_config(&other).unwrap(), server(&own)).unwrap_err();
         shake(client_config(&own).unwrap(), server(&other)).unwrap_err();
         // A client without a certificate, which trusts the right authority.
-        let authority = own.members_authority();
         let mut anonymous = ClientConfig::builder_with_provider(provider())
             .with_protocol_versions(&[&TLS13])
             .unwrap()
-            .with_root_certificates(Arc::unwrap_or_clone(roots(authority.certificate()).unwrap()))
+            .with_root_certificates(trusted(&own).unwrap())
             .with_no_client_auth();
         anonymous.resumption = rustls::client::Resumption::disabled();
         shake(anonymous, server(&own)).unwrap_err();
+    }
+
+    #[test]
+    fn a_key_is_replaced_one_coordinator_after_the_other() {
+        let (old, new) = (FleetKey::generate(), FleetKey::generate());
+        let steps = [
+            keys(&[&old]),
+            keys(&[&old, &new]),
+            keys(&[&new, &old]),
+            keys(&[&new]),
+        ];
+        for (before, after) in steps.iter().zip(&steps[1..]) {
+            for (client, server) in [(before, after), (after, before), (before, before), (after, after)] {
+                shake(client_config(client).unwrap(), server_config(server).unwrap()).unwrap();
+            }
+        }
+        shake(
+            client_config(&steps[0]).unwrap(),
+            server_config(&steps[3]).unwrap(),
+        )
+        .unwrap_err();
     }
 }

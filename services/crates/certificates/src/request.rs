@@ -8,7 +8,8 @@ use rcgen::{CertificateParams, DistinguishedName, KeyPair};
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
 
-use crate::authority::{CLOCK_BEHIND_MAX, write_file};
+use crate::authority::CLOCK_BEHIND_MAX;
+use crate::whole_file;
 
 /// A new private key, in PEM.
 pub fn new_key() -> String {
@@ -59,5 +60,5 @@ pub fn to_pem(certificate: &CertificateDer<'_>) -> String {
 
 /// Writes a file for its owner alone, wholly or not at all.
 pub fn save(path: &Path, text: &str) -> io::Result<()> {
-    write_file(path, text, 0o600)
+    whole_file::replace(path, text, 0o600)
 }

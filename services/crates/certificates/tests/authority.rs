@@ -1,11 +1,9 @@
-//! The authority in its folder, and the contents of its certificates.
+//! The authority, and the contents of its certificates.
 
-use std::os::unix::fs::PermissionsExt;
-use std::path::Path;
 use std::time::{Duration, SystemTime};
 
 use quorate_certificates::control::is_issued_to;
-use quorate_certificates::{Authority, IssueError, request};
+use quorate_certificates::{Authority, AuthorityError, IssueError, request};
 use quorate_types::ServerId;
 use rcgen::{CertificateParams, KeyPair};
 use rustls::pki_types::CertificateDer;
@@ -14,10 +12,6 @@ use x509_parser::extensions::GeneralName;
 use x509_parser::prelude::*;
 
 const LIFETIME: Duration = Duration::from_secs(3_600);
-
-fn authority(folder: &Path) -> Authority {
-    Authority::load_or_create(folder).unwrap()
-}
 
 fn names(pem: &str) -> Vec<String> {
     let der = CertificateDer::from_pem_slice(pem.as_bytes()).unwrap();
@@ -36,36 +30,22 @@ fn names(pem: &str) -> Vec<String> {
 }
 
 #[test]
-fn it_is_made_once_and_its_key_is_its_owners_alone() {
-    let folder = tempfile::tempdir().unwrap();
-    let pin = authority(folder.path()).pin();
-    assert_eq!(authority(folder.path()).pin(), pin);
-    let key = folder.path().join("ca-key.pem");
-    let mode = std::fs::metadata(&key).unwrap().permissions().mode();
-    assert_eq!(mode & 0o777, 0o600);
-
-    // The first start crashed between key and certificate.
-    std::fs::remove_file(folder.path().join("ca.pem")).unwrap();
-    authority(folder.path());
-
-    std::fs::set_permissions(&key, std::fs::Permissions::from_mode(0o644)).unwrap();
-    let error = Authority::load_or_create(folder.path())
-        .err()
-        .unwrap()
-        .to_string();
-    assert!(error.contains("chmod 600"), "{error}");
-    std::fs::remove_file(&key).unwrap();
-    let error = Authority::load_or_create(folder.path())
-        .err()
-        .unwrap()
-        .to_string();
-    assert!(error.contains("restore the two together"), "{error}");
+fn it_is_read_as_it_was_made_and_only_with_its_own_certificate() {
+    let made = Authority::generate();
+    let read = Authority::of_pem(&made.key_pem(), made.certificate_pem()).unwrap();
+    assert_eq!(read.pin(), made.pin());
+    let other = Authority::generate();
+    let apart = Authority::of_pem(&made.key_pem(), other.certificate_pem());
+    assert!(matches!(apart, Err(AuthorityError::Apart)));
+    let not_a_key = Authority::of_pem("nonsense", made.certificate_pem());
+    assert!(matches!(not_a_key, Err(AuthorityError::Key(_))));
+    let no_certificate = Authority::of_pem(&made.key_pem(), "nonsense");
+    assert!(matches!(no_certificate, Err(AuthorityError::Certificate(_))));
 }
 
 #[test]
 fn names_come_from_the_registration_and_not_from_the_request() {
-    let folder = tempfile::tempdir().unwrap();
-    let authority = authority(folder.path());
+    let authority = Authority::generate();
     let key = KeyPair::generate().unwrap();
     let greedy = CertificateParams::new(vec![
         "server-9.quorate.internal".to_string(),
@@ -114,8 +94,7 @@ fn names_come_from_the_registration_and_not_from_the_request() {
 
 #[test]
 fn requests_that_are_none_are_refused() {
-    let folder = tempfile::tempdir().unwrap();
-    let authority = authority(folder.path());
+    let authority = Authority::generate();
     let good = request::request(&request::new_key()).unwrap();
     // One base64 digit of the signature is changed.
     let at = good.len() - 50;

@@ -21,8 +21,7 @@ fn main() {
         .build()
         .expect("a runtime");
     runtime.block_on(async {
-        let folder = tempfile::tempdir().expect("a folder");
-        let authority = Authority::load_or_create(folder.path()).expect("an authority");
+        let authority = Authority::generate();
         let server = server(&authority);
         println!(
             "{:<22} {:>10.0} µs",

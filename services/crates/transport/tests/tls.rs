@@ -21,17 +21,13 @@ const DAY: Duration = Duration::from_secs(86_400);
 type Halves = (ReadHalf, WriteHalf);
 
 struct Fleet {
-    _folder: tempfile::TempDir,
     authority: Authority,
 }
 
 impl Fleet {
     fn new() -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        let authority = Authority::load_or_create(folder.path()).unwrap();
         Self {
-            _folder: folder,
-            authority,
+            authority: Authority::generate(),
         }
     }
 

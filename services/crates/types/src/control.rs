@@ -205,6 +205,11 @@ pub enum ToServer {
         code: RefuseCode,
         message: String,
     },
+    /// Another coordinator leads. The connection ends, and nothing was done.
+    NotLeader {
+        /// Its control address, if it is known.
+        leader: Option<String>,
+    },
     Configure {
         config: GroupConfig,
     },
@@ -263,6 +268,7 @@ impl ToServer {
             ToServer::Welcome(welcome) => welcome.credential.is_some(),
             ToServer::Configure { .. } | ToServer::Drop { .. } | ToServer::Lost { .. } => true,
             ToServer::Refuse { .. }
+            | ToServer::NotLeader { .. }
             | ToServer::HeartbeatAck { .. }
             | ToServer::PeerToken { .. }
             | ToServer::Certificate { .. }
@@ -321,6 +327,9 @@ pub struct Welcome {
     /// The coordinator's wall clock; an older coordinator does not say.
     #[serde(default)]
     pub unix_ms: Option<u64>,
+    /// The term in which the coordinator leads; an older coordinator does not say.
+    #[serde(default)]
+    pub term: Option<u64>,
 }
 
 #[cfg(test)]

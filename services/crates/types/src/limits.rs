@@ -391,6 +391,8 @@ pub const COORDINATOR_QUEUE_MAX: usize = 4_096;
 /// Connections from other coordinators: five, each connecting again before the old connection is noticed to have ended,
 /// and some of strangers.
 pub const MEMBER_CONNECTIONS_MAX: usize = 64;
+/// HTTP connections of a coordinator in their handshakes: of an API's processes, and some of strangers.
+pub const HTTP_CONNECTIONS_MAX: usize = 256;
 /// Messages that wait for the link to one other coordinator: more than the quorum has on the way to it.
 pub const MEMBER_OUTBOX_MESSAGES_MAX: usize = 256;
 /// One message between coordinators: an entry of 256 commands of the largest kind, or a piece of a snapshot.

@@ -1,7 +1,13 @@
 """The coordinator's HTTP interface. Every call has a deadline. A call that may be repeated is repeated once."""
 
+import asyncio
+import random
+import ssl
 import time
-from typing import Any, TypeVar
+from collections.abc import Sequence
+from itertools import count
+from pathlib import Path
+from typing import Any, Self, TypeVar
 from uuid import UUID
 
 import httpx2
@@ -10,6 +16,7 @@ from opentelemetry import propagate
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from quorate_api import limits
+from quorate_api.coordinator.addresses import Addresses
 from quorate_api.coordinator.schemas import (
     Access,
     Authority,
@@ -23,11 +30,15 @@ from quorate_api.coordinator.schemas import (
     Refusal,
     ServerView,
 )
+from quorate_api.settings import Settings
 
 log = structlog.get_logger(__name__)
 
 Model = TypeVar("Model", bound=BaseModel)
 Item = TypeVar("Item")
+
+# In the certificates of coordinators (`names.rs` of the servers' types).
+NAME = "coordinator.quorate.internal"
 
 # It is not there, or does not know the caller: that holds for every request.
 _AWAY = (401, 403, 429, 502, 503, 504)
@@ -63,18 +74,32 @@ class RequestInvalid(Exception):
 
 
 class Coordinator:
-    """Client of one coordinator. Close it with `aclose`."""
+    """Client of a fleet's coordinators, of which it calls the one that leads. Close it with `aclose`.
 
-    def __init__(self, url: str, token: str, transport: httpx2.AsyncBaseTransport | None = None) -> None:
+    `ca_file`: the certificate of the fleet's authority, for https.
+    """
+
+    def __init__(
+        self,
+        urls: Sequence[str],
+        token: str,
+        ca_file: Path | None = None,
+        transport: httpx2.AsyncBaseTransport | None = None,
+    ) -> None:
+        self._addresses = Addresses(urls)
         self._http = httpx2.AsyncClient(
-            base_url=url,
             headers={"Authorization": f"Bearer {token}"},
             timeout=limits.COORDINATOR_TIMEOUT_S,
             limits=httpx2.Limits(max_connections=50, max_keepalive_connections=10),
             trust_env=False,
             transport=transport,
+            verify=ssl.create_default_context(cafile=ca_file) if ca_file is not None else True,
         )
         self._authority: tuple[str, float] | None = None  # its certificate, and the time it was fetched
+
+    @classmethod
+    def configured(cls, settings: Settings) -> Self:
+        return cls(settings.coordinator_urls(), settings.coordinator_token(), settings.coordinator_ca_file)
 
     async def aclose(self) -> None:
         await self._http.aclose()
@@ -199,28 +224,54 @@ class Coordinator:
         may_be_absent: bool = False,
         timeout: float = limits.COORDINATOR_TIMEOUT_S,  # noqa: ASYNC109 - handed to the client
     ) -> httpx2.Response:
-        headers: dict[str, str] = {}
-        propagate.inject(headers)
-        for again in (True, False) if repeatable else (False,):
+        repeatable = repeatable or method == "GET"
+        find_until = time.monotonic() + min(timeout, limits.COORDINATOR_FIND_S)
+        sent = False
+        for attempt in count(1):
+            url = self._addresses.current
             try:
-                answer = await self._http.request(method, path, json=body, headers=headers, timeout=timeout)
-            except httpx2.ConnectError as error:
-                raise CoordinatorUnavailable(f"cannot connect: {error}", sent=False) from error
-            except httpx2.TransportError as error:
-                if again and not isinstance(error, httpx2.TimeoutException):
-                    continue  # the coordinator had closed the kept connection
-                raise CoordinatorUnavailable(f"{type(error).__name__}: {error}", sent=True) from error
-            return self._checked(answer, method, path, may_be_absent or method in ("GET", "DELETE"))
+                answer = await self._request(method, url + path, body, timeout)
+            except CoordinatorUnavailable as error:
+                self._addresses.failed(url)
+                sent = sent or error.sent
+                # A coordinator that closed a kept connection is there. One that is slow would be so the next time.
+                is_worth_it = len(self._addresses) > 1 if not error.sent else repeatable and not _is_slow(error)
+                if not is_worth_it or (attempt > 1 and time.monotonic() >= find_until):
+                    error.sent = sent
+                    raise
+                if len(self._addresses) == 1:
+                    repeatable = False
+                    continue
+            else:
+                problem = _problem(answer)
+                if problem.get("code") != "not_leader":
+                    return self._checked(answer, problem, method, path, may_be_absent or method in ("GET", "DELETE"))
+                self._addresses.told(url, problem.get("leader"))
+                if time.monotonic() >= find_until:
+                    raise CoordinatorUnavailable(f"no coordinator leads: {problem.get('detail')}", sent=sent)
+            jitter = random.uniform(0.5, 1.5)  # noqa: S311 - calls that failed together do not come again together
+            await asyncio.sleep(limits.COORDINATOR_FIND_PAUSE_S * jitter)
         raise AssertionError("the loop returns or raises")
 
-    def _checked(self, answer: httpx2.Response, method: str, path: str, may_be_absent: bool) -> httpx2.Response:
+    async def _request(self, method: str, url: str, body: dict[str, Any] | None, timeout_s: float) -> httpx2.Response:
+        headers: dict[str, str] = {}
+        propagate.inject(headers)
+        # Certificates name what a coordinator is, whatever its address.
+        extensions = {"sni_hostname": NAME} if url.startswith("https:") else {}
+        try:
+            return await self._http.request(
+                method, url, json=body, headers=headers, timeout=timeout_s, extensions=extensions
+            )
+        except httpx2.ConnectError as error:
+            raise CoordinatorUnavailable(f"cannot connect: {error}", sent=False) from error
+        except httpx2.TransportError as error:
+            raise CoordinatorUnavailable(f"{type(error).__name__}: {error}", sent=True) from error
+
+    def _checked(
+        self, answer: httpx2.Response, problem: dict[str, Any], method: str, path: str, may_be_absent: bool
+    ) -> httpx2.Response:
         if answer.is_success or (answer.status_code == 404 and may_be_absent):
             return answer
-        try:
-            problem = answer.json()
-        except ValueError:
-            problem = {}
-        problem = problem if isinstance(problem, dict) else {}
         if answer.status_code == 409 and problem.get("refusal"):
             raise Refused(Refusal.model_validate(problem["refusal"]))
         detail = str(problem.get("detail") or problem.get("title") or answer.text[:200])
@@ -244,6 +295,21 @@ class Coordinator:
             return model.model_validate_json(answer.content)
         except ValidationError as error:
             raise AnswerOdd(f"answer does not follow the contract: {error}", sent=True) from error
+
+
+def _problem(answer: httpx2.Response) -> dict[str, Any]:
+    """The error in an answer; empty if it is none."""
+    if answer.is_success:
+        return {}
+    try:
+        problem = answer.json()
+    except ValueError:
+        return {}
+    return problem if isinstance(problem, dict) else {}
+
+
+def _is_slow(error: CoordinatorUnavailable) -> bool:
+    return isinstance(error.__cause__, httpx2.TimeoutException)
 
 
 def _said(sla: ObservedSla) -> dict[str, Any]:

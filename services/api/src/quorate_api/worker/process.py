@@ -71,7 +71,7 @@ async def _work(settings: Settings) -> int:
     redis = app.make_redis(settings)
     assert redis is not None, "checked by run"
     engine = database.create(settings.database_url, database.WORKER_ROLE)
-    coordinator = Coordinator(settings.coordinator_url, settings.coordinator_token())
+    coordinator = Coordinator.configured(settings)
     api = client(settings.origin)
     try:
         there = await lifecycle.wait_for(

@@ -1,37 +1,48 @@
 //! The context of every call: the handle to the engine, and what calls compare or show.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use quorate_certificates::Authority;
 use subtle::ConstantTimeEq;
-use tokio::sync::{Semaphore, SemaphorePermit};
+use tokio::sync::{Semaphore, SemaphorePermit, watch};
 
 use super::problem::Problem;
-use crate::shell::secrets;
-use crate::shell::task::Handle;
+use crate::shell::secrets::{self, PrivateKeys};
+use crate::shell::task::{Handle, Unavailable};
 
 #[derive(Clone)]
 pub struct Context {
     pub handle: Handle,
     admin_token_digest: Arc<str>,
-    /// The fleet's certificate authority: its certificate, and the fingerprint of that.
-    pub ca_pem: Arc<str>,
-    pub ca_pin: Arc<str>,
+    /// The fleet's keys. None: they are not known yet.
+    keys: watch::Receiver<Option<Arc<PrivateKeys>>>,
     /// Bounds the calls that wait for events.
     waits: Arc<Semaphore>,
 }
 
+/// They come with the fleet's first agreed commands, or with the log that another coordinator sends.
+const KEYS_WAIT: Duration = Duration::from_secs(5);
 /// Calls that may wait for the next event at the same time.
 const EVENT_WAITS_MAX: usize = 64;
 
 impl Context {
-    pub fn new(handle: Handle, admin_token: &str, authority: &Authority) -> Self {
+    pub fn new(handle: Handle, admin_token: &str, keys: watch::Receiver<Option<Arc<PrivateKeys>>>) -> Self {
         Self {
             handle,
             admin_token_digest: secrets::digest(admin_token).into(),
-            ca_pem: authority.certificate_pem().into(),
-            ca_pin: authority.pin().into(),
+            keys,
             waits: Arc::new(Semaphore::new(EVENT_WAITS_MAX)),
+        }
+    }
+
+    /// The authority that clients and servers trust. A coordinator that has just begun knows it a moment later.
+    pub async fn authority(&self) -> Result<Arc<Authority>, Unavailable> {
+        let mut known = self.keys.clone();
+        let keys = tokio::time::timeout(KEYS_WAIT, known.wait_for(Option::is_some)).await;
+        match keys {
+            Ok(Ok(keys)) => Ok(keys.as_ref().expect("it was waited for").authority.clone()),
+            _ => Err(Unavailable::Unknown),
         }
     }
 

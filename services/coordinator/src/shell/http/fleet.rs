@@ -7,9 +7,8 @@ use serde_json::{Value, json};
 
 use super::body::Answer;
 use super::context::Context;
-use crate::shell::task::Unavailable;
 use quorate_coordinator_core::state::CoordinatorState;
-use quorate_coordinator_core::view::{FleetView, QuorumView};
+use quorate_coordinator_core::view::FleetView;
 
 pub async fn health(State(context): State<Context>) -> Answer<Json<Value>> {
     let look = |state: &CoordinatorState| (state.epoch_changes, state.servers_alive());
@@ -32,17 +31,14 @@ pub async fn end_roll_call(State(context): State<Context>) -> Answer<StatusCode>
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// The member that answers, and the others as it knows them. It answers also while nobody leads.
-pub async fn quorum(State(context): State<Context>) -> Answer<Json<QuorumView>> {
-    let view = context.handle.quorum.borrow().clone();
-    Ok(Json(view.ok_or(Unavailable)?))
-}
-
 pub async fn capacity(State(context): State<Context>) -> Answer<Json<FleetView>> {
     Ok(Json(context.handle.read(FleetView::of).await?))
 }
 
 /// The authority that clients and servers trust: for handles, and for people who compare fingerprints.
-pub async fn certificate_authority(State(context): State<Context>) -> Json<Value> {
-    Json(json!({"ca_pem": &*context.ca_pem, "sha256": &*context.ca_pin}))
+pub async fn certificate_authority(State(context): State<Context>) -> Answer<Json<Value>> {
+    let authority = context.authority().await?;
+    Ok(Json(
+        json!({"ca_pem": authority.certificate_pem(), "sha256": authority.pin()}),
+    ))
 }

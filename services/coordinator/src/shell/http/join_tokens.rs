@@ -38,6 +38,7 @@ pub async fn issue(State(context): State<Context>, body: Body) -> Answer<Respons
             message,
         ));
     }
+    let authority = context.authority().await?;
     let secret = random_secret("qjt_");
     let terms = JoinTokenTerms {
         expires_at_ms: unix_ms() + request.ttl_s * 1_000,
@@ -49,7 +50,7 @@ pub async fn issue(State(context): State<Context>, body: Body) -> Answer<Respons
     let command = Command::IssueJoinToken { digest, token: terms };
     match context.handle.command(command).await? {
         Reply::TokenIssued => {
-            let token = pin::with_pin(&secret, &context.ca_pin);
+            let token = pin::with_pin(&secret, &authority.pin());
             Ok((StatusCode::CREATED, Json(json!({"id": id, "token": token}))).into_response())
         }
         Reply::Conflict { code, message } => Err(Problem::conflict(code, message)),

@@ -19,8 +19,18 @@ pub struct Problem {
     detail: String,
     code: &'static str,
     errors: Vec<FieldError>,
+    #[serde(flatten)]
+    more: Option<Box<More>>,
+}
+
+/// Members of some problems alone.
+#[derive(Debug, Serialize)]
+struct More {
     #[serde(skip_serializing_if = "Option::is_none")]
-    refusal: Option<Box<Refusal>>,
+    refusal: Option<Refusal>,
+    /// The coordinator that leads: `host:port` of its HTTP interface.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    leader: Option<String>,
 }
 
 #[derive(Debug, Serialize)]
@@ -38,7 +48,7 @@ impl Problem {
             detail: detail.into(),
             code,
             errors: Vec::new(),
-            refusal: None,
+            more: None,
         }
     }
 
@@ -63,7 +73,10 @@ impl Problem {
             title,
             refusal.message.clone(),
         );
-        problem.refusal = Some(Box::new(refusal));
+        problem.more = Some(Box::new(More {
+            refusal: Some(refusal),
+            leader: None,
+        }));
         problem
     }
 
@@ -128,14 +141,30 @@ impl From<BytesRejection> for Problem {
 
 impl From<Unavailable> for Problem {
     fn from(error: Unavailable) -> Self {
-        let detail =
-            format!("{error}; whether a change was made is unknown. Repeat the call: it is idempotent.");
-        Self::new(
-            StatusCode::SERVICE_UNAVAILABLE,
-            "unavailable",
-            "Not available now",
-            detail,
-        )
+        let status = StatusCode::SERVICE_UNAVAILABLE;
+        match error {
+            Unavailable::Unknown => {
+                let detail = format!(
+                    "{error}; whether a change was made is unknown. Repeat the call: it is idempotent."
+                );
+                Self::new(status, "unavailable", "Not available now", detail)
+            }
+            Unavailable::NotLeader { leader } => {
+                let detail = match &leader {
+                    Some(leader) => {
+                        format!("The coordinator at {leader} leads: call that one. Nothing was done.")
+                    }
+                    None => "No coordinator is known to lead: call again, or another one. Nothing was done."
+                        .into(),
+                };
+                let mut problem = Self::new(status, "not_leader", "This coordinator does not lead", detail);
+                problem.more = Some(Box::new(More {
+                    leader,
+                    refusal: None,
+                }));
+                problem
+            }
+        }
     }
 }
 

@@ -7,15 +7,15 @@ use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{delete, get, post, put};
 use quorate_types::limits::COORDINATOR_BODY_BYTES_MAX;
-use tokio::net::TcpListener;
 
+use super::connections::Connections;
 use super::context::Context;
 use super::problem::Problem;
-use super::{events, fleet, groups, join_tokens, servers};
+use super::{events, fleet, groups, join_tokens, quorum, servers};
 
 /// Serves for ever.
-pub async fn serve(listener: TcpListener, context: Context) -> std::io::Result<()> {
-    axum::serve(listener, router(context)).await
+pub async fn serve(connections: Connections, context: Context) -> std::io::Result<()> {
+    axum::serve(connections, router(context)).await
 }
 
 fn router(context: Context) -> Router {
@@ -40,7 +40,9 @@ fn router(context: Context) -> Router {
             post(servers::drain).delete(servers::call_off_drain),
         )
         .route("/v1/roll-call", delete(fleet::end_roll_call))
-        .route("/v1/quorum", get(fleet::quorum))
+        .route("/v1/quorum", get(quorum::show))
+        .route("/v1/quorum/step-down", post(quorum::step_down))
+        .route("/v1/quorum/members/{member}", delete(quorum::remove))
         .route("/v1/capacity", get(fleet::capacity))
         .route("/v1/ca", get(fleet::certificate_authority))
         .route("/v1/join-tokens", get(join_tokens::list).post(join_tokens::issue))

@@ -18,6 +18,15 @@ const VERSION: u32 = 1;
 
 pub type Frames<S> = Framed<S, LengthDelimitedCodec>;
 
+/// Addresses for servers and callers: `host:port`, or empty if that is not known.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Contact {
+    #[serde(default)]
+    pub control: String,
+    #[serde(default)]
+    pub http: String,
+}
+
 /// This coordinator, as others know it. An empty disk learns its fleet from the first one that greets it.
 #[derive(Debug, Clone)]
 pub struct Identity {
@@ -25,6 +34,7 @@ pub struct Identity {
     pub fleet: Arc<OnceLock<FleetId>>,
     /// Others reach it there. Empty: it stays alone.
     pub address: String,
+    pub contact: Contact,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -36,6 +46,8 @@ pub struct Hello {
     to: Option<String>,
     /// The sender is reached there.
     pub address: String,
+    #[serde(flatten)]
+    pub contact: Contact,
     /// It wants to be taken in, or to be known there.
     pub joins: bool,
 }
@@ -74,6 +86,7 @@ impl Identity {
             member: self.member.to_string(),
             to: to.map(|to| to.to_string()),
             address: self.address.clone(),
+            contact: self.contact.clone(),
             joins: to.is_none(),
         }
     }

@@ -12,7 +12,7 @@ use tokio::sync::{Semaphore, mpsc, oneshot};
 use tokio_rustls::TlsAcceptor;
 use tracing::{debug, warn};
 
-use super::hello::{Answer, Hello, Identity, JoinAnswer, frames, hear, say};
+use super::hello::{Answer, Contact, Hello, Identity, JoinAnswer, frames, hear, say};
 
 /// For the task that owns the coordinator.
 #[derive(Debug)]
@@ -25,6 +25,7 @@ pub enum FromMember {
     Greeted {
         member: MemberId,
         address: String,
+        contact: Contact,
     },
     /// Messages to it may be lost.
     Disconnected {
@@ -99,6 +100,7 @@ async fn receive(
     let greeted = FromMember::Greeted {
         member,
         address: address.clone(),
+        contact: hello.contact,
     };
     inputs.send(greeted).await.map_err(|_| "stopping".to_string())?;
     if hello.joins {

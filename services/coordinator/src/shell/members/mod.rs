@@ -13,6 +13,6 @@ mod links;
 mod listener;
 mod side;
 
-pub use hello::JoinAnswer;
+pub use hello::{Contact, JoinAnswer};
 pub use listener::FromMember;
 pub use side::{ForTask, Side};

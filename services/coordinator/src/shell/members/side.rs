@@ -1,15 +1,14 @@
 //! A coordinator's side of the links: made at its start.
 
-use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
-use quorate_certificates::{FleetKey, members};
+use quorate_certificates::{FleetKeys, members};
 use quorate_types::limits::COORDINATOR_QUEUE_MAX;
 use tokio::net::TcpListener;
 use tokio::sync::{mpsc, watch};
 use tokio_rustls::{TlsAcceptor, TlsConnector};
 
-use super::hello::Identity;
+use super::hello::{Contact, Identity};
 use super::join::ask;
 use super::links::Links;
 use super::listener::{FromMember, serve};
@@ -47,11 +46,18 @@ struct Listening {
 }
 
 impl Side {
-    pub async fn of(options: &Options, recovery: &Recovery) -> Result<Self, Failure> {
+    /// `contact`: where servers and callers reach this coordinator.
+    pub async fn of(
+        options: &Options,
+        recovery: &Recovery,
+        keys: &FleetKeys,
+        contact: Contact,
+    ) -> Result<Self, Failure> {
         let mut own = Identity {
             member: recovery.member,
             fleet: Arc::new(recovery.fleet.map_or_else(OnceLock::new, OnceLock::from)),
             address: String::new(),
+            contact,
         };
         let (inputs, from_members) = mpsc::channel(COORDINATOR_QUEUE_MAX);
         let (is_known, is_known_seen) = watch::channel(false);
@@ -65,13 +71,12 @@ impl Side {
             listening: None,
             ask: Vec::new(),
         };
-        let (Some(listen_at), Some(key_file)) = (options.listen_members, &options.fleet_key_file) else {
+        let Some(listen_at) = options.listen_members else {
             return Ok(side);
         };
-        let key = fleet_key(key_file, recovery)?;
-        let unusable = |e: rustls::Error| Failure::configuration(format!("--fleet-key-file: {e}"));
-        let acceptor = TlsAcceptor::from(Arc::new(members::server_config(&key).map_err(unusable)?));
-        let connector = TlsConnector::from(Arc::new(members::client_config(&key).map_err(unusable)?));
+        let unusable = |e: rustls::Error| Failure::configuration(format!("the fleet's key: {e}"));
+        let acceptor = TlsAcceptor::from(Arc::new(members::server_config(keys).map_err(unusable)?));
+        let connector = TlsConnector::from(Arc::new(members::client_config(keys).map_err(unusable)?));
         let listener = listen(listen_at, "--listen-members").await?;
         let bound = listener.local_addr();
         let bound = bound
@@ -123,19 +128,4 @@ impl Side {
         tokio::spawn(serve(listener, acceptor, own.clone(), inputs));
         tokio::spawn(ask(connector, own, self.ask, is_known));
     }
-}
-
-/// The first coordinator of a fleet makes the key. For others it must be there.
-fn fleet_key(path: &Path, recovery: &Recovery) -> Result<FleetKey, Failure> {
-    let is_alone = recovery.disk.members.ids().eq([recovery.member]);
-    let exists = path.try_exists().unwrap_or(true);
-    let key = match exists {
-        false if is_alone => FleetKey::create(path),
-        _ => FleetKey::load(path),
-    };
-    key.map_err(|e| {
-        Failure::configuration(format!(
-            "--fleet-key-file {e}. All coordinators of a fleet have the file that its first one made: copy it"
-        ))
-    })
 }

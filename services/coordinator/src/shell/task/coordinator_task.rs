@@ -3,11 +3,11 @@
 //!
 //! While a batch is not agreed, inputs queue. Other threads write the log and its snapshots.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use quorate_quorum::{Change, Event as QuorumEvent, MemberId, Members, Refused, RoleView};
+use quorate_quorum::{Change, Event as QuorumEvent, MemberId, Members, RoleView};
 use quorate_types::Place;
 use quorate_types::control::{Placed, ToServer};
 use quorate_types::limits::COORDINATOR_QUEUE_MAX;
@@ -16,14 +16,15 @@ use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::{Instant, MissedTickBehavior, interval, timeout_at};
 use tracing::{info, warn};
 
+use super::calls::{Calls, LeaderAddresses, Waiting};
 use super::clock::unix_ms;
 use super::credentials::Credentials;
-use super::handle::{Asked, ConnectionOutbox, Handle, TaskInput};
+use super::handle::{Asked, ConnectionOutbox, Handle, QuorumChange, TaskInput};
 use super::notes;
 use crate::disk::{Disk, Done, Order, SnapshotOrder};
 use crate::exit::Failure;
-use crate::shell::members::{ForTask, FromMember, JoinAnswer};
-use quorate_coordinator_core::command::Reply;
+use crate::shell::members::{Contact, ForTask, FromMember, JoinAnswer};
+use quorate_coordinator_core::command::Command as LogCommand;
 use quorate_coordinator_core::coordinator::{Command, Coordinator, Event};
 use quorate_coordinator_core::engine::{Input, Now, Outgoing, RollCallView, TICK_MS};
 use quorate_coordinator_core::ids::{CallId, ConnectionId};
@@ -37,17 +38,15 @@ pub struct CoordinatorTask {
     members: ForTask,
     /// The members, as links know them.
     known: Members,
-    /// Members that wait to be taken in.
-    joins: HashMap<CallId, oneshot::Sender<JoinAnswer>>,
+    /// Addresses of each for servers and callers.
+    contacts: BTreeMap<MemberId, Contact>,
     /// The log has grown: a snapshot is due.
     has_grown: bool,
     credentials: Credentials,
     data_dir: PathBuf,
     started: Instant,
     outboxes: HashMap<ConnectionId, ConnectionOutbox>,
-    calls: HashMap<CallId, oneshot::Sender<Reply>>,
-    asked: HashMap<CallId, Asked>,
-    calls_made: CallId,
+    calls: Calls,
     events: watch::Sender<u64>,
     quorum: watch::Sender<Option<QuorumView>>,
     roll_call: watch::Sender<Option<RollCallView>>,
@@ -55,6 +54,8 @@ pub struct CoordinatorTask {
 
 /// Inputs taken in before one batch.
 const BATCH_INPUTS: usize = 256;
+/// Members, and some that were members or will be.
+const CONTACTS_MAX: usize = 16;
 /// An orderly stop waits so long for the last batch.
 const LAST_BATCH: Duration = Duration::from_secs(2);
 
@@ -71,20 +72,19 @@ impl CoordinatorTask {
         let (events, events_seen) = watch::channel(0);
         let (quorum, quorum_seen) = watch::channel(None);
         let (roll_call, roll_call_seen) = watch::channel(None);
+        let contacts = BTreeMap::from([(members.own.member, members.own.contact.clone())]);
         let task = Self {
             coordinator,
             disk,
             members,
             known: Members::default(),
-            joins: HashMap::new(),
+            contacts,
             has_grown: false,
             credentials,
             data_dir,
             started,
             outboxes: HashMap::new(),
-            calls: HashMap::new(),
-            asked: HashMap::new(),
-            calls_made: 0,
+            calls: Calls::default(),
             events,
             quorum,
             roll_call,
@@ -131,8 +131,26 @@ impl CoordinatorTask {
 
     fn tick(&mut self) {
         self.feed(Event::Tick);
-        let view = QuorumView::of(&self.coordinator.view(self.now().ms));
+        self.care_for_secrets();
+        self.show_quorum();
+    }
+
+    fn show_quorum(&mut self) {
+        let mut view = QuorumView::of(&self.coordinator.view(self.now().ms));
+        for (id, contact) in &self.contacts {
+            view.tell_contact(*id, &contact.control, &contact.http);
+        }
         self.quorum.send_replace(Some(view));
+    }
+
+    /// A leader encrypts the keys again while the fleet's key is being replaced.
+    fn care_for_secrets(&mut self) {
+        let leads = self.coordinator.engine().is_some() && self.coordinator.is_open(self.now().ms);
+        if leads && let Some(secrets) = self.credentials.sealed_again() {
+            let (call, secrets) = (self.calls.next(), Box::new(secrets));
+            let command = LogCommand::UseSecrets { secrets };
+            self.feed(Event::Input(Input::Command { call, command }));
+        }
     }
 
     fn took_place(&mut self, done: Done) -> Result<(), Failure> {
@@ -159,13 +177,16 @@ impl CoordinatorTask {
                 register,
                 certificate,
             } => {
-                // Without an engine the connection ends, and the server asks again.
-                if let Some(engine) = self.coordinator.engine() {
-                    self.outboxes.insert(connection, outbox);
-                    let (at, shown) = ((connection, from), certificate.as_ref());
-                    let candidate = self.credentials.candidate(engine, at, *register, shown);
-                    self.feed(Event::Input(Input::Register(candidate)));
-                }
+                let Some(engine) = self.coordinator.engine() else {
+                    let leader = self.leader_control();
+                    let message = ToServer::NotLeader { leader };
+                    let _is_gone = outbox.try_send(Placed { place: None, message }).is_err();
+                    return;
+                };
+                self.outboxes.insert(connection, outbox);
+                let (at, shown) = ((connection, from), certificate.as_ref());
+                let candidate = self.credentials.candidate(engine, at, *register, shown);
+                self.feed(Event::Input(Input::Register(candidate)));
             }
             TaskInput::ClientKeys(keys) => self.feed(Event::Input(Input::ClientKeys(keys))),
             TaskInput::Message { connection, message } => {
@@ -176,14 +197,19 @@ impl CoordinatorTask {
                 self.feed(Event::Input(Input::Closed { connection }));
             }
             TaskInput::Command { command, reply } => {
-                let call = self.next_call();
-                self.calls.insert(call, reply);
+                let call = self.calls.add(Waiting::Command(reply));
                 self.feed(Event::Input(Input::Command { call, command }));
+            }
+            TaskInput::ChangeQuorum { change, reply } => {
+                let call = self.calls.add(Waiting::Change(reply));
+                self.feed(Event::Quorum(match change {
+                    QuorumChange::Members(change) => QuorumEvent::Change { call, change },
+                    QuorumChange::StepDown { to } => QuorumEvent::StepDown { call, to },
+                }));
             }
             TaskInput::EndRollCall => self.feed(Event::Input(Input::EndRollCall)),
             TaskInput::Ask(asked) => {
-                let call = self.next_call();
-                self.asked.insert(call, asked);
+                let call = self.calls.add(Waiting::Ask(asked));
                 self.feed(Event::Read { call });
             }
         }
@@ -194,7 +220,12 @@ impl CoordinatorTask {
             FromMember::Message { from, message } => {
                 self.feed(Event::Quorum(QuorumEvent::Received { from, message }));
             }
-            FromMember::Greeted { member, address } => {
+            FromMember::Greeted {
+                member,
+                address,
+                contact,
+            } => {
+                self.note_contact(member, contact);
                 if let Some(links) = &mut self.members.links {
                     links.greet(member, address);
                 }
@@ -208,6 +239,31 @@ impl CoordinatorTask {
                 answer,
             } => self.join(member, address, answer),
         }
+    }
+
+    fn note_contact(&mut self, member: MemberId, contact: Contact) {
+        if self.contacts.len() >= CONTACTS_MAX {
+            let members = self.coordinator.members();
+            self.contacts.retain(|id, _| members.get(*id).is_some());
+        }
+        self.contacts.insert(member, contact);
+    }
+
+    /// Addresses of the one that leads, if it is another.
+    fn leader_addresses(&self) -> LeaderAddresses {
+        let leader = self.coordinator.leader();
+        let member = leader.and_then(|leader| self.coordinator.members().get(leader));
+        let contact = leader.and_then(|leader| self.contacts.get(&leader));
+        let known = |address: &String| Some(address.clone()).filter(|address| !address.is_empty());
+        LeaderAddresses {
+            http: contact.and_then(|contact| known(&contact.http)),
+            members: member.and_then(|member| known(&member.address)),
+        }
+    }
+
+    fn leader_control(&self) -> Option<String> {
+        let contact = self.contacts.get(&self.coordinator.leader()?)?;
+        Some(contact.control.clone()).filter(|address| !address.is_empty())
     }
 
     /// A member is taken in, or moves. A repetition changes nothing.
@@ -225,33 +281,8 @@ impl CoordinatorTask {
             Some(_) => Change::Move { id, address },
             None => Change::AddLearner { id, address },
         };
-        let call = self.next_call();
-        self.joins.insert(call, answer);
+        let call = self.calls.add(Waiting::Join(answer));
         self.feed(Event::Quorum(QuorumEvent::Change { call, change }));
-    }
-
-    fn joined(&mut self, call: CallId, why: Option<Refused>) {
-        let Some(answer) = self.joins.remove(&call) else {
-            return;
-        };
-        let said = match why {
-            None => JoinAnswer::TakenIn,
-            Some(Refused::NotLeader { leader }) => {
-                let leader = leader.and_then(|leader| self.coordinator.members().get(leader));
-                let address = leader.map(|member| member.address.clone());
-                let address = address.filter(|address| !address.is_empty());
-                JoinAnswer::AskLeader { address }
-            }
-            Some(why) => JoinAnswer::Refused {
-                message: format!("the leader refuses for now: {why}"),
-            },
-        };
-        let _waits_no_more = answer.send(said).is_err();
-    }
-
-    fn next_call(&mut self) -> CallId {
-        self.calls_made += 1;
-        self.calls_made
     }
 
     fn feed(&mut self, event: Event) {
@@ -290,13 +321,12 @@ impl CoordinatorTask {
                     }
                 }
                 Command::Show { call } => self.show(call),
-                Command::Done { call } => self.joined(call, None),
-                // The caller learns at once that it has no answer.
-                Command::Refused { call, why } => {
-                    self.joined(call, Some(why));
-                    self.calls.remove(&call);
-                    self.asked.remove(&call);
+                Command::Done { call } => {
+                    // The caller may look at once.
+                    self.show_quorum();
+                    self.calls.done(call);
                 }
+                Command::Refused { call, why } => self.calls.refuse(call, why, self.leader_addresses()),
                 Command::Note(note) => notes::write(&note),
                 Command::Role(role) => self.role(role),
                 Command::End(ending) => return Err(Failure::of(&ending, &self.data_dir)),
@@ -309,6 +339,7 @@ impl CoordinatorTask {
             self.disk.order(Order::Snapshot(Box::new(order)));
         }
         self.know_members();
+        self.know_secrets()?;
         self.tell_watchers(now);
         Ok(())
     }
@@ -327,29 +358,39 @@ impl CoordinatorTask {
         self.members.is_known.send_replace(is_known);
     }
 
+    fn know_secrets(&mut self) -> Result<(), Failure> {
+        let state = self.coordinator.agreed_state();
+        if let Some(secrets) = state.and_then(|state| state.secrets.as_deref()) {
+            let leads = self.coordinator.engine().is_some();
+            // A snapshot leaves out what they were encrypted with before.
+            self.has_grown |= self.credentials.follow(secrets, leads)?;
+        }
+        Ok(())
+    }
+
     fn role(&mut self, role: RoleView) {
         match role {
             RoleView::Leader { term } => info!(term = term.0, "leads"),
             RoleView::Follower { term, leader } => {
                 info!(term = term.0, leader = leader.map(|id| id.to_string()), "follows");
                 self.outboxes.clear();
-                self.calls.clear();
-                self.asked.clear();
-                self.joins.clear();
+                self.calls.forget_all();
             }
         }
     }
 
     fn show(&mut self, call: CallId) {
-        match self.asked.remove(&call) {
-            Some(Asked::Look(look)) => look(self.coordinator.agreed_state().expect("it may be shown")),
+        match self.calls.take_asked(call) {
+            Some(Asked::Look(look)) => {
+                look(Ok(self.coordinator.agreed_state().expect("it may be shown")));
+            }
             Some(Asked::Quote {
                 sla,
                 replaces,
                 answer,
             }) => {
                 let quote = self.coordinator.quote(&sla, replaces);
-                let _waits_no_more = answer.send(quote.expect("it may be shown")).is_err();
+                let _waits_no_more = answer.send(Ok(quote.expect("it may be shown"))).is_err();
             }
             None => {}
         }
@@ -410,6 +451,7 @@ impl CoordinatorTask {
                 mut welcome,
                 certificate,
             } => {
+                welcome.term = Some(self.coordinator.term());
                 welcome.peer_token = self.credentials.peer_token(welcome.server_id);
                 welcome.certificate_pem = certificate.and_then(|order| self.credentials.issue(&order));
                 self.send(place, connection, ToServer::Welcome(welcome));
@@ -426,12 +468,8 @@ impl CoordinatorTask {
             Outgoing::Close(connection) => {
                 self.outboxes.remove(&connection);
             }
-            // The caller learns at once that it has no answer.
-            Outgoing::Unanswered { call } => drop(self.calls.remove(&call)),
-            Outgoing::Answer { call, reply } => {
-                // A caller that has ceased to wait does not need it.
-                let _ = self.calls.remove(&call).map(|waiting| waiting.send(reply));
-            }
+            Outgoing::Unanswered { call } => self.calls.forget(call),
+            Outgoing::Answer { call, reply } => self.calls.answer(call, reply),
         }
     }
 

@@ -3,6 +3,7 @@
 use std::net::IpAddr;
 use std::time::Duration;
 
+use quorate_quorum::{Change, MemberId, Refused};
 use quorate_types::GroupId;
 use quorate_types::control::{Placed, Register, ToCoordinator};
 use quorate_types::sla::{Quote, Sla};
@@ -19,15 +20,29 @@ use quorate_coordinator_core::view::QuorumView;
 /// Messages to one connection; dropping it closes the connection.
 pub type ConnectionOutbox = mpsc::Sender<Placed>;
 
+/// Reads the state, or learns why it cannot be read here.
+pub type Look = dyn FnOnce(Result<&CoordinatorState, Unavailable>) + Send;
+
 /// A question to the state, answered with all that was agreed before it.
 pub enum Asked {
-    Look(Box<dyn FnOnce(&CoordinatorState) + Send>),
+    Look(Box<Look>),
     Quote {
         sla: Box<Sla>,
         replaces: Option<GroupId>,
-        answer: oneshot::Sender<Quote>,
+        answer: Answer<Quote>,
     },
 }
+
+/// An operator's change of the members, or of their leader.
+pub enum QuorumChange {
+    Members(Change),
+    /// None: the member that lacks least is to lead.
+    StepDown {
+        to: Option<MemberId>,
+    },
+}
+
+pub type Answer<T> = oneshot::Sender<Result<T, Unavailable>>;
 
 /// An input of the task, from outside.
 pub enum TaskInput {
@@ -51,17 +66,30 @@ pub enum TaskInput {
     },
     Command {
         command: Command,
-        reply: oneshot::Sender<Reply>,
+        reply: Answer<Reply>,
     },
     Ask(Asked),
+    ChangeQuorum {
+        change: QuorumChange,
+        reply: Answer<Result<(), Refused>>,
+    },
     /// An operator ends the roll call.
     EndRollCall,
 }
 
-/// The coordinator is stopping, decides no more, or is so far behind that it is better to ask later.
-#[derive(Debug, thiserror::Error)]
-#[error("the coordinator is stopping, overloaded, or not the one that decides")]
-pub struct Unavailable;
+/// No answer from this coordinator.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Unavailable {
+    /// Nothing was done.
+    #[error("another coordinator leads")]
+    NotLeader {
+        /// Callers reach it there. None: nobody is known to lead, or where.
+        leader: Option<String>,
+    },
+    /// It is stopping, decides no more, or is so far behind that it is better to ask later.
+    #[error("the coordinator is stopping, overloaded, or has ceased to lead")]
+    Unknown,
+}
 
 /// Access for calls of the API.
 #[derive(Clone)]
@@ -90,7 +118,7 @@ impl Handle {
         look: impl FnOnce(&CoordinatorState) -> T + Send + 'static,
     ) -> Result<T, Unavailable> {
         let (reply, answer) = oneshot::channel();
-        let look = Asked::Look(Box::new(move |state| drop(reply.send(look(state)))));
+        let look = Asked::Look(Box::new(move |state| drop(reply.send(state.map(look)))));
         self.ask(TaskInput::Ask(look), answer).await
     }
 
@@ -105,18 +133,28 @@ impl Handle {
         self.ask(TaskInput::Ask(quote), answer).await
     }
 
-    /// The operator answers for servers that the roll call misses.
-    pub async fn end_roll_call(&self) -> Result<(), Unavailable> {
-        (self.inputs.send(TaskInput::EndRollCall).await).map_err(|_| Unavailable)
+    /// Answers when the change is agreed, or the handing over has begun.
+    pub async fn change_quorum(&self, change: QuorumChange) -> Result<Result<(), Refused>, Unavailable> {
+        let (reply, answer) = oneshot::channel();
+        self.ask(TaskInput::ChangeQuorum { change, reply }, answer).await
     }
 
-    async fn ask<T>(&self, input: TaskInput, answer: oneshot::Receiver<T>) -> Result<T, Unavailable> {
+    /// The operator answers for servers that the roll call misses.
+    pub async fn end_roll_call(&self) -> Result<(), Unavailable> {
+        (self.inputs.send(TaskInput::EndRollCall).await).map_err(|_| Unavailable::Unknown)
+    }
+
+    async fn ask<T>(
+        &self,
+        input: TaskInput,
+        answer: oneshot::Receiver<Result<T, Unavailable>>,
+    ) -> Result<T, Unavailable> {
         let asked = async {
-            self.inputs.send(input).await.map_err(|_| Unavailable)?;
-            answer.await.map_err(|_| Unavailable)
+            self.inputs.send(input).await.map_err(|_| Unavailable::Unknown)?;
+            answer.await.map_err(|_| Unavailable::Unknown)?
         };
         tokio::time::timeout(CALL_TIMEOUT, asked)
             .await
-            .map_err(|_| Unavailable)?
+            .map_err(|_| Unavailable::Unknown)?
     }
 }

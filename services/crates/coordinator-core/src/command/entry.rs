@@ -10,6 +10,7 @@ use uuid::Uuid;
 use super::join_token::{Digest, JoinTokenTerms};
 use super::policy::PlacementPolicy;
 use super::registration::Registration;
+use super::secrets::FleetSecrets;
 
 /// A command with the time at which it was proposed (Unix time): one entry of the log.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -40,6 +41,10 @@ pub enum Command {
     UsePlacement {
         #[serde(rename = "placement")]
         policy: PlacementPolicy,
+    },
+    /// The fleet's first keys, or the same encrypted with another key.
+    UseSecrets {
+        secrets: Box<FleetSecrets>,
     },
     IssueJoinToken {
         digest: Digest,
@@ -173,7 +178,10 @@ impl Command {
     pub fn may_issue_epochs(&self) -> bool {
         !matches!(
             self,
-            Command::BeginRun { .. } | Command::IssueJoinToken { .. } | Command::RevokeJoinToken { .. }
+            Command::BeginRun { .. }
+                | Command::UseSecrets { .. }
+                | Command::IssueJoinToken { .. }
+                | Command::RevokeJoinToken { .. }
         )
     }
 
@@ -195,6 +203,7 @@ impl Command {
             | Command::Resize { .. }
             | Command::Delete { .. } => true,
             Command::BeginRun { .. }
+            | Command::UseSecrets { .. }
             | Command::IssueJoinToken { .. }
             | Command::RevokeJoinToken { .. }
             | Command::PeerUnreachable { .. }

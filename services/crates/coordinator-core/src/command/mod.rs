@@ -4,6 +4,7 @@
 //! - [`registration`]: a server's request to be let in, with its secrets replaced by digests
 //! - [`join_token`]: the terms of a join token, and its public name
 //! - [`policy`]: how servers are chosen for replicas
+//! - [`secrets`]: keys of the fleet, encrypted
 //! - [`effect`]: actions of the engine once a command is durable
 
 pub mod effect;
@@ -11,9 +12,11 @@ pub mod entry;
 pub mod join_token;
 pub mod policy;
 pub mod registration;
+pub mod secrets;
 
 pub use effect::{Effect, Refused, Reply};
 pub use entry::{Command, Timed};
 pub use join_token::{Digest, JoinTokenTerms, join_token_id};
 pub use policy::{Headroom, Mismatched, PlacementPolicy, Relief, Replacements};
 pub use registration::{Proof, Registration};
+pub use secrets::FleetSecrets;

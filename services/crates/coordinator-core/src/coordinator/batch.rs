@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use crate::command::Timed;
+use quorate_quorum::{Content, Entry};
+
+use crate::command::{Command, FleetSecrets, Timed};
 use crate::state::CoordinatorState;
 
 pub fn encode_batch(batch: &[Timed]) -> Arc<[u8]> {
@@ -12,6 +14,22 @@ pub fn encode_batch(batch: &[Timed]) -> Arc<[u8]> {
 pub fn decode_batch(payload: &[u8]) -> Result<Vec<Timed>, String> {
     let unreadable = |e| format!("an agreed entry is unreadable ({e}): it is a newer release's");
     serde_json::from_slice(payload).map_err(unreadable)
+}
+
+/// The fleet's keys in entries behind a snapshot, agreed or not: one of them may be in use.
+pub fn secrets_in(entries: &[Entry]) -> Vec<FleetSecrets> {
+    let payloads = entries.iter().filter_map(|entry| match &entry.content {
+        Content::Payload(payload) => Some(payload),
+        _ => None,
+    });
+    let batches = payloads.filter_map(|payload| decode_batch(payload).ok());
+    let commands = batches.flatten().map(|timed| timed.command);
+    commands
+        .filter_map(|command| match command {
+            Command::UseSecrets { secrets } => Some(*secrets),
+            _ => None,
+        })
+        .collect()
 }
 
 /// The state that a snapshot contains. It is checked, since a member starts with it.

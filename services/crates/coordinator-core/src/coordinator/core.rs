@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use quorate_quorum::{
     Change, Content, Disk, Entry, Event as QuorumEvent, MemberId, MemberView, Members, Point, Position,
-    Replica, RoleView, Snapshot, View,
+    Replica, RoleView, Snapshot, Term, View,
 };
 use quorate_types::GroupId;
 use quorate_types::planted::{self, Bug};
@@ -38,6 +38,9 @@ pub struct Coordinator {
     commands: Vec<Command>,
     /// The quorum does not take the batch at present: it is proposed again at the next tick.
     is_proposal_refused: bool,
+    /// Its log is no older copy. Since the process began, a leader has sent it an agreed entry of its term, or a roll call
+    /// of its own has ended.
+    log_is_whole: bool,
     has_ended: bool,
 }
 
@@ -80,6 +83,7 @@ impl Coordinator {
             next_care_ms: 0,
             commands: Vec::new(),
             is_proposal_refused: false,
+            log_is_whole: false,
             has_ended: false,
         }
     }
@@ -125,6 +129,13 @@ impl Coordinator {
 
     pub fn members(&self) -> &Members {
         self.replica.members()
+    }
+
+    /// The term that it knows.
+    pub fn term(&self) -> u64 {
+        match self.replica.role() {
+            RoleView::Leader { term } | RoleView::Follower { term, .. } => term.0,
+        }
     }
 
     pub fn leader(&self) -> Option<MemberId> {
@@ -180,6 +191,7 @@ impl Coordinator {
             && leading.is_open()
         {
             leading.engine.take(now, Input::Tick);
+            self.log_is_whole |= leading.engine.roll_call(now.ms).is_none();
         }
         if now.ms >= self.next_care_ms && matches!(self.standing, Standing::Leads(_)) {
             self.next_care_ms = now.ms + CARE_MS;
@@ -312,6 +324,7 @@ impl Coordinator {
     /// An entry is agreed: the next one of the log.
     fn agreed(&mut self, now: Now, entry: &Entry) {
         let point = entry.point();
+        self.log_is_whole |= self.follows_term(entry.term);
         for (_, call) in self.changes.extract_if(.., |(placed, _)| *placed == point) {
             if call != CARE {
                 self.commands.push(Command::Done { call });
@@ -343,6 +356,11 @@ impl Coordinator {
         if begins {
             self.lead(now);
         }
+    }
+
+    /// Whether another leads in this term.
+    fn follows_term(&self, entered: Term) -> bool {
+        matches!(self.replica.role(), RoleView::Follower { term, leader: Some(_) } if term == entered)
     }
 
     /// A snapshot came in the place of the log.
@@ -440,6 +458,14 @@ impl Coordinator {
         let Standing::Begins { state, .. } = std::mem::replace(&mut self.standing, Standing::Rereads) else {
             unreachable!("the run was begun");
         };
+        if let Some(command) = self.start.first_secrets(&state) {
+            self.standing = Standing::Begins {
+                state,
+                commands: vec![command],
+                begin: None,
+            };
+            return;
+        }
         let (first, profile) = self.start.commands(&state);
         if let Err(refused) = profile {
             self.commands.push(Command::Note(Note::ProfileRefused(refused)));
@@ -463,7 +489,11 @@ impl Coordinator {
             };
             return;
         }
-        let engine = Engine::new(*state, self.start.settings.clone(), first, now);
+        let settings = self.start.settings.clone();
+        let engine = match self.log_is_whole {
+            true => Engine::take_over(*state, settings, first, now),
+            false => Engine::new(*state, settings, first, now),
+        };
         self.standing = Standing::Leads(Box::new(Leading::new(engine)));
     }
 

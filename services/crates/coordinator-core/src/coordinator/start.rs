@@ -3,7 +3,7 @@
 use quorate_placement::Profile;
 use quorate_types::RunId;
 
-use crate::command::{Command, PlacementPolicy};
+use crate::command::{Command, FleetSecrets, PlacementPolicy};
 use crate::engine::Settings;
 use crate::state::{CoordinatorState, ProfileRefused, check_profile};
 
@@ -12,6 +12,8 @@ pub struct Start {
     pub settings: Settings,
     pub profile: Profile,
     pub policy: PlacementPolicy,
+    /// New keys, for a fleet that has none.
+    pub secrets: Option<Box<FleetSecrets>>,
     /// Other coordinators reach this one there. None: it stays alone.
     pub address: Option<String>,
     /// The version of the process.
@@ -28,6 +30,12 @@ impl Start {
             run: RunId(self.next_run),
             release: self.release.clone(),
         }
+    }
+
+    /// The command that gives the fleet its keys, if it has none. Servers cannot connect before.
+    pub fn first_secrets(&self, state: &CoordinatorState) -> Option<Command> {
+        let secrets = self.secrets.clone().filter(|_| state.secrets.is_none())?;
+        Some(Command::UseSecrets { secrets })
     }
 
     /// Commands that put the configuration in use, where the state has another. The profile stays if it is refused.

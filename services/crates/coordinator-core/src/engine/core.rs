@@ -57,6 +57,22 @@ impl Engine {
         engine
     }
 
+    /// The same in the middle of a fleet's life: the log is known to be whole, so no roll call is needed. Servers have lost
+    /// their coordinator all at once.
+    pub fn take_over(state: CoordinatorState, settings: Settings, first: Vec<Command>, now: Now) -> Self {
+        let mut planner = Planner::new(&state, settings.leases, settings.suspicions, now.ms);
+        planner.took_over();
+        let mut engine = Self {
+            sequencer: Sequencer::new(state, planner),
+            refusals: Refusals::default(),
+            settings,
+            roll_call: None,
+            is_stuck: false,
+        };
+        engine.apply_first(now, first);
+        engine
+    }
+
     /// The state, with commands that are not durable yet: a view of it may be sent after the next output's commands are.
     pub fn state(&self) -> &CoordinatorState {
         self.sequencer.state()
@@ -152,14 +168,7 @@ impl Engine {
             self.sequencer.note(Note::RollCallOver { heard, missing });
         }
         let held = roll_call.into_held();
-        for command in held.first {
-            // Nobody waits for an answer.
-            let effects = self.sequencer.apply(now, command);
-            let others = effects
-                .into_iter()
-                .filter(|effect| !matches!(effect, Effect::Reply(_)));
-            others.for_each(|effect| self.sequencer.carry_out(effect));
-        }
+        self.apply_first(now, held.first);
         self.hear_hangs(now, &held.candidates);
         for candidate in held.candidates {
             self.register(now, candidate);
@@ -174,6 +183,17 @@ impl Engine {
         self.sequencer.propose(now, failed);
         for (call, command) in held.calls {
             self.command(now, call, command);
+        }
+    }
+
+    /// Commands of this start, for whose answers nobody waits.
+    fn apply_first(&mut self, now: Now, first: Vec<Command>) {
+        for command in first {
+            let effects = self.sequencer.apply(now, command);
+            let others = effects
+                .into_iter()
+                .filter(|effect| !matches!(effect, Effect::Reply(_)));
+            others.for_each(|effect| self.sequencer.carry_out(effect));
         }
     }
 

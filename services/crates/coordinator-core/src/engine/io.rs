@@ -31,8 +31,6 @@ pub struct Settings {
     pub suspicions: SuspicionTimes,
     /// JWKS of the keys that sign clients' tokens.
     pub client_keys: Value,
-    /// JWKS of the key that signs peer tokens.
-    pub peer_keys: Value,
 }
 
 /// A server that asks to be let in, with the shell's findings about its secrets.

@@ -4,6 +4,7 @@ use std::net::IpAddr;
 
 use quorate_types::ServerId;
 use quorate_types::control::{RefuseCode, ToServer, Welcome};
+use serde_json::Value;
 
 use super::evidence::holder_of;
 use super::io::{Candidate, CertificateOrder, Note, Now, Outgoing, Settings};
@@ -150,18 +151,20 @@ impl<'a> Registrar<'a> {
         let now_ms = self.now.ms;
         self.sequencer.planner().connected(server, connection, now_ms);
         let state = self.sequencer.state();
+        let secrets = state.secrets.as_deref();
         let welcome = Welcome {
             server_id: server,
             credential: accepted.credential,
             heartbeat_ms: self.settings.heartbeat_ms,
             lease_ms: self.settings.leases.lease_ms,
             client_keys: self.settings.client_keys.clone(),
-            peer_keys: self.settings.peer_keys.clone(),
+            peer_keys: secrets.map_or(Value::Null, |secrets| secrets.peer_keys.clone()),
             peer_token: String::new(),
             promised_share: Some(state.profile.safety_factor),
             certificate_pem: None,
             takes_changes: true,
             unix_ms: Some(self.now.unix_ms),
+            term: None,
         };
         let certificate = (accepted.request_pem).and_then(|pem| certificate_order(state, server, pem));
         self.sequencer.push(Outgoing::Welcome {

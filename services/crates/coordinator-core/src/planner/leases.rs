@@ -19,6 +19,9 @@ pub struct LeaseTimes {
 pub struct Leases {
     times: LeaseTimes,
     servers: BTreeMap<ServerId, Lease>,
+    /// Another leader had them, and they come over. A server that does not, and that a peer does not reach, has failed with
+    /// that leader.
+    comes_over: BTreeSet<ServerId>,
     /// Deadlines of servers that went down with a whole chain of which another has returned.
     laggards: BTreeMap<ServerId, u64>,
     ticked_at_ms: u64,
@@ -35,6 +38,7 @@ impl Leases {
         let mut leases = Self {
             times,
             servers: BTreeMap::new(),
+            comes_over: BTreeSet::new(),
             laggards: BTreeMap::new(),
             ticked_at_ms: now_ms,
         };
@@ -42,6 +46,20 @@ impl Leases {
             leases.await_return(server, now_ms);
         }
         leases
+    }
+
+    /// All of them had connections to another leader.
+    pub fn took_over(&mut self) {
+        self.comes_over = self.servers.keys().copied().collect();
+    }
+
+    /// A peer does not reach the server. If it has not come over yet, it has as long as after a broken connection.
+    pub fn doubt(&mut self, server: ServerId, now_ms: u64) {
+        if self.comes_over.remove(&server)
+            && let Some(lease) = self.servers.get_mut(&server)
+        {
+            lease.deadline_ms = lease.deadline_ms.min(now_ms + self.times.reconnect_grace_ms);
+        }
     }
 
     /// The server has a full lease, and no connection yet.
@@ -55,6 +73,7 @@ impl Leases {
 
     /// The server registered on this connection; its other connections count no more.
     pub fn connected(&mut self, server: ServerId, connection: ConnectionId, now_ms: u64) {
+        self.comes_over.remove(&server);
         let lease = Lease {
             connection: Some(connection),
             deadline_ms: now_ms + self.times.lease_ms,
@@ -85,6 +104,7 @@ impl Leases {
     /// The server counts as failed already.
     pub fn end(&mut self, server: ServerId) {
         self.servers.remove(&server);
+        self.comes_over.remove(&server);
         self.laggards.remove(&server);
     }
 
@@ -186,6 +206,24 @@ mod tests {
         let mut leases = Leases::new(TIMES, [A, B], 5_000);
         leases.connected(B, 1, 5_900);
         assert_eq!(run(&mut leases, 5_050, 6_500), [(6_000, A)]);
+    }
+
+    #[test]
+    fn a_server_that_does_not_come_over_and_that_a_peer_misses_has_the_grace_only() {
+        let mut leases = Leases::new(TIMES, [A, B], 5_000);
+        leases.doubt(A, 5_000);
+        assert_eq!(
+            run(&mut leases, 5_050, 5_950),
+            [],
+            "at a start of all it means nothing"
+        );
+        let mut leases = Leases::new(TIMES, [A, B], 5_000);
+        leases.took_over();
+        leases.connected(B, 1, 5_100);
+        leases.doubt(B, 5_100);
+        leases.doubt(A, 5_200);
+        leases.doubt(A, 5_400);
+        assert_eq!(run(&mut leases, 5_050, 6_050), [(5_500, A)]);
     }
 
     #[test]

@@ -44,6 +44,11 @@ impl Planner {
         planner
     }
 
+    /// Another led before, and its servers are on the way.
+    pub fn took_over(&mut self) {
+        self.leases.took_over();
+    }
+
     /// A command was applied: follows the servers that now have a deadline.
     pub fn observe(&mut self, state: &CoordinatorState, now_ms: u64) {
         self.leases.watch(&state.laggards(), now_ms);
@@ -102,6 +107,7 @@ impl Planner {
             .retain(|(server, peer)| *server != from || peers.contains(peer));
         let mut commands = Vec::new();
         for peer in peers {
+            self.leases.doubt(peer, now_ms);
             if state.is_alive(peer) && self.reported.insert((from, peer)) {
                 commands.push(Command::PeerUnreachable { server: from, peer });
             }

@@ -57,6 +57,7 @@ fn carry_out(step: &mut Step<'_>, command: &Command) {
         Command::BeginRun { .. } => {}
         Command::UseProfile { profile } => step.policies().use_profile(profile),
         Command::UsePlacement { policy } => step.policies().use_policy(*policy),
+        Command::UseSecrets { secrets } => step.policies().use_secrets(secrets),
         Command::IssueJoinToken { digest, token } => step.tokens().issue(digest, token),
         Command::RevokeJoinToken { id } => step.tokens().revoke(id),
         Command::Register(registration) => register(step, registration),

@@ -10,7 +10,7 @@ use super::handler::configs::config_of;
 use super::handler::dry_run::DryRun;
 use super::handler::listing::{self, Listing};
 use super::table::{DeletedGroups, Events, Fleets, Groups, JoinTokens, Servers, UnreachablePairs};
-use crate::command::PlacementPolicy;
+use crate::command::{FleetSecrets, PlacementPolicy};
 
 /// The whole durable memory of the coordinator. A snapshot in the log is this, in JSON.
 ///
@@ -20,6 +20,9 @@ pub struct CoordinatorState {
     pub profile: Profile,
     #[serde(default, rename = "placement")]
     pub policy: PlacementPolicy,
+    /// None: the fleet has not begun.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub secrets: Option<Box<FleetSecrets>>,
     pub servers: Servers,
     pub groups: Groups,
     pub events: Events,
@@ -41,6 +44,7 @@ impl CoordinatorState {
         Self {
             profile,
             policy: PlacementPolicy::default(),
+            secrets: None,
             servers: Servers::default(),
             groups: Groups::default(),
             events: Events::default(),

@@ -86,8 +86,8 @@ impl Step<'_> {
     pub fn policies(&mut self) -> Policies<'_> {
         let state = &mut *self.state;
         let out = Outbox::new(&mut state.events, &mut self.effects, self.now_ms);
-        let (profile, policy) = (&mut state.profile, &mut state.policy);
-        Policies::new(profile, policy, &mut state.fleets, &state.servers, out)
+        let policies = (&mut state.profile, &mut state.policy, &mut state.secrets);
+        Policies::new(policies, &mut state.fleets, &state.servers, out)
     }
 
     pub fn reachability(&mut self) -> Reachability<'_> {

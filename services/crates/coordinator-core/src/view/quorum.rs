@@ -25,8 +25,11 @@ pub struct QuorumView {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct MemberView {
     pub member: String,
-    /// Empty: it has told none.
+    /// Other coordinators reach it there. Empty: it has told none.
     pub address: String,
+    /// Servers and callers reach it there. Empty: it has told none.
+    pub control: String,
+    pub http: String,
     /// Without a vote it gets all entries, and counts for nothing.
     pub votes: bool,
     /// The end of the leader's log that its disk has. None: another member answers than the leader.
@@ -36,6 +39,14 @@ pub struct MemberView {
 }
 
 impl QuorumView {
+    /// Adds a member's addresses for servers and callers.
+    pub fn tell_contact(&mut self, id: MemberId, control: &str, http: &str) {
+        let id = id.to_string();
+        if let Some(member) = self.members.iter_mut().find(|member| member.member == id) {
+            (member.control, member.http) = (control.to_string(), http.to_string());
+        }
+    }
+
     pub fn of(view: &View) -> Self {
         let (role, term, leader) = match view.role {
             RoleView::Leader { term } => ("leader", term, Some(view.own)),
@@ -51,6 +62,8 @@ impl QuorumView {
             MemberView {
                 member: id.to_string(),
                 address: member.address.clone(),
+                control: String::new(),
+                http: String::new(),
                 votes: member.votes,
                 durable_position: seen.map(|seen| seen.matched.0).or(own),
                 silent_ms: seen.map(|seen| seen.silent_ms),

@@ -3,8 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
-use quorate_coordinator_core::command::{Command as Order, JoinTokenTerms, PlacementPolicy, Reply};
-use quorate_coordinator_core::coordinator::{Command, Coordinator, Ending, Event, Start, read_state};
+use quorate_coordinator_core::command::{
+    Command as Order, Effect, FleetSecrets, JoinTokenTerms, PlacementPolicy, Reply,
+};
+use quorate_coordinator_core::coordinator::{Command, Coordinator, Ending, Event, Start, alone, read_state};
 use quorate_coordinator_core::engine::{Input, Now, Outgoing};
 use quorate_coordinator_core::ids::CallId;
 use quorate_coordinator_core::log::{
@@ -17,8 +19,19 @@ use quorate_quorum::{
     Write,
 };
 use quorate_types::FleetId;
+use serde_json::json;
 
 use crate::rig::settings;
+use crate::world::World;
+
+/// As a process makes them at its start, for a fleet that has none.
+fn secrets_of(id: MemberId) -> FleetSecrets {
+    FleetSecrets {
+        authority_pem: format!("authority of {id}"),
+        peer_keys: json!({"keys": [id.to_string()]}),
+        sealed: "00".into(),
+    }
+}
 
 const FLEET: FleetId = FleetId(7);
 const TICK_MS: u64 = 10;
@@ -48,9 +61,12 @@ struct Fleet {
 
 impl Node {
     fn first() -> Self {
-        let state = CoordinatorState::new(Profile::default_profile());
+        Self::first_with(&CoordinatorState::new(Profile::default_profile()))
+    }
+
+    fn first_with(state: &CoordinatorState) -> Self {
         let base = Base::first(MemberId(1), FLEET, "one".into());
-        Self::on(1, encode_base(&base, Some(&state)))
+        Self::on(1, encode_base(&base, Some(state)))
     }
 
     fn empty(id: u64) -> Self {
@@ -86,6 +102,7 @@ impl Node {
             settings: settings(),
             profile: Profile::default_profile(),
             policy: PlacementPolicy::default(),
+            secrets: Some(Box::new(secrets_of(self.id))),
             address: None,
             release: "0.1.0".into(),
             next_run: now.unix_ms ^ (self.id.0 << 48),
@@ -153,8 +170,12 @@ impl Node {
 
 impl Fleet {
     fn new(count: u64) -> Self {
+        Self::beginning_with(Node::first(), count)
+    }
+
+    fn beginning_with(first: Node, count: u64) -> Self {
         let mut fleet = Self {
-            nodes: vec![Node::first()],
+            nodes: vec![first],
             now: Now {
                 ms: 0,
                 unix_ms: 1_700_000_000_000,
@@ -326,6 +347,82 @@ impl Fleet {
 }
 
 #[test]
+fn the_keys_of_the_first_coordinator_stay_whoever_leads() {
+    let mut fleet = Fleet::new(3);
+    let keys = secrets_of(MemberId(1));
+    for _ in 0..2 {
+        fleet.agree();
+        for node in fleet.nodes.iter().filter(|node| node.coordinator.is_some()) {
+            let state = node.coordinator.as_ref().unwrap().agreed_state().unwrap();
+            assert_eq!(state.secrets.as_deref(), Some(&keys));
+        }
+        let leader = fleet.leader();
+        fleet.nodes[leader].coordinator = None;
+        fleet.pass(1_000);
+        fleet.nodes[leader].start(fleet.now);
+        fleet.pass(500);
+    }
+    // The same, encrypted with another key.
+    let sealed = FleetSecrets {
+        sealed: "01".into(),
+        ..keys
+    };
+    let (leader, secrets) = (fleet.leader(), Box::new(sealed.clone()));
+    let command = Order::UseSecrets { secrets };
+    fleet.take(leader, Event::Input(Input::Command { call: 7, command }));
+    fleet.agree();
+    let states = fleet.nodes.iter().map(|node| node.coordinator.as_ref());
+    for state in states.map(|one| one.unwrap().agreed_state().unwrap()) {
+        assert_eq!(state.secrets.as_deref(), Some(&sealed));
+    }
+}
+
+#[test]
+fn a_leader_that_followed_another_needs_no_roll_call() {
+    let state = World::new(2).state;
+    let mut fleet = Fleet::beginning_with(Node::first_with(&state), 3);
+    let calls_roll = |fleet: &Fleet| {
+        let node = &fleet.nodes[fleet.leader()];
+        let engine = node.coordinator.as_ref().unwrap().engine().unwrap();
+        engine.roll_call(fleet.now.ms).is_some()
+    };
+    assert!(calls_roll(&fleet), "its log might be an older copy");
+    let first = fleet.leader();
+    fleet.nodes[first].coordinator = None;
+    fleet.pass(1_000);
+    assert!(!calls_roll(&fleet), "the first one sent it the whole log");
+    // All of them end, and nobody can tell any more.
+    for node in &mut fleet.nodes {
+        node.coordinator = None;
+    }
+    for n in 0..3 {
+        fleet.nodes[n].start(fleet.now);
+    }
+    fleet.pass(1_000);
+    assert!(calls_roll(&fleet));
+}
+
+#[test]
+fn keys_of_another_authority_change_nothing() {
+    let mut world = World::new(0);
+    let secrets = |id| Box::new(secrets_of(MemberId(id)));
+    let used = |world: &mut World, id| {
+        let secrets = secrets(id);
+        world.apply(Order::UseSecrets { secrets })
+    };
+    assert_eq!(used(&mut world, 1), [Effect::Reply(Reply::Done)]);
+    let refused = used(&mut world, 2);
+    assert!(matches!(
+        &refused[..],
+        [Effect::Reply(Reply::Conflict {
+            code: "other_authority",
+            ..
+        })]
+    ));
+    assert_eq!(world.state.secrets, Some(secrets(1)));
+}
+
+#[test]
 fn one_coordinator_leads_at_once_and_answers_when_its_disk_has_the_command() {
     let mut fleet = Fleet::new(1);
     assert_eq!(fleet.leader(), 0);
@@ -359,7 +456,7 @@ fn a_start_finds_what_was_agreed_with_a_snapshot_or_without() {
             .unwrap()
             .history
             .place();
-        assert_eq!(place.unwrap().position, 4, "two runs and two tokens");
+        assert_eq!(place.unwrap().position, 5, "two runs, the keys and two tokens");
     }
 }
 
@@ -494,4 +591,32 @@ fn a_log_that_begins_where_none_can_is_damaged() {
         assert!(at > 0 && damage.contains(expected), "{damage}");
     }
     scan(&encode_base(&first, Some(&state))).unwrap();
+}
+
+#[test]
+fn the_last_of_three_goes_on_alone_with_all_that_its_log_has() {
+    let mut fleet = Fleet::new(3);
+    let leader = fleet.leader();
+    for call in 1..=3 {
+        fleet.order(leader, call);
+        fleet.pass(100);
+    }
+    let last = (leader + 1) % 3;
+    let disk = fleet.nodes[last].disk();
+    let found = alone(&disk, FleetId(8)).unwrap();
+    assert_eq!(found.lost.len(), 2);
+    assert_eq!(found.state.join_tokens().iter().count(), 3);
+    assert!(found.base.vote.term.0 > disk.vote.term.0 + 100 && found.base.fleet == Some(FleetId(8)));
+    let id = fleet.nodes[last].id;
+    let log = encode_base(&found.base, Some(&found.state));
+    let mut fleet = Fleet::beginning_with(Node::on(id.0, log), 1);
+    let leader = fleet.leader();
+    fleet.order(leader, 9);
+    assert_eq!(fleet.agree(), 4);
+    let empty = Node::empty(9).disk();
+    assert!(
+        alone(&empty, FleetId(8))
+            .unwrap_err()
+            .contains("never been taken in")
+    );
 }

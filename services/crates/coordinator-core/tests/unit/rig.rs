@@ -193,6 +193,5 @@ pub fn settings() -> Settings {
             hung_ms: 2_000,
         },
         client_keys: json!({"keys": ["of clients"]}),
-        peer_keys: json!({"keys": ["of peers"]}),
     }
 }

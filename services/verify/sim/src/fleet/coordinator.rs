@@ -84,7 +84,6 @@ fn settings(plan: &Plan) -> Settings {
         },
         suspicions: plan.suspicions,
         client_keys: serde_json::Value::Null,
-        peer_keys: serde_json::Value::Null,
     }
 }
 
@@ -104,6 +103,7 @@ pub fn start(plan: &Plan, log: &mut CoordinatorLog, seed: u64, now: Now) -> (Dec
         settings: settings(plan),
         profile: Profile::default_profile(),
         policy: policy(),
+        secrets: None,
         address: None,
         release: "simulated".into(),
         next_run: seed,

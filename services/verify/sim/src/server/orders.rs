@@ -36,6 +36,7 @@ pub fn receive(world: &mut World, s: usize, connection: u64) {
             note_answer(world, s, 0, welcome.unix_ms);
             take_welcome(world, s, welcome.server_id, welcome.credential);
         }
+        ToServer::NotLeader { .. } => control::disconnect(world, s),
         ToServer::Refuse { code, message } => take_refusal(world, s, code, &message),
         ToServer::Configure { .. } | ToServer::Drop { .. } | ToServer::Lost { .. } => {
             hand_over(world, s, message);

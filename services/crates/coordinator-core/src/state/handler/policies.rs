@@ -1,18 +1,19 @@
-//! Another cost profile or placement policy comes into use. Replicas stay where they are.
+//! Another cost profile or placement policy comes into use, or the fleet's keys. Replicas stay where they are.
 
 use quorate_placement::Profile;
 use quorate_types::control::ToServer;
 
 use super::listing::Listing;
 use super::outbox::Outbox;
-use crate::command::{PlacementPolicy, Reply};
+use crate::command::{FleetSecrets, PlacementPolicy, Reply};
 use crate::state::table::{Fleets, Servers};
 
-/// May change profile, policy and listing; reads servers.
+/// May change profile, policy, keys and listing; reads servers.
 #[derive(Debug)]
 pub struct Policies<'a> {
     profile: &'a mut Profile,
     policy: &'a mut PlacementPolicy,
+    secrets: &'a mut Option<Box<FleetSecrets>>,
     fleets: &'a mut Fleets,
     servers: &'a Servers,
     out: Outbox<'a>,
@@ -20,8 +21,11 @@ pub struct Policies<'a> {
 
 impl<'a> Policies<'a> {
     pub fn new(
-        profile: &'a mut Profile,
-        policy: &'a mut PlacementPolicy,
+        (profile, policy, secrets): (
+            &'a mut Profile,
+            &'a mut PlacementPolicy,
+            &'a mut Option<Box<FleetSecrets>>,
+        ),
         fleets: &'a mut Fleets,
         servers: &'a Servers,
         out: Outbox<'a>,
@@ -29,6 +33,7 @@ impl<'a> Policies<'a> {
         Self {
             profile,
             policy,
+            secrets,
             fleets,
             servers,
             out,
@@ -54,6 +59,18 @@ impl<'a> Policies<'a> {
     pub fn use_policy(&mut self, policy: PlacementPolicy) {
         *self.policy = policy;
         self.list_all();
+    }
+
+    /// The authority never changes: servers trust no other.
+    pub fn use_secrets(&mut self, secrets: &FleetSecrets) {
+        let known = self.secrets.as_ref();
+        if known.is_some_and(|known| known.authority_pem != secrets.authority_pem) {
+            let message = "the fleet has another authority".to_string();
+            let code = "other_authority";
+            return self.out.reply(Reply::Conflict { code, message });
+        }
+        *self.secrets = Some(Box::new(secrets.clone()));
+        self.out.reply(Reply::Done);
     }
 
     fn list_all(&mut self) {
