@@ -12,6 +12,7 @@ use quorate_certificates::control::{WrongPin, coordinator_name};
 use quorate_types::control::{
     DrainState, Heartbeat, HeldGroup, Placed, RefuseCode, Register, ToCoordinator, ToServer, Welcome,
 };
+use quorate_types::coordinators::KnownCoordinators;
 use quorate_types::cost::ResourceVector;
 use quorate_types::limits::{CONTROL_MESSAGE_BYTES_MAX, HELD_PER_MESSAGE_MAX};
 use quorate_types::{GroupId, Machine, Micros, Room};
@@ -25,7 +26,6 @@ use tokio_util::codec::{Framed, LengthDelimitedCodec};
 use crate::certificate::Certificates;
 use crate::clock::now_us;
 use crate::clock_watch::ClockWatch;
-use crate::coordinators::Coordinators;
 use crate::identity::{self, Identity};
 use crate::messages::{Hosting, ShardMessage};
 use crate::orders::Orders;
@@ -47,7 +47,7 @@ type Connection = Framed<TlsStream<TcpStream>, LengthDelimitedCodec>;
 /// The server's description of itself at each registration.
 pub struct Me {
     pub data_dir: PathBuf,
-    pub coordinators: Coordinators,
+    pub coordinators: KnownCoordinators,
     pub join_token: Option<String>,
     pub identity: Option<Identity>,
     pub certificates: Certificates,

@@ -9,7 +9,6 @@ mod clock;
 mod clock_watch;
 mod connection_slots;
 mod control;
-mod coordinators;
 mod exit;
 mod flags;
 mod grant_report;

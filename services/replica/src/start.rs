@@ -8,6 +8,7 @@ use std::time::Duration;
 use quorate_journal::Journal;
 use quorate_telemetry::spans::{self, SpanSender};
 use quorate_types::control::ToCoordinator;
+use quorate_types::coordinators::KnownCoordinators;
 use quorate_types::{Room, ServerId};
 use tokio::net::TcpListener;
 use tokio::runtime::Runtime;
@@ -16,7 +17,6 @@ use tokio::task::{LocalSet, spawn_local};
 
 use crate::certificate::Certificates;
 use crate::control::{self, Me, Standing};
-use crate::coordinators::Coordinators;
 use crate::exit::Exit;
 use crate::flags::Flags;
 use crate::identity::{self, Identity};
@@ -68,7 +68,7 @@ pub fn run(flags: Flags, exports: Exports) -> Result<(), Exit> {
         let group_logs = storage.start(&shared)?;
         let me = Me {
             data_dir: flags.data_dir.clone(),
-            coordinators: Coordinators::new(flags.coordinator.clone(), rand::random()),
+            coordinators: KnownCoordinators::new(flags.coordinator.clone(), rand::random()),
             join_token: join_secret,
             identity,
             certificates,

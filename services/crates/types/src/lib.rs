@@ -22,6 +22,7 @@ pub mod access;
 pub mod codes;
 pub mod config;
 pub mod control;
+pub mod coordinators;
 pub mod cost;
 pub mod durability;
 pub mod ids;

@@ -33,6 +33,8 @@ pub struct Counts {
     pub answers: u64,
     pub loads: u64,
     pub snapshots: u64,
+    /// Terms of coordinators.
+    pub terms: u64,
     pub unreachable_pairs: u64,
     pub slow: u64,
     pub hung: u64,
@@ -140,6 +142,7 @@ impl Counts {
             ("answers to STATUS and TRIM", &mut self.answers),
             ("loads", &mut self.loads),
             ("coordinator snapshots", &mut self.snapshots),
+            ("coordinator terms", &mut self.terms),
             ("unreachable pairs", &mut self.unreachable_pairs),
             ("servers found slow", &mut self.slow),
             ("servers found hung", &mut self.hung),

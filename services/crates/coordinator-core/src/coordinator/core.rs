@@ -131,6 +131,11 @@ impl Coordinator {
         self.replica.members()
     }
 
+    /// The end of what is agreed, as far as it knows.
+    pub fn agreed_position(&self) -> Position {
+        self.replica.committed()
+    }
+
     /// The term that it knows.
     pub fn term(&self) -> u64 {
         match self.replica.role() {

@@ -61,7 +61,7 @@ impl Engine {
     /// their coordinator all at once.
     pub fn take_over(state: CoordinatorState, settings: Settings, first: Vec<Command>, now: Now) -> Self {
         let mut planner = Planner::new(&state, settings.leases, settings.suspicions, now.ms);
-        planner.took_over();
+        planner.took_over(now.ms);
         let mut engine = Self {
             sequencer: Sequencer::new(state, planner),
             refusals: Refusals::default(),

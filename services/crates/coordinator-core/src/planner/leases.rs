@@ -22,6 +22,8 @@ pub struct Leases {
     /// Another leader had them, and they come over. A server that does not, and that a peer does not reach, has failed with
     /// that leader.
     comes_over: BTreeSet<ServerId>,
+    /// The end of the wait for them.
+    gathers_until_ms: u64,
     /// Deadlines of servers that went down with a whole chain of which another has returned.
     laggards: BTreeMap<ServerId, u64>,
     ticked_at_ms: u64,
@@ -39,6 +41,7 @@ impl Leases {
             times,
             servers: BTreeMap::new(),
             comes_over: BTreeSet::new(),
+            gathers_until_ms: 0,
             laggards: BTreeMap::new(),
             ticked_at_ms: now_ms,
         };
@@ -49,8 +52,14 @@ impl Leases {
     }
 
     /// All of them had connections to another leader.
-    pub fn took_over(&mut self) {
+    pub fn took_over(&mut self, now_ms: u64) {
         self.comes_over = self.servers.keys().copied().collect();
+        self.gathers_until_ms = now_ms + self.times.lease_ms;
+    }
+
+    /// Some of them have not come over, and may yet.
+    pub fn is_gathering(&self, now_ms: u64) -> bool {
+        !self.comes_over.is_empty() && now_ms < self.gathers_until_ms
     }
 
     /// A peer does not reach the server. If it has not come over yet, it has as long as after a broken connection.
@@ -218,11 +227,13 @@ mod tests {
             "at a start of all it means nothing"
         );
         let mut leases = Leases::new(TIMES, [A, B], 5_000);
-        leases.took_over();
+        leases.took_over(5_000);
+        assert!(leases.is_gathering(5_100));
         leases.connected(B, 1, 5_100);
         leases.doubt(B, 5_100);
         leases.doubt(A, 5_200);
         leases.doubt(A, 5_400);
+        assert!(!leases.is_gathering(5_400), "nobody else is to come over");
         assert_eq!(run(&mut leases, 5_050, 6_050), [(5_500, A)]);
     }
 

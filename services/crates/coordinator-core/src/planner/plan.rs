@@ -45,8 +45,8 @@ impl Planner {
     }
 
     /// Another led before, and its servers are on the way.
-    pub fn took_over(&mut self) {
-        self.leases.took_over();
+    pub fn took_over(&mut self, now_ms: u64) {
+        self.leases.took_over(now_ms);
     }
 
     /// A command was applied: follows the servers that now have a deadline.
@@ -80,7 +80,7 @@ impl Planner {
 
     /// Whether a server that asks to be let in has to wait until it hangs no more.
     pub fn keeps_out(&self, state: &CoordinatorState, server: ServerId, now_ms: u64) -> bool {
-        self.hangs.keeps_out(state, server, now_ms)
+        !self.leases.is_gathering(now_ms) && self.hangs.keeps_out(state, server, now_ms)
     }
 
     /// Takes in a heartbeat's reports about other servers. The commands note peers that are unreachable since. Of a server
@@ -121,8 +121,12 @@ impl Planner {
         (!servers.is_empty()).then_some(Command::ServersFailed { servers })
     }
 
-    /// Servers that have failed by now though they keep their leases. To be called as often.
+    /// Servers that have failed by now though they keep their leases. To be called as often. While servers come over from
+    /// another leader none is judged: most of them may hang, of which some have not said it yet.
     pub fn hangs(&mut self, state: &CoordinatorState, now_ms: u64) -> Vec<Command> {
+        if self.leases.is_gathering(now_ms) {
+            return Vec::new();
+        }
         let commands = self.hangs.due(state, now_ms);
         for command in &commands {
             if let Command::ServersHung { servers } = command {

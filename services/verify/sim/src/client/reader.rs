@@ -45,7 +45,7 @@ pub fn tick(world: &mut World, r: usize) {
 /// Connects to some replica of the group, or to a server that may not have it.
 fn connect(world: &mut World, r: usize) {
     let group_id = World::group_id(world.readers[r].group);
-    let group = world.coordinator.known().groups.get(&group_id);
+    let group = world.coordinators.known().groups.get(&group_id);
     let chain = group.into_iter().flat_map(|group| &group.chain);
     let places: Vec<usize> = chain.filter_map(|id| world.server_of(*id)).collect();
     let server = if places.is_empty() || world.rng.random_bool(0.1) {

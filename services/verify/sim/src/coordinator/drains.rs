@@ -9,21 +9,21 @@ use crate::fleet::World;
 use crate::invariants;
 use crate::server::process;
 
-pub(super) fn make_requests(world: &mut World) {
-    let state = world.coordinator.state();
+pub(super) fn make_requests(world: &mut World, c: usize) {
+    let state = world.coordinators.state();
     let drains = |id: &ServerId| state.servers[id].drain.is_some();
     let other: Vec<ServerId> = state
         .servers
         .keys()
         .copied()
-        .filter(|id| drains(id) != world.coordinator.drains.contains(id))
+        .filter(|id| drains(id) != world.coordinators.drains.contains(id))
         .collect();
     for server in other {
-        if world.coordinator.drains.contains(&server) {
+        if world.coordinators.drains.contains(&server) {
             world.counts.drains += 1;
-            input::command(world, Command::Drain { server });
+            input::command(world, c, Command::Drain { server });
         } else {
-            input::command(world, Command::CallOffDrain { server });
+            input::command(world, c, Command::CallOffDrain { server });
         }
     }
 }
@@ -40,20 +40,24 @@ pub fn want(world: &mut World, s: usize) -> bool {
         .map(|group| usize::from(group.degree))
         .max();
     let drained = world.servers.iter().filter_map(|server| server.id);
-    let drained = drained.filter(|id| world.coordinator.drains.contains(id)).count();
+    let drained = drained
+        .filter(|id| world.coordinators.drains.contains(id))
+        .count();
     let may = drained + degree_max.unwrap_or(0) + world.plan.reserved_servers() < world.servers.len();
-    may && world.coordinator.drains.insert(id)
+    may && world.coordinators.drains.insert(id)
 }
 
 pub fn call_off(world: &mut World, s: usize) -> bool {
     let id = world.servers[s].id;
-    id.is_some_and(|id| world.coordinator.drains.remove(&id))
+    id.is_some_and(|id| world.coordinators.drains.remove(&id))
 }
 
 /// Stops a server that knows that it is drained, if its drain was not called off.
 pub fn stop_drained(world: &mut World, s: usize) -> bool {
     let server = &world.servers[s];
-    let wanted = server.id.is_some_and(|id| world.coordinator.drains.contains(&id));
+    let wanted = server
+        .id
+        .is_some_and(|id| world.coordinators.drains.contains(&id));
     if !wanted || !server.alive || server.drain != DrainState::Drained {
         return false;
     }

@@ -1,68 +1,69 @@
-//! The coordinator is stopped, killed, and started again from its log.
+//! Coordinators are stopped, killed, and started again from their logs.
 
-use quorate_coordinator_core::engine::Now;
 use quorate_types::Micros;
 use rand::Rng;
 
 use super::{operator, resets};
-use crate::fleet::{Scheduled, World, start};
+use crate::fleet::{Scheduled, World};
 use crate::server::control;
 
-pub fn pause(world: &mut World, until: Micros) {
-    world.coordinator.paused_until = until;
-    world.schedule(until, Scheduled::CoordinatorResume);
+pub fn pause(world: &mut World, c: usize, until: Micros) {
+    world.coordinators.members[c].paused_until = until;
+    world.schedule(until, Scheduled::CoordinatorResume { member: c });
 }
 
-pub fn crash(world: &mut World) -> bool {
-    if !world.coordinator.up {
+pub fn crash(world: &mut World, c: usize) -> bool {
+    if !end(world, c) {
         return false;
-    }
-    world.coordinator.up = false;
-    world.coordinator.incarnation += 1;
-    world.coordinator.log.crash(&mut world.rng);
-    for s in 0..world.servers.len() {
-        control::disconnect(world, s);
     }
     let long = world.rng.random_bool(0.2);
     let length = if long { 4_000_000 } else { 400_000 };
     let at = world.now + world.rng.random_range(1_000..length);
-    world.schedule(at, Scheduled::CoordinatorRestart);
+    world.schedule(at, Scheduled::CoordinatorRestart { member: c });
     true
 }
 
-pub fn restart(world: &mut World) {
-    if world.coordinator.up {
+/// Its process ends.
+pub(super) fn end(world: &mut World, c: usize) -> bool {
+    if !world.coordinators.members[c].up {
+        return false;
+    }
+    world.coordinators.keep_state_of(c);
+    let member = &mut world.coordinators.members[c];
+    member.up = false;
+    member.incarnation += 1;
+    member.log.crash(&mut world.rng);
+    for s in 0..world.servers.len() {
+        if world.servers[s]
+            .control
+            .as_ref()
+            .is_some_and(|control| control.member == c)
+        {
+            control::disconnect(world, s);
+        }
+    }
+    true
+}
+
+pub fn restart(world: &mut World, c: usize) {
+    if world.coordinators.members[c].up || world.coordinators.members[c].is_gone {
         return;
     }
-    let now = world.now;
-    let clocks = Now {
-        ms: 0,
-        unix_ms: now / 1_000,
-    };
-    let seed = world.rng.random();
-    let coordinator = &mut world.coordinator;
-    let (decisions, said) = start(&world.plan, &mut coordinator.log, seed, clocks);
-    coordinator.decisions = decisions;
-    coordinator.said = said;
-    coordinator.started_at = now;
-    coordinator.place = coordinator.state().history.place();
-    let groups = coordinator.state().groups.len();
-    world
-        .trace
-        .line(None, || format!("the coordinator starts: {groups} groups"));
-    let coordinator = &mut world.coordinator;
-    coordinator.up = true;
-    coordinator.paused_until = 0;
-    coordinator.is_syncing = false;
-    coordinator.waiting.clear();
-    coordinator.places.clear();
-    coordinator.restores.heard.clear();
-    if coordinator.restores.newest.is_none() {
-        coordinator.restores.newest_state = None;
+    let (now, seed) = (world.now, world.rng.random());
+    world.coordinators.members[c].restart(&world.plan, seed, now);
+    if world.coordinators.is_alone() {
+        world.coordinators.members[c].lead_at_once(now);
+    }
+    world.trace.line(None, || format!("coordinator {} starts", c + 1));
+    let restores = &mut world.coordinators.restores;
+    restores.heard.clear();
+    if restores.newest.is_none() {
+        restores.newest_state = None;
     }
     // The operators who issued the tokens and asked for the groups ask again.
-    let incarnation = coordinator.incarnation;
     operator::repeat_requests(world);
     resets::notice(world);
-    world.schedule(now + 1_000, Scheduled::CoordinatorTick { incarnation });
+    let incarnation = world.coordinators.members[c].incarnation;
+    let member = c;
+    world.schedule(now + 1_000, Scheduled::CoordinatorTick { member, incarnation });
 }

@@ -1,102 +1,154 @@
-//! The coordinator's decisions: made durable first, then released.
+//! A coordinator's decisions: agreed first, then released.
 
 use quorate_coordinator_core::command::{Command as LogCommand, Reply};
 use quorate_coordinator_core::coordinator::{Command, Ending, Event, decode_batch};
 use quorate_coordinator_core::engine::{Note, Outgoing};
-use quorate_quorum::{Content, Entry, Event as QuorumEvent};
+use quorate_quorum::{Content, Entry, Event as QuorumEvent, MemberId, Message, RoleView};
 use quorate_types::control::{Placed, ToServer};
 use rand::Rng;
 
-use super::{input, resets, restores};
-use crate::fleet::{Scheduled, Synced, World};
+use super::{input, operator, resets, restores};
+use crate::fleet::{Node, Scheduled, Synced, World};
 use crate::invariants;
 
-/// Does what follows from the inputs. A batch is made durable first.
-pub(super) fn commit(world: &mut World) {
-    if !world.coordinator.up {
+/// Does what follows from the events.
+pub(super) fn commit(world: &mut World, c: usize) {
+    if !world.coordinators.members[c].up {
         return;
     }
-    let now = input::clocks(world);
-    let mut commands = std::mem::take(&mut world.coordinator.said);
-    commands.extend(world.coordinator.decisions.take_commands(now));
-    carry_out(world, commands);
-    begin_snapshot(world);
+    let now = input::clocks(world, c);
+    let mut commands = std::mem::take(&mut world.coordinators.members[c].said);
+    commands.extend(world.coordinators.members[c].decisions.take_commands(now));
+    carry_out(world, c, commands);
+    begin_snapshot(world, c);
 }
 
-fn carry_out(world: &mut World, commands: Vec<Command>) {
+fn carry_out(world: &mut World, c: usize, commands: Vec<Command>) {
     for command in commands {
         match command {
             Command::Write(write) => {
-                write.entries.iter().for_each(|entry| count(world, entry));
-                world.coordinator.log.write(&write);
-                begin_sync(world);
+                if world.coordinators.leader() == Some(c) {
+                    write.entries.iter().for_each(|entry| count(world, entry));
+                }
+                world.coordinators.members[c].log.write(write);
+                begin_sync(world, c);
             }
+            Command::LoadSnapshot => load_snapshot(world, c),
+            Command::ToMember { to, message } => send_to_member(world, c, to, message),
             Command::Release { place, outgoing } => {
-                world.coordinator.place = place;
-                release(world, outgoing);
+                world.coordinators.members[c].place = place;
+                release(world, c, outgoing);
             }
             Command::Note(note) => take_note(world, note),
-            Command::End(Ending::Behind(behind)) => return restores::end(world, &behind),
-            Command::Role(_) => {}
-            other => unreachable!("a leader alone gives no such order: {other:?}"),
+            Command::End(Ending::Behind(behind)) => return restores::end(world, c, &behind),
+            Command::End(ending) => panic!("coordinator {} ends: {ending:?}", c + 1),
+            Command::Role(role) => take_role(world, c, role),
+            // Nobody reads here, and members that are not taken in ask again.
+            Command::Show { .. } | Command::Done { .. } | Command::Refused { .. } => {}
         }
     }
 }
 
-/// A batch, or a snapshot, is on the disk.
-pub(super) fn synced(world: &mut World) {
-    let now = input::clocks(world);
-    let event = match world.coordinator.log.synced() {
+/// Connections of servers end with the lead.
+fn take_role(world: &mut World, c: usize, role: RoleView) {
+    world
+        .trace
+        .line(None, || format!("coordinator {}: {role:?}", c + 1));
+    if let RoleView::Leader { term } = role {
+        world.counts.terms += 1;
+        let taken = world.coordinators.led.insert(term.0, c);
+        assert!(
+            taken.is_none_or(|other| other == c),
+            "two lead in term {}",
+            term.0
+        );
+        // What the former leader was asked for may be lost with it.
+        operator::repeat_requests(world);
+        return;
+    }
+    for (connection, _) in std::mem::take(&mut world.coordinators.members[c].places) {
+        close(world, c, connection);
+    }
+}
+
+/// A write, or a snapshot, is on the disk.
+pub(super) fn synced(world: &mut World, c: usize) {
+    let member = &mut world.coordinators.members[c];
+    member.is_syncing = false;
+    let event = match member.log.synced() {
         Some(Synced::Write(id)) => QuorumEvent::Written { id },
         Some(Synced::Snapshot(through)) => QuorumEvent::Compacted { through },
         None => return,
     };
-    world.coordinator.decisions.take(now, Event::Quorum(event));
-    commit(world);
+    input::event(world, c, Event::Quorum(event));
+    begin_sync(world, c);
 }
 
-fn begin_snapshot(world: &mut World) {
-    if !world.coordinator.up || world.coordinator.is_syncing {
+fn begin_snapshot(world: &mut World, c: usize) {
+    restores::copy(world, c);
+    let member = &mut world.coordinators.members[c];
+    if !member.up || !member.log.wants_snapshot(world.plan.snapshot_bytes) {
         return;
     }
-    restores::copy(world);
-    if !world.coordinator.log.wants_snapshot(world.plan.snapshot_bytes) {
-        return;
-    }
-    let Some(due) = world.coordinator.decisions.snapshot_due() else {
+    let Some(due) = member.decisions.snapshot_due() else {
         return;
     };
+    member.log.compact(&due);
     world.counts.snapshots += 1;
-    assert!(
-        due.entries.is_empty(),
-        "a leader alone has agreed to all that it has"
-    );
-    world.coordinator.log.rewrite(due.point, due.members, due.state);
-    begin_sync(world);
+    begin_sync(world, c);
 }
 
-fn begin_sync(world: &mut World) {
-    world.coordinator.is_syncing = true;
-    let incarnation = world.coordinator.incarnation;
+/// The disk does one write after the other.
+fn begin_sync(world: &mut World, c: usize) {
+    let member = &mut world.coordinators.members[c];
+    if member.is_syncing || member.log.is_idle() {
+        return;
+    }
+    member.is_syncing = true;
+    let (member, incarnation, factor) = (c, member.incarnation, member.sync_factor);
+    let at = world.now + factor * world.rng.random_range(50..=world.plan.coordinator_sync_us_max);
+    world.schedule(at, Scheduled::CoordinatorSynced { member, incarnation });
+}
+
+fn load_snapshot(world: &mut World, c: usize) {
+    let (member, incarnation) = (c, world.coordinators.members[c].incarnation);
     let at = world.now + world.rng.random_range(50..=world.plan.coordinator_sync_us_max);
-    world.schedule(at, Scheduled::CoordinatorSynced { incarnation });
+    world.schedule(at, Scheduled::SnapshotLoaded { member, incarnation });
 }
 
-fn release(world: &mut World, outgoing: Vec<Outgoing>) {
+/// A message is lost now and then, and another may overtake it, as over connections that break.
+fn send_to_member(world: &mut World, c: usize, to: MemberId, message: Message) {
+    let Some(member) = world.coordinators.place_of(to) else {
+        return;
+    };
+    if world.is_blocked(Node::Coordinator(c), Node::Coordinator(member)) || world.rng.random_bool(0.001) {
+        return;
+    }
+    let at = world.now + world.rng.random_range(20..=world.plan.member_delay_us_max);
+    let incarnation = world.coordinators.members[member].incarnation;
+    world.schedule(
+        at,
+        Scheduled::AtMember {
+            member,
+            from: c,
+            incarnation,
+            message: Box::new(message),
+        },
+    );
+}
+
+fn release(world: &mut World, c: usize, outgoing: Vec<Outgoing>) {
     if world.is_given_up {
         return;
     }
     resets::notice(world);
     for outgoing in outgoing {
         match outgoing {
-            Outgoing::Message(connection, message) => send_down(world, connection, Some(&message)),
+            Outgoing::Message(connection, message) => send_down(world, c, connection, Some(&message)),
             Outgoing::Welcome {
                 connection, welcome, ..
-            } => send_down(world, connection, Some(&ToServer::Welcome(welcome))),
-            Outgoing::Close(connection) => {
-                send_down(world, connection, None);
-                world.coordinator.places.remove(&connection);
-            }
+            } => send_down(world, c, connection, Some(&ToServer::Welcome(welcome))),
+            Outgoing::Close(connection) => close(world, c, connection),
             Outgoing::Answer { reply, .. } => {
                 if let Reply::Refused(_) | Reply::Conflict { .. } = &reply {
                     world.trace.line(None, || format!("refused: {reply:?}"));
@@ -108,11 +160,20 @@ fn release(world: &mut World, outgoing: Vec<Outgoing>) {
     }
 }
 
-fn send_down(world: &mut World, connection: u64, message: Option<&ToServer>) {
-    let Some(place) = world.coordinator.places.get(&connection).copied() else {
+fn close(world: &mut World, c: usize, connection: u64) {
+    send_down(world, c, connection, None);
+    world.coordinators.members[c].places.remove(&connection);
+}
+
+pub(super) fn send_down(world: &mut World, c: usize, connection: u64, message: Option<&ToServer>) {
+    let member = &world.coordinators.members[c];
+    let Some(place) = member.places.get(&connection).copied() else {
         return;
     };
-    let end = world.coordinator.place;
+    // Only a leader says where the log ends.
+    let end = member
+        .place
+        .filter(|_| !matches!(message, Some(ToServer::NotLeader { .. })));
     let bytes = message.map(|message| {
         let message = message.clone();
         serde_json::to_vec(&Placed { place: end, message }).expect("control messages serialise")
@@ -121,7 +182,7 @@ fn send_down(world: &mut World, connection: u64, message: Option<&ToServer>) {
     if let Some(control) = world.servers[place]
         .control
         .as_mut()
-        .filter(|c| c.connection == connection)
+        .filter(|control| control.connection == connection)
     {
         let at = control.down.send(bytes, at);
         world.schedule(

@@ -9,7 +9,7 @@ use crate::ledger::Ledger;
 /// Notices resets that are durable.
 pub(super) fn notice(world: &mut World) {
     for g in 0..world.ledgers.len() {
-        let group = world.coordinator.known().groups.get(&World::group_id(g));
+        let group = world.coordinators.known().groups.get(&World::group_id(g));
         let beginning = group.and_then(|group| group.beginning);
         let known = world.ledgers[g].begins_in();
         if let Some(beginning) = beginning.filter(|b| Some(b.epoch) != known) {

@@ -61,20 +61,20 @@ fn is_calm(world: &World) -> bool {
             && server.control.as_ref().is_some_and(|c| c.is_registered)
     };
     let is_whole = |g: usize| {
-        let group = world.coordinator.known().groups.get(&World::group_id(g));
+        let group = world.coordinators.known().groups.get(&World::group_id(g));
         // A member that has just returned is known by an old report of its log.
         group.is_some_and(|group| {
             let is_settled = group.formed && group.returned.is_empty();
             !group.lost && is_settled && group.learner.is_none() && group.chain.len() == group.degree()
         })
     };
-    let state = world.coordinator.known();
+    let state = world.coordinators.known();
     let nobody_is_slow = state.servers.values().all(|server| server.slow.is_none());
     // Otherwise the others may leave because they do not reach the server that is restarted.
     let is_patient = world.plan.suspicions.unreachable_ms > 2 * world.plan.reconnect_grace_ms;
     nobody_is_slow
         && is_patient
-        && world.coordinator.is_up()
+        && world.coordinators.is_up()
         && world.blocked.is_empty()
         && (0..world.servers.len()).all(is_well)
         && (0..world.ledgers.len()).all(is_whole)

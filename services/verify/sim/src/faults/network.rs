@@ -11,7 +11,8 @@ use crate::server::control;
 pub(super) fn isolate(world: &mut World, s: usize) {
     let length = world.rng.random_range(200_000..4_000_000);
     let servers = (0..world.servers.len()).map(Node::Server);
-    for other in servers.chain([Node::Coordinator]) {
+    let coordinators = (0..world.coordinators.members.len()).map(Node::Coordinator);
+    for other in servers.chain(coordinators) {
         if other != Node::Server(s) {
             block_for(world, Node::Server(s), other, length);
             block_for(world, other, Node::Server(s), length);
@@ -19,12 +20,32 @@ pub(super) fn isolate(world: &mut World, s: usize) {
     }
 }
 
+/// Keeps coordinators apart: one of them from all others, or two, in one direction or both.
+pub(super) fn part_coordinators(world: &mut World) -> bool {
+    let count = world.coordinators.members.len();
+    if count < 2 {
+        return false;
+    }
+    let one = world.rng.random_range(0..count);
+    let all = world.rng.random_bool(0.5);
+    let other = (one + world.rng.random_range(1..count)) % count;
+    let is_one_way = world.rng.random_bool(0.3);
+    for c in (0..count).filter(|c| *c != one && (all || *c == other)) {
+        block(world, Node::Coordinator(one), Node::Coordinator(c));
+        if !is_one_way {
+            block(world, Node::Coordinator(c), Node::Coordinator(one));
+        }
+    }
+    true
+}
+
 /// Blocks one direction between the server and the coordinator.
 pub(super) fn block_control(world: &mut World, s: usize) {
+    let c = world.rng.random_range(0..world.coordinators.members.len());
     if world.rng.random_bool(0.5) {
-        block(world, Node::Server(s), Node::Coordinator);
+        block(world, Node::Server(s), Node::Coordinator(c));
     } else {
-        block(world, Node::Coordinator, Node::Server(s));
+        block(world, Node::Coordinator(c), Node::Server(s));
     }
 }
 
@@ -59,8 +80,9 @@ pub fn unblock(world: &mut World, from: Node, to: Node) {
     world.blocked.remove(&(from, to));
     match (from, to) {
         (Node::Server(from), Node::Server(to)) => links::resume(world, from, to),
-        (Node::Server(server), Node::Coordinator) => control::resume(world, server, true),
-        (Node::Coordinator, Node::Server(server)) => control::resume(world, server, false),
-        (Node::Coordinator, Node::Coordinator) => unreachable!("no node is blocked from itself"),
+        (Node::Server(server), Node::Coordinator(c)) => control::resume(world, server, c, true),
+        (Node::Coordinator(c), Node::Server(server)) => control::resume(world, server, c, false),
+        // What was sent meanwhile is lost: the quorum sends again.
+        (Node::Coordinator(_), Node::Coordinator(_)) => {}
     }
 }

@@ -169,7 +169,8 @@ fn hang_syncs(world: &mut World, s: usize, until: Micros) {
 
 pub(super) fn jump_clock(world: &mut World, s: usize) {
     if world.rng.random_bool(0.3) {
-        world.coordinator.wall_offset_us = draw_step(world) + STEP_US / 2;
+        let c = world.rng.random_range(0..world.coordinators.members.len());
+        world.coordinators.members[c].wall_offset_us = draw_step(world) + STEP_US / 2;
     } else {
         world.servers[s].wall_offset_us += draw_step(world);
     }

@@ -5,6 +5,8 @@ use super::Pipe;
 #[derive(Debug)]
 pub struct Control {
     pub connection: u64,
+    /// The coordinator at the other end.
+    pub member: usize,
     pub is_registered: bool,
     pub sent: u64,
     pub answered: u64,

@@ -4,7 +4,7 @@
 //! - [`World`]: all of it
 //! - [`Schedule`]: events that are due
 //! - [`Server`], [`Hang`], [`Hosted`], [`Control`], [`Link`]: servers, their groups and connections
-//! - [`Coordinator`]: the coordinator and its log
+//! - [`Coordinators`], [`Member`], [`MemberLog`]: coordinators and their logs
 //! - [`Writer`], [`Reader`], [`Connection`]: clients
 //! - `queries`, `generations`: questions about several parts
 
@@ -12,14 +12,15 @@ mod batch;
 mod client;
 mod connection;
 mod control;
-mod coordinator;
-mod coordinator_log;
+mod coordinators;
 mod disk_read;
 mod former_logs;
 mod generations;
 mod hang;
 mod hosted;
 mod link;
+mod member;
+mod member_log;
 mod message;
 mod node;
 mod pipe;
@@ -36,13 +37,14 @@ pub use batch::Outstanding;
 pub use client::{ClientId, ClientState};
 pub use connection::Connection;
 pub use control::Control;
-pub use coordinator::{Arrived, Coordinator, start};
-pub use coordinator_log::{CoordinatorLog, Synced};
+pub use coordinators::Coordinators;
 pub use disk_read::DiskRead;
 pub use former_logs::FormerLogs;
 pub use hang::Hang;
 pub use hosted::Hosted;
 pub use link::Link;
+pub use member::{Arrived, Member};
+pub use member_log::{MemberLog, Synced};
 pub use message::{Delivered, FromClient, ToClient};
 pub use node::Node;
 pub use pipe::Pipe;

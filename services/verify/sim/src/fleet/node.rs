@@ -3,6 +3,6 @@
 /// An end of a connection between servers, or between a server and the coordinator.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Node {
-    Coordinator,
+    Coordinator(usize),
     Server(usize),
 }

@@ -37,7 +37,7 @@ impl World {
 
     /// The place of the group's head, as the API would name it.
     pub fn head_of(&self, group_id: GroupId) -> Option<usize> {
-        let group = self.coordinator.known().groups.get(&group_id)?;
+        let group = self.coordinators.known().groups.get(&group_id)?;
         self.server_of(*group.chain.first()?)
     }
 
@@ -79,20 +79,25 @@ impl World {
             return true;
         }
         let group_id = Self::group_id(g);
-        let Some(group) = self.coordinator.known().groups.get(&group_id) else {
+        let Some(group) = self.coordinators.known().groups.get(&group_id) else {
             return true;
         };
         let last = self.ledgers[g].last();
         let is_well = |m: usize| {
             let server = &self.servers[m];
-            let at_coordinator = (Node::Server(m), Node::Coordinator);
+            let reaches_leader = server.control.as_ref().is_some_and(|control| {
+                let leads = self.coordinators.leader() == Some(control.member);
+                let (own, leader) = (Node::Server(m), Node::Coordinator(control.member));
+                leads
+                    && control.is_registered
+                    && !self.is_blocked(own, leader)
+                    && !self.is_blocked(leader, own)
+            });
             server.alive
                 && server.paused_until <= self.now
                 && server.hang.lasted_us(self.now) < LONG_HANG_US
                 && !server.has_damage
-                && server.control.as_ref().is_some_and(|c| c.is_registered)
-                && !self.is_blocked(at_coordinator.0, at_coordinator.1)
-                && !self.is_blocked(at_coordinator.1, at_coordinator.0)
+                && reaches_leader
                 && last.is_none_or(|last| self.has(m, group_id, last.index, last.epoch))
         };
         let others = group
@@ -101,7 +106,7 @@ impl World {
             .filter_map(|id| self.server_of(*id))
             .filter(|m| *m != s);
         let is_member = group.chain.iter().any(|id| self.server_of(*id) == Some(s));
-        !is_member || (self.coordinator.is_up() && others.into_iter().any(is_well))
+        !is_member || (self.coordinators.is_up() && others.into_iter().any(is_well))
     }
 
     /// The batch that the writer sent under this number on this connection and that has no answer.

@@ -4,6 +4,7 @@ use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 
 use quorate_group::Event;
+use quorate_quorum::Message;
 use quorate_types::control::ToServer;
 use quorate_types::{GroupId, Micros};
 
@@ -39,6 +40,7 @@ pub enum Scheduled {
     },
     /// A control message arrives at the coordinator, or the end of its connection.
     AtCoordinator {
+        member: usize,
         server: usize,
         connection: u64,
     },
@@ -76,14 +78,35 @@ pub enum Scheduled {
         server: usize,
         connection: u64,
     },
+    /// A message of one coordinator arrives at another.
+    AtMember {
+        member: usize,
+        from: usize,
+        incarnation: u64,
+        message: Box<Message>,
+    },
     CoordinatorTick {
+        member: usize,
         incarnation: u64,
     },
     CoordinatorSynced {
+        member: usize,
         incarnation: u64,
     },
-    CoordinatorRestart,
-    CoordinatorResume,
+    /// A coordinator has read its newest snapshot.
+    SnapshotLoaded {
+        member: usize,
+        incarnation: u64,
+    },
+    CoordinatorRestart {
+        member: usize,
+    },
+    CoordinatorResume {
+        member: usize,
+    },
+    CoordinatorDiskFast {
+        member: usize,
+    },
     Synced {
         server: usize,
         incarnation: u64,

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use quorate_group::{Outputs, Pool, Quarantines, ServerClock, Turn};
 use quorate_journal::record::Lsn;
 use quorate_types::control::{DrainState, HeldGroup, SlowReport, ToCoordinator};
+use quorate_types::coordinators::KnownCoordinators;
 use quorate_types::limits::INCARNATIONS_KEPT_MAX;
 use quorate_types::reports::ReportBook;
 use quorate_types::{Epoch, GroupId, Micros, Place, ServerId};
@@ -72,6 +73,8 @@ pub struct Server {
     /// Found on disk at start.
     pub held: Vec<HeldGroup>,
     pub control: Option<Control>,
+    /// Where coordinators are, and which of them to dial.
+    pub known: KnownCoordinators,
     /// Its groups as it last saw them, and what of that the coordinator has.
     pub reports: ReportBook,
     /// The state of its drain, by the coordinator's last message.
@@ -98,7 +101,7 @@ pub fn turn(pool_bytes: u64) -> Turn {
 }
 
 impl Server {
-    pub fn new(drift_permille: i64, segment_bytes: usize, pool_bytes: u64) -> Self {
+    pub fn new(drift_permille: i64, segment_bytes: usize, pool_bytes: u64, known: KnownCoordinators) -> Self {
         Self {
             id: None,
             credential: None,
@@ -135,6 +138,7 @@ impl Server {
             lease_us: 0,
             held: Vec::new(),
             control: None,
+            known,
             reports: ReportBook::default(),
             drain: DrainState::None,
             unreachable: BTreeSet::new(),

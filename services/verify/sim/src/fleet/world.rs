@@ -2,13 +2,15 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use quorate_quorum::MemberId;
+use quorate_types::coordinators::KnownCoordinators;
 use quorate_types::{GroupId, Micros, Sla};
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
 use uuid::Uuid;
 
 use super::{
-    ClientId, Connection, Coordinator, FormerLogs, Habit, Link, Node, Reader, Schedule, Scheduled, Server,
+    ClientId, Connection, Coordinators, FormerLogs, Habit, Link, Node, Reader, Schedule, Scheduled, Server,
     WALL_BEGINS_US, Writer,
 };
 use crate::counts::Counts;
@@ -25,7 +27,7 @@ pub struct World {
     pub links: BTreeMap<(usize, usize), Link>,
     /// Directions that carry nothing, and until when.
     pub blocked: BTreeMap<(Node, Node), Micros>,
-    pub coordinator: Coordinator,
+    pub coordinators: Coordinators,
     pub writers: Vec<Writer>,
     pub readers: Vec<Reader>,
     pub ledgers: Vec<Ledger>,
@@ -53,10 +55,16 @@ impl World {
         trace.line(None, || format!("{plan:?}").chars().take(250).collect());
         let drift_max = plan.drift_permille_max as i64;
         let mut drift = || rng.random_range(-drift_max..=drift_max);
-        let servers = (0..plan.servers)
-            .map(|_| Server::new(drift(), plan.segment_bytes, plan.pool_bytes))
+        let names: Vec<String> = (1..=plan.coordinators as u64)
+            .map(|id| MemberId(id).to_string())
             .collect();
-        let coordinator = Coordinator::new(&plan, drift());
+        let servers = (0..plan.servers as u64)
+            .map(|s| {
+                let known = KnownCoordinators::new(names.clone(), s);
+                Server::new(drift(), plan.segment_bytes, plan.pool_bytes, known)
+            })
+            .collect();
+        let coordinators = Coordinators::new(&plan, &mut drift);
         let groups = plan.groups.iter().enumerate();
         let writers = groups.clone().flat_map(|(g, group)| {
             (0..group.clients).map(move |n| {
@@ -76,7 +84,7 @@ impl World {
             servers,
             links: BTreeMap::new(),
             blocked: BTreeMap::new(),
-            coordinator,
+            coordinators,
             writers: writers.collect(),
             readers: readers.collect(),
             ledgers: plan.groups.iter().map(|_| Ledger::default()).collect(),

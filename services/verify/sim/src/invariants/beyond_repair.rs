@@ -8,7 +8,7 @@ use crate::fleet::World;
 /// Whether some replica of the group's chain misses the bytes of a batch, in memory and on disk, that no other has.
 pub fn is_beyond_repair(world: &World, g: usize) -> bool {
     let group_id = World::group_id(g);
-    let Some(group) = world.coordinator.known().groups.get(&group_id) else {
+    let Some(group) = world.coordinators.known().groups.get(&group_id) else {
         return false;
     };
     let line = group.chain.iter().chain(&group.learner);

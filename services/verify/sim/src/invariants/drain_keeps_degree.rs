@@ -55,7 +55,7 @@ fn only_drains(state: &CoordinatorState, id: ServerId) -> bool {
 }
 
 pub fn check(world: &World, before: &[Before]) {
-    let state = world.coordinator.state();
+    let state = world.coordinators.state();
     for Before {
         group_id,
         epoch,

@@ -6,6 +6,7 @@ use quorate_types::{Micros, ServerId};
 
 use crate::fleet::{Reader, World};
 use crate::invariants::beyond_repair::is_beyond_repair;
+use crate::invariants::coordinators_agree;
 use crate::invariants::reads::read;
 use crate::ledger::Ledger;
 
@@ -26,7 +27,8 @@ pub fn why_not_healed(world: &World) -> Option<(usize, String)> {
         (!is_excused).then_some((g, why))
     });
     let groups = groups.or_else(|| not_drained(world).map(|why| (0, why)));
-    groups.or_else(|| copier_waits(world).map(|why| (0, why)))
+    let groups = groups.or_else(|| copier_waits(world).map(|why| (0, why)));
+    groups.or_else(|| coordinators_differ(world).map(|why| (0, why)))
 }
 
 /// A copier gets what is damaged, or learns that nobody has it.
@@ -36,13 +38,26 @@ fn copier_waits(world: &World) -> Option<String> {
     Some(format!("copiers wait: {:?}", waits.copiers))
 }
 
+/// All coordinators get all of the log.
+fn coordinators_differ(world: &World) -> Option<String> {
+    let members = world.coordinators.members.iter();
+    let ends = members.map(|member| {
+        (
+            member.up,
+            member.decisions.term(),
+            member.decisions.agreed_position(),
+        )
+    });
+    (!coordinators_agree::is_complete(world)).then(|| format!("coordinators: {:?}", ends.collect::<Vec<_>>()))
+}
+
 /// A server that is to be drained is, by then. Replicas of a group that is lost, or beyond repair, stay on it.
 fn not_drained(world: &World) -> Option<String> {
     let stays = |g: usize| world.ledgers[g].is_lost || is_beyond_repair(world, g);
     if (0..world.ledgers.len()).any(stays) {
         return None;
     }
-    let mut servers = world.coordinator.state().servers.values();
+    let mut servers = world.coordinators.state().servers.values();
     let waits = servers.find(|server| server.alive && server.drain.is_some() && !server.is_drained())?;
     Some(format!(
         "{} still drains: {:?}",
@@ -56,7 +71,7 @@ fn why_not(world: &World, g: usize) -> Option<String> {
     if ledger.is_lost {
         return None;
     }
-    let Some(group) = world.coordinator.state().groups.get(&World::group_id(g)) else {
+    let Some(group) = world.coordinators.state().groups.get(&World::group_id(g)) else {
         return Some("it is not admitted".into());
     };
     if group.chain.len() < usize::from(plan.degree) {
@@ -109,7 +124,7 @@ fn why_not(world: &World, g: usize) -> Option<String> {
 
 /// Servers that take no replicas, and why.
 fn closed(world: &World) -> String {
-    let servers = world.coordinator.state().servers.values();
+    let servers = world.coordinators.state().servers.values();
     let closed = servers.filter(|server| !server.takes_replicas());
     let why = |server: &Server| {
         let place = place(world, server.server_id);
@@ -124,7 +139,7 @@ fn closed(world: &World) -> String {
 
 /// A server as the coordinator sees it, and where it runs.
 fn place(world: &World, id: ServerId) -> String {
-    let known = if world.coordinator.state().is_alive(id) {
+    let known = if world.coordinators.state().is_alive(id) {
         "alive"
     } else {
         "failed"
@@ -144,7 +159,7 @@ pub fn at_end(world: &World) {
         world.ledgers[g].check_oracle();
         world.former_logs[g].ledgers.iter().for_each(Ledger::check_oracle);
         let group_id = World::group_id(g);
-        for id in &world.coordinator.state().groups[&group_id].chain {
+        for id in &world.coordinators.state().groups[&group_id].chain {
             let s = world.server_of(*id).expect("healed");
             let mut offset = world.servers[s].groups[&group_id].replica().trim_offset();
             while let Some(next) = read(world, s, g, offset) {

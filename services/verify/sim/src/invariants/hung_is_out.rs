@@ -43,7 +43,14 @@ fn hung_for(world: &World, us: Micros) -> usize {
     let hung = world
         .servers
         .iter()
-        .filter(|server| server.hang.lasted_us(world.now) >= us);
+        .filter(|server| server.hang.lasted_us(world.now) >= us)
+        // One that has no connection has not said it.
+        .filter(|server| {
+            server
+                .control
+                .as_ref()
+                .is_some_and(|control| control.is_registered)
+        });
     hung.count()
 }
 
@@ -72,7 +79,7 @@ pub fn check(world: &World) {
     if 2 * (0..world.servers.len()).filter(recent).count() > world.servers.len() {
         return;
     }
-    let state = world.coordinator.state();
+    let state = world.coordinators.state();
     for (s, server) in world.servers.iter().enumerate() {
         let Some(id) = server.id.filter(|_| server.hang.lasted_us(world.now) > due_us) else {
             continue;
@@ -100,7 +107,7 @@ pub fn healthy_stays(world: &World, before: &Before) {
         return;
     }
     for (group_id, chain) in before {
-        let Some(group) = world.coordinator.state().groups.get(group_id) else {
+        let Some(group) = world.coordinators.state().groups.get(group_id) else {
             continue;
         };
         let left = chain.iter().filter(|id| !group.chain.contains(id));

@@ -6,7 +6,7 @@ use crate::fleet::World;
 pub fn check(world: &mut World) {
     for g in 0..world.ledgers.len() {
         let group_id = World::group_id(g);
-        let Some(group) = world.coordinator.known().groups.get(&group_id) else {
+        let Some(group) = world.coordinators.known().groups.get(&group_id) else {
             continue;
         };
         // Machines that are gone for ever: their operators know, and nothing is left to wait for.

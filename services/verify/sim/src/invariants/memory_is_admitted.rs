@@ -95,7 +95,7 @@ pub fn after_tick(world: &World, s: usize) {
 
 /// The coordinator charges no server more than it has.
 pub fn after_coordinator(world: &World) {
-    let state = world.coordinator.state();
+    let state = world.coordinators.state();
     for server in state.servers.values() {
         let charged = state.allocated_on(server.server_id).space();
         let fits = |bytes: u64, most: Option<u64>| most.is_none_or(|most| bytes <= most);

@@ -7,6 +7,7 @@ mod beyond_repair;
 mod chain_has_all;
 mod chain_prefix;
 mod committed_agrees;
+mod coordinators_agree;
 mod credit_bounds_pages;
 mod drain_keeps_degree;
 mod drained_is_empty;
@@ -36,6 +37,7 @@ mod tail_is_current;
 mod truncated_stays_truncated;
 mod young_is_kept;
 
+pub use coordinators_agree::check as compare_coordinators;
 pub use drained_is_empty::check as when_drained;
 pub use healed::{at_end, is_healed, why_not_healed};
 pub use hung_is_out::{check as look_for_hung, when_found_hung};
@@ -149,6 +151,6 @@ pub fn before_coordinator(state: &CoordinatorState) -> Before {
 pub fn after_coordinator(world: &World, before: &Before) {
     drain_keeps_degree::check(world, &before.drains);
     hung_is_out::healthy_stays(world, &before.chains);
-    reset_after_lost::check(world.coordinator.state(), &before.resets);
+    reset_after_lost::check(world.coordinators.state(), &before.resets);
     memory_is_admitted::after_coordinator(world);
 }

@@ -46,6 +46,9 @@ pub enum Fault {
     HungStorage,
     CoordinatorCrash,
     CoordinatorPause,
+    /// Coordinators cannot reach one another.
+    CoordinatorsApart,
+    CoordinatorDiskSlow,
     /// The coordinator is killed, and started on an older copy of its log.
     CoordinatorRestore,
     /// The wall clock of a server or of the coordinator jumps.
@@ -100,6 +103,8 @@ impl Fault {
         Fault::HungStorage,
         Fault::CoordinatorCrash,
         Fault::CoordinatorPause,
+        Fault::CoordinatorsApart,
+        Fault::CoordinatorDiskSlow,
         Fault::CoordinatorRestore,
         Fault::ClockJump,
         Fault::ClockAtStart,

@@ -33,7 +33,14 @@ pub struct Plan {
     pub segment_bytes: usize,
     /// The bytes that a learner may be sent at each tick; `None`: all that its window takes.
     pub catchup_bytes: Option<u64>,
+    pub coordinators: usize,
     pub coordinator_sync_us_max: Micros,
+    /// Between coordinators.
+    pub member_delay_us_max: Micros,
+    /// Entries in one message between coordinators.
+    pub append_bytes: usize,
+    /// Entries that coordinators keep behind a snapshot.
+    pub kept_bytes: usize,
     /// The coordinator rewrites its log as a snapshot beyond this.
     pub snapshot_bytes: usize,
     pub lease_ms: u64,
@@ -97,7 +104,11 @@ impl Plan {
             disk_slow_us_max: 500_000,
             segment_bytes: (8 * longest).max(96 << 10),
             catchup_bytes: *pick(rng, &[None, None, Some(longest as u64)]),
+            coordinators: draw_coordinators(rng, profile),
             coordinator_sync_us_max: *pick(rng, &[100, 3_000, 20_000]),
+            member_delay_us_max: *pick(rng, &[100, 1_000, 20_000]),
+            append_bytes: *pick(rng, &[1, 4 << 10, 1 << 20]),
+            kept_bytes: *pick(rng, &[0, 4 << 10]),
             snapshot_bytes: *pick(rng, &[8 << 10, 64 << 10, 16 << 20]),
             lease_ms,
             heartbeat_ms: lease_ms / 6,
@@ -117,6 +128,10 @@ impl Plan {
             suspicions: draw_suspicions(rng, lease_ms),
         };
         plan.narrow(rng, profile);
+        if profile == Profile::Hangs || plan.only_hangs() {
+            // The time in which a coordinator that is alone finds a hang is known to the millisecond.
+            plan.coordinators = 1;
+        }
         plan.servers += plan.reserved_servers();
         if plan.has_full_disk {
             plan.faults.push((Fault::DiskStaysFull, 10));
@@ -289,6 +304,15 @@ fn draw_groups(rng: &mut SmallRng, profile: Profile) -> usize {
         // Another group must go on meanwhile.
         Profile::Poison => *pick(rng, &[2, 2, 3]),
         _ => *pick(rng, &[1, 1, 1, 2, 2, 3]),
+    }
+}
+
+/// Copies of logs are for one that is alone.
+fn draw_coordinators(rng: &mut SmallRng, profile: Profile) -> usize {
+    match profile {
+        Profile::Quorum => *pick(rng, &[3, 3, 5]),
+        Profile::Restores => 1,
+        _ => *pick(rng, &[1, 1, 3]),
     }
 }
 

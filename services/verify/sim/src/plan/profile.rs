@@ -49,6 +49,8 @@ pub enum Profile {
     Lies,
     /// Threads and syncs that hang; in half of the seeds nothing else happens.
     Hangs,
+    /// Three or five coordinators, which crash, lag and lose one another.
+    Quorum,
     /// The coordinator is started on older copies of its log.
     Restores,
     /// Some groups that are empty for a long time, and lose the first batch of all with the head that ordered it.
@@ -75,6 +77,7 @@ impl Profile {
         ("clocks", Profile::Clocks),
         ("lies", Profile::Lies),
         ("hangs", Profile::Hangs),
+        ("quorum", Profile::Quorum),
         ("restores", Profile::Restores),
         ("beginnings", Profile::Beginnings),
     ];
@@ -114,6 +117,13 @@ impl Profile {
             Profile::Trims => &[Fault::LinkBreak, Fault::Crash],
             Profile::Learners => &[Fault::Crash, Fault::Pause, Fault::Wipe],
             Profile::Coordinator => &[Fault::CoordinatorCrash, Fault::Crash],
+            Profile::Quorum => &[
+                Fault::CoordinatorCrash,
+                Fault::CoordinatorPause,
+                Fault::CoordinatorsApart,
+                Fault::CoordinatorDiskSlow,
+                Fault::Crash,
+            ],
             Profile::Restores => &[Fault::CoordinatorRestore, Fault::Crash, Fault::Wipe],
             Profile::Cuts => &[Fault::Crash, Fault::DiskSlow],
             Profile::Beginnings => &[Fault::Crash, Fault::Isolate, Fault::DiskSlow],

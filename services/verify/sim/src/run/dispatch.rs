@@ -15,6 +15,8 @@ use crate::server::{
 use crate::trace;
 
 pub(super) const CHECK_US: Micros = 20_000;
+/// The share of checks at which coordinators' states are compared, which takes long.
+const COMPARED: f64 = 0.05;
 
 pub(super) fn dispatch(world: &mut World, event: Scheduled) {
     trace::focus(None);
@@ -167,11 +169,25 @@ fn elsewhere(world: &mut World, event: Scheduled) {
             generation,
         } => links::check_silence(world, server, peer, generation),
         Scheduled::Dial { a, b } => links::dial(world, a, b),
-        Scheduled::AtCoordinator { server, connection } => arrivals::receive(world, server, connection),
-        Scheduled::CoordinatorTick { incarnation } => arrivals::tick(world, incarnation),
-        Scheduled::CoordinatorSynced { incarnation } => arrivals::synced(world, incarnation),
-        Scheduled::CoordinatorRestart => outages::restart(world),
-        Scheduled::CoordinatorResume => arrivals::resumed(world),
+        Scheduled::AtCoordinator {
+            member,
+            server,
+            connection,
+        } => arrivals::receive(world, member, server, connection),
+        Scheduled::AtMember {
+            member,
+            from,
+            incarnation,
+            message,
+        } => arrivals::from_member(world, member, from, incarnation, message),
+        Scheduled::CoordinatorTick { member, incarnation } => arrivals::tick(world, member, incarnation),
+        Scheduled::CoordinatorSynced { member, incarnation } => arrivals::synced(world, member, incarnation),
+        Scheduled::SnapshotLoaded { member, incarnation } => {
+            arrivals::snapshot_loaded(world, member, incarnation);
+        }
+        Scheduled::CoordinatorRestart { member } => outages::restart(world, member),
+        Scheduled::CoordinatorResume { member } => arrivals::resumed(world, member),
+        Scheduled::CoordinatorDiskFast { member } => world.coordinators.members[member].sync_factor = 1,
         Scheduled::DiskWorks { server, incarnation } => storage::end_fault(world, server, incarnation),
         Scheduled::DiskFast { server } => world.servers[server].sync_factor = 1,
         Scheduled::Restart { server } => process::restart(world, server),
@@ -192,6 +208,9 @@ fn elsewhere(world: &mut World, event: Scheduled) {
         Scheduled::Check => {
             invariants::look_for_lost(world);
             invariants::look_for_hung(world);
+            if world.rng.random_bool(COMPARED) {
+                invariants::compare_coordinators(world);
+            }
             world.schedule(world.now + CHECK_US, Scheduled::Check);
         }
         _ => unreachable!("at a server"),

@@ -18,8 +18,11 @@ pub(super) fn heal(world: &mut World) {
         world.blocked.insert((from, to), world.now);
         network::unblock(world, from, to);
     }
-    outages::restart(world);
-    outages::pause(world, world.now);
+    for c in 0..world.coordinators.members.len() {
+        world.coordinators.members[c].sync_factor = 1;
+        outages::restart(world, c);
+        outages::pause(world, c, world.now);
+    }
     // Servers with replicas in quarantine are restarted, as their operator does before a release.
     planted::poison(None);
     world.poisoned = None;

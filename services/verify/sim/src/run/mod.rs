@@ -67,7 +67,13 @@ pub fn run_seed(seed: u64, profile: Profile) -> Outcome {
         if world.now > world.plan.horizon_us.max(world.acked_at) + HEALING_US {
             let (g, why) = invariants::why_not_healed(&world).unwrap_or_default();
             trace::focus(Some(g));
-            panic!("not healed: group {}: {why}", g + 1);
+            let members = world.coordinators.members.iter();
+            let members: Vec<String> = members.map(|member| format!("{member}")).collect();
+            panic!(
+                "not healed: group {}: {why}; coordinators: {}",
+                g + 1,
+                members.join("; ")
+            );
         }
     }
     panic!("time stands still");
@@ -105,7 +111,16 @@ fn begin(world: &mut World) {
     }
     let slas = world.plan_slas();
     operator::admit(world, slas);
-    world.schedule(500, Scheduled::CoordinatorTick { incarnation: 1 });
+    for member in 0..world.coordinators.members.len() {
+        let at = 500 + member as u64;
+        world.schedule(
+            at,
+            Scheduled::CoordinatorTick {
+                member,
+                incarnation: 1,
+            },
+        );
+    }
     let writers = (0..world.writers.len()).map(ClientId::Writer);
     for client in writers.chain((0..world.readers.len()).map(ClientId::Reader)) {
         let late_us = match world.plan.clients_come_us {
@@ -121,6 +136,7 @@ fn begin(world: &mut World) {
 
 fn end(world: World) -> Outcome {
     invariants::at_end(&world);
+    invariants::compare_coordinators(&world);
     outcome(world)
 }
 
@@ -128,7 +144,7 @@ fn outcome(mut world: World) -> Outcome {
     world.counts.seeds = 1;
     world.counts.simulated_us = world.now;
     world.counts.committed = world.ledgers.iter().map(Ledger::last_index).sum();
-    world.counts.epochs = world.coordinator.state().epoch_changes;
+    world.counts.epochs = world.coordinators.state().epoch_changes;
     Outcome {
         trace_hash: world.trace.hash(),
         counts: world.counts,

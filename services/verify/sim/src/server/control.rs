@@ -1,8 +1,11 @@
 //! The connection to the coordinator, as `services/replica/src/control.rs` keeps it.
 
-use quorate_types::Room;
+use std::time::Duration;
+
 use quorate_types::control::{Register, ToCoordinator};
+use quorate_types::coordinators::KnownCoordinators;
 use quorate_types::cost::ResourceVector;
+use quorate_types::{Micros, Room};
 use rand::Rng;
 
 use super::reports;
@@ -14,7 +17,7 @@ const UNANSWERED_MAX: u64 = 8;
 /// Issues a join token for the machine at this place.
 pub fn invite(world: &mut World, s: usize) {
     let token = join_token(world, s);
-    world.coordinator.invitations.push(token);
+    world.coordinators.invitations.push(token);
 }
 
 fn join_token(world: &World, s: usize) -> String {
@@ -26,12 +29,11 @@ pub fn dial(world: &mut World, s: usize, incarnation: u64) {
     if !server.alive || server.incarnation != incarnation || server.control.is_some() {
         return;
     }
-    let (up, down) = (
-        (Node::Server(s), Node::Coordinator),
-        (Node::Coordinator, Node::Server(s)),
-    );
-    if !world.coordinator.is_up() || world.is_blocked(up.0, up.1) || world.is_blocked(down.0, down.1) {
-        let at = world.now + world.rng.random_range(50_000..200_000);
+    let member = dialed(world, s);
+    let (own, other) = (Node::Server(s), Node::Coordinator(member));
+    let is_up = world.coordinators.members[member].up;
+    if !is_up || world.is_blocked(own, other) || world.is_blocked(other, own) {
+        let at = world.now + wait_us(world, s, |known| known.failed());
         return world.schedule(
             at,
             Scheduled::ControlDial {
@@ -62,6 +64,7 @@ pub fn dial(world: &mut World, s: usize, incarnation: u64) {
     };
     world.servers[s].control = Some(Control {
         connection,
+        member,
         is_registered: false,
         sent: 0,
         answered: 0,
@@ -78,6 +81,37 @@ pub fn dial(world: &mut World, s: usize, incarnation: u64) {
             connection,
         },
     );
+}
+
+/// The place of the coordinator that is to be dialed.
+fn dialed(world: &World, s: usize) -> usize {
+    let name = world.servers[s].known.current();
+    let names = world
+        .coordinators
+        .members
+        .iter()
+        .position(|member| member.id.to_string() == name);
+    names.expect("addresses are members' numbers")
+}
+
+/// A wait that the server's own rule names, shortened or lengthened at random.
+fn wait_us(world: &mut World, s: usize, next: impl FnOnce(&mut KnownCoordinators) -> Duration) -> Micros {
+    let delay = next(&mut world.servers[s].known).as_micros() as u64;
+    1_000 + delay * world.rng.random_range(50..150) / 100
+}
+
+/// Another coordinator leads, says the one that was asked.
+pub(super) fn is_led_elsewhere(world: &mut World, s: usize, leader: Option<String>) {
+    let is_known = |name: &String| {
+        world
+            .coordinators
+            .members
+            .iter()
+            .any(|member| member.id.to_string() == *name)
+    };
+    let leader = leader.filter(is_known);
+    let wait = wait_us(world, s, |known| known.told(leader));
+    end(world, s, wait);
 }
 
 /// The last server has hardly any memory, in some fleets: no replica fits there.
@@ -103,11 +137,12 @@ pub(super) fn send_up(world: &mut World, s: usize, message: &ToCoordinator) {
     let Some(control) = &mut world.servers[s].control else {
         return;
     };
-    let connection = control.connection;
+    let (connection, member) = (control.connection, control.member);
     let at = control.up.send(bytes, at);
     world.schedule(
         at,
         Scheduled::AtCoordinator {
+            member,
             server: s,
             connection,
         },
@@ -151,24 +186,33 @@ pub fn send_heartbeat(world: &mut World, s: usize, incarnation: u64, connection:
 
 /// The connection breaks. Both ends learn of it, the coordinator perhaps only with the next connection.
 pub fn disconnect(world: &mut World, s: usize) {
+    if world.servers[s].control.is_some() {
+        let wait = wait_us(world, s, |known| known.failed());
+        end(world, s, wait);
+    }
+}
+
+fn end(world: &mut World, s: usize, redial_us: Micros) {
     let Some(control) = world.servers[s].control.take() else {
         return;
     };
-    let (connection, incarnation) = (control.connection, world.servers[s].incarnation);
+    let (connection, member, incarnation) =
+        (control.connection, control.member, world.servers[s].incarnation);
     world.trace.line(None, || {
         format!("s{} has no connection to the coordinator", s + 1)
     });
-    if world.rng.random_bool(0.8) && !world.is_blocked(Node::Server(s), Node::Coordinator) {
+    if world.rng.random_bool(0.8) && !world.is_blocked(Node::Server(s), Node::Coordinator(member)) {
         let at = world.now + world.rng.random_range(100..5_000);
         world.schedule(
             at,
             Scheduled::AtCoordinator {
+                member,
                 server: s,
                 connection,
             },
         );
     }
-    let at = world.now + world.rng.random_range(1_000..100_000);
+    let at = world.now + redial_us;
     world.schedule(
         at,
         Scheduled::ControlDial {
@@ -179,12 +223,16 @@ pub fn disconnect(world: &mut World, s: usize) {
 }
 
 /// The direction is open again: what waited arrives.
-pub fn resume(world: &mut World, s: usize, up: bool) {
+pub fn resume(world: &mut World, s: usize, c: usize, up: bool) {
     let now = world.now;
-    let Some(control) = &mut world.servers[s].control else {
+    let Some(control) = world.servers[s]
+        .control
+        .as_mut()
+        .filter(|control| control.member == c)
+    else {
         return;
     };
-    let connection = control.connection;
+    let (connection, member) = (control.connection, control.member);
     let waiting = if up { control.up.len() } else { control.down.len() } as u64;
     if up {
         control.up.not_before(now + 100 + waiting);
@@ -194,6 +242,7 @@ pub fn resume(world: &mut World, s: usize, up: bool) {
     for n in 0..waiting {
         let event = if up {
             Scheduled::AtCoordinator {
+                member,
                 server: s,
                 connection,
             }

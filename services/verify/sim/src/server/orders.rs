@@ -9,16 +9,14 @@ use crate::fleet::{Node, Scheduled, World};
 use crate::invariants;
 
 pub fn receive(world: &mut World, s: usize, connection: u64) {
-    if world.is_blocked(Node::Coordinator, Node::Server(s)) {
-        return;
-    }
-    let Some(control) = world.servers[s]
-        .control
-        .as_mut()
-        .filter(|c| c.connection == connection)
-    else {
+    let known = world.servers[s].control.as_ref();
+    let Some(member) = known.filter(|c| c.connection == connection).map(|c| c.member) else {
         return;
     };
+    if world.is_blocked(Node::Coordinator(member), Node::Server(s)) {
+        return;
+    }
+    let control = world.servers[s].control.as_mut().expect("it was looked for");
     let Some(message) = control.down.receive() else {
         return;
     };
@@ -36,7 +34,7 @@ pub fn receive(world: &mut World, s: usize, connection: u64) {
             note_answer(world, s, 0, welcome.unix_ms);
             take_welcome(world, s, welcome.server_id, welcome.credential);
         }
-        ToServer::NotLeader { .. } => control::disconnect(world, s),
+        ToServer::NotLeader { leader } => control::is_led_elsewhere(world, s, leader),
         ToServer::Refuse { code, message } => take_refusal(world, s, code, &message),
         ToServer::Configure { .. } | ToServer::Drop { .. } | ToServer::Lost { .. } => {
             hand_over(world, s, message);
@@ -136,6 +134,7 @@ fn take_welcome(world: &mut World, s: usize, id: quorate_types::ServerId, creden
         "a server keeps its number"
     );
     let is_new = server.id.is_none();
+    server.known.leads();
     server.id = Some(id);
     if credential.is_some() {
         server.credential = credential;

@@ -95,7 +95,7 @@ pub fn crash_and_lie(world: &mut World, s: usize) -> bool {
         world.servers[s].forget(*group_id);
     }
     world.counts.lies += lost.len() as u64;
-    let groups = &world.coordinator.known().groups;
+    let groups = &world.coordinators.known().groups;
     let epochs = lost
         .iter()
         .map(|id| (*id, groups.get(id).map_or(0, |group| group.epoch)));

@@ -1,4 +1,4 @@
-//! The coordinators of the fleet, and the one to dial next. One of them leads; the others name it.
+//! The coordinators that a server knows, and the one to dial next. One of them leads; the others name it.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ const DELAY_MAX: Duration = Duration::from_secs(1);
 
 /// Addresses as the operator gave them, and the one that was told last.
 #[derive(Debug)]
-pub struct Coordinators {
+pub struct KnownCoordinators {
     addresses: Vec<String>,
     next: usize,
     /// The leader, as another coordinator has named it.
@@ -20,7 +20,7 @@ pub struct Coordinators {
     term: u64,
 }
 
-impl Coordinators {
+impl KnownCoordinators {
     /// `addresses`: at least one. `first`: any number, so that servers do not all begin with the same.
     pub fn new(addresses: Vec<String>, first: u64) -> Self {
         assert!(!addresses.is_empty(), "flags ask for one");
@@ -85,8 +85,8 @@ impl Coordinators {
 mod tests {
     use super::*;
 
-    fn three() -> Coordinators {
-        Coordinators::new(["a", "b", "c"].map(String::from).to_vec(), 4)
+    fn three() -> KnownCoordinators {
+        KnownCoordinators::new(["a", "b", "c"].map(String::from).to_vec(), 4)
     }
 
     #[test]
