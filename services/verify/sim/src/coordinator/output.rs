@@ -62,7 +62,7 @@ fn take_role(world: &mut World, c: usize, role: RoleView) {
             "two lead in term {}",
             term.0
         );
-        // What the former leader was asked for may be lost with it.
+        // Requests to the former leader may be lost with it.
         operator::repeat_requests(world);
         return;
     }

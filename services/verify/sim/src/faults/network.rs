@@ -82,7 +82,7 @@ pub fn unblock(world: &mut World, from: Node, to: Node) {
         (Node::Server(from), Node::Server(to)) => links::resume(world, from, to),
         (Node::Server(server), Node::Coordinator(c)) => control::resume(world, server, c, true),
         (Node::Coordinator(c), Node::Server(server)) => control::resume(world, server, c, false),
-        // What was sent meanwhile is lost: the quorum sends again.
+        // Messages that were sent meanwhile are lost: the quorum sends again.
         (Node::Coordinator(_), Node::Coordinator(_)) => {}
     }
 }

@@ -24,7 +24,7 @@ pub struct Coordinators {
     pub calls: u64,
     pub credentials: u64,
     pub restores: Restores,
-    /// Who has led, by term.
+    /// Leaders by term.
     pub led: BTreeMap<u64, usize>,
     /// The agreed state of a leader that was killed, and its place in the log: nobody may know it for a while.
     kept: Option<(Position, Box<CoordinatorState>)>,
