@@ -9,6 +9,7 @@ use crate::ids::{MemberId, Point, Position, Term};
 use crate::io::{CallId, Command, Disk, Event, RoleView, Settings, WriteId};
 use crate::kept::Kept;
 use crate::leader::Leader;
+use crate::lived::Lived;
 use crate::members::Members;
 use crate::message::{Body, Message};
 use crate::refused::Refused;
@@ -17,6 +18,7 @@ use crate::refused::Refused;
 pub struct Replica {
     own: MemberId,
     settings: Settings,
+    lived: Lived,
     kept: Kept,
     role: Role,
     told: Option<RoleView>,
@@ -56,6 +58,7 @@ impl Replica {
         let mut replica = Self {
             own,
             settings,
+            lived: Lived::new(now_ms, settings.heartbeat_ms),
             kept: Kept::new(disk),
             role: Role::Follower(Follower::new(None, 0, 0)),
             told: None,
@@ -78,6 +81,7 @@ impl Replica {
 
     /// Takes an event in.
     pub fn take(&mut self, now_ms: u64, event: Event) {
+        let now_ms = self.lived.advance(now_ms);
         match event {
             Event::Tick => self.tick(now_ms),
             Event::Received { from, message } => self.receive(now_ms, from, message),
@@ -101,6 +105,7 @@ impl Replica {
 
     /// The commands that follow from the events since the last time.
     pub fn take_commands(&mut self, now_ms: u64) -> Vec<Command> {
+        let now_ms = self.lived.advance(now_ms);
         if let Role::Leader(leader) = &mut self.role {
             leader.flush(&mut self.kept, &self.settings, now_ms);
         }
@@ -113,6 +118,7 @@ impl Replica {
     }
 
     pub fn view(&self, now_ms: u64) -> View {
+        let now_ms = self.lived.at(now_ms);
         let others = match &self.role {
             Role::Leader(leader) => leader
                 .others()

@@ -58,7 +58,7 @@ impl Faults {
                 (faults.power_every, faults.delay_ms_max, faults.loss_percent) = (40, 150, 0);
             }
             Profile::Terms => {
-                (faults.crash_every, faults.power_every, faults.delay_ms_max) = (60, 150, 60);
+                (faults.crash_every, faults.power_every, faults.delay_ms_max) = (60, 100, 100);
             }
             Profile::Snapshots => {
                 (faults.crash_every, faults.power_every, faults.delay_ms_max) = (60, 200, 80);
