@@ -7,6 +7,7 @@ use crate::disk::LogError;
 use quorate_coordinator_core::coordinator::Ending;
 use quorate_coordinator_core::engine::Behind;
 use quorate_coordinator_core::log::Difference;
+use quorate_quorum::{MemberId, Point};
 
 /// The process cannot start or go on; the message names the remedy.
 #[derive(Debug)]
@@ -48,6 +49,11 @@ impl Failure {
     pub fn of(ending: &Ending, data_dir: &Path) -> Self {
         match ending {
             Ending::Behind(behind) => Self::behind(behind),
+            Ending::EntriesLost {
+                member,
+                acknowledged,
+                last,
+            } => Self::entries_lost(data_dir, *member, *acknowledged, *last),
             Ending::DecidedOtherwise(difference) => Self::decided_otherwise(data_dir, difference),
             Ending::Unreadable(problem) => Self::disk(format!("{}: {problem}", data_dir.display())),
         }
@@ -62,6 +68,17 @@ impl Failure {
                  issued. Put the newer log in place and start again; docs/operating/coordinator-behind.md says \
                  how",
                 behind.evidence
+            ),
+        }
+    }
+
+    /// The member's disk is an older copy.
+    fn entries_lost(data_dir: &Path, member: MemberId, acknowledged: Point, last: Point) -> Self {
+        Self {
+            code: FailureCode::Behind,
+            message: format!(
+                "{}: the log ends at {last}, and member {member} had acknowledged {acknowledged}: it is an older copy, or the                  disk has lost writes. It takes no part. Put the newest copy in place and start again; or wipe the                  folder, let it --join as a new member, and `quorate-coordinator replace {member}`;                  docs/operating/coordinators.md says how",
+                data_dir.display()
             ),
         }
     }

@@ -366,6 +366,84 @@ fn a_follower_answers_for_itself_alone_and_a_lost_disk_is_another_member() {
 }
 
 #[test]
+fn an_older_copy_of_a_disk_is_recognised() {
+    let mut fleet = Fleet::new(3);
+    let follower = fleet.up().find(|n| *n != fleet.leader()).unwrap();
+    let log = fleet.folder_of(follower).join("data/coordinator.log");
+    fleet.agree();
+    fleet.kill(follower);
+    let copy = std::fs::read(&log).unwrap();
+    fleet.start_again(follower);
+    fleet.issue(fleet.leader());
+    fleet.agree();
+    fleet.kill(follower);
+    let newest = std::fs::read(&log).unwrap();
+    std::fs::write(&log, copy).unwrap();
+    let mut options = arguments(&fleet.folder_of(follower));
+    let (key, join) = (
+        fleet.key_file().display().to_string(),
+        fleet.at(fleet.leader()).members.clone(),
+    );
+    let more = [
+        "--listen-members",
+        "127.0.0.1:0",
+        "--fleet-key-file",
+        &key,
+        "--join",
+        &join,
+    ];
+    options.extend(more.map(String::from));
+    let (code, said) = run_to_end(&options);
+    assert!(code == 6 && said.contains("an older copy"), "{code} {said}");
+    // With the newest one it goes on.
+    std::fs::write(&log, newest).unwrap();
+    fleet.start_again(follower);
+    fleet.agree();
+}
+
+#[test]
+fn two_with_the_same_number_do_not_both_go_on() {
+    let mut fleet = Fleet::new(3);
+    let leader = fleet.leader();
+    let follower = fleet.up().find(|n| *n != leader).unwrap();
+    fleet.agree();
+    let (folder, other) = (fleet.folder_of(follower), tempfile::tempdir().unwrap());
+    std::fs::create_dir(other.path().join("data")).unwrap();
+    let (log, copied) = (
+        folder.join("data/coordinator.log"),
+        other.path().join("data/coordinator.log"),
+    );
+    std::fs::copy(log, copied).unwrap();
+    let (key, join) = (
+        fleet.key_file().display().to_string(),
+        fleet.at(fleet.leader()).members.clone(),
+    );
+    let twin = Coordinator::start_with(
+        other.path(),
+        &[
+            "--listen-members",
+            "127.0.0.1:0",
+            "--fleet-key-file",
+            &key,
+            "--join",
+            &join,
+        ],
+    );
+    // The one that came last is heard; the fleet has three members, and decides.
+    eventually("the twin is heard", || {
+        let members = fleet.view(leader)["members"].as_array()?.clone();
+        let is_there = |member: &Value| member["address"] == json!(twin.members);
+        (members.len() == 3 && members.iter().any(is_there)).then_some(())
+    });
+    fleet.kill(follower);
+    fleet.issue(leader);
+    let agreed = fleet.view(leader)["agreed_position"].clone();
+    eventually("the twin has the log", || {
+        (twin.call("GET", "/v1/quorum", None).1["agreed_position"] == agreed).then_some(())
+    });
+}
+
+#[test]
 fn strangers_and_wrong_options_are_refused_with_the_next_step() {
     let fleet = Fleet::new(1);
     let folder = tempfile::tempdir().unwrap();

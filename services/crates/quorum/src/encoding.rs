@@ -29,6 +29,7 @@ const SNAPSHOT: u8 = 8;
 const PIECES: u8 = 9;
 const SUPERSEDED: u8 = 10;
 const LEAD: u8 = 11;
+const ENTRIES_LOST: u8 = 12;
 
 const BEGIN: u8 = 0;
 const PAYLOAD: u8 = 1;
@@ -44,6 +45,7 @@ pub fn encode_message(message: &Message) -> Vec<u8> {
         Body::Vote { last } => put_kind_and_point(&mut out, VOTE, *last),
         Body::Canvassed { would } => out.put_slice(&[CANVASSED, u8::from(*would)]),
         Body::Voted { granted } => out.put_slice(&[VOTED, u8::from(*granted)]),
+        Body::EntriesLost { acknowledged } => put_kind_and_point(&mut out, ENTRIES_LOST, *acknowledged),
         Body::Superseded => out.put_u8(SUPERSEDED),
         Body::Lead => out.put_u8(LEAD),
         Body::Append {
@@ -112,6 +114,9 @@ pub fn decode_message(bytes: &[u8]) -> Result<Message, WireError> {
         },
         VOTED => Body::Voted {
             granted: flag(&mut from)?,
+        },
+        ENTRIES_LOST => Body::EntriesLost {
+            acknowledged: point(&mut from)?,
         },
         SUPERSEDED => Body::Superseded,
         LEAD => Body::Lead,

@@ -64,6 +64,10 @@ pub enum Event {
     Disconnected {
         member: MemberId,
     },
+    /// The connection on which it sent has ended: its process may have. A word from it says otherwise.
+    Closed {
+        member: MemberId,
+    },
     /// This write, and all before it, are on stable storage.
     Written {
         id: WriteId,
@@ -122,6 +126,11 @@ pub enum Command {
     Refused {
         call: CallId,
         why: Refused,
+    },
+    /// The disk lacks an entry that was on it: it is an older copy, or has lost writes. The member must not go on.
+    EntriesLost {
+        acknowledged: Point,
+        last: Point,
     },
     /// The change or the handing over is under way.
     Begun {

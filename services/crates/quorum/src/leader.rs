@@ -189,6 +189,10 @@ impl Leader {
         if is_stale {
             return;
         }
+        if previous.position == progress.matched && previous.position > Position::default() {
+            let acknowledged = previous;
+            return kept.send(from, Body::EntriesLost { acknowledged });
+        }
         let log = kept.log();
         if hint.position < log.base().position {
             progress.way = Way::from_snapshot();

@@ -62,6 +62,10 @@ pub enum Body {
         bytes: u64,
         round: u64,
     },
+    /// The receiver has told that it has this entry on its disk, and has it no more. It must not vote.
+    EntriesLost {
+        acknowledged: Point,
+    },
     /// The sender's term is over: the receiver has a later one, which the message names.
     Superseded,
     /// The leader hands over: stand for election at once.

@@ -14,6 +14,9 @@ use crate::members::Members;
 use crate::message::{Body, Message};
 use crate::refused::Refused;
 
+/// Of the election time: a leader whose connection broke connects again sooner.
+const CLOSED_WAIT_DIVISOR: u64 = 4;
+
 #[derive(Debug)]
 pub struct Replica {
     own: MemberId,
@@ -90,6 +93,7 @@ impl Replica {
                     leader.disconnected(member);
                 }
             }
+            Event::Closed { member } => self.closed(now_ms, member),
             Event::Written { id } => self.wrote(now_ms, id),
             Event::Compacted { through } => self.kept.compact(through, self.settings.kept_bytes),
             Event::SnapshotLoaded { snapshot } => {
@@ -220,12 +224,29 @@ impl Replica {
         }
     }
 
+    /// A follower whose leader's connection has ended waits no whole election time for a word. The others still say no if
+    /// they hear it.
+    fn closed(&mut self, now_ms: u64, member: MemberId) {
+        let soon_ms = self.settings.election_ms / CLOSED_WAIT_DIVISOR;
+        let deadline_ms = now_ms + soon_ms + self.draw() % soon_ms.max(1);
+        if let Role::Follower(follower) = &mut self.role
+            && follower.leader == Some(member)
+        {
+            follower.heard_ms = 0;
+            follower.deadline_ms = follower.deadline_ms.min(deadline_ms);
+        }
+    }
+
     fn election_deadline(&mut self, now_ms: u64) -> u64 {
-        // xorshift64: spreads elections, and decides nothing.
+        now_ms + self.settings.election_ms + self.draw() % self.settings.election_ms
+    }
+
+    /// xorshift64: spreads elections, and decides nothing.
+    fn draw(&mut self) -> u64 {
         self.random ^= self.random << 13;
         self.random ^= self.random >> 7;
         self.random ^= self.random << 17;
-        now_ms + self.settings.election_ms + self.random % self.settings.election_ms
+        self.random
     }
 
     // -- roles -----------------------------------------------------------------------------------
@@ -306,6 +327,14 @@ impl Replica {
             Body::Lead => {
                 if self.kept.may_lead(self.own) && matches!(self.role, Role::Follower(_)) {
                     self.stand(now_ms);
+                }
+            }
+            Body::EntriesLost { acknowledged } => {
+                let log = self.kept.log();
+                let last = log.last();
+                let is_there = acknowledged.position < log.base().position || log.has(acknowledged);
+                if self.leader() == Some(from) && !is_there {
+                    self.kept.tell(Command::EntriesLost { acknowledged, last });
                 }
             }
             Body::Superseded => {}

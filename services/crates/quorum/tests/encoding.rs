@@ -95,6 +95,7 @@ fn others() -> impl Strategy<Value = Message> {
             round
         }),
         Just(Body::Superseded),
+        points().prop_map(|acknowledged| Body::EntriesLost { acknowledged }),
         Just(Body::Lead),
         snapshots,
     ];

@@ -35,6 +35,7 @@ pub struct Counts {
     pub snapshots: u64,
     /// Terms of coordinators.
     pub terms: u64,
+    pub coordinators_replaced: u64,
     pub unreachable_pairs: u64,
     pub slow: u64,
     pub hung: u64,
@@ -142,6 +143,7 @@ impl Counts {
             ("answers to STATUS and TRIM", &mut self.answers),
             ("loads", &mut self.loads),
             ("coordinator snapshots", &mut self.snapshots),
+            ("coordinators replaced", &mut self.coordinators_replaced),
             ("coordinator terms", &mut self.terms),
             ("unreachable pairs", &mut self.unreachable_pairs),
             ("servers found slow", &mut self.slow),
@@ -170,10 +172,7 @@ impl Counts {
             ("replicas in quarantine", &mut self.quarantined),
             ("servers told of a group's", &mut self.told_quarantined),
             ("releases asked for", &mut self.released),
-            (
-                "coordinators on older copies that ended",
-                &mut self.restores_found,
-            ),
+            ("older copies found out", &mut self.restores_found),
             (
                 "copies gone on with, until a server knew more",
                 &mut self.restores_undecided,

@@ -31,6 +31,8 @@ pub struct Contact {
 #[derive(Debug, Clone)]
 pub struct Identity {
     pub member: MemberId,
+    /// Random at each start.
+    pub process: String,
     pub fleet: Arc<OnceLock<FleetId>>,
     /// Others reach it there. Empty: it stays alone.
     pub address: String,
@@ -42,6 +44,7 @@ pub struct Hello {
     version: u32,
     fleet: Option<String>,
     pub member: String,
+    pub process: String,
     /// The member that is meant. None: whoever it is.
     to: Option<String>,
     /// The sender is reached there.
@@ -84,6 +87,7 @@ impl Identity {
             version: VERSION,
             fleet: self.fleet.get().map(FleetId::to_string),
             member: self.member.to_string(),
+            process: self.process.clone(),
             to: to.map(|to| to.to_string()),
             address: self.address.clone(),
             contact: self.contact.clone(),

@@ -1,7 +1,6 @@
 //! Connections from other coordinators: their messages.
 
-use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures::StreamExt;
@@ -10,9 +9,11 @@ use quorate_types::limits::{HELLO_TIMEOUT_MS, MEMBER_CONNECTIONS_MAX};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Semaphore, mpsc, oneshot};
 use tokio_rustls::TlsAcceptor;
+use tokio_rustls::server::TlsStream;
 use tracing::{debug, warn};
 
-use super::hello::{Answer, Contact, Hello, Identity, JoinAnswer, frames, hear, say};
+use super::hello::{Answer, Contact, Frames, Hello, Identity, JoinAnswer, frames, hear, say};
+use super::senders::Senders;
 
 /// For the task that owns the coordinator.
 #[derive(Debug)]
@@ -31,6 +32,10 @@ pub enum FromMember {
     Disconnected {
         member: MemberId,
     },
+    /// It sends no more on its connection.
+    Closed {
+        member: MemberId,
+    },
     /// An empty disk wants to be taken in; or a member is reached elsewhere now.
     Join {
         member: MemberId,
@@ -38,10 +43,6 @@ pub enum FromMember {
         answer: oneshot::Sender<JoinAnswer>,
     },
 }
-
-/// The newest connection of each member. Dropping its sender ends an earlier one, which may look alive for long after its
-/// other end has gone.
-type Newest = Arc<Mutex<BTreeMap<MemberId, oneshot::Sender<()>>>>;
 
 /// Accepts for ever.
 pub async fn serve(
@@ -51,7 +52,7 @@ pub async fn serve(
     inputs: mpsc::Sender<FromMember>,
 ) {
     let slots = Arc::new(Semaphore::new(MEMBER_CONNECTIONS_MAX));
-    let newest = Newest::default();
+    let senders = Arc::new(Senders::default());
     loop {
         let slot = slots.clone().acquire_owned().await.expect("it is never closed");
         let (stream, peer) = match listener.accept().await {
@@ -62,9 +63,10 @@ pub async fn serve(
                 continue;
             }
         };
-        let (acceptor, own, inputs, newest) = (acceptor.clone(), own.clone(), inputs.clone(), newest.clone());
+        let (acceptor, own, inputs, senders) =
+            (acceptor.clone(), own.clone(), inputs.clone(), senders.clone());
         tokio::spawn(async move {
-            if let Err(reason) = receive(stream, acceptor, own, inputs, newest).await {
+            if let Err(reason) = receive(stream, acceptor, own, inputs, senders).await {
                 debug!(%peer, reason, "a coordinator's connection ended");
             }
             drop(slot);
@@ -77,7 +79,7 @@ async fn receive(
     acceptor: TlsAcceptor,
     own: Identity,
     inputs: mpsc::Sender<FromMember>,
-    newest: Newest,
+    senders: Arc<Senders>,
 ) -> Result<(), String> {
     stream.set_nodelay(true).map_err(|e| e.to_string())?;
     let limit = Duration::from_millis(HELLO_TIMEOUT_MS);
@@ -89,7 +91,11 @@ async fn receive(
     })?;
     let mut frames = frames(stream);
     let hello: Hello = hear(&mut frames).await?;
-    let from = match own.check(&hello) {
+    let checked = own.check(&hello).and_then(|from| {
+        senders.check(from, &hello.process)?;
+        Ok(from)
+    });
+    let from = match checked {
         Ok(from) => from,
         Err(message) => {
             warn!(member = hello.member, message, "a coordinator was refused");
@@ -116,16 +122,26 @@ async fn receive(
         return say(&mut frames, &Answer::Join(answer)).await;
     }
     say(&mut frames, &Answer::Welcome).await?;
-    let (is_newest, mut superseded) = oneshot::channel();
-    (newest.lock().expect("no holder of the lock panics")).insert(from, is_newest);
-    loop {
-        let frame = tokio::select! {
-            frame = frames.next() => frame,
-            _ = &mut superseded => return Err("the member has a newer connection".into()),
-        };
-        let Some(frame) = frame else { return Ok(()) };
-        let message = decode_message(&frame.map_err(|e| e.to_string())?).map_err(|e| e.to_string())?;
+    let mut superseded = senders.connected(from, hello.process);
+    let ended = tokio::select! {
+        ended = take_messages(&mut frames, from, &inputs) => ended,
+        _ = &mut superseded => return Err("the member has a newer connection".into()),
+    };
+    let closed = FromMember::Closed { member };
+    inputs.send(closed).await.map_err(|_| "stopping".to_string())?;
+    ended
+}
+
+async fn take_messages(
+    frames: &mut Frames<TlsStream<TcpStream>>,
+    from: MemberId,
+    inputs: &mpsc::Sender<FromMember>,
+) -> Result<(), String> {
+    while let Some(frame) = frames.next().await {
+        let frame = frame.map_err(|e| e.to_string())?;
+        let message = decode_message(&frame).map_err(|e| e.to_string())?;
         let input = FromMember::Message { from, message };
         inputs.send(input).await.map_err(|_| "stopping".to_string())?;
     }
+    Ok(())
 }

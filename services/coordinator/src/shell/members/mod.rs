@@ -4,6 +4,7 @@
 //! - `hello`: the first frames, and who this coordinator is
 //! - `links`: connections to others, which send
 //! - `listener`: connections from others, which receive
+//! - `senders`: a member's newest process, and its newest connection
 //! - `join`: the wish to be taken in, or to be known elsewhere
 //! - `side`: all of it, made at the start
 
@@ -11,6 +12,7 @@ mod hello;
 mod join;
 mod links;
 mod listener;
+mod senders;
 mod side;
 
 pub use hello::{Contact, JoinAnswer};

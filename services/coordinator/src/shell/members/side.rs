@@ -55,6 +55,7 @@ impl Side {
     ) -> Result<Self, Failure> {
         let mut own = Identity {
             member: recovery.member,
+            process: format!("{:016x}", rand::random::<u64>()),
             fleet: Arc::new(recovery.fleet.map_or_else(OnceLock::new, OnceLock::from)),
             address: String::new(),
             contact,

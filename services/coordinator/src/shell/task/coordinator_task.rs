@@ -233,6 +233,7 @@ impl CoordinatorTask {
             FromMember::Disconnected { member } => {
                 self.feed(Event::Quorum(QuorumEvent::Disconnected { member }));
             }
+            FromMember::Closed { member } => self.feed(Event::Quorum(QuorumEvent::Closed { member })),
             FromMember::Join {
                 member,
                 address,

@@ -131,6 +131,11 @@ impl Coordinator {
         self.replica.members()
     }
 
+    /// The members without a change that is not agreed yet.
+    pub fn agreed_members(&self) -> &Members {
+        self.replica.members_at(self.replica.committed())
+    }
+
     /// The end of what is agreed, as far as it knows.
     pub fn agreed_position(&self) -> Position {
         self.replica.committed()
@@ -153,7 +158,7 @@ impl Coordinator {
         let position = self.replica.committed();
         Some(SnapshotDue {
             point: self.replica.point_at(position),
-            members: self.replica.members_at(position).clone(),
+            members: self.agreed_members().clone(),
             state,
             entries: self.replica.entries_after(position),
         })
@@ -322,6 +327,14 @@ impl Coordinator {
             // It is tried again.
             Of::Refused { call: CARE, .. } => {}
             Of::Refused { call, why } => self.commands.push(Command::Refused { call, why }),
+            Of::EntriesLost { acknowledged, last } => {
+                let member = self.replica.view(now.ms).own;
+                self.end(Ending::EntriesLost {
+                    member,
+                    acknowledged,
+                    last,
+                });
+            }
             Of::Role(role) => self.role(role),
         }
     }

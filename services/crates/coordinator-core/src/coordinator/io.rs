@@ -1,6 +1,6 @@
 //! Events and commands of a coordinator.
 
-use quorate_quorum::{MemberId, Message, Refused, RoleView, Write};
+use quorate_quorum::{MemberId, Message, Point, Refused, RoleView, Write};
 use quorate_types::Place;
 
 use crate::engine::{Behind, Input, Note, Outgoing};
@@ -63,6 +63,12 @@ pub enum Command {
 pub enum Ending {
     /// A server proves that the log is behind it.
     Behind(Behind),
+    /// The disk lacks entries that this member had on it.
+    EntriesLost {
+        member: MemberId,
+        acknowledged: Point,
+        last: Point,
+    },
     /// The log was written by a release that decides otherwise.
     DecidedOtherwise(Difference),
     /// The agreed log, or a snapshot of it, cannot be read.

@@ -620,3 +620,39 @@ fn the_last_of_three_goes_on_alone_with_all_that_its_log_has() {
             .contains("never been taken in")
     );
 }
+
+#[test]
+fn an_older_copy_of_a_members_log_ends_it() {
+    let mut fleet = Fleet::new(3);
+    let leader = fleet.leader();
+    let follower = (leader + 1) % 3;
+    let copy = fleet.nodes[follower].log.clone();
+    for call in 1..4 {
+        fleet.order(leader, call);
+    }
+    fleet.pass(100);
+    let newest = std::mem::replace(&mut fleet.nodes[follower].log, copy);
+    let now = fleet.now;
+    fleet.nodes[follower].start(now);
+    fleet.pass(200);
+    let Some(Ending::EntriesLost {
+        member,
+        acknowledged,
+        last,
+    }) = fleet.nodes[follower].ending.clone()
+    else {
+        panic!("{:?}", fleet.nodes[follower].ending);
+    };
+    assert_eq!(member, fleet.nodes[follower].id);
+    assert!(last.position < acknowledged.position, "{last} {acknowledged}");
+
+    // The newest log is put back.
+    fleet.nodes[follower].ending = None;
+    fleet.nodes[follower].log = newest;
+    fleet.nodes[follower].start(now);
+    fleet.order(leader, 4);
+    fleet.pass(400);
+    let agreed = |n: usize| fleet.nodes[n].coordinator.as_ref().unwrap().agreed_position();
+    assert_eq!(agreed(follower), agreed(leader));
+    assert!(fleet.nodes[follower].ending.is_none());
+}

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use quorate_quorum::MemberId;
+use quorate_quorum::{MemberId, RoleView};
 
 use super::World;
 use super::random::Random;
@@ -22,6 +22,9 @@ pub struct Faults {
     wipe_every: u64,
     restarts: BTreeMap<MemberId, u64>,
 }
+
+/// A leader of short terms lasts so many steps in the mean.
+const LED_STEPS: u64 = 60;
 
 /// The kind of trouble that a world has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -58,7 +61,8 @@ impl Faults {
                 (faults.power_every, faults.delay_ms_max, faults.loss_percent) = (40, 150, 0);
             }
             Profile::Terms => {
-                (faults.crash_every, faults.power_every, faults.delay_ms_max) = (60, 100, 100);
+                (faults.crash_every, faults.power_every) = (1_000, 2_000);
+                (faults.delay_ms_max, faults.loss_percent) = (100, 10);
             }
             Profile::Snapshots => {
                 (faults.crash_every, faults.power_every, faults.delay_ms_max) = (60, 200, 80);
@@ -111,6 +115,9 @@ impl World {
                 }
             }
         }
+        if self.profile == Profile::Terms {
+            self.end_terms(&ids);
+        }
         if self.random.one_in(self.faults.freeze_every) {
             let frozen_ms = 100 + self.random.below(1_500);
             self.processes.get_mut(&id).expect("it is there").frozen_until_ms = now_ms + frozen_ms;
@@ -124,6 +131,7 @@ impl World {
                 .slow_down(now_ms + slow_ms);
         }
         if self.random.one_in(self.faults.cut_every) {
+            self.close_connections(id);
             self.cut_links(&ids, id);
         }
         if self.random.one_in(self.faults.wipe_every) {
@@ -152,6 +160,26 @@ impl World {
             .crash(&mut self.random);
         let back_ms = self.now_ms + 20 + self.random.below(away_ms_max);
         self.faults.restarts.insert(id, back_ms);
+        self.close_connections(id);
+    }
+
+    /// Leaders crash soon after they have begun, and return soon.
+    fn end_terms(&mut self, ids: &[MemberId]) {
+        for id in ids {
+            let leads = matches!(self.processes[id].role, Some(RoleView::Leader { .. }));
+            if leads && self.random.one_in(LED_STEPS) {
+                self.crash(*id, 400);
+            }
+        }
+    }
+
+    /// Some of the others see the end of its connections. It may live.
+    fn close_connections(&mut self, member: MemberId) {
+        for (id, process) in &mut self.processes {
+            if *id != member && self.random.one_in(2) {
+                process.sees_closed(member);
+            }
+        }
     }
 
     /// One is cut off, or cannot send, or two halves are apart.

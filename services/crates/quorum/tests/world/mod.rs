@@ -192,6 +192,7 @@ impl World {
                     "a snapshot of another log"
                 );
             }
+            Command::EntriesLost { .. } => panic!("a sound disk is said to lack entries"),
             Command::LoadSnapshot => process.load_snapshot(),
             Command::Role(RoleView::Leader { term }) => {
                 let leader = *self.leaders.entry(term).or_insert(id);

@@ -101,6 +101,11 @@ impl Process {
         all
     }
 
+    /// Another member's connection has ended, it seems.
+    pub fn sees_closed(&mut self, member: MemberId) {
+        self.late.push(Event::Closed { member });
+    }
+
     pub fn load_snapshot(&mut self) {
         self.wants_snapshot = true;
     }

@@ -9,7 +9,7 @@ use quorate_quorum::{Event as QuorumEvent, MemberId, Message};
 use quorate_types::Micros;
 use quorate_types::control::{Register, ToCoordinator, ToServer};
 
-use super::{input, operator, output, restores};
+use super::{input, operator, output, replacements, restores};
 use crate::fleet::{Arrived, Node, Scheduled, World};
 
 const TICK_US: Micros = TICK_MS * 1_000;
@@ -51,6 +51,15 @@ pub fn from_member(world: &mut World, c: usize, from: usize, incarnation: u64, m
     }
     let from = sender.id;
     take_or_keep(world, c, Arrived::FromMember { from, message });
+}
+
+/// The connection on which another coordinator sent has ended.
+pub fn member_closed(world: &mut World, c: usize, from: usize, incarnation: u64) {
+    let member = &world.coordinators.members[c];
+    if member.up && member.incarnation == incarnation {
+        let member = world.coordinators.members[from].id;
+        take_or_keep(world, c, Arrived::MemberClosed { member });
+    }
 }
 
 pub fn tick(world: &mut World, c: usize, incarnation: u64) {
@@ -116,12 +125,16 @@ fn take(world: &mut World, c: usize, arrived: Arrived) {
             let message = *message;
             input::event(world, c, Event::Quorum(QuorumEvent::Received { from, message }));
         }
+        Arrived::MemberClosed { member } => {
+            input::event(world, c, Event::Quorum(QuorumEvent::Closed { member }));
+        }
         Arrived::Tick => {
             // By what the step before has shown.
             restores::watch_roll_call(world, c);
             input::event(world, c, Event::Tick);
             if world.coordinators.leader() == Some(c) && input::is_open(world, c) {
                 operator::make_requests(world, c);
+                replacements::go_on(world, c);
             }
         }
     }

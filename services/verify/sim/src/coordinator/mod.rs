@@ -3,6 +3,7 @@
 //!
 //! - `input`: into the engine
 //! - [`drains`], [`operator`]: requests of people
+//! - [`replacements`]: one comes in the place of another
 //! - `resets`: groups that have been reset
 //! - [`outages`]: it is stopped, killed, started; [`restores`]: on an older copy of its log, too
 //! - `output`: decisions of the engine
@@ -14,5 +15,6 @@ mod input;
 pub mod operator;
 pub mod outages;
 mod output;
+pub mod replacements;
 mod resets;
 pub mod restores;

@@ -4,7 +4,7 @@ use quorate_types::Micros;
 use rand::Rng;
 
 use super::{operator, resets};
-use crate::fleet::{Scheduled, World};
+use crate::fleet::{Node, Scheduled, World};
 use crate::server::control;
 
 pub fn pause(world: &mut World, c: usize, until: Micros) {
@@ -33,6 +33,7 @@ pub(super) fn end(world: &mut World, c: usize) -> bool {
     member.up = false;
     member.incarnation += 1;
     member.log.crash(&mut world.rng);
+    close_to_members(world, c);
     for s in 0..world.servers.len() {
         if world.servers[s]
             .control
@@ -43,6 +44,26 @@ pub(super) fn end(world: &mut World, c: usize) -> bool {
         }
     }
     true
+}
+
+/// Others see the end of its connections, but for those that nothing reaches. It may live: connections break as well.
+pub fn close_to_members(world: &mut World, from: usize) {
+    for member in 0..world.coordinators.members.len() {
+        let is_blocked = world.is_blocked(Node::Coordinator(from), Node::Coordinator(member));
+        if member == from || is_blocked || world.rng.random_bool(0.2) {
+            continue;
+        }
+        let at = world.now + world.plan.member_delay_us_max + world.rng.random_range(20..5_000);
+        let incarnation = world.coordinators.members[member].incarnation;
+        world.schedule(
+            at,
+            Scheduled::MemberClosed {
+                member,
+                from,
+                incarnation,
+            },
+        );
+    }
 }
 
 pub fn restart(world: &mut World, c: usize) {

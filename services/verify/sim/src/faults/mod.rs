@@ -1,5 +1,6 @@
 //! Fault injection: a fault is drawn and applied, if the fleet can take it.
 
+mod coordinators;
 mod lies;
 pub mod network;
 mod servers;
@@ -7,8 +8,8 @@ mod servers;
 use rand::Rng;
 
 use crate::client::connection;
-use crate::coordinator::{drains, outages, restores};
-use crate::fleet::{ClientId, Node, Scheduled, World};
+use crate::coordinator::drains;
+use crate::fleet::{ClientId, Node, World};
 use crate::links;
 use crate::plan::Fault;
 use crate::server::{control, process};
@@ -33,13 +34,6 @@ pub fn inject(world: &mut World) {
         world.counts.fault(fault);
         world.trace.numbers(&[fault as u64]);
     }
-}
-
-/// Mostly the one that leads.
-fn any_coordinator(world: &mut World) -> usize {
-    let any = world.rng.random_range(0..world.coordinators.members.len());
-    let leader = world.coordinators.leader().filter(|_| world.rng.random_bool(0.5));
-    leader.unwrap_or(any)
 }
 
 /// Applies the fault. False: it was not possible.
@@ -78,25 +72,14 @@ fn apply(world: &mut World, fault: Fault) -> bool {
         Fault::Pause => servers::pause(world, s),
         Fault::HungSync | Fault::HungThread => return servers::hang(world, s, fault),
         Fault::HungStorage => return servers::hang_storage(world),
-        Fault::CoordinatorCrash => {
-            let c = any_coordinator(world);
-            return outages::crash(world, c);
-        }
-        Fault::CoordinatorRestore => return restores::restore(world),
-        Fault::CoordinatorPause => {
-            let (c, until) = (
-                any_coordinator(world),
-                world.now + world.rng.random_range(10_000..2_000_000),
-            );
-            outages::pause(world, c, until);
-        }
-        Fault::CoordinatorsApart => return network::part_coordinators(world),
-        Fault::CoordinatorDiskSlow => {
-            let member = any_coordinator(world);
-            world.coordinators.members[member].sync_factor = 50;
-            let at = world.now + world.rng.random_range(10_000..2_000_000);
-            world.schedule(at, Scheduled::CoordinatorDiskFast { member });
-        }
+        Fault::CoordinatorCrash
+        | Fault::CoordinatorRestore
+        | Fault::CoordinatorPause
+        | Fault::CoordinatorsApart
+        | Fault::CoordinatorDiskSlow
+        | Fault::CoordinatorLost
+        | Fault::CoordinatorDamaged
+        | Fault::CoordinatorReplaced => return coordinators::apply(world, fault),
         Fault::ClockJump => servers::jump_clock(world, s),
         Fault::ClockAtStart => return servers::start_with_another_clock(world, s),
         Fault::ClientBreak => {

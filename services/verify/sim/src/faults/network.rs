@@ -3,6 +3,7 @@
 use quorate_types::Micros;
 use rand::Rng;
 
+use crate::coordinator::outages;
 use crate::fleet::{Node, Scheduled, World};
 use crate::links;
 use crate::server::control;
@@ -30,6 +31,9 @@ pub(super) fn part_coordinators(world: &mut World) -> bool {
     let all = world.rng.random_bool(0.5);
     let other = (one + world.rng.random_range(1..count)) % count;
     let is_one_way = world.rng.random_bool(0.3);
+    if world.rng.random_bool(0.3) {
+        outages::close_to_members(world, one);
+    }
     for c in (0..count).filter(|c| *c != one && (all || *c == other)) {
         block(world, Node::Coordinator(one), Node::Coordinator(c));
         if !is_one_way {

@@ -12,6 +12,9 @@ use super::member::policy;
 use super::{Member, MemberLog};
 use crate::plan::Plan;
 
+/// Addresses for newcomers that servers are given from the beginning. Nobody is there until one comes.
+pub const SPARES: usize = 3;
+
 #[derive(Debug)]
 pub struct Coordinators {
     /// By place. Former members stay, and so do their places.
@@ -24,10 +27,18 @@ pub struct Coordinators {
     pub calls: u64,
     pub credentials: u64,
     pub restores: Restores,
+    pub replacement: Option<Replacement>,
     /// Leaders by term.
     pub led: BTreeMap<u64, usize>,
     /// The agreed state of a leader that was killed, and its place in the log: nobody may know it for a while.
     kept: Option<(Position, Box<CoordinatorState>)>,
+}
+
+/// A coordinator that comes in the place of another, until the other one is removed.
+#[derive(Debug, Clone, Copy)]
+pub struct Replacement {
+    pub old: usize,
+    pub new: usize,
 }
 
 /// Copies of the log of one that is alone, and what an operator does with them.
@@ -76,6 +87,7 @@ impl Coordinators {
             calls: 0,
             credentials: 0,
             restores: Restores::default(),
+            replacement: None,
             led: BTreeMap::new(),
             kept: None,
         }

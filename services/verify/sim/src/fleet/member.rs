@@ -54,6 +54,9 @@ pub enum Arrived {
         from: MemberId,
         message: Box<Message>,
     },
+    MemberClosed {
+        member: MemberId,
+    },
     Tick,
 }
 

@@ -170,6 +170,20 @@ impl MemberLog {
         encode_base_of(&base, &snapshot.contents)
     }
 
+    /// Flips a bit ahead of the last record. A damaged end may have been torn, and its beginning says nothing. False: there is
+    /// one record alone.
+    pub fn damage(&mut self, rng: &mut SmallRng) -> bool {
+        let end_of = |bytes: &[u8]| scan(bytes).ok().map(|scanned| scanned.end as usize);
+        let end = end_of(&self.bytes).expect("a crash tears only the end of the log");
+        let Some(last) = end_of(&self.bytes[..end - 1]) else {
+            return false;
+        };
+        let at = rng.random_range(0..last);
+        self.bytes[at] ^= 1 << rng.random_range(0..8);
+        assert!(scan(&self.bytes).is_err(), "a flipped bit is found");
+        true
+    }
+
     /// The bytes on stable storage.
     pub fn copy(&self) -> Self {
         Self {

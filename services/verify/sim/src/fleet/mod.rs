@@ -37,7 +37,7 @@ pub use batch::Outstanding;
 pub use client::{ClientId, ClientState};
 pub use connection::Connection;
 pub use control::Control;
-pub use coordinators::Coordinators;
+pub use coordinators::{Coordinators, Replacement, SPARES};
 pub use disk_read::DiskRead;
 pub use former_logs::FormerLogs;
 pub use hang::Hang;

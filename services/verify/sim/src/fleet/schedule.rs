@@ -85,6 +85,12 @@ pub enum Scheduled {
         incarnation: u64,
         message: Box<Message>,
     },
+    /// A coordinator sees the end of the connection on which another one sends.
+    MemberClosed {
+        member: usize,
+        from: usize,
+        incarnation: u64,
+    },
     CoordinatorTick {
         member: usize,
         incarnation: u64,

@@ -9,6 +9,7 @@ use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
 use uuid::Uuid;
 
+use super::coordinators::SPARES;
 use super::{
     ClientId, Connection, Coordinators, FormerLogs, Habit, Link, Node, Reader, Schedule, Scheduled, Server,
     WALL_BEGINS_US, Writer,
@@ -55,7 +56,8 @@ impl World {
         trace.line(None, || format!("{plan:?}").chars().take(250).collect());
         let drift_max = plan.drift_permille_max as i64;
         let mut drift = || rng.random_range(-drift_max..=drift_max);
-        let names: Vec<String> = (1..=plan.coordinators as u64)
+        let spares = if plan.replaces_coordinators() { SPARES } else { 0 };
+        let names: Vec<String> = (1..=(plan.coordinators + spares) as u64)
             .map(|id| MemberId(id).to_string())
             .collect();
         let servers = (0..plan.servers as u64)

@@ -49,6 +49,12 @@ pub enum Fault {
     /// Coordinators cannot reach one another.
     CoordinatorsApart,
     CoordinatorDiskSlow,
+    /// The disk of one of several coordinators is lost. Another one comes.
+    CoordinatorLost,
+    /// The log of one of several coordinators is damaged. Another one comes.
+    CoordinatorDamaged,
+    /// A coordinator comes in the place of another that runs.
+    CoordinatorReplaced,
     /// The coordinator is killed, and started on an older copy of its log.
     CoordinatorRestore,
     /// The wall clock of a server or of the coordinator jumps.
@@ -76,6 +82,13 @@ pub enum Fault {
 impl Fault {
     /// Parts of a server that hang while its heartbeats go on.
     pub const HANGS: &[Fault] = &[Fault::HungSync, Fault::HungThread, Fault::HungStorage];
+
+    /// Other coordinators come.
+    pub const REPLACES: &[Fault] = &[
+        Fault::CoordinatorLost,
+        Fault::CoordinatorDamaged,
+        Fault::CoordinatorReplaced,
+    ];
 
     /// Faults that any seed may draw. [`Fault::Poison`] has a profile of its own.
     pub const ALL: &[Fault] = &[
@@ -105,6 +118,9 @@ impl Fault {
         Fault::CoordinatorPause,
         Fault::CoordinatorsApart,
         Fault::CoordinatorDiskSlow,
+        Fault::CoordinatorLost,
+        Fault::CoordinatorDamaged,
+        Fault::CoordinatorReplaced,
         Fault::CoordinatorRestore,
         Fault::ClockJump,
         Fault::ClockAtStart,

@@ -139,6 +139,13 @@ impl Plan {
         plan
     }
 
+    /// Whether other coordinators may come.
+    pub fn replaces_coordinators(&self) -> bool {
+        self.faults
+            .iter()
+            .any(|(fault, _)| Fault::REPLACES.contains(fault))
+    }
+
     /// Whether nothing happens but hangs.
     pub fn only_hangs(&self) -> bool {
         self.faults.iter().all(|(fault, _)| Fault::HANGS.contains(fault))

@@ -180,6 +180,11 @@ fn elsewhere(world: &mut World, event: Scheduled) {
             incarnation,
             message,
         } => arrivals::from_member(world, member, from, incarnation, message),
+        Scheduled::MemberClosed {
+            member,
+            from,
+            incarnation,
+        } => arrivals::member_closed(world, member, from, incarnation),
         Scheduled::CoordinatorTick { member, incarnation } => arrivals::tick(world, member, incarnation),
         Scheduled::CoordinatorSynced { member, incarnation } => arrivals::synced(world, member, incarnation),
         Scheduled::SnapshotLoaded { member, incarnation } => {

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use quorate_quorum::MemberId;
 use quorate_types::control::{Register, ToCoordinator};
 use quorate_types::coordinators::KnownCoordinators;
 use quorate_types::cost::ResourceVector;
@@ -31,7 +32,11 @@ pub fn dial(world: &mut World, s: usize, incarnation: u64) {
     }
     let member = dialed(world, s);
     let (own, other) = (Node::Server(s), Node::Coordinator(member));
-    let is_up = world.coordinators.members[member].up;
+    let is_up = world
+        .coordinators
+        .members
+        .get(member)
+        .is_some_and(|member| member.up);
     if !is_up || world.is_blocked(own, other) || world.is_blocked(other, own) {
         let at = world.now + wait_us(world, s, |known| known.failed());
         return world.schedule(
@@ -83,15 +88,11 @@ pub fn dial(world: &mut World, s: usize, incarnation: u64) {
     );
 }
 
-/// The place of the coordinator that is to be dialed.
+/// The place of the coordinator that is to be dialed. None may be there yet.
 fn dialed(world: &World, s: usize) -> usize {
     let name = world.servers[s].known.current();
-    let names = world
-        .coordinators
-        .members
-        .iter()
-        .position(|member| member.id.to_string() == name);
-    names.expect("addresses are members' numbers")
+    let member = MemberId(u64::from_str_radix(name, 16).expect("addresses are members' numbers"));
+    member.0 as usize - 1
 }
 
 /// A wait that the server's own rule names, shortened or lengthened at random.
