@@ -100,8 +100,8 @@ profile: rust $(stamps)/python ## Measure this machine's cost profile and its er
 figures: rust $(stamps)/python ## Rerun the figures of Filo, plots to docs/papers/filo (minutes): ONLY=fig3 (of make profile), computed, fig7 (real servers, RUNS=3 of 3.5 min each, disturbed ones again)
 	@$(venv)/quorate-figures $(if $(ONLY),--only $(ONLY)) $(if $(RUNS),--runs $(RUNS))
 
-sim: $(stamps)/python ## Simulate whole fleets with every fault: SEEDS=10000 FIRST=1; PLANTED=1 checks that planted bugs are caught
-	@infra/setup/sim.sh $(if $(PLANTED),planted,$(or $(SEEDS),10000) $(or $(FIRST),1))
+sim: $(stamps)/python ## Simulate whole fleets with every fault: SEEDS=10000 FIRST=1 PROFILE=quorum; PLANTED=1 checks that planted bugs are caught
+	@infra/setup/sim.sh $(if $(PLANTED),planted,$(or $(SEEDS),10000) $(or $(FIRST),1) $(or $(PROFILE),any))
 
 evidence: rust go $(stamps)/python ## Measure again all published evidence that is older than its sources, and publish it: hours (ONLY=simulator, ALL=1)
 	@$(venv)/quorate-evidence run $(if $(ONLY),--only $(ONLY)) $(if $(filter 1,$(ALL)),--all)

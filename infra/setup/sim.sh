@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Runs the simulator over many seeds: SEEDS FIRST. With `planted`, in a build that has planted bugs, it catches each.
+# Runs the simulator over many seeds: SEEDS FIRST PROFILE. With `planted`, in a build that has planted bugs, it catches each.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 . infra/setup/say.sh
@@ -18,6 +18,10 @@ simulator="$CARGO_TARGET_DIR/$profile/quorate-sim"
 # Freed memory stays with the process: giving it back and taking it again is a tenth of the time.
 export MALLOC_MMAP_THRESHOLD_=33554432 MALLOC_TRIM_THRESHOLD_=4000000000 MALLOC_TOP_PAD_=67108864
 if [ "$1" = planted ]; then
+  QUORUM_FIGURES="$PWD/build/figures" cargo test --profile "$profile" --locked --quiet \
+    --manifest-path services/Cargo.toml -p quorate-quorum --test seeds each_planted_bug_is_caught -- --nocapture
   exec "$simulator" planted --figures build/figures
 fi
-exec "$simulator" run --seeds "$1" --first "$2" --figures build/figures --command "make sim SEEDS=$1 FIRST=$2"
+command="make sim SEEDS=$1 FIRST=$2"
+[ "$3" = any ] || command+=" PROFILE=$3"
+exec "$simulator" run --seeds "$1" --first "$2" --profile "$3" --figures build/figures --command "$command"

@@ -1,15 +1,12 @@
-"""A coordinator and servers, each in a network namespace, and the groups under test: in-memory and persistent ones."""
+"""Coordinators and servers, each in a network namespace, and the groups under test: in-memory and persistent ones."""
 
 from __future__ import annotations
 
 import contextlib
-import json
 import random
 import signal
 import subprocess
 import time
-import urllib.error
-import urllib.request
 import uuid
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -18,7 +15,8 @@ from typing import Any
 
 from quorate_api.security.tokens import SIGNING_KEY_FILE, TokenSigner, make_keys
 from quorate_chaos import machine
-from quorate_chaos.network import COORDINATOR, Network
+from quorate_chaos.coordinators import Coordinators, Unready
+from quorate_chaos.network import COORDINATOR, COORDINATORS, Network
 from quorate_chaos.power import Power, Rolled
 from quorate_chaos.throttle import Throttle
 from quorate_harness.held_syncs import HeldSyncs
@@ -28,8 +26,6 @@ from quorate_local.options import ServerResources, StackOptions
 from quorate_local.process import ProcessSpec, Running, stop_all
 
 SERVER_PORT = 7000
-CONTROL_PORT, HTTP_PORT = 7400, 7401
-HTTP_TIMEOUT_S = 2.0
 SEGMENT_BYTES = 20 << 20  # small, so that segments end and begin during a run
 # Full segments are copied at once, so that copying happens during a run too.
 SMALL_JOURNAL = ("--journal-segment-bytes", str(SEGMENT_BYTES), "--journal-keep-segments", "0")
@@ -60,6 +56,7 @@ class Shape:
     plaintext: bool = False  # clients and servers connect without TLS
     certificate_life_s: int | None = None  # None: the coordinator's default, longer than any run
     has_crowd: bool = False
+    coordinators: int = 1  # or three
 
 
 def kind_of(group: str) -> str:
@@ -67,15 +64,12 @@ def kind_of(group: str) -> str:
     return group.partition("-")[0]
 
 
-class Unready(Exception):
-    """The fleet did not reach the wanted state; the message has the state that it reached."""
-
-
 class Fleet:
     def __init__(self, folder: Path, shape: Shape) -> None:
         self.shape = shape
         self.names = [f"s{number}" for number in range(1, shape.servers + 1)]
-        self.network = Network(self.names)
+        coordinators = list(COORDINATORS[: shape.coordinators])
+        self.network = Network(self.names, coordinators)
         self.layout = Layout(folder.resolve() / "state")
         self._options = StackOptions(
             state=self.layout.root,
@@ -88,14 +82,13 @@ class Fleet:
         self.power = Power(folder)
         self._throttle = Throttle(folder)
         self._held_syncs = HeldSyncs(folder / "held-syncs") if shape.held_syncs else None
-        self._secrets = components.Secrets(self.layout)
+        self.coordinators = Coordinators(coordinators, self.layout, self._options, self.network)
+        self._secrets = self.coordinators.secrets
         self._running: dict[str, Running] = {}
         self._stopped: set[str] = set()  # by SIGSTOP
         self._killed: set[str] = set()
         self.crowd = CROWD if shape.has_crowd else ()
         self.groups = {name: str(uuid.uuid4()) for name in (*DURABILITY, *self.crowd)}
-        self.control = f"{self.network.addresses[COORDINATOR]}:{CONTROL_PORT}"
-        self.http = f"{self.network.addresses[COORDINATOR]}:{HTTP_PORT}"
 
     # -- beginning and end -------------------------------------------------------------------
 
@@ -109,10 +102,12 @@ class Fleet:
         for name in self.names:
             self._make_disk(name)
         if self.shape.power:
-            self.power.add(COORDINATOR, self.layout.coordinator)
+            for name in self.coordinators.names:
+                self.power.add(name, self.layout.coordinator_named(name))
             for name in self.names:
                 self.power.add(name, self.layout.server(name))
-        self.start_coordinator()
+        for name in self.coordinators.names:
+            self.start_coordinator(name)
         for name in self.names:
             self.mint_join_token(name)
         launched = [(name, self._launch(self._server_spec(name))) for name in self.names]
@@ -124,10 +119,10 @@ class Fleet:
         self.free_disks()
         for name in list(self._stopped):
             self.resume(name)
-        # The coordinator first, so that it does not see its servers leave one by one.
-        coordinator = [running for name, running in self._running.items() if name == COORDINATOR]
-        servers = [running for name, running in self._running.items() if name != COORDINATOR]
-        stop_all(coordinator)
+        # Coordinators first, so that they do not see their servers leave one by one.
+        coordinators = [running for name, running in self._running.items() if self.is_coordinator(name)]
+        servers = [running for name, running in self._running.items() if not self.is_coordinator(name)]
+        stop_all(coordinators)
         stop_all(servers)
 
     def _make_disk(self, name: str) -> None:
@@ -139,13 +134,17 @@ class Fleet:
 
     # -- processes ---------------------------------------------------------------------------
 
-    def start_coordinator(self) -> None:
-        ports = {"control": CONTROL_PORT, "http": HTTP_PORT}
-        host = self.network.addresses[COORDINATOR]
-        spec = components.coordinator(COORDINATOR, self.layout, self._options, self._secrets, ports, host=host)
-        spec = self._placed(spec, COORDINATOR)
-        self._launch(spec)
-        self._running[COORDINATOR].wait_ready(spec)
+    def is_coordinator(self, name: str) -> bool:
+        return name in self.coordinators.names
+
+    def start_coordinator(self, name: str = COORDINATOR) -> None:
+        self.start_coordinators([name])
+
+    def start_coordinators(self, names: list[str]) -> None:
+        """All at once: of several, a majority may be needed before any is ready. Then wait for each."""
+        launched = [self._launch(self._placed(self.coordinators.spec(name), name)) for name in names]
+        for spec in launched:
+            self._running[spec.name].wait_ready(spec)
 
     def start_server(self, name: str) -> None:
         """Start it again on its disk, and wait until it serves."""
@@ -164,7 +163,7 @@ class Fleet:
         self._launch(self._server_spec(name))
 
     def mint_join_token(self, name: str) -> None:
-        components.mint_join_token([self.http], self._secrets, name)
+        components.mint_join_token(self.coordinators.https, self._secrets, name)
 
     def kill(self, *names: str) -> None:
         """kill -9, all at once."""
@@ -232,13 +231,13 @@ class Fleet:
 
     def _server_spec(self, name: str) -> ProcessSpec:
         listen = f"{self.network.addresses[name]}:{SERVER_PORT}"
-        spec = components.server(name, self.layout, self._options, self._secrets, listen, [self.control], "")
+        spec = components.server(name, self.layout, self._options, self._secrets, listen, self.coordinators.control, "")
         spec = replace(spec, command=[*spec.command, *SMALL_JOURNAL], env={})
         return self._placed(spec, name)
 
     def _placed(self, spec: ProcessSpec, name: str) -> ProcessSpec:
-        # Only the coordinator's HTTP interface is not encrypted: the network is this machine's.
-        command = [*spec.command, *(["--allow-plaintext"] if name == COORDINATOR else [])]
+        # Only the coordinators' HTTP interface is not encrypted: the network is this machine's.
+        command = [*spec.command, *(["--allow-plaintext"] if self.is_coordinator(name) else [])]
         return replace(spec, command=self.network.command(name, [*self._preloaded(name), *command]))
 
     def _preloaded(self, name: str) -> list[str]:
@@ -254,7 +253,7 @@ class Fleet:
     def check_power(self) -> None:
         """Raises `Unseen` if a process writes in a way that a power cut would not roll back."""
         dead = self.dead()
-        for name in [COORDINATOR, *self.names]:
+        for name in [*self.coordinators.names, *self.names]:
             if name not in dead:
                 self.power.check(name)
 
@@ -302,12 +301,12 @@ class Fleet:
                 "retention_bytes": CROWD_RETENTION_BYTES if name in self.crowd else RETENTION_BYTES,
                 "retention_age_s": self.shape.retention_age_s,
             }
-            self._call("PUT", f"/v1/groups/{group}", {"sla": sla, "project_id": str(uuid.uuid4())})
+            self.coordinators.call("PUT", f"/v1/groups/{group}", {"sla": sla, "project_id": str(uuid.uuid4())})
         self.wait_whole(timeout_s)
 
     def view(self, name: str) -> dict[str, Any]:
         """The coordinator's view of a group; `OSError` when it does not answer."""
-        return self._call("GET", f"/v1/groups/{self.groups[name]}")
+        return self.coordinators.call("GET", f"/v1/groups/{self.groups[name]}")
 
     def chain(self, name: str) -> list[str]:
         """Names of the servers of a group's chain, head first."""
@@ -318,7 +317,7 @@ class Fleet:
 
     def write_handles(self) -> None:
         """The clients' handles: the chains in the coordinator's view, and a token."""
-        tls = {"required": True, "ca_pem": self._call("GET", "/v1/ca")["ca_pem"]}
+        tls = {"required": True, "ca_pem": self.coordinators.call("GET", "/v1/ca")["ca_pem"]}
         secured = {} if self.shape.plaintext else {"tls": tls}
         for name, group in self.groups.items():
             view = self.view(name)
@@ -372,25 +371,3 @@ class Fleet:
         learners = [f"{r['name']}{'' if r['alive'] else ' (failed)'}" for r in view["learners"]]
         text = f"{name} is {view['status']} in epoch {view['epoch']} on {', '.join(members) or 'nobody'}"
         return text + (f", learning: {', '.join(learners)}" if learners else "")
-
-    def _call(self, method: str, path: str, body: dict[str, Any] | None = None) -> dict[str, Any]:
-        request = urllib.request.Request(
-            f"http://{self.http}{path}",
-            method=method,
-            data=None if body is None else json.dumps(body).encode(),
-            headers={
-                "Authorization": f"Bearer {self._secrets.admin_token.read_text().strip()}",
-                "Content-Type": "application/json",
-            },
-        )
-        try:
-            with urllib.request.urlopen(request, timeout=HTTP_TIMEOUT_S) as response:
-                value = json.load(response)
-        except urllib.error.HTTPError as error:
-            if error.code >= 500:
-                raise  # an OSError, like no answer at all
-            raise Unready(
-                f"{method} {path} was answered {error.code}: {error.read().decode(errors='replace')}"
-            ) from error
-        assert isinstance(value, dict), f"{path} answers with an object"
-        return value

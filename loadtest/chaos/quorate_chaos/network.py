@@ -1,4 +1,4 @@
-"""A network of network namespaces: one for each server and one for the coordinator, on a bridge.
+"""A network of network namespaces: one for each server and one for each coordinator, on a bridge.
 
 Clients and the orchestrator are on the bridge itself. A packet filter in each namespace can refuse packets from or to
 any of the others: one-way and full partitions, between two or of one from all. A link can also lose packets at random,
@@ -12,6 +12,8 @@ from collections.abc import Iterable
 
 CLIENTS = "clients"
 COORDINATOR = "coordinator"
+# Three of them, where the fault's shape says so.
+COORDINATORS = (COORDINATOR, "coordinator-2", "coordinator-3")
 _NETWORK = "10.77.0"
 _PREFIX = 24
 _QUEUE = ["burst", "16kb", "latency", "1s"]
@@ -27,8 +29,9 @@ table inet chaos {{
 
 
 class Network:
-    def __init__(self, servers: list[str]) -> None:
-        self.addresses = {CLIENTS: f"{_NETWORK}.254", COORDINATOR: f"{_NETWORK}.100"}
+    def __init__(self, servers: list[str], coordinators: list[str]) -> None:
+        self.addresses = {CLIENTS: f"{_NETWORK}.254"}
+        self.addresses |= {name: f"{_NETWORK}.{number}" for number, name in enumerate(coordinators, 100)}
         self.addresses |= {name: f"{_NETWORK}.{number}" for number, name in enumerate(servers, 1)}
         self._narrowed: list[list[str]] = []
 
@@ -98,4 +101,4 @@ def _tc(*arguments: str) -> None:
 
 def _device(name: str) -> str:
     """The bridge's end of a link."""
-    return f"to-{name}"[:15]
+    return f"to-{name.replace('coordinator', 'coord')}"

@@ -64,7 +64,24 @@ class Trial:
         dead = self.fleet.dead()
         return [name for name in self.fleet.names if name not in dead] or self.fleet.names
 
+    def leader(self) -> str:
+        """The coordinator that leads, once one does."""
+        until = time.monotonic() + CATCH_UP_S
+        while True:
+            try:
+                return self.fleet.coordinators.leader()
+            except OSError:
+                if time.monotonic() > until:
+                    raise
+                time.sleep(0.1)
+
+    def start_coordinators(self, *names: str) -> None:
+        self.say(f"start {', '.join(names)}")
+        self.fleet.start_coordinators(list(names))
+
     def kill(self, *names: str, why: str) -> None:
+        if not names:
+            return
         self.fleet.kill(*names)
         self.say(f"kill -9 {', '.join(names)} ({why})")
 
@@ -104,9 +121,8 @@ class Trial:
         self.has_stepped.clear()
         self.notice_crashes()
         dead = fleet.dead()
-        if COORDINATOR in dead:
-            fleet.start_coordinator()
-        servers = [name for name in dead if name != COORDINATOR]
+        fleet.start_coordinators([name for name in dead if fleet.is_coordinator(name)])
+        servers = [name for name in dead if not fleet.is_coordinator(name)]
         self.say("heal" + (f": start {', '.join(dead)}" if dead else ""))
         fleet.start_servers(servers)
 

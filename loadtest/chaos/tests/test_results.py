@@ -80,6 +80,12 @@ def test_every_fault_of_the_issue_is_there() -> None:
         "slow_link",
         "clock_renewals",
         "clock_at_start",
+        "leader_killed",
+        "leader_frozen",
+        "leader_alone",
+        "leader_with_some",
+        "coordinator_wiped",
+        "coordinators_rolled",
     }
     assert wanted <= set(FAULTS)
     assert all(fault.summary and fault.name == name for name, fault in FAULTS.items())

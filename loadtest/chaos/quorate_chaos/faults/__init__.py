@@ -1,12 +1,13 @@
 """Every fault, by its name, in the order of the table."""
 
-from quorate_chaos.faults import clocks, combined, disks, links, power, processes, slow
+from quorate_chaos.faults import clocks, combined, coordinators, disks, links, power, processes, slow
 from quorate_chaos.trial import Fault
 
 FAULTS: dict[str, Fault] = {
     fault.name: fault
     for fault in [
         *processes.FAULTS,
+        *coordinators.FAULTS,
         *power.FAULTS,
         *links.FAULTS,
         *disks.FAULTS,

@@ -3,8 +3,10 @@
 mod world;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
 use std::thread;
 
+use quorate_figures::Figures;
 use quorate_types::planted::{Bug, plant};
 use world::Profile;
 
@@ -12,6 +14,7 @@ use world::Profile;
 const SEEDS: u64 = 150;
 const PLANTED: &str = "planted";
 const PLANTED_SEEDS_MAX: u64 = 4_000;
+const PLANTED_GOAL: f64 = 10.0;
 
 fn seeds(default: u64) -> u64 {
     let asked = std::env::var("QUORUM_SEEDS").ok();
@@ -72,6 +75,16 @@ fn each_planted_bug_is_caught() {
         .map(|(bug, _)| bug)
         .collect();
     assert!(missed.is_empty(), "not caught: {missed:?}");
+    if let Ok(folder) = std::env::var("QUORUM_FIGURES") {
+        let figures = Figures::new(Path::new(&folder), "make sim PLANTED=1".into());
+        let written = figures.write(
+            "quorum_planted_bugs_caught",
+            caught.len() as f64,
+            "bugs",
+            Some(PLANTED_GOAL),
+        );
+        written.expect("the folder can be written");
+    }
 }
 
 /// The first seed that catches the bug. Bugs are planted in one thread each.
