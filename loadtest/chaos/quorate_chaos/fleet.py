@@ -13,7 +13,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from quorate_api.security.tokens import SIGNING_KEY_FILE, TokenSigner, make_keys
+from quorate_api.security.key_files import SIGNING_KEY_FILE, make_keys
+from quorate_api.security.tokens import TokenSigner
 from quorate_chaos import machine
 from quorate_chaos.coordinators import Coordinators, Unready
 from quorate_chaos.network import COORDINATOR, COORDINATORS, Network

@@ -15,7 +15,8 @@ from uuid import UUID, uuid4
 
 import httpx2
 
-from quorate_api.security.tokens import SIGNING_KEY_FILE, TokenSigner
+from quorate_api.security.key_files import SIGNING_KEY_FILE
+from quorate_api.security.tokens import TokenSigner
 from quorate_harness.coordinators import LeaderTransport
 from quorate_harness.customer import Customer
 from quorate_local import Stack, StackOptions

@@ -22,7 +22,7 @@ from quorate_api.database import engine as database
 from quorate_api.database.migrate import upgrade
 from quorate_api.embedded import postgres, redis
 from quorate_api.http.services import Services
-from quorate_api.security import tokens
+from quorate_api.security import key_files
 from quorate_api.settings import Settings
 from support.coordinator import FakeCoordinator
 from support.customer import Customer
@@ -43,7 +43,7 @@ def pytest_configure(config: pytest.Config) -> None:
     folder = config.stash[_SERVERS] = Path(tempfile.mkdtemp(prefix="quorate-test-"))
     database_url = postgres.start(folder / "postgres", database=TEMPLATE, durable=False, max_connections=200)
     upgrade(database_url, database.migrations_dir(None))
-    tokens.make_keys(folder / "keys")
+    key_files.make_keys(folder / "keys")
     os.environ["TEST_TEMPLATE_URL"] = database_url
     os.environ["TEST_REDIS_URL"] = redis.start(folder / "redis")
     os.environ["TEST_KEYS_DIR"] = str(folder / "keys")
@@ -109,10 +109,10 @@ def settings(owner_url: str, redis_url: str, tmp_path: Path) -> Settings:
         public_url="http://testserver",
         coordinator_url="http://coordinator",
         coordinator_token_file=token_file,
-        token_signing_key_file=keys / tokens.SIGNING_KEY_FILE,
-        secret_file=keys / tokens.SECRET_FILE,
-        operator_token_file=keys / tokens.STAFF_TOKEN_FILES["operator"],
-        prober_token_file=keys / tokens.STAFF_TOKEN_FILES["prober"],
+        token_signing_key_file=keys / key_files.SIGNING_KEY_FILE,
+        secret_file=keys / key_files.SECRET_FILE,
+        operator_token_file=keys / key_files.STAFF_TOKEN_FILES["operator"],
+        prober_token_file=keys / key_files.STAFF_TOKEN_FILES["prober"],
         password_memory_kib=8_192,
     )
 

@@ -17,7 +17,7 @@ from schemathesis import checks
 
 from quorate_api import app as application
 from quorate_api.coordinator.client import Coordinator
-from quorate_api.security import tokens
+from quorate_api.security import key_files
 from quorate_api.settings import Settings
 from support.coordinator import FakeCoordinator
 from support.customer import Customer, bearer
@@ -38,10 +38,10 @@ def target(owner_url: str, redis_url: str, tmp_path: Path):  # type: ignore[no-u
             redis_url=redis_url,
             public_url="http://testserver",
             coordinator_token_file=token_file,
-            token_signing_key_file=keys / tokens.SIGNING_KEY_FILE,
-            secret_file=keys / tokens.SECRET_FILE,
-            operator_token_file=keys / tokens.STAFF_TOKEN_FILES["operator"],
-            prober_token_file=keys / tokens.STAFF_TOKEN_FILES["prober"],
+            token_signing_key_file=keys / key_files.SIGNING_KEY_FILE,
+            secret_file=keys / key_files.SECRET_FILE,
+            operator_token_file=keys / key_files.STAFF_TOKEN_FILES["operator"],
+            prober_token_file=keys / key_files.STAFF_TOKEN_FILES["prober"],
             password_memory_kib=8_192,
             signups_per_address="100000/hour",
         )
@@ -78,7 +78,8 @@ def test_every_operation(target) -> None:  # type: ignore[no-untyped-def]
     as_person = {"Cookie": f"quorate_session={customer.cookie}", "X-CSRF-Token": customer.csrf_token}
     folder = Path(os.environ["TEST_KEYS_DIR"])
     staff = {
-        kind: bearer({"secret": (folder / name).read_text().strip()}) for kind, name in tokens.STAFF_TOKEN_FILES.items()
+        kind: bearer({"secret": (folder / name).read_text().strip()})
+        for kind, name in key_files.STAFF_TOKEN_FILES.items()
     }
 
     def credential(case: schemathesis.Case) -> dict[str, str]:

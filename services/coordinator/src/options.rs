@@ -40,6 +40,10 @@ pub struct Options {
     /// Addresses of coordinators of the fleet, of which an empty --data-dir is to become another
     #[arg(long, env = "QUORATE_JOIN", value_delimiter = ',')]
     pub join: Vec<String>,
+    /// With an empty --data-dir, begin the fleet once all of --join are there and their folders are empty as well. For one
+    /// coordinator of a new fleet, which may keep it: where a fleet is, or may be, it joins that
+    #[arg(long, env = "QUORATE_BEGIN", requires = "join")]
+    pub begin: bool,
     /// File of mode 0600 with the key that all coordinators of the fleet have, by default fleet.key in --data-dir. The first
     /// coordinator makes it; copy it to the others. Elsewhere than on the disk of the log it protects a stolen disk
     #[arg(long, env = "QUORATE_FLEET_KEY_FILE", conflicts_with = "fleet_key_command")]

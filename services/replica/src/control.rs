@@ -317,6 +317,7 @@ fn take_in(me: &mut Me, shared: &Shared, welcome: &Welcome, heard_us: Micros) ->
         server_id: welcome.server_id,
         credential: credential.or(known).unwrap_or_default(),
         incarnations: vec![shared.incarnation.clone()],
+        coordinator_term: me.coordinators.term(),
     };
     if me.identity.as_ref() != Some(&identity) {
         match identity::save(&me.data_dir, &identity) {

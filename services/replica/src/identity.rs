@@ -16,6 +16,9 @@ pub struct Identity {
     /// tells the folder from an older copy (`docs/internals/coordinator.md`).
     #[serde(default)]
     pub incarnations: Vec<String>,
+    /// The greatest term of a coordinator that has led: a leader of an earlier one is refused, after a restart as well.
+    #[serde(default)]
+    pub coordinator_term: u64,
 }
 
 impl Identity {
@@ -74,11 +77,13 @@ mod tests {
             server_id: ServerId(1),
             credential: String::new(),
             incarnations: vec!["confirmed".to_string()],
+            coordinator_term: 3,
         };
         for n in 0..100 {
             identity = identity.started(&format!("i{n}"));
         }
         assert_eq!(identity.incarnations.len(), INCARNATIONS_KEPT_MAX);
+        assert_eq!(identity.coordinator_term, 3);
         assert_eq!(identity.incarnations[0], "confirmed");
         assert_eq!(identity.incarnations.last().map(String::as_str), Some("i99"));
     }

@@ -68,7 +68,7 @@ pub fn run(flags: Flags, exports: Exports) -> Result<(), Exit> {
         let group_logs = storage.start(&shared)?;
         let me = Me {
             data_dir: flags.data_dir.clone(),
-            coordinators: KnownCoordinators::new(flags.coordinator.clone(), rand::random()),
+            coordinators: known_coordinators(&flags, identity.as_ref()),
             join_token: join_secret,
             identity,
             certificates,
@@ -103,6 +103,11 @@ pub fn run(flags: Flags, exports: Exports) -> Result<(), Exit> {
         drop(group_logs);
         ended
     })
+}
+
+fn known_coordinators(flags: &Flags, identity: Option<&Identity>) -> KnownCoordinators {
+    let term = identity.map_or(0, |identity| identity.coordinator_term);
+    KnownCoordinators::new(flags.coordinator.clone(), rand::random()).since(term)
 }
 
 fn create(data_dir: &Path) -> Result<(), Exit> {

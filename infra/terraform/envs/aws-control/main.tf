@@ -1,6 +1,7 @@
 # An example of a control plane in AWS, with a network that a fleet in the same region shares (envs/aws).
 #
-# Credentials come from the environment: AWS's own. TF_VAR_database_password is the database's password.
+# Credentials come from the environment: AWS's own. TF_VAR_database_password is the database's password, and
+# TF_VAR_keys_seed the seed of all keys (`openssl rand -hex 32`).
 
 terraform {
   required_version = ">= 1.9"
@@ -20,12 +21,12 @@ variable "aws_region" {
 }
 
 variable "zones" {
-  description = "Two zones of the region. The machines of control plane and fleet are in the first."
+  description = "Three zones of the region: a machine of the control plane in each. The fleet is in the first."
   type        = list(string)
-  default     = ["eu-north-1b", "eu-north-1a"]
+  default     = ["eu-north-1b", "eu-north-1a", "eu-north-1c"]
   validation {
-    condition     = length(var.zones) == 2
-    error_message = "Two zones: databases and the load balancer are in both."
+    condition     = length(var.zones) == 3
+    error_message = "Three zones: the control plane goes on without any one of them."
   }
 }
 
@@ -64,11 +65,18 @@ variable "database_password" {
   sensitive   = true
 }
 
+variable "keys_seed" {
+  description = "Seed of the keys that the machines of the control plane share."
+  type        = string
+  sensitive   = true
+}
+
 locals {
   network = "10.65.0.0/20"
   subnets = {
     private-0 = { cidr = "10.65.1.0/24", zone = var.zones[0] }
     private-1 = { cidr = "10.65.2.0/24", zone = var.zones[1] }
+    private-2 = { cidr = "10.65.5.0/24", zone = var.zones[2] }
     public-0  = { cidr = "10.65.3.0/24", zone = var.zones[0] }
     public-1  = { cidr = "10.65.4.0/24", zone = var.zones[1] }
     servers   = { cidr = "10.65.8.0/22", zone = var.zones[0] }
@@ -132,9 +140,9 @@ module "control_plane" {
   source             = "../../modules/control-plane"
   name               = "quorate"
   vpc_id             = aws_vpc.quorate.id
-  private_subnet_ids = [for key in ["private-0", "private-1"] : aws_subnet.quorate[key].id]
+  private_subnet_ids = [for key in ["private-0", "private-1", "private-2"] : aws_subnet.quorate[key].id]
   public_subnet_ids  = [for key in ["public-0", "public-1"] : aws_subnet.quorate[key].id]
-  availability_zone  = var.zones[0]
+  availability_zones = var.zones
   server_cidrs       = [local.subnets.servers.cidr]
   public_url         = var.public_url
   certificate_arn    = var.certificate_arn
@@ -142,7 +150,8 @@ module "control_plane" {
   traces_endpoint    = var.traces_endpoint
   releases           = var.releases
   database_password  = var.database_password
-  depends_on         = [aws_route.private] # the machine installs releases at its start
+  keys_seed          = var.keys_seed
+  depends_on         = [aws_route.private] # the machines install releases at their start
 }
 
 output "for_the_fleet" {

@@ -30,7 +30,7 @@ variable "join_tokens" {
 }
 
 variable "coordinator" {
-  description = "The coordinator's control listener, host:port."
+  description = "The coordinators' control listeners: host:port of each, with commas."
   type        = string
 }
 

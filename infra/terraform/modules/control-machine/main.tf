@@ -1,4 +1,5 @@
-# First start of the machine of coordinator, API, worker and collector, as cloud-init's user data.
+# First start of a machine of coordinator, API, worker and collector, as cloud-init's user data. Several machines are given
+# one seed, and derive the same keys from it.
 
 module "collector" {
   source          = "../collector"
@@ -12,19 +13,24 @@ locals {
   secrets = "${local.data}/secrets"
   scripts = "${path.module}/../machine/files"
 
+  coordinators = [for address in var.addresses : "${address}:${var.ports.coordinator}"]
+  own          = var.addresses[var.index]
+  others       = [for address in var.addresses : "${address}:${var.ports.members}" if address != local.own]
+
   environment = {
     DATABASE_URL                   = var.database_url
     REDIS_URL                      = var.redis_url
-    QUORATE_LISTEN                 = "0.0.0.0:${var.api_port}"
+    QUORATE_LISTEN                 = "0.0.0.0:${var.ports.api}"
     QUORATE_PUBLIC_URL             = var.public_url
-    QUORATE_COORDINATOR_URL        = "http://127.0.0.1:7401"
+    QUORATE_COORDINATOR_URL        = join(",", [for address in var.addresses : "https://${address}:${var.ports.coordinator_http}"])
+    QUORATE_COORDINATOR_CA_FILE    = "${local.data}/coordinator/ca.pem"
     QUORATE_COORDINATOR_TOKEN_FILE = "${local.secrets}/coordinator-admin-token"
     QUORATE_TOKEN_SIGNING_KEY_FILE = "${local.secrets}/token-signing-key.pem"
     QUORATE_SECRET_FILE            = "${local.secrets}/api-secret"
     QUORATE_OPERATOR_TOKEN_FILE    = "${local.secrets}/operator-token"
     QUORATE_MIGRATIONS_DIR         = "/opt/quorate/migrations"
     QUORATE_PORTAL_DIR             = "/opt/quorate/portal"
-    QUORATE_WORKER_NAME            = "${var.name}"
+    QUORATE_WORKER_NAME            = "${var.name}-${var.index}"
     QUORATE_TRUSTED_PROXIES        = "1" # the load balancer, which alone reaches the API
     PYTHONPATH                     = "/opt/quorate/api/src"
     OTEL_EXPORTER_OTLP_ENDPOINT    = module.collector.otlp_endpoint
@@ -37,6 +43,8 @@ locals {
       type  = "oneshot"
       after = "quorate-disk.service"
       run   = "${local.folder}/make-secrets ${local.secrets}"
+      # systemd reads it as root, and shows it to this service alone.
+      credential = "keys-seed:/etc/quorate/keys.seed"
     }
     quorate-coordinator = {
       about = "Quorate's coordinator"
@@ -45,8 +53,15 @@ locals {
       run = join(" ", [
         "/usr/local/bin/quorate-coordinator",
         "--data-dir ${local.data}/coordinator",
-        "--listen-control 0.0.0.0:${var.coordinator_port}",
-        "--listen-http 127.0.0.1:7401",
+        "--listen-control 0.0.0.0:${var.ports.coordinator}",
+        "--advertise-control ${local.own}:${var.ports.coordinator}",
+        "--listen-http 0.0.0.0:${var.ports.coordinator_http}",
+        "--advertise-http ${local.own}:${var.ports.coordinator_http}",
+        "--listen-members 0.0.0.0:${var.ports.members}",
+        "--advertise-members ${local.own}:${var.ports.members}",
+        # The first machine of a new fleet begins it, once the others are there.
+        length(local.others) == 0 ? "" : "--join ${join(",", local.others)}${var.index == 0 ? " --begin" : ""}",
+        "--fleet-key-file ${local.secrets}/fleet.key",
         "--token-public-keys ${local.secrets}/token-public-keys.json",
         "--admin-token-file ${local.secrets}/coordinator-admin-token",
       ])
@@ -78,6 +93,7 @@ locals {
       { path = "/etc/quorate/${name}.release", permissions = "0600", content = "${release.url}\n${release.sha256}\n" }
     ],
     [
+      { path = "/etc/quorate/keys.seed", permissions = "0600", content = "${var.keys_seed}\n" },
       {
         path        = "/etc/quorate/control.env"
         permissions = "0600"
@@ -105,7 +121,7 @@ locals {
       for name, service in local.services : {
         path        = "/etc/systemd/system/${name}.service"
         permissions = "0644"
-        content = templatefile("${path.module}/files/service.tftpl", merge(service, {
+        content = templatefile("${path.module}/files/service.tftpl", merge({ credential = "" }, service, {
           least_privilege = replace(file("${local.scripts}/least-privilege.conf"), "MemoryDenyWriteExecute=yes\n", "")
         }))
       }

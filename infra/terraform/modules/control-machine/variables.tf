@@ -58,14 +58,37 @@ variable "redis_url" {
   }
 }
 
-variable "api_port" {
-  description = "Port of the API for the load balancer."
+variable "ports" {
+  description = "Ports: `api` for the load balancer, `coordinator` for servers, `coordinator_http` for APIs, `members` for other coordinators."
+  type        = object({ api = number, coordinator = number, coordinator_http = number, members = number })
+}
+
+variable "addresses" {
+  description = "Addresses of all machines of the control plane, in their order."
+  type        = list(string)
+  validation {
+    condition     = contains([1, 3, 5], length(var.addresses)) && length(distinct(var.addresses)) == length(var.addresses)
+    error_message = "There are one, three or five machines, each with its address: an even number survives no more losses than one less."
+  }
+  validation {
+    condition     = alltrue([for address in var.addresses : can(regex("^[A-Za-z0-9.-]+$", address))])
+    error_message = "An address is a name or an IPv4 address, without a port."
+  }
+}
+
+variable "index" {
+  description = "This machine's place among `addresses`."
   type        = number
 }
 
-variable "coordinator_port" {
-  description = "Port of the coordinator for servers."
-  type        = number
+variable "keys_seed" {
+  description = "Seed of the keys that all machines have: the fleet's key, the keys of tokens, the API's secret. `openssl rand -hex 32` makes one."
+  type        = string
+  sensitive   = true
+  validation {
+    condition     = can(regex("^[0-9a-f]{64}$", var.keys_seed))
+    error_message = "64 hexadecimal digits: `openssl rand -hex 32` makes them."
+  }
 }
 
 variable "data_device" {

@@ -1,12 +1,14 @@
-# Network rules: the world reaches the load balancer, the load balancer the API, servers the coordinator and Redis.
+# Network rules: the world reaches the load balancer, the load balancer the API, servers the coordinators and Redis, machines one another.
 
 locals {
-  ports = { api = 8080, metrics = 9464, coordinator = 7300, database = 5432, redis = 6379 }
+  ports = { api = 8080, metrics = 9464, coordinator = 7300, coordinator_http = 7301, members = 7302, database = 5432, redis = 6379 }
 
   from_groups = {
     api      = { to = "machine", from = "balancer", port = local.ports.api }
     database = { to = "database", from = "machine", port = local.ports.database }
     redis    = { to = "redis", from = "machine", port = local.ports.redis }
+    http     = { to = "machine", from = "machine", port = local.ports.coordinator_http }
+    members  = { to = "machine", from = "machine", port = local.ports.members }
   }
   from_networks = merge(
     { for cidr in var.public_cidrs : "https-${cidr}" => { to = "balancer", cidr = cidr, port = 443 } },
@@ -72,8 +74,9 @@ resource "aws_lb_target_group" "api" {
 }
 
 resource "aws_lb_target_group_attachment" "api" {
+  for_each         = local.machines
   target_group_arn = aws_lb_target_group.api.arn
-  target_id        = aws_instance.control.id
+  target_id        = aws_instance.control[each.key].id
   port             = local.ports.api
 }
 

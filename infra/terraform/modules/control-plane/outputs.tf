@@ -1,6 +1,6 @@
 output "coordinator" {
-  description = "The coordinator's control listener, for the modules for machines."
-  value       = "${aws_network_interface.control.private_ip}:${local.ports.coordinator}"
+  description = "The coordinators' control listeners, for the modules for machines."
+  value       = join(",", [for address in local.addresses : "${address}:${local.ports.coordinator}"])
 }
 
 output "redis_url" {

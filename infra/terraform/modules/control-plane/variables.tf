@@ -13,7 +13,7 @@ variable "vpc_id" {
 }
 
 variable "private_subnet_ids" {
-  description = "Subnets of the databases, in at least two zones. The machine is in the first."
+  description = "Subnets of the databases, in at least two zones. The machines are in the first ones, in the order of `availability_zones`."
   type        = list(string)
   validation {
     condition     = length(var.private_subnet_ids) >= 2
@@ -30,18 +30,32 @@ variable "public_subnet_ids" {
   }
 }
 
-variable "availability_zone" {
-  description = "The zone of the first private subnet and of the machine's disk."
+variable "availability_zones" {
+  description = "Zones of the first private subnets, in their order: a machine with its disk in each. Three; or one, to try it."
+  type        = list(string)
+  validation {
+    condition     = contains([1, 3, 5], length(var.availability_zones)) && length(distinct(var.availability_zones)) == length(var.availability_zones)
+    error_message = "One, three or five zones, each once: coordinators decide by majority, and the loss of a zone should cost one of them."
+  }
+  validation {
+    condition     = length(var.availability_zones) <= length(var.private_subnet_ids)
+    error_message = "Each of these zones needs its private subnet."
+  }
+}
+
+variable "keys_seed" {
+  description = "Seed of the keys that all machines have, 64 hexadecimal digits: `openssl rand -hex 32`. Keep it: a replacement machine needs the same. Terraform's state holds it."
   type        = string
+  sensitive   = true
 }
 
 variable "server_cidrs" {
-  description = "Networks of the replica servers, which reach the coordinator and Redis."
+  description = "Networks of the replica servers, which reach the coordinators and Redis."
   type        = list(string)
 }
 
 variable "prometheus_cidrs" {
-  description = "Networks from which Prometheus scrapes the machine's collector, on port 9464."
+  description = "Networks from which Prometheus scrapes the machines' collectors, on port 9464."
   type        = list(string)
   default     = []
 }
@@ -72,7 +86,7 @@ variable "image_id" {
 }
 
 variable "machine_type" {
-  description = "The machine of coordinator, API and worker."
+  description = "The machines of coordinator, API and worker."
   type        = string
   default     = "m7a.large"
 }

@@ -8,11 +8,11 @@ variable "name" {
 }
 
 variable "coordinator" {
-  description = "The coordinator's control listener, host:port."
+  description = "The coordinators' control listeners: host:port of each, with commas."
   type        = string
   validation {
-    condition     = can(regex("^[A-Za-z0-9.-]+:[0-9]{1,5}$", var.coordinator))
-    error_message = "The coordinator is host:port."
+    condition     = can(regex("^[A-Za-z0-9.-]+:[0-9]{1,5}(,[A-Za-z0-9.-]+:[0-9]{1,5})*$", var.coordinator))
+    error_message = "Coordinators are host:port, with commas between several."
   }
 }
 

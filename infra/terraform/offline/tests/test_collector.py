@@ -42,8 +42,10 @@ module "control" {
   database_url     = "postgresql://quorate:secret@db.example.com:5432/quorate?sslmode=require"
   redis_url        = "redis://redis.example.com:6379/0"
   public_url       = "https://quorate.example.com"
-  api_port         = 8080
-  coordinator_port = 7300
+  ports            = { api = 8080, coordinator = 7300, coordinator_http = 7301, members = 7302 }
+  addresses        = ["10.65.1.4"]
+  index            = 0
+  keys_seed        = "%s"
   traces_endpoint  = "https://traces.example.com"
   data_device      = "/dev/disk/by-id/control"
   releases         = { for name in ["coordinator", "api", "collector"] : name => local.release }
@@ -68,7 +70,7 @@ def machines(installation: dict[str, str], tmp_path_factory: pytest.TempPathFact
     for name in ("machine", "control-machine", "collector"):
         shutil.copytree(MODULES / name, root / "modules" / name)
     (root / "render").mkdir()
-    (root / "render" / "main.tf").write_text(ROOT % ("0" * 64))
+    (root / "render" / "main.tf").write_text(ROOT % ("0" * 64, "0" * 64))
     configuration = Configuration(root / "render", installation).init()
     configuration.run("apply", "-auto-approve")
     return {kind: Machine(text) for kind, text in configuration.outputs().items()}
@@ -140,7 +142,7 @@ def test_a_collector_that_nobody_sends_to_is_refused(installation: dict[str, str
     for name in ("machine", "control-machine", "collector"):
         shutil.copytree(MODULES / name, tmp_path / "modules" / name)
     (tmp_path / "render").mkdir()
-    (tmp_path / "render" / "main.tf").write_text(ROOT % ("0" * 64))
+    (tmp_path / "render" / "main.tf").write_text(ROOT % ("0" * 64, "0" * 64))
     configuration = Configuration(tmp_path / "render", installation)
     configuration.edit("main.tf", '  otlp_endpoint = "http://127.0.0.1:4318"\n', "")
     assert "Nothing would be sent to the collector" in configuration.init().run("plan", expect=1)

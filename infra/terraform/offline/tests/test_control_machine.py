@@ -1,12 +1,14 @@
-"""The machine of coordinator, API and worker: rendered, read as cloud-init and systemd read it, its scripts run."""
+"""A machine of coordinator, API and worker: rendered, read as cloud-init and systemd read it, its scripts run."""
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
 import subprocess
 import sys
+import time
 from hashlib import sha256
 from pathlib import Path
 
@@ -22,16 +24,22 @@ FOLDER = mirror.TERRAFORM / "modules" / "control-machine"
 SCRIPTS = sorted((FOLDER / "files").glob("*.sh"))
 COORDINATOR = mirror.BINARIES / "quorate-coordinator"
 API = mirror.REPOSITORY / "services" / "api" / "src"
+SEED = "00112233445566778899aabbccddeeff" * 2
+ADDRESSES = ["127.0.0.41", "127.0.0.42", "127.0.0.43"]
+FLEET_S = 30.0
 SERVICES = ["secrets", "coordinator", "migrate", "api", "worker"]
 ROOT = """
 module "control" {
+  count              = 3
   source             = "../modules/control-machine"
   name               = "quorate"
   database_url       = "postgresql://quorate:secret@db.example.com:5432/quorate?sslmode=require"
   redis_url          = "redis://redis.example.com:6379/0"
   public_url         = "https://quorate.example.com"
-  api_port           = 8080
-  coordinator_port   = 7300
+  ports              = { api = 8080, coordinator = 7300, coordinator_http = 7301, members = 7302 }
+  addresses          = ["127.0.0.41", "127.0.0.42", "127.0.0.43"]
+  index              = count.index
+  keys_seed          = "%s"
   traces_endpoint = "https://traces.example.com"
   data_device        = "/dev/disk/by-id/control"
   releases = {
@@ -40,22 +48,27 @@ module "control" {
   }
 }
 output "control" {
-  value     = module.control.user_data
+  value     = jsonencode(module.control[*].user_data)
   sensitive = true
 }
 """
 
 
 @pytest.fixture(scope="module")
-def machine(installation: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> Machine:
+def machines(installation: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> list[Machine]:
     root = tmp_path_factory.mktemp("control")
     for name in ("machine", "control-machine", "collector"):
         shutil.copytree(mirror.TERRAFORM / "modules" / name, root / "modules" / name)
     (root / "render").mkdir()
-    (root / "render" / "main.tf").write_text(ROOT % ("0" * 64))
+    (root / "render" / "main.tf").write_text(ROOT % (SEED, "0" * 64))
     configuration = Configuration(root / "render", installation).init()
     assert "secret" not in configuration.run("apply", "-auto-approve").replace("quorate-secrets", "")
-    return Machine(configuration.outputs()["control"])
+    return [Machine(text) for text in json.loads(configuration.outputs()["control"])]
+
+
+@pytest.fixture
+def machine(machines: list[Machine]) -> Machine:
+    return machines[0]
 
 
 def test_it_is_what_cloud_init_understands(machine: Machine) -> None:
@@ -70,6 +83,16 @@ def test_the_password_stands_in_one_file_that_only_root_reads(machine: Machine) 
     assert (file["permissions"], file["owner"]) == ("0600", "root:root")
 
 
+def test_the_seed_stands_in_one_file_that_only_root_reads(machine: Machine) -> None:
+    assert machine.text.count(SEED) == 1
+    file = machine.file("/etc/quorate/keys.seed")
+    assert file["content"] == SEED + "\n"
+    assert (file["permissions"], file["owner"]) == ("0600", "root:root")
+    credentials = {name: machine.unit(f"quorate-{name}.service")["Service"].get("LoadCredential") for name in SERVICES}
+    assert credentials.pop("secrets") == "keys-seed:/etc/quorate/keys.seed"
+    assert set(credentials.values()) == {None}
+
+
 def test_the_coordinator_starts_with_flags_that_it_has(machine: Machine) -> None:
     assert COORDINATOR.exists(), "`make rust` builds it"
     command = machine.unit("quorate-coordinator.service")["Service"]["ExecStart"].split()
@@ -77,7 +100,7 @@ def test_the_coordinator_starts_with_flags_that_it_has(machine: Machine) -> None
         [str(COORDINATOR), *command[1:], "--help"], capture_output=True, text=True, timeout=20, check=False
     )
     assert done.returncode == 0, done.stderr
-    assert "--allow-plaintext" not in command, "its HTTP interface stays on loopback"
+    assert "--allow-plaintext" not in command, "its HTTP interface has TLS"
 
 
 def test_the_api_knows_its_commands_and_its_environment(machine: Machine) -> None:
@@ -144,25 +167,65 @@ def test_every_script_that_is_called_is_written(machine: Machine) -> None:
     assert machine.config["runcmd"] == [["/usr/local/lib/quorate/bootstrap"]]
 
 
+def made_secrets(folder: Path) -> dict[str, bytes]:
+    """As the unit runs the script."""
+    credentials = folder.parent / "credentials"
+    credentials.mkdir(parents=True, exist_ok=True)
+    (credentials / "keys-seed").write_text(SEED + "\n")
+    env = os.environ | {
+        "QUORATE_PYTHON": sys.executable,
+        "PYTHONPATH": str(API),
+        "CREDENTIALS_DIRECTORY": str(credentials),
+    }
+    command = ["bash", str(FOLDER / "files" / "make-secrets.sh"), str(folder)]
+    subprocess.run(command, env=env, capture_output=True, timeout=60, check=True)
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+def test_the_coordinators_of_new_machines_become_one_fleet(machines: list[Machine], tmp_path: Path) -> None:
+    running = []
+    try:
+        for machine, address in zip(machines, ADDRESSES, strict=True):
+            data = tmp_path / address
+            made_secrets(data / "secrets")
+            command = machine.unit("quorate-coordinator.service")["Service"]["ExecStart"]
+            # All of them are on this machine.
+            command = command.replace("/var/lib/quorate", str(data)).replace(" 0.0.0.0:", f" {address}:")
+            arguments = command.split()[1:]
+            log = (data / "log").open("w")
+            running.append(subprocess.Popen([str(COORDINATOR), *arguments], stdout=log, stderr=log))
+        status = [str(COORDINATOR), "status", "--json", "--coordinators", f"{ADDRESSES[2]}:7301"]
+        status += ["--admin-token-file", str(data / "secrets" / "coordinator-admin-token")]
+        status += ["--ca", str(data / "coordinator" / "ca.pem")]
+        until = time.monotonic() + FLEET_S
+        votes: list[str] = []
+        while len(votes) < len(machines):
+            assert time.monotonic() < until, f"{votes} {(data / 'log').read_text()[-3000:]}"
+            time.sleep(0.2)
+            done = subprocess.run(status, capture_output=True, text=True, timeout=20, check=False)
+            members = json.loads(done.stdout)["members"] if done.returncode == 0 else []
+            votes = [member["address"] for member in members if member["votes"]]
+        assert sorted(votes) == [f"{address}:7302" for address in ADDRESSES]
+    finally:
+        for process in running:
+            process.kill()
+            process.wait(10)
+
+
 def test_keys_are_made_once(tmp_path: Path) -> None:
     folder = tmp_path / "secrets"
-    env = os.environ | {"QUORATE_PYTHON": sys.executable, "PYTHONPATH": str(API)}
-    command = ["bash", str(FOLDER / "files" / "make-secrets.sh"), str(folder)]
-
-    def made() -> dict[str, bytes]:
-        subprocess.run(command, env=env, capture_output=True, timeout=60, check=True)
-        return {path.name: path.read_bytes() for path in folder.iterdir()}
-
-    first = made()
+    first = made_secrets(folder)
     wanted = {
         "coordinator-admin-token",
         "token-signing-key.pem",
         "token-public-keys.json",
         "api-secret",
         "operator-token",
+        "fleet.key",
     }
     assert wanted <= set(first)
-    assert made() == first
+    assert made_secrets(folder) == first
+    assert made_secrets(tmp_path / "another machine") == first
     assert all(path.stat().st_mode & 0o077 == 0 for path in folder.iterdir() if path.suffix != ".json")
 
 

@@ -37,8 +37,11 @@ def _parser() -> argparse.ArgumentParser:
     ):
         command = commands.add_parser(name, help=text, description=text)
         command.set_defaults(run=run)
-    keys = commands.add_parser("keys-init", help="create the signing key, its JWKS and the secret where absent")
+    keys = commands.add_parser("keys-init", help="create the signing key, its JWKS, the secret and tokens where absent")
     keys.add_argument("--dir", type=Path, required=True, help="folder for the files (created with mode 0700)")
+    keys.add_argument(
+        "--seed-file", type=Path, help="derive all keys from the hexadecimal seed in it, those of coordinators as well"
+    )
     keys.set_defaults(run=_keys_init)
     contract = commands.add_parser("openapi", help="write sdk/contract/openapi.json and the other generated files")
     contract.add_argument("--check", action="store_true", help="change nothing; exit 1 if a file is out of date")
@@ -104,10 +107,15 @@ def _migrate(_asked: argparse.Namespace) -> int:
 
 
 def _keys_init(asked: argparse.Namespace) -> int:
-    from quorate_api.security import tokens
+    from quorate_api.security import key_files
 
-    for path in tokens.make_keys(asked.dir):
-        print(f"made {path}")
+    try:
+        seed_hex = asked.seed_file.read_text() if asked.seed_file else None
+        for path in key_files.make_keys(asked.dir, seed_hex):
+            print(f"made {path}")
+    except (OSError, key_files.SeedRefused) as error:
+        print(f"quorate-api: keys-init: {error}", file=sys.stderr)
+        return exit_codes.CONFIGURATION
     return 0
 
 

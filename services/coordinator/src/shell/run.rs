@@ -12,7 +12,7 @@ use tokio::time::Instant;
 use tracing::info;
 
 use super::listeners::{advertised, announce, listen};
-use super::members::{Contact, Side};
+use super::members::{Contact, Side, is_new_fleet};
 use super::profile_file::ProfileSource;
 use super::recovery::{Recovery, recover};
 use super::secrets::{self, PrivateKeys};
@@ -36,7 +36,8 @@ pub async fn run(options: Options) -> Result<(), Failure> {
     let admin_token = secrets::read_admin_token(&options.admin_token_file)?;
     let client_keys = secrets::read_client_keys(&options.token_public_keys)?;
     create_data_dir(&options.data_dir)?;
-    let recovery = recover(&options.data_dir, &profile, !options.join.is_empty())?;
+    let joins = joins(&options).await?;
+    let recovery = recover(&options.data_dir, &profile, joins)?;
     let fleet_keys = secrets::read_fleet_keys(&options, recovery.begins_fleet()).await?;
     let new_secrets = new_secrets(&recovery, &fleet_keys, &options.data_dir)?;
     let control = listen(options.listen_control, "--listen-control").await?;
@@ -88,6 +89,16 @@ pub async fn run(options: Options) -> Result<(), Failure> {
         let _ = stopping.send(true);
     });
     task.run(inputs, done, stop).await
+}
+
+/// Whether an empty folder is to be taken into a fleet.
+async fn joins(options: &Options) -> Result<bool, Failure> {
+    let is_empty = !options.data_dir.join("coordinator.log").exists();
+    if !(options.begin && is_empty) {
+        return Ok(!options.join.is_empty());
+    }
+    let keys = secrets::read_fleet_keys(options, false).await?;
+    Ok(!is_new_fleet(&options.join, &keys).await?)
 }
 
 fn settings(options: &Options, client_keys: Value) -> Settings {

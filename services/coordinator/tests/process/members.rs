@@ -444,6 +444,64 @@ fn two_with_the_same_number_do_not_both_go_on() {
 }
 
 #[test]
+fn coordinators_that_start_together_become_one_fleet() {
+    let folder = tempfile::tempdir().unwrap();
+    let key = folder.path().join("fleet.key");
+    FleetKeys::create(&key).unwrap();
+    let key = key.display().to_string();
+    let ports: Vec<String> = (0..3).map(|_| free_address()).collect();
+    let start = |n: usize| {
+        let others: Vec<&str> = (0..3)
+            .filter(|other| *other != n)
+            .map(|other| &ports[other][..])
+            .collect();
+        let others = others.join(",");
+        let mut more = vec![
+            "--listen-members",
+            &ports[n],
+            "--fleet-key-file",
+            &key,
+            "--join",
+            &others,
+        ];
+        more.extend((n == 0).then_some("--begin"));
+        let own = folder.path().join(format!("c{n}"));
+        std::fs::create_dir_all(&own).unwrap();
+        Coordinator::launch_with(&own, &more)
+    };
+    let mut running: Vec<Coordinator> = (0..3).map(start).collect();
+    running.iter_mut().for_each(Coordinator::wait_for_addresses);
+    let all_vote = |one: &Coordinator, count: usize| {
+        eventually("votes", || {
+            let members = one.call("GET", "/v1/quorum", None).1["members"]
+                .as_array()?
+                .clone();
+            let votes = members.iter().filter(|member| member["votes"] == true).count();
+            (votes == count).then_some(())
+        });
+    };
+    running.iter().for_each(|one| all_vote(one, 3));
+
+    // Its disk is lost while the others are away: it waits for them, and joins.
+    for one in running {
+        one.kill();
+    }
+    std::fs::remove_dir_all(folder.path().join("c0/data")).unwrap();
+    let mut first = start(0);
+    std::thread::sleep(Duration::from_millis(1_500));
+    assert!(!first.data_dir.join("coordinator.log").exists());
+    let mut others: Vec<Coordinator> = (1..3).map(start).collect();
+    others.iter_mut().for_each(Coordinator::wait_for_addresses);
+    first.wait_for_addresses();
+    all_vote(&first, 4);
+}
+
+fn free_address() -> String {
+    let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    free.local_addr().unwrap().to_string()
+}
+
+#[test]
 fn strangers_and_wrong_options_are_refused_with_the_next_step() {
     let fleet = Fleet::new(1);
     let folder = tempfile::tempdir().unwrap();

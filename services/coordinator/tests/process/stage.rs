@@ -75,6 +75,13 @@ impl Coordinator {
     }
 
     pub fn start_with(folder: &Path, more: &[&str]) -> Self {
+        let mut coordinator = Self::launch_with(folder, more);
+        coordinator.wait_for_addresses();
+        coordinator
+    }
+
+    /// Starts it, and does not wait for it.
+    pub fn launch_with(folder: &Path, more: &[&str]) -> Self {
         let data_dir = folder.join("data");
         let _ = std::fs::remove_file(data_dir.join("addresses.json"));
         let child = command(&arguments(folder))
@@ -82,21 +89,22 @@ impl Coordinator {
             .stderr(Stdio::null())
             .spawn()
             .unwrap();
-        let mut coordinator = Self {
+        Self {
             data_dir,
             child,
             control: String::new(),
             http: String::new(),
             members: String::new(),
-        };
+        }
+    }
+
+    pub fn wait_for_addresses(&mut self) {
         let addresses: Value = eventually("addresses.json", || {
-            serde_json::from_str(&std::fs::read_to_string(coordinator.data_dir.join("addresses.json")).ok()?)
-                .ok()
+            serde_json::from_str(&std::fs::read_to_string(self.data_dir.join("addresses.json")).ok()?).ok()
         });
-        coordinator.control = addresses["control"].as_str().unwrap().into();
-        coordinator.http = addresses["http"].as_str().unwrap().into();
-        coordinator.members = addresses["members"].as_str().unwrap_or_default().into();
-        coordinator
+        self.control = addresses["control"].as_str().unwrap().into();
+        self.http = addresses["http"].as_str().unwrap().into();
+        self.members = addresses["members"].as_str().unwrap_or_default().into();
     }
 
     /// As `kill -9`.

@@ -34,6 +34,17 @@ impl KnownCoordinators {
         }
     }
 
+    /// Refuses terms before this one: the greatest that an earlier process knew.
+    pub fn since(mut self, term: u64) -> Self {
+        self.term = term;
+        self
+    }
+
+    /// The greatest term that it knows.
+    pub fn term(&self) -> u64 {
+        self.term
+    }
+
     /// The address to dial.
     pub fn current(&self) -> &str {
         self.told.as_ref().unwrap_or(&self.addresses[self.next])
@@ -116,6 +127,8 @@ mod tests {
         ] {
             assert_eq!(coordinators.is_current(term), expected, "{term:?}");
         }
+        let mut again = three().since(coordinators.term());
+        assert!(!again.is_current(Some(4)) && again.is_current(Some(5)));
     }
 
     #[test]

@@ -1,12 +1,14 @@
 variables {
-  name             = "quorate"
-  database_url     = "postgresql://quorate:secret@db.example.com:5432/quorate?sslmode=require"
-  redis_url        = "redis://redis.example.com:6379/0"
-  public_url       = "https://quorate.example.com"
-  api_port         = 8080
-  coordinator_port = 7300
-  traces_endpoint  = "https://traces.example.com"
-  data_device      = "/dev/disk/by-id/control"
+  name            = "quorate"
+  database_url    = "postgresql://quorate:secret@db.example.com:5432/quorate?sslmode=require"
+  redis_url       = "redis://redis.example.com:6379/0"
+  public_url      = "https://quorate.example.com"
+  ports           = { api = 8080, coordinator = 7300, coordinator_http = 7301, members = 7302 }
+  addresses       = ["10.65.1.4", "10.65.2.4", "10.65.3.4"]
+  index           = 0
+  keys_seed       = "00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff"
+  traces_endpoint = "https://traces.example.com"
+  data_device     = "/dev/disk/by-id/control"
   releases = {
     coordinator = { url = "https://releases.example.com/x", sha256 = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855" }
     api         = { url = "https://releases.example.com/x", sha256 = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855" }
@@ -31,6 +33,18 @@ run "no_release_without_encryption" {
     }
   }
   expect_failures = [var.releases]
+}
+
+run "no_two_coordinators" {
+  command = plan
+  variables { addresses = ["10.65.1.4", "10.65.2.4"] }
+  expect_failures = [var.addresses]
+}
+
+run "no_weak_seed" {
+  command = plan
+  variables { keys_seed = "secret" }
+  expect_failures = [var.keys_seed]
 }
 
 run "no_second_variable_in_an_address" {

@@ -1,7 +1,4 @@
 mock_provider "aws" {
-  mock_resource "aws_network_interface" {
-    defaults = { private_ip = "10.65.8.4" }
-  }
   mock_resource "aws_ebs_volume" {
     defaults = { id = "vol-0123456789abcdef0" }
   }
@@ -13,12 +10,28 @@ mock_provider "aws" {
   }
 }
 
+override_resource {
+  target = aws_network_interface.control["0"]
+  values = { private_ip = "10.65.1.4" }
+}
+
+override_resource {
+  target = aws_network_interface.control["1"]
+  values = { private_ip = "10.65.2.4" }
+}
+
+override_resource {
+  target = aws_network_interface.control["2"]
+  values = { private_ip = "10.65.3.4" }
+}
+
 variables {
   name               = "quorate"
   vpc_id             = "vpc-1"
-  private_subnet_ids = ["subnet-1", "subnet-2"]
+  private_subnet_ids = ["subnet-1", "subnet-2", "subnet-5"]
   public_subnet_ids  = ["subnet-3", "subnet-4"]
-  availability_zone  = "eu-north-1b"
+  availability_zones = ["eu-north-1b", "eu-north-1a", "eu-north-1c"]
+  keys_seed          = "00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff"
   server_cidrs       = ["10.65.0.0/24"]
   public_url         = "https://quorate.example.com"
   certificate_arn    = "arn:aws:acm:eu-north-1:000000000000:certificate/1"
@@ -42,8 +55,8 @@ run "data" {
     error_message = "Redis fails over, and loses no usage"
   }
   assert {
-    condition     = output.coordinator == "10.65.8.4:7300" && output.redis_url == "redis://quorate.example.cache.amazonaws.com:6379/0"
-    error_message = "servers get the addresses of coordinator and Redis"
+    condition     = output.coordinator == "10.65.1.4:7300,10.65.2.4:7300,10.65.3.4:7300" && output.redis_url == "redis://quorate.example.cache.amazonaws.com:6379/0"
+    error_message = "servers get the addresses of all coordinators and of Redis"
   }
 }
 
@@ -70,15 +83,35 @@ run "who_reaches_what" {
   }
 }
 
-run "the_machine" {
+run "the_machines" {
   assert {
-    condition     = aws_instance.control.metadata_options[0].http_tokens == "required"
+    condition     = alltrue([for machine in aws_instance.control : machine.metadata_options[0].http_tokens == "required"])
     error_message = "user data holds a password, so metadata requires a session of the machine's own"
   }
   assert {
-    condition     = length(aws_instance.control.user_data_base64) * 3 / 4 < 16384
+    condition     = alltrue([for machine in aws_instance.control : length(machine.user_data_base64) * 3 / 4 < 16384])
     error_message = "AWS takes 16 KiB of user data"
   }
+  assert {
+    condition     = length(distinct([for volume in aws_ebs_volume.control : volume.availability_zone])) == 3 && length(aws_lb_target_group_attachment.api) == 3
+    error_message = "each zone has a machine with its disk, and the load balancer reaches all"
+  }
+  assert {
+    condition     = aws_vpc_security_group_ingress_rule.groups["members"].referenced_security_group_id == aws_security_group.roles["machine"].id
+    error_message = "coordinators reach one another, and nobody else reaches them there"
+  }
+}
+
+run "no_two_coordinators" {
+  command = plan
+  variables { availability_zones = ["eu-north-1b", "eu-north-1a"] }
+  expect_failures = [var.availability_zones]
+}
+
+run "no_zone_without_a_subnet" {
+  command = plan
+  variables { private_subnet_ids = ["subnet-1", "subnet-2"] }
+  expect_failures = [var.availability_zones]
 }
 
 run "no_weak_password" {

@@ -6,6 +6,7 @@ organization only. `tests/test_operator.py` tries each kind on every call of the
 
 import re
 import secrets
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
@@ -15,10 +16,17 @@ from quorate_api.security.keys import Keys, same
 Staff = Literal["operator", "prober"]
 PREFIXES: dict[Staff, str] = {"operator": "qo_", "prober": "qp_"}
 RANDOM_LENGTH = 40
+RANDOM_BYTES = 64  # so many more than the token has that each character is as likely as any other
 
 
-def generate(staff: Staff) -> str:
-    return PREFIXES[staff] + "".join(secrets.choice(ALPHABET) for _ in range(RANDOM_LENGTH))
+def generate(staff: Staff, random_bytes: Callable[[int], bytes] = secrets.token_bytes) -> str:
+    """`random_bytes`: gives so many bytes, which decide the token."""
+    number = int.from_bytes(random_bytes(RANDOM_BYTES))
+    characters = []
+    for _ in range(RANDOM_LENGTH):
+        number, digit = divmod(number, len(ALPHABET))
+        characters.append(ALPHABET[digit])
+    return PREFIXES[staff] + "".join(characters)
 
 
 @dataclass(frozen=True, slots=True)

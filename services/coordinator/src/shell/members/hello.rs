@@ -53,6 +53,9 @@ pub struct Hello {
     pub contact: Contact,
     /// It wants to be taken in, or to be known there.
     pub joins: bool,
+    /// It asks for the fleet alone.
+    #[serde(default)]
+    pub looks: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -64,6 +67,10 @@ pub enum Answer {
         message: String,
     },
     Join(JoinAnswer),
+    /// None: nobody has taken this one in.
+    Fleet {
+        fleet: Option<String>,
+    },
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -92,6 +99,16 @@ impl Identity {
             address: self.address.clone(),
             contact: self.contact.clone(),
             joins: to.is_none(),
+            looks: false,
+        }
+    }
+
+    /// A question for the fleet of whoever is there.
+    pub fn looks(&self) -> Hello {
+        Hello {
+            joins: false,
+            looks: true,
+            ..self.hello(None)
         }
     }
 

@@ -56,6 +56,6 @@ async fn once(connector: &TlsConnector, own: &Identity, address: &str) -> Result
     match hear(&mut frames).await? {
         Answer::Join(answer) => Ok(answer),
         Answer::Refused { message } => Err(message),
-        Answer::Welcome => Err("it answers to something else".into()),
+        Answer::Welcome | Answer::Fleet { .. } => Err("it answers to something else".into()),
     }
 }

@@ -193,7 +193,7 @@ impl Link {
         match hear(&mut frames).await? {
             Answer::Welcome => {}
             Answer::Refused { message } => return Err(message),
-            Answer::Join(_) => return Err("it answers to something else".into()),
+            Answer::Join(_) | Answer::Fleet { .. } => return Err("it answers to something else".into()),
         }
         info!(member = %self.to, address = self.address, "linked to a coordinator");
         *reported = None;

@@ -102,6 +102,10 @@ async fn receive(
             return say(&mut frames, &Answer::Refused { message }).await;
         }
     };
+    if hello.looks {
+        let fleet = own.fleet.get().map(ToString::to_string);
+        return say(&mut frames, &Answer::Fleet { fleet }).await;
+    }
     let (member, address) = (from, hello.address);
     let greeted = FromMember::Greeted {
         member,

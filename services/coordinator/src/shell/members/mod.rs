@@ -5,9 +5,11 @@
 //! - `links`: connections to others, which send
 //! - `listener`: connections from others, which receive
 //! - `senders`: a member's newest process, and its newest connection
+//! - `begin`: whether there is a fleet to join, or one to begin
 //! - `join`: the wish to be taken in, or to be known elsewhere
 //! - `side`: all of it, made at the start
 
+mod begin;
 mod hello;
 mod join;
 mod links;
@@ -15,6 +17,7 @@ mod listener;
 mod senders;
 mod side;
 
+pub use begin::is_new_fleet;
 pub use hello::{Contact, JoinAnswer};
 pub use listener::FromMember;
 pub use side::{ForTask, Side};
