@@ -10,7 +10,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from quorate_chaos.fleet import Fleet, Unready
+from quorate_chaos.coordinators import Unready
+from quorate_chaos.fleet import Fleet
 from quorate_local.components import binary
 from quorate_local.options import REPOSITORY, StackOptions
 

@@ -17,8 +17,9 @@ from pathlib import Path
 from typing import Any
 
 from quorate_chaos import load
+from quorate_chaos.coordinators import Unready
 from quorate_chaos.faults import FAULTS, MUST_BE_FOUND
-from quorate_chaos.fleet import DURABILITY, Fleet, Unready
+from quorate_chaos.fleet import DURABILITY, Fleet
 from quorate_chaos.power import Unseen
 from quorate_chaos.trial import Fault, Trial
 from quorate_local.layout import write_json

@@ -9,7 +9,8 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
-from quorate_chaos.fleet import DISK, DURABILITY, MEMORY, Fleet, Shape, Unready
+from quorate_chaos.coordinators import Unready
+from quorate_chaos.fleet import DISK, DURABILITY, MEMORY, Fleet, Shape
 from quorate_chaos.network import COORDINATOR
 from quorate_local.options import REPOSITORY
 

@@ -17,7 +17,7 @@ import socket, subprocess, sys
 from quorate_chaos import machine
 from quorate_chaos.network import CLIENTS, Network
 machine.settle_in()
-network = Network(["s1", "s2"])
+network = Network(["s1", "s2"], ["coordinator"])
 network.create()
 server = """
 import socket
@@ -73,7 +73,7 @@ import subprocess, sys
 from quorate_chaos import machine
 from quorate_chaos.network import Network
 machine.settle_in()
-network = Network(["s1", "s2"])
+network = Network(["s1", "s2"], ["coordinator"])
 network.create()
 address = (network.addresses["s2"], 7000)
 sink = f"""

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from quorate_chaos.coordinators import Unready
 from quorate_chaos.faults import disks, links, processes
-from quorate_chaos.fleet import Unready
 from quorate_chaos.trial import CATCH_UP_S, MEMORY, Fault, Shape, Trial
 
 # At most one disk loses its data, and only while the group is whole. With every other copy stale or gone, a group
