@@ -39,8 +39,6 @@ const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(2);
 /// A name is taken until the lease of its former holder ends, and the holder's groups have gone on. A machine whose disk was
 /// replaced may be back before that.
 const NAME_WAIT: Duration = Duration::from_secs(10);
-/// A coordinator that answers no heartbeat for so many intervals is taken for gone, and dialed anew.
-const UNANSWERED_MAX: u64 = 8;
 
 type Connection = Framed<TlsStream<TcpStream>, LengthDelimitedCodec>;
 
@@ -112,6 +110,7 @@ pub async fn run(
                     orders: &orders,
                     updates: &mut updates,
                     clock: &mut clock,
+                    unanswered_max: me.coordinators.unanswered_max(),
                 };
                 talk.converse(connection, &welcome).await
             }
@@ -349,6 +348,8 @@ struct Talk<'a> {
     orders: &'a Orders,
     updates: &'a mut mpsc::UnboundedReceiver<ToCoordinator>,
     clock: &'a mut ClockWatch,
+    /// Heartbeats without an answer; beyond it the coordinator is gone.
+    unanswered_max: u64,
 }
 
 impl Talk<'_> {
@@ -363,7 +364,7 @@ impl Talk<'_> {
         loop {
             tokio::select! {
                 _ = beat.tick() => {
-                    if sent - answered > UNANSWERED_MAX {
+                    if sent - answered > self.unanswered_max {
                         return "it no longer answers".to_string();
                     }
                     sent += 1;

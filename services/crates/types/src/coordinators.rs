@@ -40,6 +40,12 @@ impl KnownCoordinators {
         self
     }
 
+    /// A coordinator that answers no heartbeat for so many intervals is taken for gone, and the next is dialed. The next
+    /// leader gives servers one lease to come over, which may be six intervals; alone, it may as well be waited for.
+    pub fn unanswered_max(&self) -> u64 {
+        if self.addresses.len() > 1 { 2 } else { 8 }
+    }
+
     /// The greatest term that it knows.
     pub fn term(&self) -> u64 {
         self.term

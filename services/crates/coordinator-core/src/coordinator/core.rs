@@ -57,6 +57,8 @@ pub struct SnapshotDue<'a> {
 const PROPOSAL: CallId = CallId::MAX;
 /// The call by which a leader cares for the members.
 const CARE: CallId = CallId::MAX - 1;
+/// The call by which a leader asks whether it leads still, when a server proves that the log is behind.
+const PROOF: CallId = CallId::MAX - 2;
 /// A leader looks after the members so often: a new one waits no longer for its vote.
 const CARE_MS: u64 = 250;
 /// Callers wait so long for an election; then they are told that nobody leads.
@@ -203,6 +205,11 @@ impl Coordinator {
             leading.engine.take(now, Input::Tick);
             self.log_is_whole |= leading.engine.roll_call(now.ms).is_none();
         }
+        if let Standing::Leads(leading) = &self.standing
+            && leading.suspected().is_some()
+        {
+            self.replica.take(now.ms, QuorumEvent::Read { call: PROOF });
+        }
         if now.ms >= self.next_care_ms && matches!(self.standing, Standing::Leads(_)) {
             self.next_care_ms = now.ms + CARE_MS;
             self.care(now);
@@ -280,7 +287,8 @@ impl Coordinator {
             let notes = std::mem::take(&mut output.notes);
             self.commands.extend(notes.into_iter().map(Command::Note));
             if let Some(behind) = output.behind {
-                return self.end(Ending::Behind(behind));
+                leading.suspect(behind);
+                return self.replica.take(now.ms, QuorumEvent::Read { call: PROOF });
             }
             if planted::on(Bug::ActsBeforeLog) {
                 let (place, outgoing) = (output.place, std::mem::take(&mut output.outgoing));
@@ -320,12 +328,15 @@ impl Coordinator {
             Of::Commit(entries) => entries.into_iter().for_each(|entry| self.agreed(now, &entry)),
             Of::Restore(snapshot) => self.restore(&snapshot),
             Of::Placed { call, point } => self.placed(call, point),
+            Of::ReadAt { call: PROOF, .. } => self.proven(),
             Of::ReadAt { call, position } => self.reads.push((position, call)),
             Of::Begun { call } => self.commands.push(Command::Done { call }),
             // It hands over, or leads no more, which it says by itself.
             Of::Refused { call: PROPOSAL, .. } => self.is_proposal_refused = true,
             // It is tried again.
-            Of::Refused { call: CARE, .. } => {}
+            Of::Refused {
+                call: CARE | PROOF, ..
+            } => {}
             Of::Refused { call, why } => self.commands.push(Command::Refused { call, why }),
             Of::EntriesLost { acknowledged, last } => {
                 let member = self.replica.view(now.ms).own;
@@ -336,6 +347,15 @@ impl Coordinator {
                 });
             }
             Of::Role(role) => self.role(role),
+        }
+    }
+
+    /// A majority has answered since the proof: no later leader told servers what this log lacks.
+    fn proven(&mut self) {
+        if let Standing::Leads(leading) = &self.standing
+            && let Some(behind) = leading.suspected()
+        {
+            self.end(Ending::Behind(behind.clone()));
         }
     }
 

@@ -6,13 +6,16 @@ use quorate_quorum::Point;
 use quorate_types::Place;
 
 use super::batch::encode_batch;
-use crate::engine::{Engine, Outgoing, Output};
+use crate::engine::{Behind, Engine, Outgoing, Output};
 use crate::state::CoordinatorState;
 
 #[derive(Debug)]
 pub struct Leading {
     pub engine: Engine,
     waiting: Option<Waiting>,
+    /// A server proves that the log is behind it. The proof counts if this one leads still: a leader that was followed by
+    /// another lacks what servers were told since.
+    behind: Option<Behind>,
 }
 
 /// The engine's state has the batch already.
@@ -30,12 +33,22 @@ impl Leading {
         Self {
             engine,
             waiting: None,
+            behind: None,
         }
     }
 
     /// Whether the engine may take inputs in.
     pub fn is_open(&self) -> bool {
-        self.waiting.is_none()
+        self.waiting.is_none() && self.behind.is_none()
+    }
+
+    /// Holds on, with an output that is dropped, until a majority says whether this one leads still.
+    pub fn suspect(&mut self, behind: Behind) {
+        self.behind = Some(behind);
+    }
+
+    pub fn suspected(&self) -> Option<&Behind> {
+        self.behind.as_ref()
     }
 
     /// Keeps an output back until its commands are agreed. Gives it back if it has none.
@@ -78,6 +91,6 @@ impl Leading {
 
     /// The state, if all of it is agreed.
     pub fn into_state(self) -> Option<Box<CoordinatorState>> {
-        self.waiting.is_none().then(|| Box::new(self.engine.into_state()))
+        self.is_open().then(|| Box::new(self.engine.into_state()))
     }
 }

@@ -43,6 +43,10 @@ pub(super) fn end(world: &mut World, c: usize) -> bool {
             control::disconnect(world, s);
         }
     }
+    if !world.coordinators.is_alone() {
+        // Requests to it may be lost with it.
+        operator::repeat_requests(world);
+    }
     true
 }
 
@@ -83,7 +87,9 @@ pub fn restart(world: &mut World, c: usize) {
     }
     // The operators who issued the tokens and asked for the groups ask again.
     operator::repeat_requests(world);
-    resets::notice(world);
+    if world.coordinators.is_alone() {
+        resets::notice(world);
+    }
     let incarnation = world.coordinators.members[c].incarnation;
     let member = c;
     world.schedule(now + 1_000, Scheduled::CoordinatorTick { member, incarnation });

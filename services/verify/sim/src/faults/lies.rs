@@ -68,6 +68,9 @@ fn is_calm(world: &World) -> bool {
             !group.lost && is_settled && group.learner.is_none() && group.chain.len() == group.degree()
         })
     };
+    let members = &world.coordinators.members;
+    let mut members = members.iter().filter(|member| !member.is_gone);
+    let coordinators_run = members.all(|member| member.runs(world.now));
     let state = world.coordinators.known();
     let nobody_is_slow = state.servers.values().all(|server| server.slow.is_none());
     // Otherwise the others may leave because they do not reach the server that is restarted.
@@ -75,6 +78,8 @@ fn is_calm(world: &World) -> bool {
     nobody_is_slow
         && is_patient
         && world.coordinators.is_up()
+        && coordinators_run
+        && world.coordinators.replacement.is_none()
         && world.blocked.is_empty()
         && (0..world.servers.len()).all(is_well)
         && (0..world.ledgers.len()).all(is_whole)

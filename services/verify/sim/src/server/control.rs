@@ -12,9 +12,6 @@ use rand::Rng;
 use super::reports;
 use crate::fleet::{Control, Node, Pipe, Scheduled, World};
 
-/// As in `services/replica`: so many heartbeats without an answer, and the coordinator is dialed again.
-const UNANSWERED_MAX: u64 = 8;
-
 /// Issues a join token for the machine at this place.
 pub fn invite(world: &mut World, s: usize) {
     let token = join_token(world, s);
@@ -163,7 +160,7 @@ pub fn send_heartbeat(world: &mut World, s: usize, incarnation: u64, connection:
     let Some(control) = server.control.as_mut().filter(|c| c.connection == connection) else {
         return;
     };
-    if !control.is_registered || control.sent - control.answered > UNANSWERED_MAX {
+    if !control.is_registered || control.sent - control.answered > server.known.unanswered_max() {
         return disconnect(world, s);
     }
     control.sent += 1;
