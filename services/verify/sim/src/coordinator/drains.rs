@@ -39,9 +39,10 @@ pub fn want(world: &mut World, s: usize) -> bool {
         .iter()
         .map(|group| usize::from(group.degree))
         .max();
-    let drained = world.servers.iter().filter_map(|server| server.id);
-    let drained = drained
-        .filter(|id| world.coordinators.drains.contains(id))
+    // A machine that does not know its number at present may come back as a drained server.
+    let known = &world.coordinators.known().servers;
+    let drained = (world.coordinators.drains.iter())
+        .filter(|id| known.contains_key(id))
         .count();
     let may = drained + degree_max.unwrap_or(0) + world.plan.reserved_servers() < world.servers.len();
     may && world.coordinators.drains.insert(id)
