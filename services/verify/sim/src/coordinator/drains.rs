@@ -39,11 +39,11 @@ pub fn want(world: &mut World, s: usize) -> bool {
         .iter()
         .map(|group| usize::from(group.degree))
         .max();
-    // A machine that does not know its number at present may come back as a drained server.
+    // A machine that does not know its number at present may come back as a drained server. The coordinator may not know
+    // one either, on an older copy of its log.
     let known = &world.coordinators.known().servers;
-    let drained = (world.coordinators.drains.iter())
-        .filter(|id| known.contains_key(id))
-        .count();
+    let is_there = |id: &&ServerId| known.contains_key(id) || world.server_of(**id).is_some();
+    let drained = world.coordinators.drains.iter().filter(is_there).count();
     let may = drained + degree_max.unwrap_or(0) + world.plan.reserved_servers() < world.servers.len();
     may && world.coordinators.drains.insert(id)
 }
