@@ -110,9 +110,8 @@ pub async fn run(
                     orders: &orders,
                     updates: &mut updates,
                     clock: &mut clock,
-                    unanswered_max: me.coordinators.unanswered_max(),
                 };
-                talk.converse(connection, &welcome).await
+                talk.converse(connection, &welcome, &me.coordinators).await
             }
             // Its former holder may be gone, and its lease not yet.
             Err(Failure::NameTaken(message))
@@ -348,13 +347,16 @@ struct Talk<'a> {
     orders: &'a Orders,
     updates: &'a mut mpsc::UnboundedReceiver<ToCoordinator>,
     clock: &'a mut ClockWatch,
-    /// Heartbeats without an answer; beyond it the coordinator is gone.
-    unanswered_max: u64,
 }
 
 impl Talk<'_> {
-    /// Talks until the connection breaks; says why it did.
-    async fn converse(&mut self, mut connection: Connection, welcome: &Welcome) -> String {
+    /// Talks until the connection breaks, or heartbeats have no answer; says why it did.
+    async fn converse(
+        &mut self,
+        mut connection: Connection,
+        welcome: &Welcome,
+        coordinators: &KnownCoordinators,
+    ) -> String {
         let mut beat = tokio::time::interval(Duration::from_millis(welcome.heartbeat_ms.max(10)));
         beat.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let (mut sent, mut answered) = (0u64, 0u64);
@@ -364,7 +366,7 @@ impl Talk<'_> {
         loop {
             tokio::select! {
                 _ = beat.tick() => {
-                    if sent - answered > self.unanswered_max {
+                    if sent - answered > coordinators.unanswered_max() {
                         return "it no longer answers".to_string();
                     }
                     sent += 1;
