@@ -12,7 +12,8 @@ import sys
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from itertools import cycle
 from pathlib import Path
 from typing import Any
@@ -218,8 +219,24 @@ def mint_join_token(coordinators_http: Sequence[str], keys: Secrets, server_name
         return
 
 
+def leading(addresses: Mapping[str, str], keys: Secrets) -> str | None:
+    """The coordinator that leads in the greatest term. `addresses`: of their HTTP interfaces, by name."""
+    found: list[tuple[int, str]] = []
+    for name, address in addresses.items():
+        with suppress(OSError):
+            view = coordinator_call(address, keys, "GET", "/v1/quorum")
+            if view["role"] == "leader":
+                found.append((view["term"], name))
+    return max(found)[1] if found else None
+
+
 def coordinator_call(
-    address: str, keys: Secrets, method: str, path: str, body: dict[str, Any] | None = None
+    address: str,
+    keys: Secrets,
+    method: str,
+    path: str,
+    body: dict[str, Any] | None = None,
+    timeout_s: float = HTTP_TIMEOUT_S,
 ) -> dict[str, Any]:
     """A call to a coordinator on this machine. `OSError` without a good answer."""
     request = urllib.request.Request(
@@ -231,7 +248,7 @@ def coordinator_call(
             "Content-Type": "application/json",
         },
     )
-    with urllib.request.urlopen(request, timeout=HTTP_TIMEOUT_S) as response:
+    with urllib.request.urlopen(request, timeout=timeout_s) as response:
         return dict(json.load(response))
 
 

@@ -160,14 +160,8 @@ class Stack:
 
     def leader_name(self) -> str:
         """The coordinator that leads; the first one, if none does."""
-        names = self._coordinator_names()
-        for name in names:
-            with contextlib.suppress(OSError):
-                address = self._addresses[f"{name}_http"]
-                view = components.coordinator_call(address, self._secrets, "GET", "/v1/quorum")
-                if view["role"] == "leader":
-                    return name
-        return names[0]
+        addresses = {name: self._addresses[f"{name}_http"] for name in self._coordinator_names()}
+        return components.leading(addresses, self._secrets) or next(iter(addresses))
 
     def leader_http(self) -> str:
         """host:port of that one."""

@@ -7,13 +7,13 @@ import shutil
 import subprocess
 import time
 import urllib.error
-import urllib.request
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 from quorate_api.coordinator.addresses import Addresses
-from quorate_chaos.network import COORDINATOR, Network
+from quorate_chaos.network import Network
 from quorate_local import components
 from quorate_local.layout import Layout
 from quorate_local.options import StackOptions
@@ -72,15 +72,10 @@ class Coordinators:
 
     def leader(self) -> str:
         """The name of the one that leads, in the greatest term; `OSError` when nobody does."""
-        views = []
-        for name in self.names:
-            with suppress(OSError):
-                view = self.quorum(name)
-                if view["role"] == "leader":
-                    views.append((view["term"], name))
-        if not views:
+        leader = components.leading(dict(zip(self.names, self.https, strict=True)), self.secrets)
+        if leader is None:
             raise OSError("no coordinator leads")
-        return str(max(views)[1])
+        return leader
 
     def replace(self, member: str, timeout_s: float) -> subprocess.CompletedProcess[str]:
         """The operator's command, which waits for the newcomer's vote and removes the old member."""
@@ -96,16 +91,17 @@ class Coordinators:
     def call(self, method: str, path: str, body: dict[str, Any] | None = None) -> dict[str, Any]:
         """Calls that may be repeated, to the one that leads; `OSError` when nobody answers."""
         attempts = 1 if self.is_alone else ATTEMPTS_EACH * len(self.names)
+        timeout_s = HTTP_TIMEOUT_S / min(2, len(self.names))
         for attempt in range(1, attempts + 1):
             url = self._addresses.current
+            address = urlsplit(url).netloc
             try:
-                return self._ask(url, method, path, body)
+                return components.coordinator_call(address, self.secrets, method, path, body, timeout_s)
             except urllib.error.HTTPError as error:
                 problem = _problem(error)
                 if error.code < 500:
                     raise Unready(f"{method} {path} was answered {error.code}: {problem}") from error
-                if problem.get("code") == "not_leader":
-                    self._addresses.told(url, problem.get("leader"))
+                self._addresses.told(url, problem.get("leader"))
                 if attempt == attempts:
                     raise
             except OSError:
@@ -114,22 +110,6 @@ class Coordinators:
                     raise
             time.sleep(PAUSE_S)
         raise AssertionError("the last attempt answers or raises")
-
-    def _ask(self, url: str, method: str, path: str, body: dict[str, Any] | None) -> dict[str, Any]:
-        request = urllib.request.Request(
-            f"{url}{path}",
-            method=method,
-            data=None if body is None else json.dumps(body).encode(),
-            headers={
-                "Authorization": f"Bearer {self.secrets.admin_token.read_text().strip()}",
-                "Content-Type": "application/json",
-            },
-        )
-        timeout_s = HTTP_TIMEOUT_S / min(2, len(self.names))
-        with urllib.request.urlopen(request, timeout=timeout_s) as response:
-            value = json.load(response)
-        assert isinstance(value, dict), f"{path} answers with an object"
-        return value
 
     def _http(self, name: str) -> str:
         return self.https[self.names.index(name)]
@@ -143,6 +123,3 @@ def _problem(error: urllib.error.HTTPError) -> dict[str, Any]:
     with suppress(ValueError):
         return dict(json.loads(error.read()))
     return {}
-
-
-__all__ = ["COORDINATOR", "Coordinators", "Unready"]

@@ -77,7 +77,10 @@ impl Failure {
         Self {
             code: FailureCode::Behind,
             message: format!(
-                "{}: the log ends at {last}, and member {member} had acknowledged {acknowledged}: it is an older copy, or the                  disk has lost writes. It takes no part. Put the newest copy in place and start again; or wipe the                  folder, let it --join as a new member, and `quorate-coordinator replace {member}`;                  docs/operating/coordinators.md says how",
+                "{}: the log ends at {last}, and member {member} had acknowledged {acknowledged}: it is an older copy, or the \
+                 disk has lost writes. It takes no part. Put the newest copy in place and start again; or wipe the \
+                 folder, let it --join as a new member, and `quorate-coordinator replace {member}`; \
+                 docs/operating/coordinators.md says how",
                 data_dir.display()
             ),
         }

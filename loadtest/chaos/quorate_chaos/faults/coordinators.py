@@ -66,7 +66,7 @@ def coordinators_one_way(trial: Trial) -> None:
     one = trial.random.choice([trial.leader(), trial.random.choice(names)])
     is_deaf = trial.random.random() < 0.5
     trial.fleet.network.block(one, names, incoming=is_deaf, outgoing=not is_deaf)
-    trial.say(f"one way: {one} {'hears no' if is_deaf else 'is not heard by an'}other coordinator")
+    trial.say(f"one way: {one} {'hears no other' if is_deaf else 'is not heard by another'} coordinator")
     trial.pause(1, 2)
     trial.kill(*_victims(trial), why="meanwhile")
     trial.pause(2, 4)

@@ -14,7 +14,7 @@ use crate::members::Members;
 use crate::message::{Body, Message};
 use crate::refused::Refused;
 
-/// Of the election time: a leader whose connection broke connects again sooner.
+/// The part of the election time that a follower waits when the leader's connection ends. One that lives connects sooner.
 const CLOSED_WAIT_DIVISOR: u64 = 4;
 
 #[derive(Debug)]

@@ -20,7 +20,7 @@ SIGNING_KEY_FILE = "token-signing-key.pem"
 PUBLIC_KEYS_FILE = "token-public-keys.json"
 SECRET_FILE = "api-secret"  # noqa: S105 - a file's name
 STAFF_TOKEN_FILES: dict[Staff, str] = {"operator": "operator-token", "prober": "prober-token"}
-# Of coordinators, which make or get theirs otherwise where there is no seed.
+# Files of coordinators. Without a seed they are made elsewhere.
 ADMIN_TOKEN_FILE = "coordinator-admin-token"  # noqa: S105 - a file's name
 FLEET_KEY_FILE = "fleet.key"
 FLEET_KEY_PREFIX = "qfk_"

@@ -3,14 +3,14 @@
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use quorate_certificates::{FleetKeys, members};
+use quorate_certificates::FleetKeys;
 use quorate_quorum::MemberId;
 use tokio::time::sleep;
 use tokio_rustls::TlsConnector;
 use tracing::info;
 
-use super::hello::{Answer, Contact, Identity, frames, hear, say};
-use super::links::connect;
+use super::hello::{Answer, Contact, Identity, SOMETHING_ELSE, frames, greet};
+use super::links::{connect, connector};
 use crate::exit::Failure;
 
 const AGAIN: Duration = Duration::from_millis(500);
@@ -18,8 +18,7 @@ const AGAIN: Duration = Duration::from_millis(500);
 /// Waits until one of these has a fleet (false), or all of them have none (true). One that is away may have one: a second
 /// fleet is never begun beside it.
 pub async fn is_new_fleet(addresses: &[String], keys: &FleetKeys) -> Result<bool, Failure> {
-    let unusable = |e: rustls::Error| Failure::configuration(format!("the fleet's key: {e}"));
-    let connector = TlsConnector::from(Arc::new(members::client_config(keys).map_err(unusable)?));
+    let connector = connector(keys)?;
     let own = Identity {
         member: MemberId(rand::random()),
         process: String::new(),
@@ -59,10 +58,8 @@ pub async fn is_new_fleet(addresses: &[String], keys: &FleetKeys) -> Result<bool
 /// The fleet of the coordinator there. None: its disk is empty.
 async fn look(connector: &TlsConnector, own: &Identity, address: &str) -> Result<Option<String>, String> {
     let mut frames = frames(connect(connector, address).await?);
-    say(&mut frames, &own.looks()).await?;
-    match hear(&mut frames).await? {
+    match greet(&mut frames, &own.looks()).await? {
         Answer::Fleet { fleet } => Ok(fleet),
-        Answer::Refused { message } => Err(message),
-        _ => Err("it answers to something else".into()),
+        _ => Err(SOMETHING_ELSE.into()),
     }
 }

@@ -162,6 +162,21 @@ pub async fn say<S: AsyncRead + AsyncWrite + Unpin>(
         .map_err(|e| e.to_string())
 }
 
+/// An answer to a question that was not asked.
+pub const SOMETHING_ELSE: &str = "it answers to something else";
+
+/// Says hello, and hears the answer. The error may be its refusal.
+pub async fn greet<S: AsyncRead + AsyncWrite + Unpin>(
+    frames: &mut Frames<S>,
+    hello: &Hello,
+) -> Result<Answer, String> {
+    say(frames, hello).await?;
+    match hear(frames).await? {
+        Answer::Refused { message } => Err(message),
+        answer => Ok(answer),
+    }
+}
+
 pub async fn hear<S: AsyncRead + AsyncWrite + Unpin, T: DeserializeOwned>(
     frames: &mut Frames<S>,
 ) -> Result<T, String> {

@@ -7,7 +7,7 @@ use tokio::time::sleep;
 use tokio_rustls::TlsConnector;
 use tracing::info;
 
-use super::hello::{Answer, Identity, JoinAnswer, frames, hear, say};
+use super::hello::{Answer, Identity, JoinAnswer, SOMETHING_ELSE, frames, greet};
 use super::links::connect;
 
 const AGAIN: Duration = Duration::from_millis(500);
@@ -52,10 +52,8 @@ pub async fn ask(
 
 async fn once(connector: &TlsConnector, own: &Identity, address: &str) -> Result<JoinAnswer, String> {
     let mut frames = frames(connect(connector, address).await?);
-    say(&mut frames, &own.hello(None)).await?;
-    match hear(&mut frames).await? {
+    match greet(&mut frames, &own.hello(None)).await? {
         Answer::Join(answer) => Ok(answer),
-        Answer::Refused { message } => Err(message),
-        Answer::Welcome | Answer::Fleet { .. } => Err("it answers to something else".into()),
+        _ => Err(SOMETHING_ELSE.into()),
     }
 }

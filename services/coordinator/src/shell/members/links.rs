@@ -1,11 +1,13 @@
 //! Connections to other coordinators: each sends the messages for one of them, and connects again when it breaks.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
 use futures::SinkExt;
 use quorate_certificates::control::coordinator_name;
+use quorate_certificates::{FleetKeys, members};
 use quorate_quorum::{MemberId, Members, Message, encode_message};
 use quorate_types::limits::MEMBER_OUTBOX_MESSAGES_MAX;
 use tokio::net::TcpStream;
@@ -16,8 +18,9 @@ use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 use tracing::{info, warn};
 
-use super::hello::{Answer, Frames, Identity, frames, hear, say};
+use super::hello::{Answer, Frames, Identity, SOMETHING_ELSE, frames, greet};
 use super::listener::FromMember;
+use crate::exit::Failure;
 
 /// A connection takes no longer between coordinators that live.
 const CONNECT: Duration = Duration::from_secs(1);
@@ -189,12 +192,9 @@ impl Link {
         reported: &mut Option<String>,
     ) -> Result<(), String> {
         let mut frames = frames(stream);
-        say(&mut frames, &self.own.hello(Some(self.to))).await?;
-        match hear(&mut frames).await? {
-            Answer::Welcome => {}
-            Answer::Refused { message } => return Err(message),
-            Answer::Join(_) | Answer::Fleet { .. } => return Err("it answers to something else".into()),
-        }
+        let Answer::Welcome = greet(&mut frames, &self.own.hello(Some(self.to))).await? else {
+            return Err(SOMETHING_ELSE.into());
+        };
         info!(member = %self.to, address = self.address, "linked to a coordinator");
         *reported = None;
         let mut batch = Vec::new();
@@ -212,6 +212,13 @@ async fn write(frames: &mut Frames<TlsStream<TcpStream>>, batch: &mut Vec<Messag
         frames.feed(bytes).await.map_err(|e| e.to_string())?;
     }
     SinkExt::<Bytes>::flush(frames).await.map_err(|e| e.to_string())
+}
+
+/// For links to coordinators that have the same key.
+pub fn connector(keys: &FleetKeys) -> Result<TlsConnector, Failure> {
+    let config = members::client_config(keys);
+    let config = config.map_err(|e| Failure::configuration(format!("the fleet's key: {e}")))?;
+    Ok(TlsConnector::from(Arc::new(config)))
 }
 
 pub async fn connect(connector: &TlsConnector, address: &str) -> Result<TlsStream<TcpStream>, String> {

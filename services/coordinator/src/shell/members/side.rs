@@ -10,7 +10,7 @@ use tokio_rustls::{TlsAcceptor, TlsConnector};
 
 use super::hello::{Contact, Identity};
 use super::join::ask;
-use super::links::Links;
+use super::links::{Links, connector};
 use super::listener::{FromMember, serve};
 use crate::exit::Failure;
 use crate::options::Options;
@@ -77,7 +77,7 @@ impl Side {
         };
         let unusable = |e: rustls::Error| Failure::configuration(format!("the fleet's key: {e}"));
         let acceptor = TlsAcceptor::from(Arc::new(members::server_config(keys).map_err(unusable)?));
-        let connector = TlsConnector::from(Arc::new(members::client_config(keys).map_err(unusable)?));
+        let connector = connector(keys)?;
         let listener = listen(listen_at, "--listen-members").await?;
         let bound = listener.local_addr();
         let bound = bound

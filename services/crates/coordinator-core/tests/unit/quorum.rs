@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use quorate_coordinator_core::command::{
-    Command as Order, Effect, FleetSecrets, JoinTokenTerms, PlacementPolicy, Reply,
+    Command as Order, Effect, FleetSecrets, JoinTokenTerms, PlacementPolicy, Proof, Reply,
 };
 use quorate_coordinator_core::coordinator::{Command, Coordinator, Ending, Event, Start, alone, read_state};
 use quorate_coordinator_core::engine::{Input, Now, Outgoing};
@@ -18,10 +18,10 @@ use quorate_quorum::{
     Change, Event as QuorumEvent, MemberId, Message, Point, Position, Refused, Settings, Snapshot, Term,
     Write,
 };
-use quorate_types::FleetId;
+use quorate_types::{FleetId, Place, RunId};
 use serde_json::json;
 
-use crate::rig::settings;
+use crate::rig::{candidate, settings};
 use crate::world::World;
 
 /// As a process makes them at its start, for a fleet that has none.
@@ -655,4 +655,41 @@ fn an_older_copy_of_a_members_log_ends_it() {
     let agreed = |n: usize| fleet.nodes[n].coordinator.as_ref().unwrap().agreed_position();
     assert_eq!(agreed(follower), agreed(leader));
     assert!(fleet.nodes[follower].ending.is_none());
+}
+
+/// A server shows a place that the log does not have.
+fn show_later_place(fleet: &mut Fleet, n: usize) {
+    let mut candidate = candidate(
+        1,
+        &Proof::JoinToken {
+            digest: "token-1".into(),
+            credential_digest: "credential".into(),
+        },
+    );
+    candidate.is_certified = true;
+    let (run, position) = (RunId(u64::MAX), 99);
+    candidate.register.place = Some(Place { run, position });
+    fleet.take(n, Event::Input(Input::Register(candidate)));
+}
+
+#[test]
+fn a_leader_that_is_cut_off_takes_no_later_place_for_a_proof() {
+    let mut fleet = Fleet::new(3);
+    let former = fleet.leader();
+    let id = fleet.nodes[former].id;
+    fleet.cut_off.insert(id);
+    show_later_place(&mut fleet, former);
+    fleet.pass(1_000);
+    assert!(fleet.nodes[former].ending.is_none(), "it cannot know");
+    assert_ne!(fleet.leader(), former);
+    fleet.cut_off.clear();
+    fleet.pass(500);
+    let agreed = |n: usize| fleet.nodes[n].coordinator.as_ref().unwrap().agreed_position();
+    assert_eq!(agreed(former), agreed(fleet.leader()));
+
+    // A majority says that this one leads.
+    let leader = fleet.leader();
+    show_later_place(&mut fleet, leader);
+    fleet.pass(100);
+    assert!(matches!(fleet.nodes[leader].ending, Some(Ending::Behind(_))));
 }

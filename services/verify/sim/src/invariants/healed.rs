@@ -48,8 +48,8 @@ fn coordinators_differ(world: &World) -> Option<String> {
             member.decisions.agreed_position(),
         )
     });
-    let is_replaced = world.coordinators.replacement.is_none();
-    (!is_replaced || !coordinators_agree::is_complete(world))
+    let is_settled = world.coordinators.replacement.is_none();
+    (!is_settled || !coordinators_agree::is_complete(world))
         .then(|| format!("coordinators: {:?}", ends.collect::<Vec<_>>()))
 }
 
