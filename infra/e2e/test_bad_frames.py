@@ -82,7 +82,7 @@ def test_garbage_after_the_handshake(attached: WireClient) -> None:
 
 def test_a_version_from_the_future(alice: Owner, neighbour: WireClient) -> None:
     with WireClient(alice.handle(), hello=False) as client:
-        client.send(wire.encode(wire.Hello(99, "tomorrow")))
+        client.send(wire.encode(wire.Hello(99, 100, "tomorrow")))
         goodbye(client, Code.UNSUPPORTED_VERSION)
 
 

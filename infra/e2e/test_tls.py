@@ -126,9 +126,9 @@ def test_sdks_without_tls_are_refused_with_the_code(append: Any, alice: Owner) -
 
 
 def test_plaintext_is_refused_with_the_code(alice: Owner) -> None:
-    hello = wire.encode(wire.Hello(wire.VERSION, "x" * 13))  # begins with the byte that begins a TLS handshake
+    hello = wire.encode(wire.hello("x" * 13))  # begins with the byte that begins a TLS handshake
     assert hello[0] == 0x16
-    for first in (hello, wire.encode(wire.Hello(wire.VERSION, "e2e")), b"GET / HTTP/1.1\r\n\r\n"):
+    for first in (hello, wire.encode(wire.hello("e2e")), b"GET / HTTP/1.1\r\n\r\n"):
         with WireClient(alice.handle(), hello=False, plaintext=True) as client:
             client.send(first)
             goodbye = client.expect(wire.Goodbye)

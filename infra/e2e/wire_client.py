@@ -38,7 +38,7 @@ class WireClient:
         self._frames: list[wire.Frame] = []
         self._splitter = wire.FrameSplitter(64 << 20)
         if hello:
-            self.send(wire.encode(wire.Hello(wire.VERSION, "e2e")))
+            self.send(wire.encode(wire.hello("e2e")))
             self.limits = self.expect(wire.HelloOk)
 
     def send(self, data: bytes) -> None:

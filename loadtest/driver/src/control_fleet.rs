@@ -14,7 +14,7 @@ use quorate_types::control::{GroupReport, Heartbeat, Register, ToCoordinator, To
 use quorate_types::cost::ResourceVector;
 use quorate_types::limits::CONTROL_MESSAGE_BYTES_MAX;
 use quorate_types::reports::ReportBook;
-use quorate_types::{ConfigDigest, GroupConfig, GroupId, GroupState, Room, ServerId};
+use quorate_types::{ConfigDigest, GroupConfig, GroupId, GroupState, Room, ServerId, versions};
 use tokio::net::TcpStream;
 use tokio::time::{MissedTickBehavior, interval};
 use tokio_rustls::TlsConnector;
@@ -119,6 +119,8 @@ impl PlayedServer {
             hung_ms: 0,
             certificate_request_pem: None,
             place: None,
+            versions: versions::CONTROL,
+            fleet_versions: versions::FLEET,
         };
         send(&mut connection, &ToCoordinator::Register(Box::new(register))).await?;
         let answer = tokio::time::timeout(ANSWER_TIMEOUT, receive(&mut connection)).await;

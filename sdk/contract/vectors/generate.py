@@ -74,8 +74,8 @@ def frame(kind, channel, head, payload=b"", trace=None, **wrong):
     return first + struct.pack("<I", crc) + head + payload
 
 
-def head_hello(version, client_name, magic=b"QRT1"):
-    return magic + struct.pack("<HH", version, 0) + text8(client_name)
+def head_hello(version, client_name, magic=b"QRT1", newest=0):
+    return magic + struct.pack("<HH", version, newest) + text8(client_name)
 
 
 def head_attached(f):
@@ -228,13 +228,15 @@ def connection_frames(v):
         "hello",
         "HELLO",
         0,
-        {"version": 1, "client_name": "quorate-python/0.1.0"},
+        {"version": 1, "newest_version": 0, "client_name": "quorate-python/0.1.0"},
         head_hello(1, "quorate-python/0.1.0"),
     )
-    v.add("hello, empty name, a later version", "HELLO", 0, {"version": 2, "client_name": ""}, head_hello(2, ""))
-    v.add(
-        "hello, longest name, not ASCII", "HELLO", 0, {"version": 1, "client_name": "é" * 32}, head_hello(1, "é" * 32)
-    )
+    one = {"version": 2, "newest_version": 0, "client_name": ""}
+    v.add("hello, empty name, a later version", "HELLO", 0, one, head_hello(2, ""))
+    several = {"version": 1, "newest_version": 3, "client_name": "x"}
+    v.add("hello, several versions", "HELLO", 0, several, head_hello(1, "x", newest=3))
+    longest = {"version": 1, "newest_version": 0, "client_name": "é" * 32}
+    v.add("hello, longest name, not ASCII", "HELLO", 0, longest, head_hello(1, "é" * 32))
     for name, f in (
         (
             "hello_ok",
@@ -528,6 +530,7 @@ def invalid_heads(v):
     v.add_invalid("read with a short head", 1, frame(8, 1, b"\0" * 23))
     v.add_invalid("read whose trace context eats its offset", 1, frame(8, 1, b"\0" * 20, trace=TRACE))
     v.add_invalid("hello with another magic", 1, frame(1, 0, head_hello(1, "x", magic=b"QRT2")))
+    v.add_invalid("hello whose versions end before they begin", 1, frame(1, 0, head_hello(3, "x", newest=2)))
     v.add_invalid("hello whose name is longer than the head", 1, frame(1, 0, head_hello(1, "abc")[:-1]))
     v.add_invalid("hello whose name is longer than 64 bytes", 1, frame(1, 0, head_hello(1, "a" * 65)))
     v.add_invalid("hello whose name is not UTF-8", 1, frame(1, 0, b"QRT1" + struct.pack("<HHB", 1, 0, 2) + b"\xff\xfe"))

@@ -52,7 +52,7 @@ export class Connection {
     const socket = dial(splitAddress(address), handle.trust, () => {
       this.#connected = true;
       this.#heardAt = performance.now();
-      socket.write(wire.encode({ kind: wire.Kind.HELLO, version: wire.VERSION, clientName: CLIENT_NAME }));
+      socket.write(wire.encode(wire.hello(CLIENT_NAME)));
       const { groupId: group, token } = handle;
       socket.write(wire.encode({ kind: wire.Kind.ATTACH, group, session, token }, CHANNEL));
     });
@@ -169,7 +169,7 @@ export class Connection {
         this.close(failure(message.code, message.message));
         break;
       case wire.Kind.HELLO_OK:
-        if (this.#handshaken || message.version !== wire.VERSION) {
+        if (this.#handshaken || message.version < wire.OLDEST_VERSION || message.version > wire.VERSION) {
           throw new wire.WireError(Code.protocol_error, `unexpected HELLO_OK of version ${message.version}`);
         }
         this.#handshaken = true;

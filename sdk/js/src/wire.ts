@@ -12,6 +12,7 @@ import { crc32 } from "node:zlib";
 
 import { Code } from "./codes.js";
 
+export const OLDEST_VERSION = 1;
 export const VERSION = 1;
 export const NO_EXPECTED_OFFSET = 0xffff_ffff_ffff_ffffn;
 export const HEADER_BYTES = 16;
@@ -67,7 +68,10 @@ export class WireError extends Error {
 
 export interface Hello {
   kind: typeof Kind.HELLO;
+  /** The oldest that the client speaks. */
   version: number;
+  /** 0: the same. */
+  newestVersion: number;
   clientName: string;
 }
 export interface HelloOk {
@@ -249,7 +253,7 @@ type Layout = readonly (readonly [FieldType, string])[];
 
 /** The fields of each kind's head, in the order of the wire. */
 const LAYOUTS: { readonly [kind: number]: Layout } = {
-  [Kind.HELLO]: layout("magic , u16 version, pad16 , text8 clientName"),
+  [Kind.HELLO]: layout("magic , u16 version, u16 newestVersion, text8 clientName"),
   [Kind.HELLO_OK]: layout(
     "u16 version, pad16 , u32 serverId, u32 maxFrameBytes, u32 maxEntryBytes, u32 maxBatchBytes, u32 maxBatchEntries",
   ),
@@ -474,10 +478,23 @@ export function decode(frame: Frame): Message {
   if (payload.length > 0) throw new WireError(Code.protocol_error, `payload after ${kindName(kind)}`);
   if (kind === Kind.ACKED) return { kind, acks: decodeAcks(reader) };
   const message = reader.fields(LAYOUTS[kind] ?? [], { kind }) as unknown as Message;
-  if (message.kind === Kind.HELLO && Buffer.byteLength(message.clientName) > CLIENT_NAME_BYTES_MAX) {
+  if (message.kind === Kind.HELLO) checkHello(message, reader);
+  return message;
+}
+
+/** The hello of a client that speaks this module's versions. */
+export function hello(clientName: string): Hello {
+  const newestVersion = Number(VERSION) === OLDEST_VERSION ? 0 : VERSION;
+  return { kind: Kind.HELLO, version: OLDEST_VERSION, newestVersion, clientName };
+}
+
+function checkHello(message: Hello, reader: HeadReader): void {
+  if (message.newestVersion > 0 && message.newestVersion < message.version) {
+    throw reader.malformed("the versions end before they begin");
+  }
+  if (Buffer.byteLength(message.clientName) > CLIENT_NAME_BYTES_MAX) {
     throw reader.malformed("the client's name is too long");
   }
-  return message;
 }
 
 function decodeAcks(reader: HeadReader): Ack[] {

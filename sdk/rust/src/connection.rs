@@ -10,8 +10,8 @@ use std::time::Duration;
 
 use quorate_transport::spin::spin;
 use quorate_transport::{FrameReader, Outbox, ReadFault, ReadHalf, WriteHalf};
-use quorate_types::Micros;
-use quorate_wire::client::{Message, VERSION};
+use quorate_types::{Micros, versions};
+use quorate_wire::client::Message;
 use quorate_wire::{Frame, WireError, client::kind};
 use tokio::sync::mpsc;
 use tokio::time::sleep_until;
@@ -81,7 +81,7 @@ impl<P: Port + 'static> Connection<P> {
             wake_at: Micros::MAX,
         };
         let hello = Message::Hello {
-            version: VERSION,
+            versions: versions::CLIENT,
             client: CLIENT_NAME.to_string(),
         };
         connection.send(0, &hello);
@@ -333,7 +333,7 @@ impl<P: Port + 'static> Connection<P> {
             Message::Goodbye { code, message } => {
                 return Err(Broken::End(End::Goodbye(Failure::new(code, message))));
             }
-            Message::HelloOk(hello) if !self.has_hello && hello.version == VERSION => {
+            Message::HelloOk(hello) if !self.has_hello && versions::CLIENT.has(hello.version) => {
                 self.has_hello = true;
                 self.reader
                     .set_frame_bytes_max(hello.frame_bytes_max.min(FRAME_BYTES_CEILING));

@@ -9,7 +9,7 @@ use quorate_client::limits::ABANDONED_SENDINGS_MAX;
 use quorate_client::{AppendOptions, Client, ConnectFailed, Handle, Options};
 use quorate_types::{Code, limits};
 use quorate_wire::client::{
-    Attached, Entries, EntriesBatch, HelloOk, Message, Notice, Refused, StatusOk, VERSION, kind,
+    Attached, Entries, EntriesBatch, HelloOk, Message, Notice, Refused, StatusOk, kind,
 };
 use quorate_wire::decode_frame;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -99,7 +99,7 @@ fn answer(message: Message, manner: Manner, log: &Mutex<Log>) -> Option<Option<M
     let mut log = log.lock().unwrap();
     let answer = match message {
         Message::Hello { .. } => Message::HelloOk(HelloOk {
-            version: VERSION,
+            version: quorate_types::versions::CLIENT.newest,
             server_id: 1,
             frame_bytes_max: limits::FRAME_BYTES_MAX,
             entry_bytes_max: limits::ENTRY_BYTES_MAX,

@@ -7,7 +7,7 @@ use std::time::Duration;
 use bytes::BytesMut;
 use quorate_client::{Client, Connections, Handle, Options};
 use quorate_types::{Code, GroupId, limits};
-use quorate_wire::client::{Attached, HelloOk, Message, Notice, Refused, VERSION, kind};
+use quorate_wire::client::{Attached, HelloOk, Message, Notice, Refused, kind};
 use quorate_wire::{Frame, decode_frame};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
@@ -77,7 +77,7 @@ async fn converse(mut stream: TcpStream, server: Shared) {
 fn answer(frame: &Frame, channels: &mut HashMap<u32, GroupId>, server: &mut Server) -> Option<Vec<Message>> {
     Some(match Message::decode(frame).unwrap() {
         Message::Hello { .. } => vec![Message::HelloOk(HelloOk {
-            version: VERSION,
+            version: quorate_types::versions::CLIENT.newest,
             server_id: 1,
             frame_bytes_max: limits::FRAME_BYTES_MAX,
             entry_bytes_max: limits::ENTRY_BYTES_MAX,

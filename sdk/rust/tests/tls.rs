@@ -9,7 +9,7 @@ use quorate_client::{Client, ConnectFailed, Failure, Handle, Options, info};
 use quorate_transport::tls::{OwnCertificate, ServerTls};
 use quorate_transport::{FrameReader, Outbox, ReadHalf, WriteHalf, begins_with_tls, handshake, plain};
 use quorate_types::{Code, ServerId, limits};
-use quorate_wire::client::{Attached, HelloOk, Message, VERSION};
+use quorate_wire::client::{Attached, HelloOk, Message};
 use rustls::HandshakeKind;
 use serde_json::json;
 use tokio::net::TcpListener;
@@ -91,7 +91,7 @@ async fn converse(
         let frame = reader.read_frame(read).await?;
         let answer = match Message::decode(&frame).unwrap() {
             Message::Hello { .. } => Message::HelloOk(HelloOk {
-                version: VERSION,
+                version: quorate_types::versions::CLIENT.newest,
                 server_id: 1,
                 frame_bytes_max: limits::FRAME_BYTES_MAX,
                 entry_bytes_max: limits::ENTRY_BYTES_MAX,

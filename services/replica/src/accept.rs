@@ -10,9 +10,9 @@ use std::time::{Duration, Instant};
 use quorate_transport::{FrameReader, Outbox, ReadFault, ReadHalf, WriteHalf};
 use quorate_transport::{begins_with_tls, handshake, plain, prepare};
 use quorate_types::limits::HELLO_TIMEOUT_MS;
-use quorate_types::{Code, ServerId};
+use quorate_types::{Code, ServerId, Versions, versions};
 use quorate_wire::Frame;
-use quorate_wire::client::{Message, VERSION, kind};
+use quorate_wire::client::{Message, kind};
 use quorate_wire::peer::{self, Handshake};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::spawn_local;
@@ -147,21 +147,25 @@ async fn take_handshake(
         return take_peer(conversation, shared, &frame, from).await;
     }
     match Message::decode(&frame) {
-        Ok(Message::Hello { version: VERSION, .. }) => {
+        Ok(Message::Hello { versions: theirs, .. }) => {
+            let Some(version) = versions::CLIENT.agree(theirs) else {
+                return conversation.refuse(Code::UnsupportedVersion, differs(versions::CLIENT, theirs));
+            };
             let Some(slot) = shared.connections.take() else {
                 return conversation
                     .refuse(Code::Overloaded, "The server has as many clients as it may have.");
             };
             let rest = conversation.reader.into_rest();
             if let Ok(stream) = conversation.read_half.detach(conversation.write_half) {
-                let message = ClientMessage::Accepted { stream, rest, slot };
+                let message = ClientMessage::Accepted {
+                    stream,
+                    rest,
+                    slot,
+                    version,
+                };
                 shared.shards.send(shard, ShardMessage::Client(message));
             }
             Ok(())
-        }
-        Ok(Message::Hello { version, .. }) => {
-            let detail = format!("This server speaks version {VERSION}, not {version}.");
-            conversation.refuse(Code::UnsupportedVersion, detail)
         }
         Ok(other) => {
             let detail = format!(
@@ -181,8 +185,13 @@ async fn take_peer(
     frame: &Frame,
     from: IpAddr,
 ) -> Result<(), Box<Refused>> {
-    let (claimed, token) = match Handshake::decode(frame) {
-        Ok(Handshake::Hello { server_id, token, .. }) => (ServerId(server_id), token),
+    let (claimed, token, theirs) = match Handshake::decode(frame) {
+        Ok(Handshake::Hello {
+            server_id,
+            token,
+            versions,
+            ..
+        }) => (ServerId(server_id), token, versions),
         Ok(_) => return conversation.refuse(Code::ProtocolError, "The first frame of a peer is its hello."),
         Err(error) => return conversation.refuse(error.code(), error.to_string()),
     };
@@ -194,6 +203,10 @@ async fn take_peer(
             return conversation.refuse(Code::PermissionDenied, detail);
         }
     }
+    let Some(version) = versions::LINK.agree(theirs) else {
+        let detail = format!("Of links: {}", differs(versions::LINK, theirs));
+        return conversation.refuse(Code::UnsupportedVersion, detail);
+    };
     let proven = shared.access.check_peer(&token);
     match proven {
         Ok(server) if server == claimed => {
@@ -201,6 +214,7 @@ async fn take_peer(
             let hello_ok = Handshake::HelloOk {
                 server_id: shared.server_id().0,
                 incarnation: shared.incarnation.clone(),
+                version,
             };
             let mut outbox = Outbox::default();
             outbox.push_bytes(hello_ok.to_bytes());
@@ -223,6 +237,11 @@ async fn take_peer(
         ),
         Err(code) => conversation.refuse(code, "The peer token was not accepted."),
     }
+}
+
+/// Releases that are next to one another have a version in common.
+fn differs(ours: Versions, theirs: Versions) -> String {
+    format!("This server speaks {ours}, not {theirs}.")
 }
 
 async fn say_goodbye(refused: Box<Refused>) {

@@ -15,7 +15,7 @@ use quorate_types::control::{
 use quorate_types::coordinators::KnownCoordinators;
 use quorate_types::cost::ResourceVector;
 use quorate_types::limits::{CONTROL_MESSAGE_BYTES_MAX, HELD_PER_MESSAGE_MAX};
-use quorate_types::{GroupId, Machine, Micros, Room};
+use quorate_types::{GroupId, Machine, Micros, Room, versions};
 use tokio::net::TcpStream;
 use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, MissedTickBehavior, sleep_until};
@@ -264,6 +264,8 @@ async fn register(
         hung_ms: shared.vitals.hung_ms(),
         certificate_request_pem: Some(me.certificates.request_pem()),
         place: me.places.known(),
+        versions: versions::CONTROL,
+        fleet_versions: versions::FLEET,
     }));
     clock.asked(0);
     send(&mut connection, &message).await?;
@@ -306,6 +308,7 @@ fn take_in(me: &mut Me, shared: &Shared, welcome: &Welcome, heard_us: Micros) ->
             "this is server {known}, but the coordinator says {given}"
         )));
     }
+    check_versions(welcome)?;
     let certificate = welcome.certificate_pem.clone();
     let certificate = certificate.ok_or_else(|| "the coordinator issued no certificate".to_string())?;
     me.certificates.take(certificate, shared)?;
@@ -336,6 +339,20 @@ fn take_in(me: &mut Me, shared: &Shared, welcome: &Welcome, heard_us: Micros) ->
         .set_client_keys(Keys::from_jwks(&welcome.client_keys)?);
     shared.access.set_peer_keys(Keys::from_jwks(&welcome.peer_keys)?);
     shared.access.set_peer_token(welcome.peer_token.clone());
+    Ok(())
+}
+
+/// The coordinator chooses what it was offered; an older one does not look.
+fn check_versions(welcome: &Welcome) -> Result<(), Failure> {
+    let (version, fleet) = (welcome.version, welcome.fleet_version);
+    if !versions::CONTROL.has(version) || !versions::FLEET.has(fleet) {
+        return Err(Failure::Refused(format!(
+            "the coordinator speaks version {version} in a fleet of version {fleet}; this release speaks {} in {}: install \
+             a release next to the coordinator's",
+            versions::CONTROL,
+            versions::FLEET
+        )));
+    }
     Ok(())
 }
 
@@ -455,6 +472,7 @@ fn obey(shared: &Shared, message: ToServer) {
             DrainState::Drained => tracing::info!("this server is drained: it holds nothing, and may stop"),
         },
         ToServer::PeerToken { token } => shared.access.set_peer_token(token),
+        ToServer::FleetVersion { version } => tracing::info!(version, "the fleet's version was raised"),
         ToServer::Welcome(_)
         | ToServer::Refuse { .. }
         | ToServer::NotLeader { .. }

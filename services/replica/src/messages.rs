@@ -109,6 +109,8 @@ pub enum ClientMessage {
         stream: Detached,
         rest: Bytes,
         slot: ConnectionSlot,
+        /// The version that both speak.
+        version: u16,
     },
     /// For a group of this shard, from a connection of another; `weight` was added to the connection's backlog.
     Request {

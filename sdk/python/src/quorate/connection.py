@@ -101,7 +101,7 @@ class Connection(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)
         attach = wire.Attach(self._handle.group_id, self._session, self._handle.token)
-        hello = wire.encode(wire.Hello(wire.VERSION, CLIENT_NAME))
+        hello = wire.encode(wire.hello(CLIENT_NAME))
         self._transport.write(hello + wire.encode(attach, CHANNEL))
         self._heard_at = self._loop.time()
         self._timer = self._loop.call_later(limits.LIVENESS_TICK_S, self._tick)
@@ -156,7 +156,7 @@ class Connection(asyncio.Protocol):
         elif isinstance(message, wire.Goodbye):
             self.close(Failure(message.code, message.message))
         elif isinstance(message, wire.HelloOk):
-            if self._handshaken or message.version != wire.VERSION:
+            if self._handshaken or not wire.OLDEST_VERSION <= message.version <= wire.VERSION:
                 raise wire.WireError(Code.PROTOCOL_ERROR, f"unexpected HELLO_OK of version {message.version}")
             self._handshaken = True
             self._splitter.max_frame_bytes = min(message.max_frame_bytes, limits.FRAME_BYTES_CEILING)

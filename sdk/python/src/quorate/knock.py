@@ -36,7 +36,7 @@ async def knock(address: str, tls: Tls | None = None, timeout: float = limits.HA
 
 
 async def _greet(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> int:
-    writer.write(wire.encode(wire.Hello(wire.VERSION, CLIENT_NAME)) + wire.encode(wire.Ping(1)))
+    writer.write(wire.encode(wire.hello(CLIENT_NAME)) + wire.encode(wire.Ping(1)))
     splitter = wire.FrameSplitter(limits.CONNECT_FRAME_BYTES_MAX)
     server_id = None
     while data := await reader.read(_READ_BYTES):

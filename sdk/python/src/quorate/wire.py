@@ -16,6 +16,7 @@ from zlib import crc32
 
 from quorate.codes import Code
 
+OLDEST_VERSION = 1
 VERSION = 1
 MAGIC = b"QRT1"
 NO_EXPECTED_OFFSET = 2**64 - 1
@@ -102,7 +103,15 @@ class WireError(Exception):
 
 class Hello(NamedTuple):
     version: int
+    """The oldest that the client speaks."""
+    newest_version: int
+    """0: the same."""
     client_name: str
+
+
+def hello(client_name: str) -> Hello:
+    """The hello of a client that speaks this module's versions."""
+    return Hello(OLDEST_VERSION, 0 if VERSION == OLDEST_VERSION else VERSION, client_name)
 
 
 class HelloOk(NamedTuple):
@@ -288,7 +297,7 @@ class _Layout(NamedTuple):
 
 
 _LAYOUTS = (
-    _Layout(Kind.HELLO, Hello, Struct("<4sHxx"), (1,)),
+    _Layout(Kind.HELLO, Hello, Struct("<4sHH"), (1,)),
     _Layout(Kind.HELLO_OK, HelloOk, Struct("<HxxIIIII"), ()),
     _Layout(Kind.ATTACH, Attach, Struct("<16sQ"), (2,)),
     _Layout(Kind.ATTACHED, Attached, Struct("<QBBBxIQQQQQ"), (1,)),
@@ -423,7 +432,9 @@ def _decode_fields(layout: _Layout, head: bytes) -> Message:
     if layout.kind == Kind.HELLO:
         if fields.pop(0) != MAGIC:
             raise error("wrong magic")
-        if len(fields[1].encode()) > CLIENT_NAME_BYTES_MAX:
+        if fields[1] and fields[1] < fields[0]:
+            raise error("the versions end before they begin")
+        if len(fields[2].encode()) > CLIENT_NAME_BYTES_MAX:
             raise error("the client's name is too long")
     elif layout.kind == Kind.ATTACH:
         fields[0] = uuid.UUID(bytes=fields[0])

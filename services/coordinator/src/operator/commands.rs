@@ -32,6 +32,7 @@ pub async fn run(operator: Operator) -> Result<(), Failure> {
             data_dir,
             the_others_are_lost,
         } => lead_alone(&data_dir, the_others_are_lost),
+        Command::FleetVersion { access, raise } => fleet_version(&Client::new(&access)?, raise).await,
         Command::Remove { access, member } => remove(&mut Client::new(&access)?, &member).await,
     }
 }
@@ -67,6 +68,13 @@ async fn step_down(client: &mut Client, to: Option<String>) -> Result<(), Failur
     Err(not_done(
         "the same coordinator leads still: no other could take over. Look at status, and try again",
     ))
+}
+
+async fn fleet_version(client: &Client, raise: bool) -> Result<(), Failure> {
+    let method = if raise { Method::POST } else { Method::GET };
+    let asked = client.of_leader(method, "/v1/fleet-version", None).await;
+    println!("{}", table::fleet_version(&asked.map_err(of_call)?));
+    Ok(())
 }
 
 async fn remove(client: &mut Client, member: &str) -> Result<(), Failure> {

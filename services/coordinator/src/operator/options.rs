@@ -5,7 +5,15 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand};
 
 /// Names by which the process knows that it is to run a command, and not to be a coordinator.
-pub const COMMANDS: [&str; 6] = ["status", "step-down", "replace", "remove", "lead-alone", "help"];
+pub const COMMANDS: [&str; 7] = [
+    "status",
+    "step-down",
+    "replace",
+    "remove",
+    "lead-alone",
+    "fleet-version",
+    "help",
+];
 
 /// Looks after the coordinators of a fleet.
 #[derive(Debug, Parser)]
@@ -53,6 +61,14 @@ pub enum Command {
         /// Their disks will not come back: without this it only says what would be lost
         #[arg(long)]
         the_others_are_lost: bool,
+    },
+    /// Shows the fleet's version, and what must be upgraded before it can be raised
+    FleetVersion {
+        #[command(flatten)]
+        access: Access,
+        /// Raises it to the newest that all read. Afterwards the release before cannot come back
+        #[arg(long)]
+        raise: bool,
     },
     /// Removes a coordinator for good, with nothing in its place
     Remove {

@@ -45,6 +45,25 @@ pub fn status(view: &Value) -> String {
     lines.join("\n")
 }
 
+/// The fleet's version for people, with their next step.
+pub fn fleet_version(view: &Value) -> String {
+    let (version, newest) = (&view["version"], &view["newest"]);
+    let waits_for = view["waits_for"].as_array().map_or(&[][..], Vec::as_slice);
+    if version == newest {
+        return format!("the fleet has version {version}, the newest of this release");
+    }
+    let mut lines = vec![match waits_for.is_empty() {
+        true => format!(
+            "the fleet has version {version}, and everything reads {newest}: raise it (--raise) when the release before is \
+             not to come back"
+        ),
+        false => format!("the fleet has version {version}. Before it can be raised to {newest}:"),
+    }];
+    let named = waits_for.iter().filter_map(Value::as_str);
+    lines.extend(named.map(|name| format!("  {name}")));
+    lines.join("\n")
+}
+
 fn head(view: &Value, leader: Option<&str>) -> String {
     let (term, agreed) = (&view["term"], &view["agreed_position"]);
     match leader {
@@ -82,5 +101,16 @@ mod tests {
         let leaderless =
             json!({"term": 8, "leader": null, "members": [], "last_position": 1, "agreed_position": 0});
         assert!(status(&leaderless).contains("nobody leads"));
+    }
+
+    #[test]
+    fn a_fleet_s_version_comes_with_the_next_step() {
+        let of =
+            |waits_for: &[&str]| fleet_version(&json!({"version": 1, "newest": 2, "waits_for": waits_for}));
+        assert!(of(&[]).contains("--raise"));
+        let behind = of(&["server 3 (s3) reads version 1: upgrade it"]);
+        assert!(behind.ends_with("raised to 2:\n  server 3 (s3) reads version 1: upgrade it"));
+        let newest = fleet_version(&json!({"version": 2, "newest": 2, "waits_for": []}));
+        assert_eq!(newest, "the fleet has version 2, the newest of this release");
     }
 }

@@ -45,12 +45,13 @@ pub fn recover(data_dir: &Path, profile: &Profile, joins: bool) -> Result<Recove
         );
     }
     let begin = || CoordinatorState::new(profile.clone());
+    let of_new_fleet = || CoordinatorState::of_new_fleet(profile.clone());
     let member = MemberId(rand::random());
     let first = || Base::first(member, FleetId(rand::random()), String::new());
     let (base, state) = match contents {
         Contents::Member(disk) => return of_member(data_dir, log, &disk),
         Contents::Nothing if joins => (Base::empty(member), None),
-        Contents::Nothing => (first(), Some(begin())),
+        Contents::Nothing => (first(), Some(of_new_fleet())),
         Contents::Former(former) => (first(), Some(replayed(data_dir, former, begin)?)),
     };
     log.begin(base.clone(), state.as_ref())?;

@@ -42,10 +42,10 @@ pub async fn run(options: Options) -> Result<(), Failure> {
     let new_secrets = new_secrets(&recovery, &fleet_keys, &options.data_dir)?;
     let control = listen(options.listen_control, "--listen-control").await?;
     let http = listen(options.listen_http, "--listen-http").await?;
-    let contact = Contact {
-        control: advertised(options.advertise_control.as_ref(), &control),
-        http: advertised(options.advertise_http.as_ref(), &http),
-    };
+    let contact = Contact::new(
+        advertised(options.advertise_control.as_ref(), &control),
+        advertised(options.advertise_http.as_ref(), &http),
+    );
     let mut side = Side::of(&options, &recovery, &fleet_keys, contact).await?;
 
     let started = Instant::now();

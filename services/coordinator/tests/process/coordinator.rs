@@ -8,7 +8,7 @@ use crate::stage::{
 };
 use quorate_tokens::Keys;
 use quorate_types::control::{HeldGroup, RefuseCode, Register, ToCoordinator, ToServer};
-use quorate_types::{Durability, GroupId, Machine, ServerId};
+use quorate_types::{Durability, GroupId, Machine, ServerId, Versions, versions};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
@@ -749,4 +749,35 @@ fn a_coordinator_alone_shows_its_part_in_the_quorum() {
         let view = again.call("GET", "/v1/quorum", None).1;
         (view["term"].as_u64() == Some(term + 1) && view["role"] == "leader").then_some(())
     });
+}
+
+/// A new fleet begins with the version of its release: the release before takes no part in it.
+#[test]
+fn a_new_fleet_has_the_newest_version_and_says_so_to_servers_and_operators() {
+    let folder = tempfile::tempdir().unwrap();
+    let coordinator = Coordinator::start(folder.path());
+    let newest = versions::FLEET.newest;
+    let (status, view) = coordinator.call("GET", "/v1/fleet-version", None);
+    assert_eq!(
+        (status, view),
+        (200, json!({"version": newest, "newest": newest, "waits_for": []}))
+    );
+    let server = Server::join(&coordinator, "s1");
+    assert_eq!(server.welcome.as_ref().unwrap().fleet_version, newest);
+    let (status, view) = coordinator.call("POST", "/v1/fleet-version", None);
+    assert_eq!(
+        (status, &view["version"]),
+        (200, &json!(newest)),
+        "a repetition is harmless"
+    );
+    let older = Register {
+        join_token: Some(coordinator.join_token()),
+        versions: Versions::default(),
+        fleet_versions: Versions::default(),
+        ..register("s2")
+    };
+    match Server::connect(&coordinator, older).receive(Duration::from_secs(10)) {
+        Some(ToServer::Refuse { message, .. }) => assert!(message.contains("newer release"), "{message}"),
+        other => panic!("let in: {other:?}"),
+    }
 }

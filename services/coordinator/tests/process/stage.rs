@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use quorate_certificates::control::{Trust, client_config, coordinator_name};
 use quorate_types::control::{Heartbeat, HeldGroup, Placed, Register, ToCoordinator, ToServer, Welcome};
 use quorate_types::cost::ResourceVector;
-use quorate_types::{ConfigDigest, GroupConfig, GroupId, Place, Room, ServerId};
+use quorate_types::{ConfigDigest, GroupConfig, GroupId, Place, Room, ServerId, versions};
 use rustls::{ClientConnection, StreamOwned};
 use serde_json::{Value, json};
 
@@ -252,6 +252,8 @@ pub fn register(name: &str) -> Register {
         hung_ms: 0,
         certificate_request_pem: None,
         place: None,
+        versions: versions::CONTROL,
+        fleet_versions: versions::FLEET,
     }
 }
 

@@ -10,7 +10,7 @@ use quorate_transport::{
     FrameReader, HandshakeError, Outbox, ReadFault, ReadHalf, WriteHalf, begins_with_tls, handshake, plain,
 };
 use quorate_types::ServerId;
-use quorate_wire::client::{Append, Message, VERSION};
+use quorate_wire::client::{Append, Message};
 use rustls::{CertificateError, Error};
 use tokio::io::AsyncWriteExt;
 use tokio::net::{TcpListener, TcpStream};
@@ -291,7 +291,7 @@ fn tls_is_distinguished_from_plain_handshakes_of_every_length() {
         for len in 0..=64 {
             let (mut near, far) = sockets().await;
             let hello = Message::Hello {
-                version: VERSION,
+                versions: quorate_types::versions::CLIENT,
                 client: "x".repeat(len),
             };
             let bytes = hello.to_bytes(0, None);

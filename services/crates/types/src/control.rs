@@ -10,6 +10,7 @@ use crate::durability::Durability;
 use crate::machine::Machine;
 use crate::place::{ConfigDigest, Place};
 use crate::space::Room;
+use crate::versions::Versions;
 use crate::{Epoch, Index, Offset};
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -83,6 +84,12 @@ pub struct Register {
     /// The last place in the coordinator's log that it was told, by its disk. Older servers do not say.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub place: Option<Place>,
+    /// Versions of these messages that it speaks. Older servers do not say: the first.
+    #[serde(default)]
+    pub versions: Versions,
+    /// Versions of the fleet that it can be part of. Older servers do not say: the first.
+    #[serde(default)]
+    pub fleet_versions: Versions,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -243,6 +250,10 @@ pub enum ToServer {
     PromisedShare {
         share: f64,
     },
+    /// The fleet's version was raised: its forms may be written from now on.
+    FleetVersion {
+        version: u16,
+    },
     /// The state of the server's drain, for information: the server acts as before.
     Drain {
         state: DrainState,
@@ -274,6 +285,7 @@ impl ToServer {
             | ToServer::Certificate { .. }
             | ToServer::ClientKeys { .. }
             | ToServer::PromisedShare { .. }
+            | ToServer::FleetVersion { .. }
             | ToServer::Drain { .. }
             | ToServer::Quarantined { .. } => false,
         }
@@ -330,6 +342,16 @@ pub struct Welcome {
     /// The term in which the coordinator leads; an older coordinator does not say.
     #[serde(default)]
     pub term: Option<u64>,
+    /// The version of this connection: the newest that both speak. An older coordinator does not say: the first.
+    #[serde(default = "first")]
+    pub version: u16,
+    /// The fleet's version; an older coordinator does not say: the first.
+    #[serde(default = "first")]
+    pub fleet_version: u16,
+}
+
+fn first() -> u16 {
+    1
 }
 
 #[cfg(test)]

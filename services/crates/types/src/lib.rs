@@ -15,6 +15,7 @@
 //! - [`permission`]: what a client may do with a group
 //! - [`space`]: the memory and disk that a replica may fill, and a server's room for replicas
 //! - [`limits`]: every bound of the data plane, with its reason
+//! - [`versions`]: versions of protocols, and of the fleet's formats
 //! - [`planted`]: bugs for the simulator to find, never in a server
 //! - [`codes`]: error codes of the data plane, from `sdk/contract/errors.json`
 
@@ -36,6 +37,7 @@ pub mod planted;
 pub mod reports;
 pub mod sla;
 pub mod space;
+pub mod versions;
 
 pub use access::Access;
 pub use codes::Code;
@@ -47,6 +49,7 @@ pub use permission::Permission;
 pub use place::{ConfigDigest, FleetId, Place, RunId};
 pub use sla::Sla;
 pub use space::{Room, Space};
+pub use versions::Versions;
 
 /// A group's configuration number; grows with each reconfiguration and fences everything older.
 pub type Epoch = u64;

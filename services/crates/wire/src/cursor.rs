@@ -1,6 +1,7 @@
 //! Reading and writing little-endian fields of a head.
 
 use bytes::{BufMut, Bytes, BytesMut};
+use quorate_types::Versions;
 
 use crate::WireError;
 
@@ -61,6 +62,12 @@ impl<'a> Reader<'a> {
         }
     }
 
+    /// The versions that a hello offers.
+    pub fn versions(&mut self) -> Result<Versions, WireError> {
+        let (oldest, newest) = (self.u16()?, self.u16()?);
+        Versions::told(oldest, newest).ok_or(WireError::Malformed { what: self.what })
+    }
+
     pub fn id16(&mut self) -> Result<[u8; 16], WireError> {
         self.array()
     }
@@ -104,6 +111,11 @@ fn clip(text: &str, max: usize) -> &str {
         end -= 1;
     }
     &text[..end]
+}
+
+pub fn put_versions(out: &mut BytesMut, versions: Versions) {
+    out.put_u16_le(versions.oldest);
+    out.put_u16_le(versions.newest_told());
 }
 
 pub fn put_str8(out: &mut BytesMut, text: &str) {

@@ -34,8 +34,6 @@ pub enum WireError {
     UnknownKind { kind: u8 },
     #[error("{what} is malformed")]
     Malformed { what: &'static str },
-    #[error("the peer speaks version {theirs} of links, this server {ours}: run the same release on both")]
-    LinkVersion { theirs: u16, ours: u16 },
 }
 
 impl WireError {
@@ -43,9 +41,7 @@ impl WireError {
         match self {
             WireError::TooLarge { .. } => Code::FrameTooLarge,
             WireError::Checksum { .. } => Code::ChecksumMismatch,
-            WireError::UnknownKind { .. } | WireError::Malformed { .. } | WireError::LinkVersion { .. } => {
-                Code::ProtocolError
-            }
+            WireError::UnknownKind { .. } | WireError::Malformed { .. } => Code::ProtocolError,
         }
     }
 }

@@ -1,18 +1,14 @@
 //! Messages between servers (`docs/internals/chain.md`). One link carries all groups of a pair of servers.
 
 use bytes::{BufMut, Bytes, BytesMut};
-use quorate_types::{Epoch, GroupId, Index};
+use quorate_types::{Epoch, GroupId, Index, Versions};
 use uuid::Uuid;
 
 use crate::WireError;
 use crate::batch::{BATCH_HEADER_LEN, Batch, BatchHeader};
 use crate::client::MAGIC;
-use crate::cursor::{Reader, put_str8, put_str16};
+use crate::cursor::{Reader, put_str8, put_str16, put_versions};
 use crate::frame::{Frame, encode_frame};
-
-/// Version of these messages: a server links only with servers of its own. In version 1 acknowledgements went down the
-/// chain.
-pub const LINK_VERSION: u16 = 2;
 
 pub mod kind {
     pub const HELLO: u8 = 64;
@@ -126,7 +122,7 @@ pub struct Envelope {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Handshake {
     Hello {
-        version: u16,
+        versions: Versions,
         server_id: u32,
         incarnation: String,
         token: String,
@@ -134,23 +130,27 @@ pub enum Handshake {
     HelloOk {
         server_id: u32,
         incarnation: String,
+        /// The version of the link: the newest that both speak.
+        version: u16,
     },
 }
+
+/// The version of a link with a server that names none: it speaks this one only.
+const LINK_VERSION_UNTOLD: u16 = 2;
 
 impl Handshake {
     pub fn to_bytes(&self) -> Bytes {
         let mut out = BytesMut::new();
         match self {
             Handshake::Hello {
-                version,
+                versions,
                 server_id,
                 incarnation,
                 token,
             } => {
                 encode_frame(&mut out, kind::HELLO, 0, None, 0, |out| {
                     out.put_slice(&MAGIC);
-                    out.put_u16_le(*version);
-                    out.put_u16_le(0);
+                    put_versions(out, *versions);
                     out.put_u32_le(*server_id);
                     put_str8(out, incarnation);
                     put_str16(out, token);
@@ -159,10 +159,12 @@ impl Handshake {
             Handshake::HelloOk {
                 server_id,
                 incarnation,
+                version,
             } => {
                 encode_frame(&mut out, kind::HELLO_OK, 0, None, 0, |out| {
                     out.put_u32_le(*server_id);
                     put_str8(out, incarnation);
+                    out.put_u16_le(*version);
                 });
             }
         }
@@ -175,21 +177,14 @@ impl Handshake {
         match frame.kind {
             kind::HELLO => {
                 let magic_ok = r.bytes(4)? == MAGIC;
-                let version = r.u16()?;
-                r.u16()?;
+                let versions = r.versions()?;
                 if !magic_ok {
                     return Err(WireError::Malformed {
                         what: "peer handshake",
                     });
                 }
-                if version != LINK_VERSION {
-                    return Err(WireError::LinkVersion {
-                        theirs: version,
-                        ours: LINK_VERSION,
-                    });
-                }
                 Ok(Handshake::Hello {
-                    version,
+                    versions,
                     server_id: r.u32()?,
                     incarnation: r.str8()?,
                     token: r.str16()?,
@@ -198,6 +193,7 @@ impl Handshake {
             kind::HELLO_OK => Ok(Handshake::HelloOk {
                 server_id: r.u32()?,
                 incarnation: r.str8()?,
+                version: r.u16().unwrap_or(LINK_VERSION_UNTOLD),
             }),
             unknown => Err(WireError::UnknownKind { kind: unknown }),
         }

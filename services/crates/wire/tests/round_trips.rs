@@ -3,8 +3,8 @@
 use bytes::{BufMut, Bytes, BytesMut};
 use proptest::collection::vec;
 use proptest::prelude::*;
-use quorate_types::GroupId;
 use quorate_types::limits::FRAME_BYTES_MAX;
+use quorate_types::{GroupId, Versions};
 use quorate_wire::client::{
     self, Append, Attached, Entries, EntriesBatch, HelloOk, Notice, Refused, StatusOk,
 };
@@ -12,7 +12,7 @@ use quorate_wire::cursor::{POSITION_MAX, check_entries, entries, payload_of};
 use quorate_wire::peer::{
     self, ChainAck, ChainNotice, Envelope, Handshake, Progress, Replicate, SyncReply, SyncRequest,
 };
-use quorate_wire::{Batch, BatchHeader, Frame, TraceContext, WireError, decode_frame};
+use quorate_wire::{Batch, BatchHeader, Frame, TraceContext, WireError, decode_frame, encode_frame};
 use uuid::Uuid;
 
 fn group() -> impl Strategy<Value = GroupId> {
@@ -36,10 +36,14 @@ fn position() -> impl Strategy<Value = u64> {
     prop_oneof![0..10u64, 0..POSITION_MAX]
 }
 
+fn versions() -> impl Strategy<Value = Versions> {
+    (any::<u16>(), any::<u16>()).prop_map(|(a, b)| Versions::between(a.min(b), a.max(b)))
+}
+
 fn hello() -> impl Strategy<Value = client::Message> {
     prop_oneof![
-        (any::<u16>(), "[a-zé/0-9]{0,32}")
-            .prop_map(|(version, client)| client::Message::Hello { version, client }),
+        (versions(), "[a-zé/0-9]{0,32}")
+            .prop_map(|(versions, client)| client::Message::Hello { versions, client }),
         (any::<u16>(), any::<[u32; 5]>()).prop_map(|(version, n)| client::Message::HelloOk(HelloOk {
             version,
             server_id: n[0],
@@ -339,10 +343,10 @@ proptest! {
     }
 
     #[test]
-    fn handshakes(version in Just(peer::LINK_VERSION), server_id: u32, incarnation in "[0-9a-f]{0,32}", token in ".{0,400}") {
+    fn handshakes(versions in versions(), version: u16, server_id: u32, incarnation in "[0-9a-f]{0,32}", token in ".{0,400}") {
         for handshake in [
-            Handshake::Hello { version, server_id, incarnation: incarnation.clone(), token },
-            Handshake::HelloOk { server_id, incarnation },
+            Handshake::Hello { versions, server_id, incarnation: incarnation.clone(), token },
+            Handshake::HelloOk { server_id, incarnation, version },
         ] {
             prop_assert_eq!(Handshake::decode(&only_frame(&handshake.to_bytes())), Ok(handshake));
         }
@@ -451,20 +455,32 @@ fn a_frame_over_the_limit_is_refused_by_its_header() {
     }
 }
 
+/// As releases before ranges of versions said hello, and answered it.
 #[test]
-fn a_peer_of_another_version_of_links_is_refused_by_name() {
-    let of = |version| Handshake::Hello {
-        version,
+fn a_peer_without_a_range_of_versions_speaks_one() {
+    let frame = |kind: u8, head: &[u8]| {
+        let mut out = BytesMut::new();
+        encode_frame(&mut out, kind, 0, None, 0, |out| out.put_slice(head));
+        only_frame(&out.freeze())
+    };
+    let hello = frame(peer::kind::HELLO, b"QRT1\x02\0\0\0\x03\0\0\0\x02i1\x01\0t");
+    let heard = Handshake::Hello {
+        versions: Versions::only(2),
         server_id: 3,
         incarnation: "i1".to_string(),
         token: "t".to_string(),
     };
-    for theirs in [0, 1, peer::LINK_VERSION + 1] {
-        let refused = Handshake::decode(&only_frame(&of(theirs).to_bytes())).unwrap_err();
-        let ours = peer::LINK_VERSION;
-        assert_eq!(refused, WireError::LinkVersion { theirs, ours });
-        assert!(refused.to_string().contains("same release"), "{refused}");
-    }
+    assert_eq!(Handshake::decode(&hello), Ok(heard));
+    let answer = Handshake::decode(&frame(peer::kind::HELLO_OK, b"\x03\0\0\0\x02i1"));
+    let Ok(Handshake::HelloOk { version, .. }) = answer else {
+        panic!("{answer:?}");
+    };
+    assert_eq!(version, 2);
+    let backwards = frame(peer::kind::HELLO, b"QRT1\x02\0\x01\0\x03\0\0\0\x02i1\x01\0t");
+    assert!(
+        Handshake::decode(&backwards).is_err(),
+        "a range that ends before it begins"
+    );
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! The golden frames that every SDK shares: encoded and decoded byte for byte, broken ones refused with the code given.
 
 use bytes::{Bytes, BytesMut};
-use quorate_types::{Code, GroupId};
+use quorate_types::{Code, GroupId, Versions};
 use quorate_wire::client::{
     Append, Attached, Entries, EntriesBatch, HelloOk, Message, NO_EXPECTED_OFFSET, Notice, Refused, StatusOk,
 };
@@ -64,7 +64,7 @@ fn trace(vector: &Value) -> Option<TraceContext> {
 fn attaching(kind: &str, f: &Value) -> Option<Message> {
     Some(match kind {
         "HELLO" => Message::Hello {
-            version: narrow(f, "version"),
+            versions: Versions::told(narrow(f, "version"), narrow(f, "newest_version")).expect("a range"),
             client: text(f, "client_name"),
         },
         "HELLO_OK" => Message::HelloOk(HelloOk {

@@ -15,7 +15,7 @@ use quorate_types::limits::{
     HELLO_TIMEOUT_MS,
 };
 use quorate_types::{Code, GroupId};
-use quorate_wire::client::{HelloOk, Message, VERSION, kind};
+use quorate_wire::client::{HelloOk, Message, kind};
 use quorate_wire::{Frame, TraceContext};
 use tokio::sync::Notify;
 
@@ -60,10 +60,10 @@ impl Goodbye {
 }
 
 impl Shard {
-    fn open_connection(&mut self, stream: Rc<WriteHalf>) -> (u64, Rc<Notify>, Rc<Notify>) {
+    fn open_connection(&mut self, stream: Rc<WriteHalf>, version: u16) -> (u64, Rc<Notify>, Rc<Notify>) {
         let id = self.executor.clients.open(stream);
         let hello = Message::HelloOk(HelloOk {
-            version: VERSION,
+            version,
             server_id: self.shared().server_id().0,
             frame_bytes_max: FRAME_BYTES_MAX,
             entry_bytes_max: ENTRY_BYTES_MAX,
@@ -277,9 +277,10 @@ pub async fn run(
     (mut read_half, write_half): (ReadHalf, WriteHalf),
     rest: Bytes,
     slot: ConnectionSlot,
+    version: u16,
 ) {
     let stream = Rc::new(write_half);
-    let (id, close, blocked) = shard.borrow_mut().open_connection(stream.clone());
+    let (id, close, blocked) = shard.borrow_mut().open_connection(stream.clone(), version);
     let writer = tokio::task::spawn_local(write_when_possible(shard.clone(), id, stream.clone(), blocked));
     let mut reader = FrameReader::with_rest(&rest, FRAME_BYTES_MAX);
     tokio::select! {

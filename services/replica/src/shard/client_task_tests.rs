@@ -22,7 +22,7 @@ fn a_channel_that_is_not_attached_does_not_tell_whether_a_batch_was_ordered() {
         let mut socket = std::net::TcpStream::connect(listener.local_addr().unwrap()).unwrap();
         let (accepted, _) = listener.accept().await.unwrap();
         let (_reading, writing) = quorate_transport::plain(accepted);
-        let (connection, _, _) = shard.open_connection(Rc::new(writing));
+        let (connection, _, _) = shard.open_connection(Rc::new(writing), 1);
         let client = ClientRef {
             connection,
             channel: 3,

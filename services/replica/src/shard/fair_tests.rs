@@ -76,7 +76,7 @@ async fn connect(shard: &Rc<RefCell<Shard>>, listener: &TcpListener) -> (StdTcpS
     let before: HashSet<u64> = shard.borrow().executor.clients.ids().collect();
     let slot = shard.borrow().shared().connections.take().unwrap();
     let halves = quorate_transport::plain(accepted);
-    spawn_local(run(shard.clone(), halves, Bytes::new(), slot));
+    spawn_local(run(shard.clone(), halves, Bytes::new(), slot, 1));
     loop {
         let new = shard
             .borrow()

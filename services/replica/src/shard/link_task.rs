@@ -7,9 +7,9 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use quorate_transport::{FrameReader, Outbox, ReadFault, ReadHalf, WriteHalf, handshake, plain, prepare};
-use quorate_types::ServerId;
 use quorate_types::limits::FRAME_BYTES_MAX;
-use quorate_wire::peer::{self, Envelope, Handshake, LINK_VERSION};
+use quorate_types::{ServerId, versions};
+use quorate_wire::peer::{self, Envelope, Handshake};
 use quorate_wire::share::Share;
 use quorate_wire::{Frame, WireError, client};
 use tokio::net::TcpStream;
@@ -153,7 +153,7 @@ async fn attempt(shared: &Shared, server: ServerId, address: &str) -> Result<(Ha
         (shaken.0, shaken.1)
     };
     let hello = Handshake::Hello {
-        version: LINK_VERSION,
+        versions: versions::LINK,
         server_id: shared.server_id().0,
         incarnation: shared.incarnation.clone(),
         token: shared.access.peer_token(),
@@ -169,6 +169,12 @@ async fn attempt(shared: &Shared, server: ServerId, address: &str) -> Result<(Ha
         .await
         .map_err(|fault| format!("{fault:?}"))?;
     match Handshake::decode(&frame) {
+        Ok(Handshake::HelloOk { version, .. }) if !versions::LINK.has(version) => {
+            Err(Unreached::Refused(format!(
+                "it chose version {version} of links, and this server speaks {}",
+                versions::LINK
+            )))
+        }
         Ok(Handshake::HelloOk { server_id, .. }) if server_id == server.0 => {
             Ok(((read_half, write_half), reader.into_rest()))
         }

@@ -168,9 +168,14 @@ async fn inbox_task(shard: Rc<RefCell<Shard>>, mut inbox: mpsc::UnboundedReceive
 /// A connection or a link begins a task; all else is the shard's.
 fn handle(shard: &Rc<RefCell<Shard>>, message: ShardMessage) {
     match message {
-        ShardMessage::Client(ClientMessage::Accepted { stream, rest, slot }) => {
+        ShardMessage::Client(ClientMessage::Accepted {
+            stream,
+            rest,
+            slot,
+            version,
+        }) => {
             if let Some(stream) = adopt(stream) {
-                spawn_local(client_task::run(shard.clone(), stream, rest, slot));
+                spawn_local(client_task::run(shard.clone(), stream, rest, slot, version));
             }
         }
         ShardMessage::Link(LinkMessage::Accepted { server, stream, rest }) => {

@@ -7,8 +7,10 @@ use serde_json::{Value, json};
 
 use super::body::Answer;
 use super::context::Context;
+use super::problem::Problem;
+use quorate_coordinator_core::command::Reply;
 use quorate_coordinator_core::state::CoordinatorState;
-use quorate_coordinator_core::view::FleetView;
+use quorate_coordinator_core::view::{FleetVersionView, FleetView};
 
 pub async fn health(State(context): State<Context>) -> Answer<Json<Value>> {
     let look = |state: &CoordinatorState| (state.epoch_changes, state.servers_alive());
@@ -33,6 +35,20 @@ pub async fn end_roll_call(State(context): State<Context>) -> Answer<StatusCode>
 
 pub async fn capacity(State(context): State<Context>) -> Answer<Json<FleetView>> {
     Ok(Json(context.handle.read(FleetView::of).await?))
+}
+
+/// The fleet's version, and what must change before it can be raised.
+pub async fn version(State(context): State<Context>) -> Answer<Json<FleetVersionView>> {
+    Ok(Json(context.handle.fleet_version().await?))
+}
+
+/// Raises it to the newest that the leader's release reads. A repetition changes nothing.
+pub async fn raise_version(State(context): State<Context>) -> Answer<Json<FleetVersionView>> {
+    match context.handle.raise_fleet_version().await? {
+        Reply::Done => version(State(context)).await,
+        Reply::Conflict { code, message } => Err(Problem::conflict(code, message)),
+        other => unreachable!("not an answer to a raise: {other:?}"),
+    }
 }
 
 /// The authority that clients and servers trust: for handles, and for people who compare fingerprints.

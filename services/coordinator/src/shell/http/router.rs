@@ -44,6 +44,10 @@ fn router(context: Context) -> Router {
         .route("/v1/quorum/step-down", post(quorum::step_down))
         .route("/v1/quorum/members/{member}", delete(quorum::remove))
         .route("/v1/capacity", get(fleet::capacity))
+        .route(
+            "/v1/fleet-version",
+            get(fleet::version).post(fleet::raise_version),
+        )
         .route("/v1/ca", get(fleet::certificate_authority))
         .route("/v1/join-tokens", get(join_tokens::list).post(join_tokens::issue))
         .route("/v1/join-tokens/{id}", delete(join_tokens::revoke))

@@ -23,8 +23,9 @@ pub async fn is_new_fleet(addresses: &[String], keys: &FleetKeys) -> Result<bool
         member: MemberId(rand::random()),
         process: String::new(),
         fleet: Arc::new(OnceLock::new()),
+        fleet_version: Arc::default(),
         address: String::new(),
-        contact: Contact::default(),
+        contact: Contact::new(String::new(), String::new()),
     };
     let mut reported = String::new();
     loop {

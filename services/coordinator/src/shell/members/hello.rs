@@ -1,20 +1,18 @@
 //! The first frames of a connection between coordinators.
 
+use std::sync::atomic::{AtomicU16, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use bytes::Bytes;
 use futures::{SinkExt, StreamExt};
 use quorate_quorum::MemberId;
-use quorate_types::FleetId;
 use quorate_types::limits::{HELLO_TIMEOUT_MS, MEMBER_MESSAGE_BYTES_MAX};
+use quorate_types::{FleetId, Versions, versions};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_util::codec::{Framed, LengthDelimitedCodec};
-
-/// The one version of the links so far.
-const VERSION: u32 = 1;
 
 pub type Frames<S> = Framed<S, LengthDelimitedCodec>;
 
@@ -25,6 +23,20 @@ pub struct Contact {
     pub control: String,
     #[serde(default)]
     pub http: String,
+    /// Versions of the fleet that it can be part of. Older coordinators do not say: the first.
+    #[serde(default)]
+    pub fleet_versions: Versions,
+}
+
+impl Contact {
+    /// Of this process.
+    pub fn new(control: String, http: String) -> Self {
+        Self {
+            control,
+            http,
+            fleet_versions: versions::FLEET,
+        }
+    }
 }
 
 /// This coordinator, as others know it. An empty disk learns its fleet from the first one that greets it.
@@ -34,6 +46,8 @@ pub struct Identity {
     /// Random at each start.
     pub process: String,
     pub fleet: Arc<OnceLock<FleetId>>,
+    /// The fleet's version, as the log has it; 0: not known yet.
+    pub fleet_version: Arc<AtomicU16>,
     /// Others reach it there. Empty: it stays alone.
     pub address: String,
     pub contact: Contact,
@@ -41,7 +55,11 @@ pub struct Identity {
 
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Hello {
-    version: u32,
+    /// The oldest version of the links that it speaks.
+    version: u16,
+    /// The newest. Older coordinators do not say: the same.
+    #[serde(default)]
+    newest_version: u16,
     fleet: Option<String>,
     pub member: String,
     pub process: String,
@@ -61,8 +79,11 @@ pub struct Hello {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "answer", rename_all = "snake_case")]
 pub enum Answer {
-    /// Messages may follow.
-    Welcome,
+    /// Messages may follow, of this version: the newest that both speak. Older coordinators do not say: the first.
+    Welcome {
+        #[serde(default = "first")]
+        version: u16,
+    },
     Refused {
         message: String,
     },
@@ -87,11 +108,16 @@ pub enum JoinAnswer {
     },
 }
 
+fn first() -> u16 {
+    1
+}
+
 impl Identity {
     /// A wish to be taken in goes to whoever is there.
     pub fn hello(&self, to: Option<MemberId>) -> Hello {
         Hello {
-            version: VERSION,
+            version: versions::MEMBERS.oldest,
+            newest_version: versions::MEMBERS.newest_told(),
             fleet: self.fleet.get().map(FleetId::to_string),
             member: self.member.to_string(),
             process: self.process.clone(),
@@ -113,13 +139,8 @@ impl Identity {
     }
 
     /// The sender of a hello, or the reason why it is refused. The fleet's key has been checked before.
-    pub fn check(&self, hello: &Hello) -> Result<MemberId, String> {
-        if hello.version != VERSION {
-            return Err(format!(
-                "it speaks version {} of the coordinators' links, and this one {VERSION}: run the same release",
-                hello.version
-            ));
-        }
+    pub fn check(&self, hello: &Hello) -> Result<(MemberId, u16), String> {
+        let version = self.check_versions(hello)?;
         let from =
             u64::from_str_radix(&hello.member, 16).map_err(|_| "its member is no number".to_string())?;
         if let Some(fleet) = &hello.fleet {
@@ -142,7 +163,28 @@ impl Identity {
         if from == self.member.0 {
             return Err("it shows this member's own number: is its folder a copy?".into());
         }
-        Ok(MemberId(from))
+        Ok((MemberId(from), version))
+    }
+
+    /// The newest version that both speak.
+    fn check_versions(&self, hello: &Hello) -> Result<u16, String> {
+        let ours = versions::MEMBERS;
+        let theirs = Versions::told(hello.version, hello.newest_version);
+        let theirs = theirs.ok_or("its versions end before they begin")?;
+        let version = ours.agree(theirs).ok_or_else(|| {
+            format!(
+                "it speaks {theirs} of the coordinators' links, and this one {ours}: run releases that are next to one \
+                 another"
+            )
+        })?;
+        let fleet = self.fleet_version.load(Ordering::Relaxed);
+        let reads = hello.contact.fleet_versions;
+        if fleet > 0 && !reads.has(fleet) {
+            return Err(format!(
+                "the fleet has version {fleet}, and its release reads {reads}: install another release there"
+            ));
+        }
+        Ok(version)
     }
 }
 

@@ -10,6 +10,7 @@ use quorate_certificates::control::coordinator_name;
 use quorate_certificates::{FleetKeys, members};
 use quorate_quorum::{MemberId, Members, Message, encode_message};
 use quorate_types::limits::MEMBER_OUTBOX_MESSAGES_MAX;
+use quorate_types::versions;
 use tokio::net::TcpStream;
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
@@ -192,9 +193,15 @@ impl Link {
         reported: &mut Option<String>,
     ) -> Result<(), String> {
         let mut frames = frames(stream);
-        let Answer::Welcome = greet(&mut frames, &self.own.hello(Some(self.to))).await? else {
+        let Answer::Welcome { version } = greet(&mut frames, &self.own.hello(Some(self.to))).await? else {
             return Err(SOMETHING_ELSE.into());
         };
+        if !versions::MEMBERS.has(version) {
+            return Err(format!(
+                "it chose version {version} of the links: {}",
+                versions::MEMBERS
+            ));
+        }
         info!(member = %self.to, address = self.address, "linked to a coordinator");
         *reported = None;
         let mut batch = Vec::new();

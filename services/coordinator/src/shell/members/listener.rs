@@ -91,12 +91,12 @@ async fn receive(
     })?;
     let mut frames = frames(stream);
     let hello: Hello = hear(&mut frames).await?;
-    let checked = own.check(&hello).and_then(|from| {
+    let checked = own.check(&hello).and_then(|(from, version)| {
         senders.check(from, &hello.process)?;
-        Ok(from)
+        Ok((from, version))
     });
-    let from = match checked {
-        Ok(from) => from,
+    let (from, version) = match checked {
+        Ok(checked) => checked,
         Err(message) => {
             warn!(member = hello.member, message, "a coordinator was refused");
             return say(&mut frames, &Answer::Refused { message }).await;
@@ -125,7 +125,7 @@ async fn receive(
         let answer = answered.await.unwrap_or(JoinAnswer::AskLeader { address: None });
         return say(&mut frames, &Answer::Join(answer)).await;
     }
-    say(&mut frames, &Answer::Welcome).await?;
+    say(&mut frames, &Answer::Welcome { version }).await?;
     let mut superseded = senders.connected(from, hello.process);
     let ended = tokio::select! {
         ended = take_messages(&mut frames, from, &inputs) => ended,

@@ -56,6 +56,7 @@ impl Side {
         let mut own = Identity {
             member: recovery.member,
             process: format!("{:016x}", rand::random::<u64>()),
+            fleet_version: Arc::default(),
             fleet: Arc::new(recovery.fleet.map_or_else(OnceLock::new, OnceLock::from)),
             address: String::new(),
             contact,

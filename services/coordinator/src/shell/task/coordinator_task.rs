@@ -5,6 +5,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use quorate_quorum::{Change, Event as QuorumEvent, MemberId, Members, RoleView};
@@ -26,7 +27,7 @@ use crate::exit::Failure;
 use crate::shell::members::{Contact, ForTask, FromMember, JoinAnswer};
 use quorate_coordinator_core::command::Command as LogCommand;
 use quorate_coordinator_core::coordinator::{Command, Coordinator, Event};
-use quorate_coordinator_core::engine::{Input, Now, Outgoing, RollCallView, TICK_MS};
+use quorate_coordinator_core::engine::{Input, Now, Outgoing, RollCallView, TICK_MS, lacks};
 use quorate_coordinator_core::ids::{CallId, ConnectionId};
 use quorate_coordinator_core::view::QuorumView;
 
@@ -207,6 +208,11 @@ impl CoordinatorTask {
                     QuorumChange::StepDown { to } => QuorumEvent::StepDown { call, to },
                 }));
             }
+            TaskInput::RaiseFleetVersion { reply } => {
+                let call = self.calls.add(Waiting::Command(reply));
+                let members = self.members_behind();
+                self.feed(Event::Input(Input::RaiseFleetVersion { call, members }));
+            }
             TaskInput::EndRollCall => self.feed(Event::Input(Input::EndRollCall)),
             TaskInput::Ask(asked) => {
                 let call = self.calls.add(Waiting::Ask(asked));
@@ -340,6 +346,7 @@ impl CoordinatorTask {
             self.disk.order(Order::Snapshot(Box::new(order)));
         }
         self.know_members();
+        self.know_fleet_version();
         self.know_secrets()?;
         self.tell_watchers(now);
         Ok(())
@@ -357,6 +364,13 @@ impl CoordinatorTask {
         let own = members.get(self.members.own.member);
         let is_known = own.is_some_and(|own| own.address == self.members.own.address);
         self.members.is_known.send_replace(is_known);
+    }
+
+    fn know_fleet_version(&self) {
+        if let Some(state) = self.coordinator.agreed_state() {
+            let known = &self.members.own.fleet_version;
+            known.store(state.fleet_version, Ordering::Relaxed);
+        }
     }
 
     fn know_secrets(&mut self) -> Result<(), Failure> {
@@ -393,8 +407,21 @@ impl CoordinatorTask {
                 let quote = self.coordinator.quote(&sla, replaces);
                 let _waits_no_more = answer.send(Ok(quote.expect("it may be shown"))).is_err();
             }
+            Some(Asked::FleetVersion(answer)) => {
+                let engine = self.coordinator.engine().expect("it may be shown");
+                let view = engine.fleet_version(self.members_behind());
+                let _waits_no_more = answer.send(Ok(view)).is_err();
+            }
             None => {}
         }
+    }
+
+    /// Coordinators that cannot read the newest forms, and the next step for each.
+    fn members_behind(&self) -> Vec<String> {
+        let told = |id: &MemberId| self.contacts.get(id).map(|contact| contact.fleet_versions);
+        let ids = self.coordinator.members().ids();
+        ids.filter_map(|id| Some(format!("coordinator {id} {}", lacks(told(&id))?)))
+            .collect()
     }
 
     fn tell_watchers(&mut self, now: Now) {

@@ -15,7 +15,7 @@ use quorate_coordinator_core::command::{Command, Reply};
 use quorate_coordinator_core::engine::RollCallView;
 use quorate_coordinator_core::ids::ConnectionId;
 use quorate_coordinator_core::state::CoordinatorState;
-use quorate_coordinator_core::view::QuorumView;
+use quorate_coordinator_core::view::{FleetVersionView, QuorumView};
 
 /// Messages to one connection; dropping it closes the connection.
 pub type ConnectionOutbox = mpsc::Sender<Placed>;
@@ -31,6 +31,7 @@ pub enum Asked {
         replaces: Option<GroupId>,
         answer: Answer<Quote>,
     },
+    FleetVersion(Answer<FleetVersionView>),
 }
 
 /// An operator's change of the members, or of their leader.
@@ -69,6 +70,10 @@ pub enum TaskInput {
         reply: Answer<Reply>,
     },
     Ask(Asked),
+    /// The fleet's version is raised to the newest, if everything can read it.
+    RaiseFleetVersion {
+        reply: Answer<Reply>,
+    },
     ChangeQuorum {
         change: QuorumChange,
         reply: Answer<Result<(), Refused>>,
@@ -131,6 +136,17 @@ impl Handle {
             answer: reply,
         };
         self.ask(TaskInput::Ask(quote), answer).await
+    }
+
+    pub async fn fleet_version(&self) -> Result<FleetVersionView, Unavailable> {
+        let (reply, answer) = oneshot::channel();
+        self.ask(TaskInput::Ask(Asked::FleetVersion(reply)), answer).await
+    }
+
+    /// Answers when the raise is agreed, or why it is refused.
+    pub async fn raise_fleet_version(&self) -> Result<Reply, Unavailable> {
+        let (reply, answer) = oneshot::channel();
+        self.ask(TaskInput::RaiseFleetVersion { reply }, answer).await
     }
 
     /// Answers when the change is agreed, or the handing over has begun.

@@ -46,6 +46,10 @@ pub enum Command {
     UseSecrets {
         secrets: Box<FleetSecrets>,
     },
+    /// Everything in the fleet reads forms of this version. It is never lowered.
+    RaiseFleetVersion {
+        to: u16,
+    },
     IssueJoinToken {
         digest: Digest,
         token: JoinTokenTerms,
@@ -204,6 +208,7 @@ impl Command {
             | Command::Delete { .. } => true,
             Command::BeginRun { .. }
             | Command::UseSecrets { .. }
+            | Command::RaiseFleetVersion { .. }
             | Command::IssueJoinToken { .. }
             | Command::RevokeJoinToken { .. }
             | Command::PeerUnreachable { .. }

@@ -261,7 +261,7 @@ impl Coordinator {
                 leading.engine.take(now, input);
             }
             _ => {
-                if let Input::Command { call, .. } = input {
+                if let Input::Command { call, .. } | Input::RaiseFleetVersion { call, .. } = input {
                     let leader = self.replica.leader();
                     let why = quorate_quorum::Refused::NotLeader { leader };
                     self.commands.push(Command::Refused { call, why });

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use quorate_types::ServerId;
+use quorate_types::{ServerId, Versions};
 
 use crate::ids::ConnectionId;
 
@@ -16,6 +16,8 @@ pub struct Connections {
 struct Connection {
     /// Set once it registered.
     server: Option<ServerId>,
+    /// Versions of the fleet that the server can be part of.
+    fleet_versions: Versions,
     /// The time at which its reports were last compared with its groups.
     reconciled_ms: u64,
 }
@@ -24,9 +26,10 @@ struct Connection {
 const RECONCILE_EVERY_MS: u64 = 2_000;
 
 impl Connections {
-    pub fn open(&mut self, connection: ConnectionId, now_ms: u64) {
+    pub fn open(&mut self, connection: ConnectionId, fleet_versions: Versions, now_ms: u64) {
         let opened = Connection {
             server: None,
+            fleet_versions,
             reconciled_ms: now_ms,
         };
         self.open.insert(connection, opened);
@@ -44,6 +47,12 @@ impl Connections {
     pub fn server_on(&self, connection: ConnectionId) -> Option<ServerId> {
         let server = self.open.get(&connection)?.server?;
         (self.of(server) == Some(connection)).then_some(server)
+    }
+
+    /// Versions of the fleet that a connected server can be part of.
+    pub fn fleet_versions_of(&self, server: ServerId) -> Option<Versions> {
+        let connection = self.open.get(&self.of(server)?)?;
+        Some(connection.fleet_versions)
     }
 
     pub fn of(&self, server: ServerId) -> Option<ConnectionId> {

@@ -9,6 +9,7 @@ use quorate_types::{GroupId, ServerId};
 use serde_json::Value;
 
 use super::evidence;
+use super::fleet_version;
 use super::io::{Candidate, Input, Note, Now, Outgoing, Output, RollCallView, Settings};
 use super::messages::Messages;
 use super::refusals::Refusals;
@@ -19,6 +20,7 @@ use crate::command::{Command, Effect};
 use crate::ids::{CallId, ConnectionId};
 use crate::planner::Planner;
 use crate::state::CoordinatorState;
+use crate::view::FleetVersionView;
 
 #[derive(Debug)]
 pub struct Engine {
@@ -99,6 +101,11 @@ impl Engine {
         self.roll_call.as_ref().map(|roll_call| roll_call.view(now_ms))
     }
 
+    /// The fleet's version, and what must change before it can be raised. `members`: coordinators that must, in words.
+    pub fn fleet_version(&self, members: Vec<String>) -> FleetVersionView {
+        fleet_version::view(&self.sequencer, members)
+    }
+
     /// Takes an input in. After a proof that the log is behind, none counts.
     pub fn take(&mut self, now: Now, input: Input) {
         if self.sequencer.is_behind() {
@@ -109,6 +116,7 @@ impl Engine {
             Input::Message { connection, message } => self.message(now, connection, message),
             Input::Closed { connection } => self.closed(now, connection),
             Input::Command { call, command } => self.command_or_hold(now, call, command),
+            Input::RaiseFleetVersion { call, members } => self.raise_fleet_version(now, call, members),
             Input::ClientKeys(keys) => self.use_client_keys(keys),
             Input::RenewPeerTokens => self.renew_peer_tokens(),
             Input::EndRollCall => self.end_roll_call(now),
@@ -221,6 +229,14 @@ impl Engine {
         }
         let reply = answered.expect("a command of the API has an answer");
         self.sequencer.push(Outgoing::Answer { call, reply });
+    }
+
+    fn raise_fleet_version(&mut self, now: Now, call: CallId, members: Vec<String>) {
+        let view = self.fleet_version(members);
+        match fleet_version::refusal(&view) {
+            Some(reply) => self.sequencer.push(Outgoing::Answer { call, reply }),
+            None => self.command(now, call, Command::RaiseFleetVersion { to: view.newest }),
+        }
     }
 
     fn closed(&mut self, now: Now, connection: ConnectionId) {

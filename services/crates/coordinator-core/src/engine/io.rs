@@ -65,6 +65,12 @@ pub enum Input {
         call: CallId,
         command: Command,
     },
+    /// The fleet's version is raised, if everything can read the newest forms.
+    RaiseFleetVersion {
+        call: CallId,
+        /// Coordinators that cannot, in words.
+        members: Vec<String>,
+    },
     /// The keys that sign clients' tokens have changed.
     ClientKeys(Value),
     RenewPeerTokens,

@@ -4,6 +4,7 @@
 //! - `registrar`: servers are let in, or refused
 //! - `messages`: servers' messages
 //! - `sequencer`: a command gets its place in the log, is applied, and its effects find their connections
+//! - `fleet_version`: what must change before it can be raised
 //! - `heard`: servers' reports of their groups, as told so far
 //! - `roll_call`: the wait for servers after a start; `evidence`: a log that is older than they know
 //! - `connections`, `refusals`: servers and their connections; answers left to an address
@@ -16,6 +17,7 @@
 mod connections;
 mod core;
 mod evidence;
+mod fleet_version;
 mod heard;
 mod io;
 mod messages;
@@ -25,6 +27,7 @@ mod roll_call;
 mod sequencer;
 
 pub use self::core::Engine;
+pub use fleet_version::lacks;
 pub use heard::Heard;
 pub use io::{
     Behind, Candidate, CertificateOrder, Input, Note, Now, Outgoing, Output, RollCallView, Settings, TICK_MS,

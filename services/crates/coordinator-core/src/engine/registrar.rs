@@ -2,8 +2,8 @@
 
 use std::net::IpAddr;
 
-use quorate_types::ServerId;
 use quorate_types::control::{RefuseCode, ToServer, Welcome};
+use quorate_types::{ServerId, Versions, versions};
 use serde_json::Value;
 
 use super::evidence::holder_of;
@@ -35,6 +35,7 @@ struct Accepted {
     /// Its new one, when it joined.
     credential: Option<String>,
     request_pem: Option<String>,
+    versions: Versions,
 }
 
 impl<'a> Registrar<'a> {
@@ -54,17 +55,17 @@ impl<'a> Registrar<'a> {
 
     /// Takes in a candidate while the roll call runs: one that would be let in waits for its end.
     pub fn hear(&mut self, candidate: Candidate, roll_call: &mut RollCall) {
-        let vetted = registration_of(candidate.clone())
-            .and_then(|registration| self.sequencer.state().vet(&registration, self.now.unix_ms));
-        if vetted.is_err() {
+        if self.vet(candidate.clone()).is_err() {
             return self.register(candidate);
         }
         if let Some(server) = holder_of(self.sequencer.state(), &candidate) {
             roll_call.hear(server, self.now);
         }
-        self.sequencer
-            .connections()
-            .open(candidate.connection, self.now.ms);
+        self.sequencer.connections().open(
+            candidate.connection,
+            candidate.register.fleet_versions,
+            self.now.ms,
+        );
         if let Some(earlier) = roll_call.hold(candidate) {
             self.sequencer.close(earlier);
         }
@@ -76,12 +77,12 @@ impl<'a> Registrar<'a> {
         let request_pem = candidate.register.certificate_request_pem.clone();
         let (hung_ms, is_of_this_log) = (candidate.register.hung_ms, self.is_of_this_log(&candidate));
         let holder = holder_of(self.sequencer.state(), &candidate);
-        self.sequencer.connections().open(connection, self.now.ms);
-        let vetted = registration_of(candidate).and_then(|registration| {
-            self.sequencer.state().vet(&registration, self.now.unix_ms)?;
-            Ok(registration)
-        });
-        let registration = match vetted {
+        let (versions, fleet_versions) = (candidate.register.versions, candidate.register.fleet_versions);
+        let now_ms = self.now.ms;
+        self.sequencer
+            .connections()
+            .open(connection, fleet_versions, now_ms);
+        let registration = match self.vet(candidate) {
             Ok(registration) => registration,
             Err((RefuseCode::CredentialInvalid, _)) if !is_of_this_log => {
                 return self.put_off(connection, from, &name);
@@ -101,11 +102,22 @@ impl<'a> Registrar<'a> {
                     name: name.clone(),
                     credential: joined.then(|| credential.clone()),
                     request_pem: request_pem.clone(),
+                    versions,
                 }),
                 Effect::Refuse { code, message } => self.refuse(connection, &name, (code, message)),
                 other => self.sequencer.carry_out(other),
             }
         }
+    }
+
+    fn vet(&self, candidate: Candidate) -> Result<Registration, Refused> {
+        let (spoken, fleet) = (candidate.register.versions, candidate.register.fleet_versions);
+        let registration = registration_of(candidate)?;
+        let state = self.sequencer.state();
+        // A stranger learns nothing of the fleet.
+        state.vet(&registration, self.now.unix_ms)?;
+        speaks_as_the_fleet(spoken, fleet, state.fleet_version)?;
+        Ok(registration)
     }
 
     /// Whether the candidate was told of nothing that this log lacks. Otherwise an older copy of a log that knows it may be
@@ -165,6 +177,8 @@ impl<'a> Registrar<'a> {
             takes_changes: true,
             unix_ms: Some(self.now.unix_ms),
             term: None,
+            version: versions::CONTROL.agree(accepted.versions).expect("it was vetted"),
+            fleet_version: state.fleet_version,
         };
         let certificate = (accepted.request_pem).and_then(|pem| certificate_order(state, server, pem));
         self.sequencer.push(Outgoing::Welcome {
@@ -221,6 +235,28 @@ pub fn certificate_order(
         address,
         request_pem,
     })
+}
+
+/// Whether a server's release can be part of the fleet at its present version.
+fn speaks_as_the_fleet(spoken: Versions, fleet: Versions, fleet_version: u16) -> Result<(), Refused> {
+    let refused = |message| Err((RefuseCode::RegisterInvalid, message));
+    if versions::CONTROL.agree(spoken).is_none() {
+        return refused(format!(
+            "this coordinator speaks {} of the control connection, and the server {spoken}: releases apart from one \
+             another are no fleet; install one that is next to the coordinator's",
+            versions::CONTROL
+        ));
+    }
+    if !fleet.has(fleet_version) {
+        let next = match fleet.newest < fleet_version {
+            true => "install a newer release on the server",
+            false => "raise the fleet's version first (quorate-coordinator fleet-version --raise)",
+        };
+        return refused(format!(
+            "the fleet has version {fleet_version}, and this server's release reads {fleet}: {next}"
+        ));
+    }
+    Ok(())
 }
 
 /// The registration that a candidate asks for.

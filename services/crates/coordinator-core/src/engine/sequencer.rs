@@ -57,6 +57,11 @@ impl Sequencer {
         &mut self.connections
     }
 
+    /// To look at.
+    pub fn connected(&self) -> &Connections {
+        &self.connections
+    }
+
     /// Servers' reports of their groups.
     pub fn heard(&mut self) -> &mut Heard {
         &mut self.heard

@@ -58,6 +58,7 @@ fn carry_out(step: &mut Step<'_>, command: &Command) {
         Command::UseProfile { profile } => step.policies().use_profile(profile),
         Command::UsePlacement { policy } => step.policies().use_policy(*policy),
         Command::UseSecrets { secrets } => step.policies().use_secrets(secrets),
+        Command::RaiseFleetVersion { to } => step.policies().raise_fleet_version(*to),
         Command::IssueJoinToken { digest, token } => step.tokens().issue(digest, token),
         Command::RevokeJoinToken { id } => step.tokens().revoke(id),
         Command::Register(registration) => register(step, registration),

@@ -2,7 +2,7 @@
 
 use quorate_placement::{Amounts, Profile};
 use quorate_types::sla::{Quote, Sla};
-use quorate_types::{GroupConfig, GroupId, ServerId};
+use quorate_types::{GroupConfig, GroupId, ServerId, versions};
 use serde::{Deserialize, Serialize};
 
 use super::entity::{Group, History, Server};
@@ -20,6 +20,9 @@ pub struct CoordinatorState {
     pub profile: Profile,
     #[serde(default, rename = "placement")]
     pub policy: PlacementPolicy,
+    /// Forms of this version may be written. It is absent from snapshots that older releases read.
+    #[serde(default = "first", skip_serializing_if = "is_first")]
+    pub fleet_version: u16,
     /// None: the fleet has not begun.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub secrets: Option<Box<FleetSecrets>>,
@@ -39,11 +42,21 @@ pub struct CoordinatorState {
     pub(super) fleets: Fleets,
 }
 
+fn first() -> u16 {
+    1
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref)] // serde's signature
+fn is_first(version: &u16) -> bool {
+    *version == first()
+}
+
 impl CoordinatorState {
     pub fn new(profile: Profile) -> Self {
         Self {
             profile,
             policy: PlacementPolicy::default(),
+            fleet_version: first(),
             secrets: None,
             servers: Servers::default(),
             groups: Groups::default(),
@@ -54,6 +67,14 @@ impl CoordinatorState {
             unreachable_pairs: UnreachablePairs::default(),
             deleted: DeletedGroups::default(),
             fleets: Fleets::default(),
+        }
+    }
+
+    /// The state of a fleet that begins with this release: no older one takes part.
+    pub fn of_new_fleet(profile: Profile) -> Self {
+        Self {
+            fleet_version: versions::FLEET.newest,
+            ..Self::new(profile)
         }
     }
 

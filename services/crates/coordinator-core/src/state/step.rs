@@ -12,7 +12,7 @@ use super::handler::leftovers::Leftovers;
 use super::handler::listing::Listing;
 use super::handler::moves::Moves;
 use super::handler::outbox::Outbox;
-use super::handler::policies::Policies;
+use super::handler::policies::{InUse, Policies};
 use super::handler::quarantines::Quarantines;
 use super::handler::reachability::Reachability;
 use super::handler::registrations::Registrations;
@@ -86,7 +86,12 @@ impl Step<'_> {
     pub fn policies(&mut self) -> Policies<'_> {
         let state = &mut *self.state;
         let out = Outbox::new(&mut state.events, &mut self.effects, self.now_ms);
-        let policies = (&mut state.profile, &mut state.policy, &mut state.secrets);
+        let policies = InUse {
+            profile: &mut state.profile,
+            policy: &mut state.policy,
+            secrets: &mut state.secrets,
+            fleet_version: &mut state.fleet_version,
+        };
         Policies::new(policies, &mut state.fleets, &state.servers, out)
     }
 

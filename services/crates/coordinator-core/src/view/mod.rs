@@ -2,6 +2,7 @@
 
 mod capacity;
 mod event;
+mod fleet_version;
 mod group;
 mod join_token;
 mod quorum;
@@ -10,6 +11,7 @@ mod time;
 
 pub use capacity::{Capacity, FleetView};
 pub use event::EventView;
+pub use fleet_version::FleetVersionView;
 pub use group::{GroupView, ReplicaView};
 pub use join_token::{JoinTokenState, JoinTokenView};
 pub use quorum::{MemberView, QuorumView};

@@ -3,6 +3,7 @@
 mod accesses;
 mod engine;
 mod failures;
+mod fleet_version;
 mod golden;
 mod hangs;
 mod lifecycle;

@@ -10,7 +10,7 @@ use quorate_coordinator_core::state::{CoordinatorState, applied};
 use quorate_placement::Profile;
 use quorate_types::control::{GroupReport, Heartbeat, Register, ToCoordinator};
 use quorate_types::cost::ResourceVector;
-use quorate_types::{Place, Room, RunId, ServerId};
+use quorate_types::{Place, Room, RunId, ServerId, versions};
 use serde_json::json;
 
 pub const A: ServerId = ServerId(1);
@@ -166,6 +166,8 @@ pub fn candidate(connection: u64, proof: &Proof) -> Candidate {
         hung_ms: 0,
         certificate_request_pem: Some("a request".into()),
         place: None,
+        versions: versions::CONTROL,
+        fleet_versions: versions::FLEET,
     };
     Candidate {
         connection,

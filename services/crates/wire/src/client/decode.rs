@@ -71,15 +71,14 @@ fn decode_hello(head: &[u8]) -> Result<Message, WireError> {
             what: "magic of HELLO",
         });
     }
-    let version = r.u16()?;
-    r.u16()?;
+    let versions = r.versions()?;
     let client = r.str8()?;
     if client.len() > CLIENT_NAME_BYTES_MAX {
         return Err(WireError::Malformed {
             what: "client name of HELLO",
         });
     }
-    Ok(Message::Hello { version, client })
+    Ok(Message::Hello { versions, client })
 }
 
 fn decode_hello_ok(head: &[u8]) -> Result<Message, WireError> {

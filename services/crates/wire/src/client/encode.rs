@@ -5,7 +5,7 @@ use bytes::{BufMut, Bytes, BytesMut};
 use quorate_types::Offset;
 
 use super::{Append, Attached, Entries, HelloOk, MAGIC, Message, Refused, StatusOk, kind};
-use crate::cursor::{put_str8, put_str16};
+use crate::cursor::{put_str8, put_str16, put_versions};
 use crate::frame::{TraceContext, encode_frame};
 
 impl Message {
@@ -34,10 +34,9 @@ impl Message {
 
     fn put_head(&self, out: &mut BytesMut) {
         match self {
-            Message::Hello { version, client } => {
+            Message::Hello { versions, client } => {
                 out.put_slice(&MAGIC);
-                out.put_u16_le(*version);
-                out.put_u16_le(0);
+                put_versions(out, *versions);
                 put_str8(out, client);
             }
             Message::HelloOk(m) => put_hello_ok(out, m),

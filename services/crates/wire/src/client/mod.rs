@@ -6,10 +6,9 @@ mod encode;
 pub use encode::encode_acked;
 
 use bytes::Bytes;
-use quorate_types::{Code, Epoch, GroupId, Index, Offset};
+use quorate_types::{Code, Epoch, GroupId, Index, Offset, Versions};
 
 pub const MAGIC: [u8; 4] = *b"QRT1";
-pub const VERSION: u16 = 1;
 pub const CLIENT_NAME_BYTES_MAX: usize = 64;
 /// `expected_offset` of an append without that condition.
 pub const NO_EXPECTED_OFFSET: Offset = u64::MAX;
@@ -41,7 +40,7 @@ pub mod kind {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Message {
     Hello {
-        version: u16,
+        versions: Versions,
         client: String,
     },
     HelloOk(HelloOk),
@@ -105,6 +104,7 @@ pub enum Message {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HelloOk {
+    /// The version of the connection: the newest that both speak.
     pub version: u16,
     pub server_id: u32,
     pub frame_bytes_max: u32,

@@ -6,7 +6,7 @@ use quorate_quorum::MemberId;
 use quorate_types::control::{Register, ToCoordinator};
 use quorate_types::coordinators::KnownCoordinators;
 use quorate_types::cost::ResourceVector;
-use quorate_types::{Micros, Room};
+use quorate_types::{Micros, Room, versions};
 use rand::Rng;
 
 use super::reports;
@@ -63,6 +63,8 @@ pub fn dial(world: &mut World, s: usize, incarnation: u64) {
         previous_incarnations: server.previous_starts.clone(),
         certificate_request_pem: None,
         place: server.place,
+        versions: versions::CONTROL,
+        fleet_versions: versions::FLEET,
     };
     world.servers[s].control = Some(Control {
         connection,

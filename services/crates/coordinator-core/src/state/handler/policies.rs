@@ -1,4 +1,5 @@
-//! Another cost profile or placement policy comes into use, or the fleet's keys. Replicas stay where they are.
+//! Another cost profile or placement policy comes into use, the fleet's keys, or a version of the fleet. Replicas stay where
+//! they are.
 
 use quorate_placement::Profile;
 use quorate_types::control::ToServer;
@@ -8,32 +9,28 @@ use super::outbox::Outbox;
 use crate::command::{FleetSecrets, PlacementPolicy, Reply};
 use crate::state::table::{Fleets, Servers};
 
-/// May change profile, policy, keys and listing; reads servers.
+/// May change what is in use, and the listing; reads servers.
 #[derive(Debug)]
 pub struct Policies<'a> {
-    profile: &'a mut Profile,
-    policy: &'a mut PlacementPolicy,
-    secrets: &'a mut Option<Box<FleetSecrets>>,
+    used: InUse<'a>,
     fleets: &'a mut Fleets,
     servers: &'a Servers,
     out: Outbox<'a>,
 }
 
+/// The whole fleet goes by these.
+#[derive(Debug)]
+pub struct InUse<'a> {
+    pub profile: &'a mut Profile,
+    pub policy: &'a mut PlacementPolicy,
+    pub secrets: &'a mut Option<Box<FleetSecrets>>,
+    pub fleet_version: &'a mut u16,
+}
+
 impl<'a> Policies<'a> {
-    pub fn new(
-        (profile, policy, secrets): (
-            &'a mut Profile,
-            &'a mut PlacementPolicy,
-            &'a mut Option<Box<FleetSecrets>>,
-        ),
-        fleets: &'a mut Fleets,
-        servers: &'a Servers,
-        out: Outbox<'a>,
-    ) -> Self {
+    pub fn new(used: InUse<'a>, fleets: &'a mut Fleets, servers: &'a Servers, out: Outbox<'a>) -> Self {
         Self {
-            profile,
-            policy,
-            secrets,
+            used,
             fleets,
             servers,
             out,
@@ -44,8 +41,8 @@ impl<'a> Policies<'a> {
     /// old one until they register again.
     pub fn use_profile(&mut self, profile: &Profile) {
         let share = profile.safety_factor;
-        let is_other_share = share != self.profile.safety_factor;
-        *self.profile = profile.clone();
+        let is_other_share = share != self.used.profile.safety_factor;
+        *self.used.profile = profile.clone();
         self.list_all();
         if is_other_share {
             for server in self.servers.values().filter(|server| server.alive) {
@@ -57,23 +54,35 @@ impl<'a> Policies<'a> {
     }
 
     pub fn use_policy(&mut self, policy: PlacementPolicy) {
-        *self.policy = policy;
+        *self.used.policy = policy;
         self.list_all();
     }
 
     /// The authority never changes: servers trust no other.
     pub fn use_secrets(&mut self, secrets: &FleetSecrets) {
-        let known = self.secrets.as_ref();
+        let known = self.used.secrets.as_ref();
         if known.is_some_and(|known| known.authority_pem != secrets.authority_pem) {
             let message = "the fleet has another authority".to_string();
             let code = "other_authority";
             return self.out.reply(Reply::Conflict { code, message });
         }
-        *self.secrets = Some(Box::new(secrets.clone()));
+        *self.used.secrets = Some(Box::new(secrets.clone()));
+        self.out.reply(Reply::Done);
+    }
+
+    /// Never lowers it. The engine has checked that everything can read it.
+    pub fn raise_fleet_version(&mut self, to: u16) {
+        if to > *self.used.fleet_version {
+            *self.used.fleet_version = to;
+            for server in self.servers.values().filter(|server| server.alive) {
+                let message = ToServer::FleetVersion { version: to };
+                self.out.send(server.server_id, message);
+            }
+        }
         self.out.reply(Reply::Done);
     }
 
     fn list_all(&mut self) {
-        Listing::new(self.fleets, self.profile, self.policy).all(self.servers);
+        Listing::new(self.fleets, self.used.profile, self.used.policy).all(self.servers);
     }
 }
