@@ -79,7 +79,7 @@ def coordinator(
     addresses = data_dir / "addresses.json"
     addresses.unlink(missing_ok=True)
     command = [
-        binary(options, "quorate-coordinator"),
+        binary(options, "quorate-coordinator", name),
         *("--data-dir", str(data_dir)),
         *("--listen-control", f"{host}:{ports['control']}"),
         *("--listen-http", f"{host}:{ports['http']}"),
@@ -123,7 +123,7 @@ def server(
     ready_file = data_dir / "ready.json"
     ready_file.unlink(missing_ok=True)
     command = [
-        binary(options, "quorate-replica"),
+        binary(options, "quorate-replica", name),
         *("--data-dir", str(data_dir)),
         *("--coordinator", ",".join(control)),
         *("--join-token-file", str(keys.join_token(name))),
@@ -252,8 +252,9 @@ def coordinator_call(
         return dict(json.load(response))
 
 
-def binary(options: StackOptions, name: str) -> str:
-    path = options.bin_dir / name
+def binary(options: StackOptions, name: str, process: str = "") -> str:
+    """Of the release that the process has."""
+    path = options.release_of(process).bin_dir / name
     if not path.exists():
         raise BadOptions(f"{path} is not there yet; `make build` makes it, for tests `make test`")
     return str(path)

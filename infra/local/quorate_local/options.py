@@ -8,6 +8,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from shutil import disk_usage
 
+from quorate_local.release import Release
+
 REPOSITORY = Path(__file__).resolve().parents[3]
 # The servers, the load driver and quorate-planner. Tests name another build of them (infra/setup/rust.sh).
 BINARIES = Path(os.environ.get("QUORATE_BINARIES", REPOSITORY / "build" / "bin"))
@@ -89,6 +91,8 @@ class StackOptions:
     server_resources: ServerResources = field(default_factory=ServerResources)
     coordinator_env: Mapping[str, str] = field(default_factory=dict)  # besides its flags; every flag has a variable
     server_env: Mapping[str, str] = field(default_factory=dict)
+    # Processes of another release, by name: servers, coordinators, the API, workers.
+    releases: Mapping[str, Release] = field(default_factory=dict)
     # Group ids of servers and probers, by name: a packet filter can cut off any of them. Only root may set them.
     group_ids: Mapping[str, int] = field(default_factory=dict)
 
@@ -141,6 +145,9 @@ class StackOptions:
             memory_bytes=chosen.memory_bytes or max(memory_bytes() * 3 // 4 // servers, SERVER_MEMORY_BYTES_MIN),
             disk_bytes=chosen.disk_bytes or free_disk_bytes(self.state) // servers,
         )
+
+    def release_of(self, process: str) -> Release:
+        return self.releases.get(process) or Release(self.bin_dir)
 
     def server_names(self) -> list[str]:
         return [f"s{number}" for number in range(1, self.servers + 1)]

@@ -33,6 +33,7 @@ from quorate_local.process import (
     describe_exit,
     stop_all,
 )
+from quorate_local.release import Release
 
 ONE_SHOT_TIMEOUT_S = 120.0  # a migration of a large database takes a while
 CRASH_WAIT_S = 20.0  # backends of PostgreSQL end by themselves
@@ -213,6 +214,10 @@ class Stack:
         if not running.wait_exit(CRASH_WAIT_S):
             raise ProcessFailed(name, f"still ran {CRASH_WAIT_S:.0f} s after an immediate shutdown", running.log)
 
+    def use_release(self, name: str, release: Release) -> None:
+        """The process is of this release from its next start on."""
+        self.options = replace(self.options, releases={**self.options.releases, name: release})
+
     def restart(self, name: str) -> None:
         """Stop and start a coordinator, `api`, `postgres`, `redis`, `prometheus`, a worker or a server again."""
         restarts: dict[str, Callable[[], None]] = {
@@ -294,6 +299,7 @@ class Stack:
     def _prepare_database(self) -> None:
         # The API's and the coordinator's addresses are unknown yet, and neither command calls them.
         env = self._make_api_environment("127.0.0.1:1", ["127.0.0.1:1"])
+        env |= self.options.release_of("api").environment()
         self._run_once("keys", ["keys-init", "--dir", str(self.layout.secrets)], env)
         self._run_once("migrate", ["migrate"], env)
 
@@ -392,6 +398,7 @@ class Stack:
             port = self._port(self.options.api_port, "api") or components.free_port()
             listen = f"{LOOPBACK}:{port}"
             env = self._make_api_environment(listen, self._coordinators("http"))
+            env |= self.options.release_of("api").environment()
             try:
                 self._launch(components.api(self.layout, env, listen), "api")
             except ProcessFailed as failure:
@@ -404,7 +411,12 @@ class Stack:
             return
 
     def _start_worker(self, name: str) -> None:
-        self._launch(components.worker(self.layout, name, self.api_environment()), name)
+        self._launch(
+            components.worker(
+                self.layout, name, {**self.api_environment(), **self.options.release_of(name).environment()}
+            ),
+            name,
+        )
 
     def _start_prober(self, name: str) -> None:
         self._launch(components.prober(name, self.options, self._secrets, self._addresses["api"]), name)

@@ -15,7 +15,20 @@ from pathlib import Path
 
 import httpx2
 
-from quorate_claims import catchup, coordinators, failover, holds, hung, idle, relief, restores, space, stopped, syncs
+from quorate_claims import (
+    catchup,
+    coordinators,
+    failover,
+    holds,
+    hung,
+    idle,
+    relief,
+    restores,
+    space,
+    stopped,
+    syncs,
+    upgrade,
+)
 from quorate_claims.claim import Claim, Conditions
 from quorate_harness.customer import Refused
 from quorate_harness.figures import FOLDER, Figure, commit, keep, machine, markdown, rewrite, table
@@ -27,6 +40,7 @@ from quorate_local.options import REPOSITORY, BadOptions
 CLAIMS = [
     Claim("failover", "losing a head under load stops appends for less than a second", failover.measure),
     Claim("coordinators", "losing the leading coordinator stops nothing for more than a second", coordinators.measure),
+    Claim("upgrade", "a release is replaced by the next one, and back, without a pause", upgrade.measure),
     Claim("hung", "a server whose disk hangs is out of every chain in seconds, and no other is", hung.measure),
     Claim("relief", "a slow server leaves all groups that can spare a replica at once", relief.measure),
     Claim("restores", "a coordinator on an older copy of its log issues nothing", restores.measure),

@@ -23,6 +23,7 @@ from quorate_local import Stack, StackOptions
 from quorate_local.display import Display
 from quorate_local.layout import write_text
 from quorate_local.options import ServerResources
+from quorate_local.release import Release
 
 POLL_S = 0.02
 COORDINATOR_TIMEOUT_S = 10.0
@@ -226,6 +227,7 @@ def fleet(
     server_resources: ServerResources | None = None,
     wipes: bool = True,
     coordinators: int = 1,
+    releases: Mapping[str, Release] | None = None,
 ) -> Iterator[Fleet]:
     """Starts a stack in `folder`, which loses what an earlier one left there unless `wipes` is false; stops and removes
     it at the end, but for its logs."""
@@ -237,6 +239,7 @@ def fleet(
         coordinator_env=dict(coordinator_env or {}),
         server_env=dict(server_env or {}),
         server_resources=server_resources or ServerResources(),
+        releases=dict(releases or {}),
     )
     quiet = Display(quiet=True)
     stack = Stack(options, quiet)
