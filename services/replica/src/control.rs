@@ -269,9 +269,7 @@ async fn register(
     }));
     clock.asked(0);
     send(&mut connection, &message).await?;
-    let answer = tokio::time::timeout(HANDSHAKE_TIMEOUT * 2, receive(&mut connection))
-        .await
-        .map_err(|_| "no answer to the registration".to_string())??;
+    let answer = answer_to_registration(&mut connection).await?;
     let heard_us = now_us();
     let written = me.places.note(answer.place, &answer.message);
     match answer.message {
@@ -297,6 +295,12 @@ async fn register(
             "unexpected answer to the registration: {other:?}"
         ))),
     }
+}
+
+async fn answer_to_registration(connection: &mut Connection) -> Result<Placed, String> {
+    tokio::time::timeout(HANDSHAKE_TIMEOUT * 2, receive(connection))
+        .await
+        .map_err(|_| "no answer to the registration".to_string())?
 }
 
 fn take_in(me: &mut Me, shared: &Shared, welcome: &Welcome, heard_us: Micros) -> Result<(), Failure> {

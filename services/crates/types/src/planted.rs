@@ -175,6 +175,16 @@ pub enum Bug {
     QuorumLaterEntriesCut,
     /// A leader of an earlier term is followed.
     QuorumFormerTermTaken,
+    /// A staged record is overwritten while its write is still under way.
+    RingSlotReused,
+    /// A record is taken before it has arrived.
+    RingOrderIgnored,
+    /// The other side is not told what was consumed, unless there is something else to send.
+    RingCreditForgotten,
+    /// A side sleeps though the other one may not have its bytes. Harms when both fall asleep at once.
+    RingSleeperMissed,
+    /// Checksums, numbers and incarnations of records are not looked at.
+    RingChecksSkipped,
 }
 
 impl Bug {
@@ -258,6 +268,15 @@ impl Bug {
         Bug::QuorumPreviousUnchecked,
         Bug::QuorumLaterEntriesCut,
         Bug::QuorumFormerTermTaken,
+    ];
+
+    /// Bugs of the rings between servers: worlds of their own look for them.
+    pub const RINGS: &[Bug] = &[
+        Bug::RingSlotReused,
+        Bug::RingOrderIgnored,
+        Bug::RingCreditForgotten,
+        Bug::RingSleeperMissed,
+        Bug::RingChecksSkipped,
     ];
 }
 

@@ -25,7 +25,7 @@ pub const MEMBERS: Versions = Versions::only(1);
 pub const FLEET: Versions = Versions::between(1, 2);
 
 impl Default for Versions {
-    /// Of releases that do not say.
+    /// Releases that do not say speak the first version.
     fn default() -> Self {
         Self::only(1)
     }
