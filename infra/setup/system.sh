@@ -13,7 +13,8 @@ need ip iproute2            # network faults in tests
 need nft nftables           # partitions in tests
 need mount mount            # small disks in tests
 need setpriv util-linux     # PostgreSQL refuses to run as root
-# Clock steps in tests: a library, not a command.
+# Libraries, not commands: one-sided writes, and clock steps in tests.
+compgen -G '/usr/lib*/*/libfabric.so.1' >/dev/null || compgen -G '/usr/lib*/libfabric.so.1' >/dev/null || missing+=(libfabric1)
 compgen -G '/usr/lib*/*/faketime/libfaketimeMT.so.1' >/dev/null ||
   compgen -G '/usr/lib*/faketime/libfaketimeMT.so.1' >/dev/null || missing+=(libfaketime)
 [ ${#missing[@]} -gt 0 ] || exit 0
@@ -36,6 +37,6 @@ cat >&2 <<TEXT
 Some system packages are missing, and there is no root or sudo here to install them. Please run:
   apt-get install --no-install-recommends ${missing[*]}
 Without them these fail with that reason: chromium – the portal's browser tests; iproute2, nftables,
-libfaketime – faults of networks and clocks (make chaos); build-essential – the Rust build; util-linux – PostgreSQL when started by root.
+libfaketime – faults of networks and clocks (make chaos); libfabric1 – one-sided writes; build-essential – the Rust build; util-linux – PostgreSQL when started by root.
 
 TEXT

@@ -226,7 +226,12 @@ async fn take_peer(
             }
             let rest = conversation.reader.into_rest();
             if let Ok(stream) = conversation.read_half.detach(write_half) {
-                let message = LinkMessage::Accepted { server, stream, rest };
+                let message = LinkMessage::Accepted {
+                    server,
+                    stream,
+                    rest,
+                    version,
+                };
                 shared.shards.send_to_peer(server, ShardMessage::Link(message));
             }
             Ok(())

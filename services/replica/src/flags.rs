@@ -4,17 +4,23 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::{Parser, ValueEnum};
+use quorate_fabric::Provider;
 use quorate_types::cost::ResourceVector;
 use quorate_types::limits;
 use quorate_types::names::host_of;
 
+use crate::shared::Fabric;
+
 /// More would only hide that there is no load.
 const SPIN_US_MAX: i64 = 10_000;
+/// Longer than a hop with its work takes.
+const OFI_SPIN_US: u32 = 200;
 
 /// In the order of [`ResourceVector::to_array`].
 const CAPACITY_FLAGS: [&str; 3] = ["--cpu", "--network-bytes-per-s", "--storage-io-per-s"];
 
-/// A replica server of Quorate: hosts replicas of many groups.
+/// A replica server of Quorate: hosts replicas of many groups. `quorate-replica selftest ofi` tests whether one-sided writes
+/// work on this machine.
 #[derive(Debug, Clone, Parser)]
 #[command(name = "quorate-replica", version)]
 pub struct Flags {
@@ -90,9 +96,17 @@ pub struct Flags {
     #[arg(long, env = "QUORATE_PLAINTEXT_LINKS", requires = "allow_plaintext")]
     pub plaintext_links: bool,
     /// Before a shard sleeps, look so many microseconds long for what comes: saves wake-ups where cores are idle
-    /// anyway, and costs a core for each shard while there is load.
-    #[arg(long, env = "QUORATE_SPIN_US", default_value_t = 0, value_parser = clap::value_parser!(u32).range(..=SPIN_US_MAX))]
-    pub spin_us: u32,
+    /// anyway, and costs a core for each shard while there is load. By default 0, and 200 with --transport ofi.
+    #[arg(long, env = "QUORATE_SPIN_US", value_parser = clap::value_parser!(u32).range(..=SPIN_US_MAX))]
+    pub spin_us: Option<u32>,
+    /// How frames travel between servers: tcp, or ofi: one-sided writes by libfabric, where both servers can. Without
+    /// libfabric, or without the provider, links go by tcp.
+    #[arg(long, env = "QUORATE_TRANSPORT", value_enum, default_value = "tcp")]
+    pub transport: Transport,
+    /// libfabric's provider: efa on AWS, verbs for InfiniBand and RoCE, shm between processes of one machine, tcp for
+    /// tests. All servers of a fleet get the same.
+    #[arg(long, env = "QUORATE_OFI_PROVIDER", value_parser = |name: &str| name.parse::<Provider>())]
+    pub ofi_provider: Option<Provider>,
     /// Capacity that groups may use above their SLA, as long as nobody else wants it: none, unallocated, or also
     /// unused. All servers of a fleet get the same.
     #[arg(long, env = "QUORATE_SHARE", value_enum, default_value = "off")]
@@ -109,6 +123,12 @@ pub struct Flags {
     pub measure_isolation: bool,
     #[arg(long, env = "QUORATE_LOG_FORMAT", value_enum, default_value = "json")]
     pub log_format: LogFormat,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Transport {
+    Tcp,
+    Ofi,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -139,6 +159,23 @@ impl Flags {
             self.network_bytes_per_s,
             self.storage_io_per_s,
         )
+    }
+
+    /// One-sided writes, where the operator wants them.
+    pub fn one_sided(&self) -> Option<Fabric> {
+        let provider = self.ofi_provider.filter(|_| self.transport == Transport::Ofi)?;
+        let host = self.listen.ip().to_string();
+        Some(Fabric { provider, host })
+    }
+
+    /// One-sided writes wake nobody by themselves.
+    pub fn spin_us(&self) -> u32 {
+        let default = if self.transport == Transport::Ofi {
+            OFI_SPIN_US
+        } else {
+            0
+        };
+        self.spin_us.unwrap_or(default)
     }
 
     /// Rate at which replicas here may send to learners, in bytes a second.
@@ -193,6 +230,11 @@ impl Flags {
                  from elsewhere",
                 self.listen
             ));
+        }
+        if self.transport == Transport::Ofi && self.ofi_provider.is_none() {
+            return Err(
+                "--transport ofi needs --ofi-provider: efa, verbs, shm or tcp (fi_info lists them)".into(),
+            );
         }
         let least = 4 * u64::from(limits::FRAME_BYTES_MAX);
         if self.journal_segment_bytes < least || !self.journal_segment_bytes.is_multiple_of(4096) {

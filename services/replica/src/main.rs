@@ -17,10 +17,12 @@ mod hang_task;
 mod identity;
 mod journal_port;
 mod messages;
+mod one_sided_way;
 mod orders;
 mod place_file;
 mod place_keeper;
 mod room;
+mod selftest;
 mod shard;
 mod shared;
 mod start;
@@ -35,6 +37,9 @@ fn main() -> ExitCode {
     // An invariant that does not hold stops its group; one that is of no group ends the server. Replicas are replaced, and
     // nothing wrong is served.
     shard::quarantine::end_on_panic(std::panic::take_hook());
+    if std::env::args().nth(1).as_deref() == Some(selftest::COMMAND) {
+        return exit_code(selftest::run(std::env::args().skip(1)));
+    }
     let flags = flags::Flags::parse();
     let guard = quorate_telemetry::init(quorate_telemetry::TelemetryOptions {
         service: "quorate-replica",
@@ -50,6 +55,10 @@ fn main() -> ExitCode {
         },
     );
     drop(guard);
+    exit_code(ended)
+}
+
+fn exit_code(ended: Result<(), exit::Exit>) -> ExitCode {
     match ended {
         Ok(()) => ExitCode::SUCCESS,
         Err(exit) => {

@@ -86,6 +86,8 @@ pub enum LinkMessage {
         server: ServerId,
         stream: Detached,
         rest: Bytes,
+        /// The version that both speak.
+        version: u16,
     },
     /// Open a link to this peer and keep it, while any group needs it.
     Dial(ServerId),

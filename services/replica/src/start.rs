@@ -138,7 +138,8 @@ fn share(
         is_dialed: flags.plaintext_links,
     };
     let offer = room::offer(flags);
-    let settings = Settings::new(flags.capacity(), flags.catchup_bytes_per_s(), offer.pool_bytes);
+    let mut settings = Settings::new(flags.capacity(), flags.catchup_bytes_per_s(), offer.pool_bytes);
+    settings.one_sided = flags.one_sided();
     let shared = Arc::new(Shared::new(incarnation, plaintext, settings, updates, spans));
     shared.set_server_id(me);
     (shared, offer.room)
@@ -201,7 +202,7 @@ fn start_shards(
             let _stopped = sender.send(ShardMessage::Journal(event)).is_err();
         });
         let shared = shared.clone();
-        let spin = Duration::from_micros(u64::from(flags.spin_us));
+        let spin = Duration::from_micros(u64::from(flags.spin_us()));
         let thread = std::thread::Builder::new()
             .name(format!("shard-{index}"))
             .spawn(move || shard::run::run(index, shared, port, inbox, spin))

@@ -2,6 +2,7 @@
 
 use std::ffi::CString;
 use std::fmt;
+use std::path::Path;
 use std::ptr::{null, null_mut};
 use std::rc::Rc;
 use std::str::FromStr;
@@ -63,6 +64,10 @@ impl fmt::Display for Provider {
     }
 }
 
+/// The folder of shared memory, and the beginning of our names there: the process's number follows.
+const SHARED_MEMORY: &str = "/dev/shm";
+const SHARED_PREFIX: &str = "quorate-";
+
 static DOMAINS: AtomicU64 = AtomicU64::new(0);
 
 /// An open fabric and domain. Not for other threads than the one that made it.
@@ -78,6 +83,9 @@ impl Domain {
     /// `host`: the address of this machine from which the others are reached; providers without addresses ignore it.
     pub fn open(provider: Provider, host: &str) -> Result<Rc<Self>, FabricError> {
         let library = Library::get()?;
+        if provider == Provider::Shm {
+            sweep(Path::new(SHARED_MEMORY));
+        }
         let info = find(library, provider, host)?;
         // From here on its drop closes what is open.
         let mut opened = Self {
@@ -128,7 +136,23 @@ impl Drop for Domain {
     }
 }
 
-/// What the provider offers on this machine, to the wishes below.
+/// Removes what killed processes have left. Files of others cannot be removed, and need not be.
+fn sweep(folder: &Path) {
+    for file in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+        let name = file.file_name();
+        let owner = name.to_str().and_then(owner_of);
+        if owner.is_some_and(|process| !Path::new(&format!("/proc/{process}")).exists()) {
+            let _removed = std::fs::remove_file(file.path()).is_ok();
+        }
+    }
+}
+
+/// The process that made a file of shared memory, if it is one of ours.
+fn owner_of(name: &str) -> Option<u32> {
+    name.strip_prefix(SHARED_PREFIX)?.split('-').next()?.parse().ok()
+}
+
+/// The provider's offer on this machine, to the wishes below.
 fn find(library: &Library, provider: Provider, host: &str) -> Result<*mut abi::Info, FabricError> {
     let unavailable = |reason: String| FabricError::NoProvider {
         provider: provider.name(),
@@ -137,7 +161,7 @@ fn find(library: &Library, provider: Provider, host: &str) -> Result<*mut abi::I
     let node = match provider {
         // Endpoints of several threads of a process would else have one name.
         Provider::Shm => format!(
-            "quorate-{}-{}",
+            "{SHARED_PREFIX}{}-{}",
             std::process::id(),
             DOMAINS.fetch_add(1, Ordering::Relaxed)
         ),
@@ -170,4 +194,25 @@ fn find(library: &Library, provider: Provider, host: &str) -> Result<*mut abi::I
         }
     }
     Ok(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_of_dead_processes_are_swept_and_no_others() {
+        let folder = std::env::temp_dir().join(format!("sweep-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let own = format!("{SHARED_PREFIX}{}-0:0:0", std::process::id());
+        // No process has the greatest number.
+        let dead = format!("{SHARED_PREFIX}{}-0:0:0", u32::MAX);
+        for name in [own.as_str(), &dead, "quorate-x", "PostgreSQL.1"] {
+            std::fs::write(folder.join(name), "").unwrap();
+        }
+        sweep(&folder);
+        let is_there = |name: &str| folder.join(name).exists();
+        assert!(is_there(&own) && !is_there(&dead) && is_there("quorate-x") && is_there("PostgreSQL.1"));
+        std::fs::remove_dir_all(&folder).unwrap();
+    }
 }

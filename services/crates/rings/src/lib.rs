@@ -27,7 +27,7 @@ pub const RING_BYTES: usize = SLOTS as usize * SLOT_BYTES;
 /// The least slots that a ring may have: records with bytes leave some to credits.
 pub const SLOTS_MIN: u64 = 16;
 
-/// What arrived is nothing that the other side may have written on this connection. It ends: nothing behind it is known.
+/// The other side cannot have written what arrived. The connection ends: nothing behind it is known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum Fault {
     #[error("record {expected} came where none was due: the ring has no such slot free, or has it already")]

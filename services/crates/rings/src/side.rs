@@ -21,7 +21,8 @@ pub struct Write {
 /// One end. It stages records in memory that the caller owns, and reads those of the other side from the ring.
 #[derive(Debug)]
 pub struct Side {
-    incarnation: u64,
+    /// Numbers of this side's ring, and of the other's.
+    incarnations: [u64; 2],
     slots: u64,
     sender: Sender,
     receiver: Receiver,
@@ -38,11 +39,11 @@ pub struct Side {
 }
 
 impl Side {
-    /// `incarnation`: of the connection, the same at both ends, and no other connection's.
-    pub fn new(incarnation: u64, slots: u64) -> Self {
+    /// `own` and `others`: random numbers, one for each ring, which no other connection has.
+    pub fn new(own: u64, others: u64, slots: u64) -> Self {
         assert!((SLOTS_MIN..1 << 31).contains(&slots), "slots of a ring");
         Self {
-            incarnation,
+            incarnations: [own, others],
             slots,
             sender: Sender::new(slots),
             receiver: Receiver::new(slots),
@@ -56,7 +57,11 @@ impl Side {
 
     /// Stages the next record with as many of the bytes as it takes; `None` without room. The answer: the write, and the bytes
     /// that it has.
-    pub fn put(&mut self, bytes: &[&[u8]], staging: &mut [u8]) -> Option<(Write, usize)> {
+    pub fn put<'b>(
+        &mut self,
+        bytes: impl IntoIterator<Item = &'b [u8]>,
+        staging: &mut [u8],
+    ) -> Option<(Write, usize)> {
         if self.sender.room(false) == 0 {
             return None;
         }
@@ -131,7 +136,11 @@ impl Side {
             return Ok(false);
         };
         let slot = self.slot_of(number);
-        let (head, bytes) = Head::read(&ring[slot * SLOT_BYTES..][..SLOT_BYTES], self.incarnation, number)?;
+        let (head, bytes) = Head::read(
+            &ring[slot * SLOT_BYTES..][..SLOT_BYTES],
+            self.incarnations[0],
+            number,
+        )?;
         if !self.sender.credit(head.consumed) {
             return Err(Fault::Damaged {
                 expected: number,
@@ -156,7 +165,7 @@ impl Side {
         // Every later record says that it is awake.
         self.has_said_sleep = false;
         let head = Head {
-            incarnation: self.incarnation,
+            incarnation: self.incarnations[1],
             number,
             consumed: self.told,
             sleeps,

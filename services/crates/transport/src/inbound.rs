@@ -33,6 +33,11 @@ impl FrameReader {
         }
     }
 
+    /// Bytes that came by another way than a socket.
+    pub fn push(&mut self, bytes: &[u8]) {
+        self.buffer.extend_from_slice(bytes);
+    }
+
     /// The next frame that has wholly arrived.
     pub fn next_frame(&mut self) -> Result<Option<Frame>, ReadFault> {
         decode_frame(&mut self.buffer, self.frame_bytes_max).map_err(ReadFault::Wire)

@@ -85,6 +85,22 @@ impl Outbox {
         Ok(true)
     }
 
+    /// The same for another way out: `take` is offered bytes, and says how many it took; `None`: no more at present.
+    pub fn write_into(
+        &mut self,
+        mut take: impl FnMut(&mut dyn Iterator<Item = &[u8]>) -> Option<usize>,
+    ) -> bool {
+        self.close();
+        while !self.closed.is_empty() {
+            let mut slices = self.closed.iter().map(|bytes| &bytes[..]);
+            let Some(taken) = take(&mut slices) else {
+                return false;
+            };
+            self.advance(taken);
+        }
+        true
+    }
+
     fn advance(&mut self, mut written: usize) {
         self.len -= written;
         while written > 0 {

@@ -15,8 +15,8 @@ pub struct Versions {
 
 /// Between clients and servers (`sdk/contract/wire.md`).
 pub const CLIENT: Versions = Versions::only(1);
-/// Between servers. In version 1 acknowledgements went down the chain.
-pub const LINK: Versions = Versions::only(2);
+/// Between servers. In version 1 acknowledgements went down the chain. Version 3 knows one-sided writes.
+pub const LINK: Versions = Versions::between(2, 3);
 /// Between servers and coordinators. Version 2 tells servers the fleet's version.
 pub const CONTROL: Versions = Versions::between(1, 2);
 /// Between coordinators.

@@ -7,6 +7,7 @@
 //! - [`batch`]: the header of a batch, as it is replicated and stored
 //! - [`client`]: messages between client and server
 //! - [`peer`]: messages between servers
+//! - [`one_sided`]: messages between servers about one-sided writes
 //! - [`share`]: messages between servers about burst capacity
 //! - [`cursor`]: reading and writing little-endian fields
 
@@ -14,6 +15,7 @@ pub mod batch;
 pub mod client;
 pub mod cursor;
 pub mod frame;
+pub mod one_sided;
 pub mod peer;
 pub mod share;
 

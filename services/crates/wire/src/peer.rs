@@ -23,6 +23,7 @@ pub mod kind {
     pub const FETCH: u8 = 73;
     pub const FETCHED: u8 = 74;
     pub const SHARE: u8 = 75;
+    pub const ONE_SIDED: u8 = 76;
 }
 
 /// A message between two replicas of one group, in one epoch.

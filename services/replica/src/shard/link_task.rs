@@ -9,6 +9,7 @@ use bytes::Bytes;
 use quorate_transport::{FrameReader, Outbox, ReadFault, ReadHalf, WriteHalf, handshake, plain, prepare};
 use quorate_types::limits::FRAME_BYTES_MAX;
 use quorate_types::{ServerId, versions};
+use quorate_wire::one_sided::OneSided;
 use quorate_wire::peer::{self, Envelope, Handshake};
 use quorate_wire::share::Share;
 use quorate_wire::{Frame, WireError, client};
@@ -27,12 +28,21 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(1);
 const REDIAL_DELAY_MIN: Duration = Duration::from_millis(20);
 const REDIAL_DELAY_MAX: Duration = Duration::from_secs(1);
 
-type Halves = (ReadHalf, WriteHalf);
+/// A link behind its handshake.
+pub struct Opened {
+    pub halves: (ReadHalf, WriteHalf),
+    /// Bytes that came right behind it.
+    pub rest: Bytes,
+    /// The version that both servers speak.
+    pub version: u16,
+}
 
 impl Shard {
     /// The link that it replaces, if there is one, has ended before.
-    pub(super) fn open_link(&mut self, server: ServerId, stream: Rc<WriteHalf>) -> OpenLink {
-        let opened = self.executor.links.open(server, stream, crate::clock::now_us());
+    pub(super) fn open_link(&mut self, server: ServerId, stream: Rc<WriteHalf>, version: u16) -> OpenLink {
+        let now_us = crate::clock::now_us();
+        let opened = self.executor.links.open(server, stream, now_us);
+        self.executor.links.offer_ring(server, version, now_us);
         let share_version = self.shared().burst.share_version();
         self.executor.links.send_alive(server, share_version);
         if opened.generation > 1 {
@@ -84,6 +94,27 @@ impl Shard {
         taken
     }
 
+    /// Looks at the rings of links, and takes in what has come. False: nothing happened.
+    pub(super) fn poll_rings(&mut self) -> bool {
+        let mut arrived = Vec::new();
+        let is_busy = self.executor.links.poll_rings(&mut arrived);
+        for server in arrived {
+            let Some(mut reader) = self.executor.links.take_reader(server) else {
+                continue;
+            };
+            self.begin_turn();
+            self.heard(server);
+            let taken = self.take_each_link_frame(server, &mut reader);
+            self.end_turn();
+            self.executor.links.put_reader(server, reader);
+            if let Err(fault) = taken {
+                let why = format!("{fault:?}");
+                self.executor.links.end_ring(server, &why, crate::clock::now_us());
+            }
+        }
+        is_busy
+    }
+
     fn take_each_link_frame(&mut self, server: ServerId, reader: &mut FrameReader) -> Result<(), ReadFault> {
         while let Some(frame) = reader.next_frame()? {
             let taken = match frame.kind {
@@ -93,6 +124,10 @@ impl Shard {
                         .set_share_version(server, peer::share_version_of(&frame));
                     Ok(())
                 }
+                peer::kind::ONE_SIDED => OneSided::decode(&frame).map(|message| {
+                    let now_us = crate::clock::now_us();
+                    self.executor.links.take_one_sided(server, &message, now_us);
+                }),
                 peer::kind::SHARE => Share::decode(&frame).map(|share| {
                     if let Some(share) = share {
                         self.shared()
@@ -115,9 +150,9 @@ pub async fn dial(shard: Rc<RefCell<Shard>>, server: ServerId) {
     let mut logged = None;
     while let Some(address) = shared.peers.next_dial(server) {
         match connect(&shared, server, &address).await {
-            Ok((stream, rest)) => {
+            Ok(opened) => {
                 delay = REDIAL_DELAY_MIN;
-                serve(shard.clone(), server, stream, rest).await;
+                serve(shard.clone(), server, opened).await;
             }
             Err(reason) => {
                 tracing::debug!(peer = server.0, address, %reason, "cannot reach peer");
@@ -135,13 +170,13 @@ pub async fn dial(shard: Rc<RefCell<Shard>>, server: ServerId) {
     }
 }
 
-async fn connect(shared: &Shared, server: ServerId, address: &str) -> Result<(Halves, Bytes), Unreached> {
+async fn connect(shared: &Shared, server: ServerId, address: &str) -> Result<Opened, Unreached> {
     tokio::time::timeout(CONNECT_TIMEOUT, attempt(shared, server, address))
         .await
         .unwrap_or_else(|_| Err("timed out".to_string().into()))
 }
 
-async fn attempt(shared: &Shared, server: ServerId, address: &str) -> Result<(Halves, Bytes), Unreached> {
+async fn attempt(shared: &Shared, server: ServerId, address: &str) -> Result<Opened, Unreached> {
     let stream = TcpStream::connect(address).await.map_err(|e| e.to_string())?;
     prepare(&stream).map_err(|e| e.to_string())?;
     let (mut read_half, write_half) = if shared.access.plaintext.is_dialed {
@@ -175,9 +210,13 @@ async fn attempt(shared: &Shared, server: ServerId, address: &str) -> Result<(Ha
                 versions::LINK
             )))
         }
-        Ok(Handshake::HelloOk { server_id, .. }) if server_id == server.0 => {
-            Ok(((read_half, write_half), reader.into_rest()))
-        }
+        Ok(Handshake::HelloOk {
+            server_id, version, ..
+        }) if server_id == server.0 => Ok(Opened {
+            halves: (read_half, write_half),
+            rest: reader.into_rest(),
+            version,
+        }),
         Ok(_) => Err("another server answers at its address".to_string().into()),
         Err(error) => Err(Unreached::of_answer(&frame, error)),
     }
@@ -218,18 +257,18 @@ impl fmt::Display for Unreached {
 }
 
 /// Serves a link until it ends: one that was dialed, or one that a peer opened and proved to be its own.
-pub async fn serve(
-    shard: Rc<RefCell<Shard>>,
-    server: ServerId,
-    (mut read_half, write_half): Halves,
-    rest: Bytes,
-) {
+pub async fn serve(shard: Rc<RefCell<Shard>>, server: ServerId, opened: Opened) {
+    let Opened {
+        halves: (mut read_half, write_half),
+        rest,
+        version,
+    } = opened;
     let stream = Rc::new(write_half);
     let OpenLink {
         generation,
         close,
         blocked,
-    } = shard.borrow_mut().open_link(server, stream.clone());
+    } = shard.borrow_mut().open_link(server, stream.clone(), version);
     let writing = write_when_possible(shard.clone(), server, stream.clone(), blocked);
     let writer = tokio::task::spawn_local(writing);
     let mut reader = FrameReader::with_rest(&rest, PEER_FRAME_BYTES_MAX);

@@ -7,6 +7,7 @@
 //!
 //! Imports go down this list, never up:
 //!
+//! - `ring_task`: looks at rings of memory, where links go by one-sided writes; `ring`: one of them
 //! - [`run`]: the thread, its runtime, its inbox. `client_task`, `link_task`, `disk_task`: one task for each
 //!   connection, link, and piece of work that blocks. `read_batch`: how far a reader goes before a flush
 //! - `hosting`, `asking`: groups that come, leave, or are in quarantine; questions to groups
@@ -31,6 +32,8 @@ mod links;
 pub mod quarantine;
 mod read_batch;
 mod remote_connections;
+mod ring;
+mod ring_task;
 pub mod run;
 mod slow;
 mod wakeups;
@@ -62,6 +65,7 @@ use tokio::sync::mpsc::UnboundedReceiver;
 use crate::clock;
 use crate::journal_port::JournalPort;
 use crate::messages::{BurstMessage, ClientMessage, LinkMessage, LogsMessage, ShardMessage, ShardSample};
+use crate::one_sided_way::OneSidedWay;
 use crate::shared::{Pulse, Shared};
 use clients::Clients;
 use disk::{CopierWait, Disk, DiskWork};
@@ -71,6 +75,8 @@ use hosted::Hosted;
 use links::Links;
 use quarantine::guard;
 use wakeups::Wakeups;
+
+pub use ring::Ring;
 
 pub struct Shard {
     groups: IdMap<GroupId, Hosted>,
@@ -103,13 +109,14 @@ impl Shard {
         let pace = Pace::new(bytes_per_s, burst_bytes, clock::now_us());
         let (shards, settings) = (shared.shards.clone(), shared.settings.clone());
         let pulse = shared.vitals.join();
+        let one_sided = settings.one_sided.clone().map(OneSidedWay::new);
         let mut turn = Turn::new();
         turn.exports_spans = shared.spans.is_some();
         turn.pool = Pool::new(settings.pool_bytes / shared.shards.count() as u64);
         let executor = Executor {
             shard: index,
             clients: Clients::new(index, shards, settings, flush_wake.clone()),
-            links: Links::new(flush_wake.clone()),
+            links: Links::new(flush_wake.clone(), one_sided),
             disk,
             wakeups: Wakeups::new(pace),
             shared,

@@ -12,7 +12,7 @@ use tokio::sync::mpsc;
 use tokio::task::{LocalSet, spawn_local};
 
 use super::links::ALIVE_INTERVAL_US;
-use super::{Shard, client_task, disk_task, link_task};
+use super::{Shard, client_task, disk_task, link_task, ring_task};
 use crate::clock::now_us;
 use crate::journal_port::JournalPort;
 use crate::messages::{ClientMessage, LinkMessage, ShardMessage};
@@ -46,6 +46,7 @@ pub fn run(
         spawn_local(pace_task(shard.clone()));
         spawn_local(notice_task(shard.clone()));
         spawn_local(pass_task(shard.clone()));
+        spawn_local(ring_task::run(shard.clone(), spin));
         spawn_local(disk_task::run(shard.clone(), work));
         inbox_task(shard, inbox).await;
     });
@@ -178,9 +179,19 @@ fn handle(shard: &Rc<RefCell<Shard>>, message: ShardMessage) {
                 spawn_local(client_task::run(shard.clone(), stream, rest, slot, version));
             }
         }
-        ShardMessage::Link(LinkMessage::Accepted { server, stream, rest }) => {
-            if let Some(stream) = adopt(stream) {
-                spawn_local(link_task::serve(shard.clone(), server, stream, rest));
+        ShardMessage::Link(LinkMessage::Accepted {
+            server,
+            stream,
+            rest,
+            version,
+        }) => {
+            if let Some(halves) = adopt(stream) {
+                let opened = link_task::Opened {
+                    halves,
+                    rest,
+                    version,
+                };
+                spawn_local(link_task::serve(shard.clone(), server, opened));
             }
         }
         ShardMessage::Link(LinkMessage::Dial(server)) => {

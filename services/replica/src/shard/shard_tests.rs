@@ -568,7 +568,7 @@ fn groups_hear_of_a_link_before_its_frames_and_first_of_the_end_of_the_one_that_
     runtime.block_on(async {
         for changes in [&[true][..], &[false, true]] {
             let (peer, stream) = connected().await;
-            shard.open_link(OTHER, stream);
+            shard.open_link(OTHER, stream, 2);
             shard.flush();
             // The group asks its predecessor before any message of the shard's inbox is taken.
             assert_eq!(first_kind(&peer).await, peer::kind::SYNC_REQUEST);

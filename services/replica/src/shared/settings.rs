@@ -2,6 +2,7 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use quorate_fabric::Provider;
 use quorate_types::cost::ResourceVector;
 
 /// Tokens of a [`ResourceVector`] in thousandths: picoseconds, thousandths of bytes, millionths of operations.
@@ -16,6 +17,16 @@ pub struct Settings {
     pub pool_bytes: u64,
     /// The server's amount of each resource.
     pub capacity: ResourceVector,
+    /// Links go by one-sided writes where both ends can. None: by their sockets.
+    pub one_sided: Option<Fabric>,
+}
+
+/// The way of one-sided writes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Fabric {
+    pub provider: Provider,
+    /// The address of this machine by which others reach it.
+    pub host: String,
 }
 
 impl Settings {
@@ -25,6 +36,7 @@ impl Settings {
             catchup_bytes_per_s,
             pool_bytes,
             capacity,
+            one_sided: None,
         }
     }
 

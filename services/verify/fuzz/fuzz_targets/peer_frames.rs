@@ -7,6 +7,7 @@ use quorate_fuzz::{Input, allocation};
 use quorate_types::GroupId;
 use quorate_types::limits::FRAME_BYTES_MAX;
 use quorate_wire::batch::{BATCH_HEADER_LEN, Batch, BatchHeader};
+use quorate_wire::one_sided::OneSided;
 use quorate_wire::peer::{Envelope, Handshake, Message, Replicate, SyncReply, kind};
 use quorate_wire::share::Share;
 use quorate_wire::{Frame, decode_frame, encode_frame};
@@ -107,6 +108,13 @@ fn check(frame: &Frame) -> Option<Message> {
         let mut again = BytesMut::from(&handshake.to_bytes()[..]);
         let second = decode_frame(&mut again, u32::MAX).expect("what is encoded is sound");
         assert_eq!(Handshake::decode(&second.expect("and whole")), Ok(handshake));
+    }
+    if frame.kind == kind::ONE_SIDED
+        && let Ok(message) = allocation::bounded(given_bytes, || OneSided::decode(frame))
+    {
+        let mut again = BytesMut::from(&message.to_bytes()[..]);
+        let second = decode_frame(&mut again, u32::MAX).expect("what is encoded is sound");
+        assert_eq!(OneSided::decode(&second.expect("and whole")), Ok(message));
     }
     if frame.kind == kind::SHARE
         && let Ok(Some(share)) = allocation::bounded(given_bytes, || Share::decode(frame))

@@ -32,7 +32,7 @@ impl Choices {
 
 /// A write on its way to the other end.
 struct Flight {
-    /// Of the sending end.
+    /// The sending end.
     from: usize,
     write: Write,
     /// The bytes, once the sending end may use its memory again.
@@ -84,9 +84,10 @@ fn byte_at(incarnation: u64, from: usize, at: u64) -> u8 {
     (mixed ^ (mixed >> 15)) as u8
 }
 
-fn end(incarnation: u64) -> End {
+/// `own`: 0 or 1.
+fn end(incarnation: u64, own: u64) -> End {
     End {
-        side: Side::new(incarnation, SLOTS),
+        side: Side::new(2 * incarnation + own, 2 * incarnation + 1 - own, SLOTS),
         ring: vec![0; RING_BYTES],
         staging: vec![0; RING_BYTES],
         wanted_bytes: 0,
@@ -104,7 +105,7 @@ pub fn run(seed: u64) -> Counts {
     let mut choices = Choices::new(seed);
     let mut world = World {
         incarnation: 1,
-        ends: [end(1), end(1)],
+        ends: [end(1, 0), end(1, 1)],
         flights: Vec::new(),
         keeps_memory_open: choices.one_in(8),
         has_stale: false,
@@ -213,7 +214,7 @@ impl World {
                 .map(|at| byte_at(self.incarnation, own, at))
                 .collect();
             let (front, back) = bytes.split_at(bytes.len() / 2);
-            let Some((write, taken)) = end.side.put(&[front, back], &mut end.staging) else {
+            let Some((write, taken)) = end.side.put([front, back], &mut end.staging) else {
                 break;
             };
             end.sent_bytes += taken as u64;
@@ -307,7 +308,7 @@ impl World {
         self.has_stale = self.keeps_memory_open;
         for own in 0..2 {
             let ring = std::mem::take(&mut self.ends[own].ring);
-            self.ends[own] = end(self.incarnation);
+            self.ends[own] = end(self.incarnation, own as u64);
             self.ends[own].ring = ring;
         }
     }

@@ -2,6 +2,8 @@
 //! lower number dials; the other accepts. A broken link loses what was on it; replicas agree anew
 //! (`ReplicaEvent::LinkUp`) when it is back.
 
+mod one_sided;
+
 use std::rc::Rc;
 
 use bytes::Bytes;
@@ -14,6 +16,8 @@ use quorate_wire::share::SHARE_VERSION;
 use tokio::sync::Notify;
 
 use super::flush_wake::FlushWake;
+use super::ring::Ring;
+use crate::one_sided_way::OneSidedWay;
 
 pub const ALIVE_INTERVAL_US: Micros = 500_000;
 /// A link on which nothing was heard for so long is dead, whatever the kernel believes.
@@ -29,11 +33,20 @@ pub struct Links {
     /// Groups that waited for room on a link that has some, each with the link's peer.
     released: Vec<(ServerId, GroupId)>,
     flush: FlushWake,
+    /// None: links go by their sockets.
+    one_sided: Option<OneSidedWay>,
+    /// The time of the last trouble with a ring of each peer.
+    ring_trouble: IdMap<ServerId, Micros>,
+    ring_wake: Rc<Notify>,
 }
 
 struct Link {
     stream: Rc<WriteHalf>,
+    /// For the ring once frames go there, else for the socket.
     outbox: Outbox,
+    ring: Option<Ring>,
+    /// For the socket, though frames go into the ring: the last ones before, and messages about the ring.
+    calls: Outbox,
     is_dirty: bool,
     blocked: Rc<Notify>,
     close: Rc<Notify>,
@@ -60,13 +73,16 @@ pub struct OpenLink {
 }
 
 impl Links {
-    pub fn new(flush: FlushWake) -> Self {
+    pub fn new(flush: FlushWake, one_sided: Option<OneSidedWay>) -> Self {
         Self {
             by_server: IdMap::default(),
             heard_at: IdMap::default(),
             dirty: Vec::new(),
             released: Vec::new(),
             flush,
+            one_sided,
+            ring_trouble: IdMap::default(),
+            ring_wake: Rc::default(),
         }
     }
 
@@ -85,6 +101,8 @@ impl Links {
         let link = Link {
             stream,
             outbox: Outbox::default(),
+            ring: None,
+            calls: Outbox::default(),
             is_dirty: false,
             blocked: blocked.clone(),
             close: close.clone(),
@@ -175,6 +193,9 @@ impl Links {
             if now.saturating_sub(link.last_heard) > SILENCE_US_MAX {
                 tracing::warn!(peer = server.0, "link is silent; it is opened again");
                 link.close.notify_one();
+                if link.is_ring_out() {
+                    self.ring_trouble.insert(server, now);
+                }
                 continue;
             }
             self.send_alive(server, share_version);
@@ -218,16 +239,22 @@ impl Links {
 
     /// Writes what waits on each link that got something in this flush.
     pub fn write_dirty(&mut self) {
-        let mut released = Vec::new();
+        let (mut released, mut troubles) = (Vec::new(), Vec::new());
         for server in self.dirty.drain(..) {
             let Some(link) = self.by_server.get_mut(&server) else {
                 continue;
             };
             link.is_dirty = false;
-            match link.outbox.try_write(&link.stream) {
+            match link.write() {
                 Ok(true) => {}
                 Ok(false) => link.blocked.notify_one(),
-                Err(_) => link.close.notify_one(),
+                Err(ended) => {
+                    link.close.notify_one();
+                    troubles.extend(ended.map(|trouble| (server, trouble)));
+                }
+            }
+            if link.is_ring_out() {
+                self.ring_wake.notify_one();
             }
             if !link.held.is_empty() && link.outbox.len() <= LINK_FEED_BYTES_MAX / 2 {
                 released.push((server, std::mem::take(&mut link.held)));
@@ -235,6 +262,9 @@ impl Links {
         }
         for (server, held) in released {
             self.release(server, held);
+        }
+        for (server, trouble) in troubles {
+            self.note_ring_trouble(server, &trouble, crate::clock::now_us());
         }
     }
 
@@ -312,7 +342,7 @@ mod tests {
             .unwrap();
         runtime.block_on(async {
             let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-            let mut links = Links::new(FlushWake::default());
+            let mut links = Links::new(FlushWake::default(), None);
             let overdue = |links: &mut Links, now| {
                 let all: Vec<_> = links.waited(now).collect();
                 assert_eq!(all.len(), 1);
@@ -345,7 +375,7 @@ mod tests {
             .unwrap();
         runtime.block_on(async {
             let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-            let mut links = Links::new(FlushWake::default());
+            let mut links = Links::new(FlushWake::default(), None);
             let _former = open_full(&mut links, &listener, FORMER).await;
             let _next = open_full(&mut links, &listener, NEXT).await;
             let held_on = links.hold(FORMER, GROUP, None);

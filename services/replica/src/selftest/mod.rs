@@ -1,0 +1,88 @@
+//! `quorate-replica selftest ofi`: whether one-sided writes work on this machine, before a server relies on them.
+//!
+//! Two processes write into one another's memory: round trips of 64 bytes, a stream both ways, and a writer that is shut out.
+
+mod pair;
+mod peer;
+
+use std::fmt::Write;
+
+use clap::{Parser, Subcommand};
+use quorate_fabric::{Library, Provider};
+
+use crate::exit::Exit;
+
+/// The name by which the process knows that it is to test the machine, and not to serve.
+pub const COMMAND: &str = "selftest";
+
+#[derive(Debug, Parser)]
+#[command(name = "quorate-replica selftest", version)]
+struct Options {
+    #[command(subcommand)]
+    what: What,
+}
+
+#[derive(Debug, Subcommand)]
+enum What {
+    /// One-sided writes by libfabric, between two processes of this machine
+    Ofi {
+        /// The provider; without it each that the machine has: efa, verbs, shm, tcp
+        #[arg(long)]
+        provider: Option<Provider>,
+        /// The address of this machine by which others reach it
+        #[arg(long, default_value = "127.0.0.1")]
+        host: String,
+    },
+    /// The other process of the test
+    #[command(hide = true)]
+    OfiPeer {
+        #[arg(long)]
+        provider: Provider,
+        #[arg(long)]
+        host: String,
+    },
+}
+
+/// Runs the test that the arguments name; they begin with `selftest`.
+pub fn run(arguments: impl Iterator<Item = String>) -> Result<(), Exit> {
+    match Options::parse_from(arguments).what {
+        What::OfiPeer { provider, host } => peer::run(provider, &host).map_err(Exit::DependencyMissing),
+        What::Ofi { provider, host } => ofi(provider, &host),
+    }
+}
+
+fn ofi(provider: Option<Provider>, host: &str) -> Result<(), Exit> {
+    let library = Library::get().map_err(|error| Exit::DependencyMissing(error.to_string()))?;
+    let [major, minor] = library.version();
+    println!("libfabric {major}.{minor}");
+    let (mut passed, mut failed) = (0, String::new());
+    for tried in Provider::ALL {
+        if provider.is_some_and(|wanted| wanted != tried) {
+            continue;
+        }
+        match pair::test(tried, host) {
+            Ok(report) => {
+                passed += 1;
+                println!("{tried:<6} {report}");
+            }
+            Err(pair::Failure::Missing(reason)) if provider.is_none() => {
+                println!("{tried:<6} not here: {reason}")
+            }
+            Err(failure) => {
+                println!("{tried:<6} FAILED: {failure}");
+                let _always = write!(failed, "{tried} ");
+            }
+        }
+    }
+    if failed.is_empty() && passed > 0 {
+        return Ok(());
+    }
+    Err(Exit::DependencyMissing(format!(
+        "one-sided writes do not work here ({}): run servers with --transport tcp",
+        if failed.is_empty() {
+            "no provider"
+        } else {
+            failed.trim_end()
+        }
+    )))
+}
