@@ -17,7 +17,6 @@ mod hang_task;
 mod identity;
 mod journal_port;
 mod messages;
-mod one_sided_way;
 mod orders;
 mod place_file;
 mod place_keeper;

@@ -8,10 +8,9 @@ use std::rc::Rc;
 use std::str::FromStr;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::FabricError;
 use crate::abi;
+use crate::error::FabricError;
 use crate::library::Library;
-use crate::link::Link;
 
 /// Providers of one-sided writes, by the names that operators use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -108,11 +107,6 @@ impl Domain {
 
     pub fn provider(&self) -> Provider {
         self.provider
-    }
-
-    /// An endpoint for one peer, which may write into `ring_bytes`; it stages its own writes in as many.
-    pub fn link(self: &Rc<Self>, ring_bytes: usize, writes_max: usize) -> Result<Link, FabricError> {
-        Link::open(self.clone(), ring_bytes, writes_max)
     }
 
     pub(crate) fn has_mode(&self, mode: std::ffi::c_int) -> bool {

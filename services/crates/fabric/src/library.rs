@@ -5,8 +5,8 @@ use std::sync::OnceLock;
 
 use libloading::Library as Loaded;
 
-use crate::FabricError;
 use crate::abi;
+use crate::error::FabricError;
 
 /// The name that packages of all vendors give it.
 const NAME: &str = "libfabric.so.1";

@@ -4,9 +4,9 @@ use std::ffi::c_void;
 use std::ptr::null_mut;
 use std::rc::Rc;
 
-use crate::FabricError;
 use crate::abi;
 use crate::domain::Domain;
+use crate::error::FabricError;
 use crate::memory::Memory;
 
 /// Bytes of the longest name of an endpoint.
@@ -63,11 +63,8 @@ pub struct Link {
 }
 
 impl Link {
-    pub(crate) fn open(
-        domain: Rc<Domain>,
-        ring_bytes: usize,
-        writes_max: usize,
-    ) -> Result<Self, FabricError> {
+    /// An endpoint for one peer, which may write into `ring_bytes`. It stages its own writes in as many, `writes_max` at a time.
+    pub fn open(domain: &Rc<Domain>, ring_bytes: usize, writes_max: usize) -> Result<Self, FabricError> {
         let idle = || Operation {
             context: abi::Context {
                 internal: [null_mut(); 8],
@@ -76,7 +73,7 @@ impl Link {
         };
         // From here on its drop closes what is open.
         let mut link = Self {
-            domain,
+            domain: domain.clone(),
             ep: null_mut(),
             cq: null_mut(),
             av: null_mut(),

@@ -12,7 +12,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 
 fn open(provider: Provider) -> Link {
     let domain = Domain::open(provider, "127.0.0.1").expect("infra/setup installs libfabric");
-    domain.link(RING_BYTES, WRITES_MAX).unwrap()
+    Link::open(&domain, RING_BYTES, WRITES_MAX).unwrap()
 }
 
 fn connected(provider: Provider, offers: &Sender<Offer>, others: &Receiver<Offer>) -> Link {

@@ -10,28 +10,14 @@
 //!
 //! There is no memory registration, completion queue or clock inside: the caller writes, polls and keeps time.
 
+mod fault;
 mod receiver;
 mod record;
 mod sender;
+mod shape;
 mod side;
 
+pub use fault::Fault;
 pub use record::{RECORD_BYTES_MAX, SLOT_BYTES};
+pub use shape::{RING_BYTES, SLOTS};
 pub use side::{Side, Write};
-
-use thiserror::Error;
-
-/// Slots of a ring. With `SLOT_BYTES` a ring takes a mebibyte.
-pub const SLOTS: u64 = 64;
-/// Bytes of a ring's memory, and of the memory in which a side stages its records.
-pub const RING_BYTES: usize = SLOTS as usize * SLOT_BYTES;
-/// The least slots that a ring may have: records with bytes leave some to credits.
-pub const SLOTS_MIN: u64 = 16;
-
-/// The other side cannot have written what arrived. The connection ends: nothing behind it is known.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
-pub enum Fault {
-    #[error("record {expected} came where none was due: the ring has no such slot free, or has it already")]
-    Unexpected { expected: u64 },
-    #[error("slot of record {expected}: {what}")]
-    Damaged { expected: u64, what: &'static str },
-}

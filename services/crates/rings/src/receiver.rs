@@ -2,7 +2,7 @@
 
 use quorate_types::planted::{self, Bug};
 
-use crate::Fault;
+use crate::fault::Fault;
 
 #[derive(Debug)]
 pub struct Receiver {

@@ -9,7 +9,7 @@
 
 use quorate_types::planted::{self, Bug};
 
-use crate::Fault;
+use crate::fault::Fault;
 
 pub const SLOT_BYTES: usize = 16 << 10;
 const HEAD_BYTES: usize = 40;

@@ -2,10 +2,11 @@
 
 use quorate_types::planted::{self, Bug};
 
+use crate::fault::Fault;
 use crate::receiver::Receiver;
-use crate::record::{Head, SLOT_BYTES, body};
+use crate::record::{Head, RECORD_BYTES_MAX, SLOT_BYTES, body};
 use crate::sender::Sender;
-use crate::{Fault, RECORD_BYTES_MAX, SLOTS_MIN};
+use crate::shape::SLOTS_MIN;
 
 /// A write to be made: so many bytes from the staged slot to the other side's slot at the same offset.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

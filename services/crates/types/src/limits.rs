@@ -12,6 +12,8 @@ pub const BATCH_ENTRIES_MAX: u32 = 65_536;
 /// Head of the largest frame: ENTRIES with [`READ_BATCHES_MAX`] descriptors.
 pub const HEAD_BYTES_MAX: u32 = u16::MAX as u32;
 pub const FRAME_BYTES_MAX: u32 = BATCH_BYTES_MAX + HEAD_BYTES_MAX;
+/// Longest frame between servers. A session table travels in one: at most 1024 sessions of 256 batches, with room.
+pub const PEER_FRAME_BYTES_MAX: u32 = FRAME_BYTES_MAX + (8 << 20);
 /// Batches in one ENTRIES frame, so that its head fits 16 bits of length.
 pub const READ_BATCHES_MAX: u32 = 1_024;
 

@@ -2,6 +2,8 @@
 //!
 //! Two processes write into one another's memory: round trips of 64 bytes, a stream both ways, and a writer that is shut out.
 
+mod end;
+mod measure;
 mod pair;
 mod peer;
 
@@ -12,8 +14,7 @@ use quorate_fabric::{Library, Provider};
 
 use crate::exit::Exit;
 
-/// The name by which the process knows that it is to test the machine, and not to serve.
-pub const COMMAND: &str = "selftest";
+pub use measure::COMMAND;
 
 #[derive(Debug, Parser)]
 #[command(name = "quorate-replica selftest", version)]

@@ -3,18 +3,15 @@
 use std::fmt;
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::rc::Rc;
 use std::time::{Duration, Instant};
 
-use quorate_fabric::{Domain, FabricError, Provider};
+use quorate_fabric::{Domain, FabricError, Link, Provider};
+use quorate_rings::{RING_BYTES, SLOTS};
 
-use super::peer::{Channel, End, STREAM_BYTES};
+use super::end::{Channel, End};
+use super::measure::{COMMAND, MESSAGE_BYTES, PATIENCE, ROUND_TRIPS, STREAM_BYTES, WARM_UP};
 
-const ROUND_TRIPS: usize = 20_000;
-const WARM_UP: usize = 2_000;
-const MESSAGE_BYTES: usize = 64;
-/// Bytes of all messages that are sent back.
-pub const MESSAGES_BYTES: usize = (WARM_UP + ROUND_TRIPS) * MESSAGE_BYTES;
-const PATIENCE: Duration = Duration::from_secs(30);
 /// A write that must not land has so long to land.
 const SHUT_OUT: Duration = Duration::from_millis(300);
 
@@ -71,14 +68,7 @@ impl Peer {
     fn start(provider: Provider, host: &str) -> Result<Self, String> {
         let program = std::env::current_exe().map_err(|e| e.to_string())?;
         let mut child = Command::new(program)
-            .args([
-                super::COMMAND,
-                "ofi-peer",
-                "--provider",
-                provider.name(),
-                "--host",
-                host,
-            ])
+            .args([COMMAND, "ofi-peer", "--provider", provider.name(), "--host", host])
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()
@@ -148,13 +138,8 @@ fn stream(end: &mut End) -> Result<f64, String> {
 }
 
 /// The other process goes on writing into memory that is registered no more. Nothing may reach the next link.
-fn shut_out<I: BufRead, O: Write>(
-    domain: &std::rc::Rc<Domain>,
-    channel: &mut Channel<I, O>,
-) -> Result<(), String> {
-    let mut next = domain
-        .link(quorate_rings::RING_BYTES, quorate_rings::SLOTS as usize)
-        .map_err(|e| e.to_string())?;
+fn shut_out<I: BufRead, O: Write>(domain: &Rc<Domain>, channel: &mut Channel<I, O>) -> Result<(), String> {
+    let mut next = Link::open(domain, RING_BYTES, SLOTS as usize).map_err(|e| e.to_string())?;
     channel.say("write on")?;
     let (begun, mut has_landed) = (Instant::now(), false);
     while begun.elapsed() < SHUT_OUT {

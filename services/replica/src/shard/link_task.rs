@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use quorate_transport::{FrameReader, Outbox, ReadFault, ReadHalf, WriteHalf, handshake, plain, prepare};
-use quorate_types::limits::FRAME_BYTES_MAX;
+use quorate_types::limits::PEER_FRAME_BYTES_MAX;
 use quorate_types::{ServerId, versions};
 use quorate_wire::one_sided::OneSided;
 use quorate_wire::peer::{self, Envelope, Handshake};
@@ -22,8 +22,6 @@ use super::read_batch::ReadBatch;
 use crate::messages::{LinkMessage, ShardMessage};
 use crate::shared::{BurstUpdate, Shared};
 
-/// A session table travels in one frame: at most 1024 sessions of 256 batches, with room.
-pub const PEER_FRAME_BYTES_MAX: u32 = FRAME_BYTES_MAX + (8 << 20);
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(1);
 const REDIAL_DELAY_MIN: Duration = Duration::from_millis(20);
 const REDIAL_DELAY_MAX: Duration = Duration::from_secs(1);

@@ -29,6 +29,7 @@ mod hosted;
 mod hosting;
 mod link_task;
 mod links;
+mod one_sided_way;
 pub mod quarantine;
 mod read_batch;
 mod remote_connections;
@@ -65,7 +66,6 @@ use tokio::sync::mpsc::UnboundedReceiver;
 use crate::clock;
 use crate::journal_port::JournalPort;
 use crate::messages::{BurstMessage, ClientMessage, LinkMessage, LogsMessage, ShardMessage, ShardSample};
-use crate::one_sided_way::OneSidedWay;
 use crate::shared::{Pulse, Shared};
 use clients::Clients;
 use disk::{CopierWait, Disk, DiskWork};
@@ -73,10 +73,9 @@ use executor::Executor;
 use flush_wake::FlushWake;
 use hosted::Hosted;
 use links::Links;
+use one_sided_way::OneSidedWay;
 use quarantine::guard;
 use wakeups::Wakeups;
-
-pub use ring::Ring;
 
 pub struct Shard {
     groups: IdMap<GroupId, Hosted>,

@@ -7,11 +7,9 @@ use bytes::Bytes;
 use quorate_fabric::{Completion, Domain, FabricError, Link, Offer};
 use quorate_rings::{Fault, RING_BYTES, SLOTS, Side, Write};
 use quorate_transport::{FrameReader, Outbox};
-use quorate_types::limits::READ_BATCH_BYTES;
+use quorate_types::limits::{PEER_FRAME_BYTES_MAX, READ_BATCH_BYTES};
 use quorate_wire::one_sided::{OneSided, RingOffer};
 use thiserror::Error;
-
-use super::link_task::PEER_FRAME_BYTES_MAX;
 
 /// The end of a ring, and with it of the link. The next link goes by the socket for a while.
 #[derive(Debug, Error)]
@@ -53,7 +51,7 @@ pub struct Ring {
 impl Ring {
     pub fn new(domain: &Rc<Domain>, incarnation: u64) -> Result<Self, FabricError> {
         Ok(Self {
-            fabric: domain.link(RING_BYTES, SLOTS as usize)?,
+            fabric: Link::open(domain, RING_BYTES, SLOTS as usize)?,
             provider: domain.provider().name(),
             incarnation,
             side: None,

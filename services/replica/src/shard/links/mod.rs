@@ -16,8 +16,8 @@ use quorate_wire::share::SHARE_VERSION;
 use tokio::sync::Notify;
 
 use super::flush_wake::FlushWake;
+use super::one_sided_way::OneSidedWay;
 use super::ring::Ring;
-use crate::one_sided_way::OneSidedWay;
 
 pub const ALIVE_INTERVAL_US: Micros = 500_000;
 /// A link on which nothing was heard for so long is dead, whatever the kernel believes.

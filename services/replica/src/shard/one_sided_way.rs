@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use quorate_fabric::{Domain, FabricError};
 
-use crate::shard::Ring;
+use super::ring::Ring;
 use crate::shared::Fabric;
 
 pub struct OneSidedWay {
