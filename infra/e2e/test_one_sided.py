@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import subprocess
 import threading
 import time
 from collections import Counter
@@ -15,6 +17,7 @@ import quorate
 from quorate import sync
 from quorate_harness.customer import Customer
 from quorate_local import Stack, StackOptions
+from quorate_local.components import binary
 
 SLA = {"durability": "in_memory", "replication_degree": 3, "request_size_bytes": 64, "rate_per_s": 2_000}
 KILLS = 4
@@ -101,3 +104,12 @@ def test_a_machine_without_the_provider_uses_sockets_and_says_so(
         appender.wait_for(100)
         assert len(said(stack, "no one-sided writes: links go by tcp")) >= SLA["replication_degree"]
         appender.check(appender.stop())
+
+
+@pytest.mark.parametrize("provider", ["shm", "tcp"])
+def test_a_machine_is_tested_before_servers_rely_on_it(provider: str) -> None:
+    command = [binary(StackOptions(), "quorate-replica"), "selftest", "ofi", "--provider", provider]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=WAIT_S * 2, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert re.search(rf"^{provider} +ok: ", done.stdout, re.MULTILINE), done.stdout
+    assert "a writer is shut out" in done.stdout

@@ -30,6 +30,7 @@ SERVER_PORT = 7000
 SEGMENT_BYTES = 20 << 20  # small, so that segments end and begin during a run
 # Full segments are copied at once, so that copying happens during a run too.
 SMALL_JOURNAL = ("--journal-segment-bytes", str(SEGMENT_BYTES), "--journal-keep-segments", "0")
+ONE_SIDED = ("--transport", "ofi", "--ofi-provider", "shm")
 RETENTION_BYTES = 4 << 30  # nothing is trimmed: the whole log is read back
 RATE_PER_S = 20_000  # far above the load, so that a budget never causes a gap
 CROWD_RETENTION_BYTES, CROWD_RATE_PER_S = 16 << 20, 500  # little load
@@ -58,6 +59,8 @@ class Shape:
     certificate_life_s: int | None = None  # None: the coordinator's default, longer than any run
     has_crowd: bool = False
     coordinators: int = 1  # or three
+    begins_alone: bool = False  # the first coordinator; the fault starts the others
+    one_sided: bool = False  # links go by one-sided writes over shared memory
 
 
 def kind_of(group: str) -> str:
@@ -107,7 +110,8 @@ class Fleet:
                 self.power.add(name, self.layout.coordinator_named(name))
             for name in self.names:
                 self.power.add(name, self.layout.server(name))
-        for name in self.coordinators.names:
+        begins = self.coordinators.names[: 1 if self.shape.begins_alone else None]
+        for name in begins:
             self.start_coordinator(name)
         for name in self.names:
             self.mint_join_token(name)
@@ -233,7 +237,8 @@ class Fleet:
     def _server_spec(self, name: str) -> ProcessSpec:
         listen = f"{self.network.addresses[name]}:{SERVER_PORT}"
         spec = components.server(name, self.layout, self._options, self._secrets, listen, self.coordinators.control, "")
-        spec = replace(spec, command=[*spec.command, *SMALL_JOURNAL], env={})
+        more = [*SMALL_JOURNAL, *(ONE_SIDED if self.shape.one_sided else [])]
+        spec = replace(spec, command=[*spec.command, *more], env={})
         return self._placed(spec, name)
 
     def _placed(self, spec: ProcessSpec, name: str) -> ProcessSpec:

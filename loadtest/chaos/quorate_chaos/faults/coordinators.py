@@ -8,6 +8,7 @@ from quorate_chaos.network import CLIENTS
 from quorate_chaos.trial import Fault, Shape, Trial
 
 THREE = Shape(coordinators=3)
+GROWING = Shape(coordinators=3, begins_alone=True)
 REPLACED_WITHIN_S = 25.0
 
 
@@ -101,6 +102,18 @@ def coordinators_rolled(trial: Trial) -> None:
         trial.start_coordinators(name)
 
 
+def coordinators_grown(trial: Trial) -> None:
+    """One becomes three, while heads die. Then the first one is lost."""
+    first, *others = trial.fleet.coordinators.names
+    for name in others:
+        trial.start_coordinators(name)
+        trial.kill(*_victims(trial), why="while another coordinator learns")
+        trial.pause(0.5, 2)
+    trial.kill(first, why="the fleet began with it")
+    trial.kill(*_victims(trial), why="two of three coordinators are there")
+    trial.pause(2, 3)
+
+
 def no_majority(trial: Trial) -> None:
     """Two are lost: nothing is decided, and appends go on. A head that dies is replaced when they are back."""
     leader = trial.leader()
@@ -131,5 +144,6 @@ FAULTS = [
     Fault("coordinators_one_way", "a coordinator hears the others, or is heard", coordinators_one_way, THREE),
     Fault("coordinator_wiped", "a coordinator's disk is lost and replaced", coordinator_wiped, THREE, more_s=6.0),
     Fault("coordinators_rolled", "kill -9 each coordinator, one by one", coordinators_rolled, THREE, more_s=4.0),
+    Fault("coordinators_grown", "one coordinator becomes three", coordinators_grown, GROWING, more_s=4.0),
     Fault("no_majority", "kill -9 two of three coordinators", no_majority, THREE, more_s=4.0),
 ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from quorate_chaos.trial import COORDINATOR, MEMORY, Fault, Trial
+from quorate_chaos.trial import CATCH_UP_S, COORDINATOR, MEMORY, Fault, Shape, Trial
 
 
 def kill_head(trial: Trial) -> None:
@@ -109,6 +109,22 @@ def freeze_all(trial: Trial) -> None:
     trial.pause(2, 3)
 
 
+def killed_in_writes(trial: Trial) -> None:
+    """Servers die again and again while they write into one another's memory."""
+    for _ in range(5):
+        group = trial.group()
+        victim = trial.random.choice([trial.head(group), trial.member(group)])
+        trial.kill(victim, why=f"of {group}, in the middle of one-sided writes")
+        trial.pause(0.2, 1.5)
+        trial.fleet.launch_server(victim)
+        trial.fleet.wait_whole_or(CATCH_UP_S)
+
+
+def frozen_in_writes(trial: Trial) -> None:
+    """SIGSTOP: its memory is written into all the same, and nobody takes that for an answer."""
+    stop_and_resume(trial)
+
+
 FAULTS = [
     Fault("kill_head", "kill -9 a head", kill_head),
     Fault("kill_middle", "kill -9 a replica in the middle", kill_middle, degrees=(3, 3, 5)),
@@ -122,6 +138,14 @@ FAULTS = [
         may_lose=frozenset({MEMORY}),
     ),
     Fault("stop_and_resume", "SIGSTOP, then SIGCONT, twice", stop_and_resume),
+    Fault(
+        "killed_in_writes",
+        "kill -9 in one-sided writes, five times",
+        killed_in_writes,
+        Shape(one_sided=True),
+        more_s=20.0,
+    ),
+    Fault("frozen_in_writes", "SIGSTOP in one-sided writes, twice", frozen_in_writes, Shape(one_sided=True)),
     Fault("coordinator_down", "kill -9 the coordinator", coordinator_down),
     Fault("coordinator_and_head", "kill -9 coordinator and head together", coordinator_and_head),
     Fault("restart_all", "kill -9 all servers at once, start them again", restart_all, may_lose=frozenset({MEMORY})),

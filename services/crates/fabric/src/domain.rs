@@ -7,6 +7,7 @@ use std::ptr::{null, null_mut};
 use std::rc::Rc;
 use std::str::FromStr;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, SystemTime};
 
 use crate::abi;
 use crate::error::FabricError;
@@ -59,13 +60,14 @@ impl FromStr for Provider {
 
 impl fmt::Display for Provider {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
+        f.pad(self.name())
     }
 }
 
 /// The folder of shared memory, and the beginning of our names there: the process's number follows.
 const SHARED_MEMORY: &str = "/dev/shm";
 const SHARED_PREFIX: &str = "quorate-";
+const SHARED_AGE: Duration = Duration::from_secs(600);
 
 static DOMAINS: AtomicU64 = AtomicU64::new(0);
 
@@ -83,7 +85,7 @@ impl Domain {
     pub fn open(provider: Provider, host: &str) -> Result<Rc<Self>, FabricError> {
         let library = Library::get()?;
         if provider == Provider::Shm {
-            sweep(Path::new(SHARED_MEMORY));
+            sweep(Path::new(SHARED_MEMORY), SHARED_AGE);
         }
         let info = find(library, provider, host)?;
         // From here on its drop closes what is open.
@@ -130,12 +132,24 @@ impl Drop for Domain {
     }
 }
 
-/// Removes what killed processes have left. Files of others cannot be removed, and need not be.
-fn sweep(folder: &Path) {
+/// A name for shared memory. Processes of other containers may have the same number, and see the same memory.
+fn shared_name() -> String {
+    let (process, domain) = (std::process::id(), DOMAINS.fetch_add(1, Ordering::Relaxed));
+    let since_1970 = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+    let now_ns = since_1970.map_or(0, |since| since.as_nanos());
+    format!("{SHARED_PREFIX}{process}-{domain}-{now_ns:x}")
+}
+
+/// Removes what killed processes have left. A process of another container does not show here, so young files stay: links
+/// have long opened the others.
+fn sweep(folder: &Path, age: Duration) {
     for file in std::fs::read_dir(folder).into_iter().flatten().flatten() {
         let name = file.file_name();
         let owner = name.to_str().and_then(owner_of);
-        if owner.is_some_and(|process| !Path::new(&format!("/proc/{process}")).exists()) {
+        let is_gone = owner.is_some_and(|process| !Path::new(&format!("/proc/{process}")).exists());
+        let made = file.metadata().and_then(|metadata| metadata.modified());
+        let is_old = made.is_ok_and(|made| made.elapsed().is_ok_and(|elapsed| elapsed >= age));
+        if is_gone && is_old {
             let _removed = std::fs::remove_file(file.path()).is_ok();
         }
     }
@@ -154,11 +168,7 @@ fn find(library: &Library, provider: Provider, host: &str) -> Result<*mut abi::I
     };
     let node = match provider {
         // Endpoints of several threads of a process would else have one name.
-        Provider::Shm => format!(
-            "{SHARED_PREFIX}{}-{}",
-            std::process::id(),
-            DOMAINS.fetch_add(1, Ordering::Relaxed)
-        ),
+        Provider::Shm => shared_name(),
         _ => host.to_string(),
     };
     let node = CString::new(node).map_err(|_| unavailable("the host has a zero byte".into()))?;
@@ -204,7 +214,9 @@ mod tests {
         for name in [own.as_str(), &dead, "quorate-x", "PostgreSQL.1"] {
             std::fs::write(folder.join(name), "").unwrap();
         }
-        sweep(&folder);
+        sweep(&folder, Duration::from_secs(3_600));
+        assert!(folder.join(&dead).exists(), "it is young");
+        sweep(&folder, Duration::ZERO);
         let is_there = |name: &str| folder.join(name).exists();
         assert!(is_there(&own) && !is_there(&dead) && is_there("quorate-x") && is_there("PostgreSQL.1"));
         std::fs::remove_dir_all(&folder).unwrap();

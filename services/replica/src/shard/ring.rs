@@ -42,6 +42,8 @@ pub struct Ring {
     is_out: bool,
     /// Frames come from the ring.
     is_in: bool,
+    /// Trouble has ended it, and its link ends soon: nothing goes in or out any more.
+    is_over: bool,
     /// Writes that the provider did not take yet, oldest first.
     waiting: VecDeque<Write>,
     /// Bytes of frames that have arrived.
@@ -57,6 +59,7 @@ impl Ring {
             side: None,
             is_out: false,
             is_in: false,
+            is_over: false,
             waiting: VecDeque::new(),
             reader: FrameReader::new(PEER_FRAME_BYTES_MAX),
         })
@@ -76,6 +79,11 @@ impl Ring {
 
     pub fn is_out(&self) -> bool {
         self.is_out
+    }
+
+    /// There was trouble.
+    pub fn end(&mut self) {
+        self.is_over = true;
     }
 
     /// A message about the ring came on the socket.
@@ -124,6 +132,9 @@ impl Ring {
 
     /// Puts as much into the peer's ring as there is room for. True: all of it.
     pub fn write(&mut self, outbox: &mut Outbox) -> Result<bool, Trouble> {
+        if self.is_over {
+            return Ok(false);
+        }
         let (fabric, waiting) = (&mut self.fabric, &mut self.waiting);
         let side = self.side.as_mut().expect("frames go into rings of a peer");
         let is_all = outbox.write_into(|slices| {
@@ -155,7 +166,7 @@ impl Ring {
     /// Looks at completions, and moves the bytes that have arrived to the reader. The answer: whether anything happened, and
     /// how many bytes came.
     pub fn poll(&mut self) -> Result<(bool, usize), Trouble> {
-        let Some(side) = &mut self.side else {
+        let Some(side) = self.side.as_mut().filter(|_| !self.is_over) else {
             return Ok((false, 0));
         };
         let (mut has_happened, mut fault) = (false, None);
@@ -191,7 +202,7 @@ impl Ring {
     /// Nothing has happened for a while: tells the peer what it waits for. True: nobody needs to look at the ring until it is
     /// woken, or writes.
     pub fn rest(&mut self) -> Result<bool, Trouble> {
-        let Some(side) = &mut self.side else {
+        let Some(side) = self.side.as_mut().filter(|_| !self.is_over) else {
             return Ok(true);
         };
         if !self.is_in {

@@ -145,6 +145,7 @@ impl Links {
         self.ring_trouble.insert(server, now);
         if let Some(link) = self.by_server.get_mut(&server) {
             link.close.notify_one();
+            link.ring.iter_mut().for_each(Ring::end);
         }
     }
 
