@@ -10,7 +10,7 @@ use quorate_figures::Figures;
 use quorate_types::planted::{Bug, plant};
 
 /// Within a test's time.
-const SEEDS: u64 = 300;
+const SEEDS: u64 = 120;
 const GOAL: f64 = 20_000.0;
 const PLANTED: &str = "planted";
 const PLANTED_SEEDS_MAX: u64 = 400;
