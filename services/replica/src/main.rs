@@ -20,6 +20,7 @@ mod messages;
 mod orders;
 mod place_file;
 mod place_keeper;
+mod ring_stream;
 mod room;
 mod selftest;
 mod shard;

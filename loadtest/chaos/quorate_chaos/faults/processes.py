@@ -120,11 +120,6 @@ def killed_in_writes(trial: Trial) -> None:
         trial.fleet.wait_whole_or(CATCH_UP_S)
 
 
-def frozen_in_writes(trial: Trial) -> None:
-    """SIGSTOP: its memory is written into all the same, and nobody takes that for an answer."""
-    stop_and_resume(trial)
-
-
 FAULTS = [
     Fault("kill_head", "kill -9 a head", kill_head),
     Fault("kill_middle", "kill -9 a replica in the middle", kill_middle, degrees=(3, 3, 5)),
@@ -145,7 +140,7 @@ FAULTS = [
         Shape(one_sided=True),
         more_s=20.0,
     ),
-    Fault("frozen_in_writes", "SIGSTOP in one-sided writes, twice", frozen_in_writes, Shape(one_sided=True)),
+    Fault("frozen_in_writes", "SIGSTOP in one-sided writes, twice", stop_and_resume, Shape(one_sided=True)),
     Fault("coordinator_down", "kill -9 the coordinator", coordinator_down),
     Fault("coordinator_and_head", "kill -9 coordinator and head together", coordinator_and_head),
     Fault("restart_all", "kill -9 all servers at once, start them again", restart_all, may_lose=frozenset({MEMORY})),

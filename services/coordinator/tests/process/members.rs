@@ -55,7 +55,7 @@ impl Fleet {
         Coordinator::start_with(folder, &options)
     }
 
-    /// Those of a member, beside the ones of every coordinator.
+    /// Options of a member, beside those of every coordinator.
     fn options(&self, join: Option<&str>) -> Vec<String> {
         let key = self.key_file().display().to_string();
         let mut options = vec!["--listen-members", "127.0.0.1:0", "--fleet-key-file", &key];

@@ -1,14 +1,14 @@
-//! An end of the test: a link and its stream, and the lines by which two processes meet.
+//! An end of the test: its stream, and the lines by which two processes meet.
 
 use std::io::{BufRead, Write};
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
-use quorate_fabric::{Completion, Domain, Link, Offer};
-use quorate_rings::{RING_BYTES, SLOTS, Side};
+use quorate_fabric::{Domain, Offer};
 use serde::{Deserialize, Serialize};
 
-use super::measure::{PATIENCE, PIECE_BYTES, STREAM_BYTES};
+use super::measure::{PIECE_BYTES, STREAM_BYTES};
+use crate::ring_stream::RingStream;
 
 /// Lines between the two processes, until they can write to one another.
 pub struct Channel<I, O> {
@@ -40,10 +40,9 @@ impl<I: BufRead, O: Write> Channel<I, O> {
     }
 }
 
-/// A link and its stream.
+/// An end, by the very stream that links of servers have.
 pub struct End {
-    link: Link,
-    side: Side,
+    stream: RingStream,
 }
 
 impl End {
@@ -52,9 +51,8 @@ impl End {
         domain: &Rc<Domain>,
         channel: &mut Channel<I, O>,
     ) -> Result<Self, String> {
-        let mut link = Link::open(domain, RING_BYTES, SLOTS as usize).map_err(|e| e.to_string())?;
-        let Offer { name, base, key } = link.offer().map_err(|e| e.to_string())?;
-        let incarnation = rand::random();
+        let mut stream = RingStream::open(domain).map_err(|e| e.to_string())?;
+        let (Offer { name, base, key }, incarnation) = stream.offer().map_err(|e| e.to_string())?;
         let told = Told {
             name,
             base,
@@ -64,50 +62,24 @@ impl End {
         channel.say(&serde_json::to_string(&told).expect("offers serialise"))?;
         let heard: Told =
             serde_json::from_str(&channel.hear()?).map_err(|e| format!("the other's offer: {e}"))?;
-        let others = heard.incarnation;
         let offer = Offer {
             name: heard.name,
             base: heard.base,
             key: heard.key,
         };
-        link.connect(&offer).map_err(|e| e.to_string())?;
+        stream
+            .connect(&offer, heard.incarnation)
+            .map_err(|e| e.to_string())?;
         channel.say("ready")?;
         channel.hear()?;
-        let side = Side::new(incarnation, others, SLOTS);
-        Ok(Self { link, side })
-    }
-
-    pub fn poll(&mut self) -> Result<(), String> {
-        let (side, mut fault) = (&mut self.side, None);
-        let polled = self.link.poll(|completion| match completion {
-            Completion::Ended { number } => assert!(side.complete(number), "it was under way"),
-            Completion::Landed { immediate } => fault = side.arrive(immediate).err().or(fault),
-        });
-        polled.map_err(|e| e.to_string())?;
-        fault.map_or(Ok(()), |fault| Err(fault.to_string()))
+        Ok(Self { stream })
     }
 
     /// As much of the bytes as there is room for.
     pub fn put(&mut self, bytes: &[u8]) -> Result<usize, String> {
-        let Some((write, taken)) = self.side.put([bytes], self.link.staging()) else {
-            return Ok(0);
-        };
-        self.launch(write)?;
+        let taken = self.stream.put([bytes]).unwrap_or(0);
+        self.stream.launch().map_err(|e| e.to_string())?;
         Ok(taken)
-    }
-
-    fn launch(&mut self, write: quorate_rings::Write) -> Result<(), String> {
-        let begun = Instant::now();
-        loop {
-            match self
-                .link
-                .write(write.offset, write.bytes, write.immediate, write.number)
-            {
-                Ok(()) => return Ok(()),
-                Err(quorate_fabric::FabricError::Again) if begun.elapsed() < PATIENCE => self.poll()?,
-                Err(error) => return Err(error.to_string()),
-            }
-        }
     }
 
     pub fn send(&mut self, mut bytes: &[u8], patience: Duration) -> Result<(), String> {
@@ -125,18 +97,18 @@ impl End {
         Ok(())
     }
 
+    /// Lets the provider work, and takes nothing in.
+    pub fn poll(&mut self) -> Result<(), String> {
+        let polled = self.stream.poll(0, |_| {});
+        polled.map(drop).map_err(|e| e.to_string())
+    }
+
     /// Adds what has come.
     pub fn receive(&mut self, into: &mut Vec<u8>) -> Result<(), String> {
-        self.poll()?;
-        let (side, ring) = (&mut self.side, self.link.ring());
-        while side
-            .read(ring, |record| into.extend_from_slice(record))
-            .map_err(|fault| fault.to_string())?
-        {}
-        if let Some(credit) = self.side.put_credit(false, self.link.staging()) {
-            self.launch(credit)?;
-        }
-        Ok(())
+        let polled = self
+            .stream
+            .poll(usize::MAX, |record| into.extend_from_slice(record));
+        polled.map(drop).map_err(|e| e.to_string())
     }
 
     /// Sends the stream, and checks the other's.
@@ -168,7 +140,7 @@ impl End {
             }
         }
         // The last word of the other side may need this one's work.
-        while self.link.under_way() > 0 && begun.elapsed() < patience {
+        while self.stream.has_outstanding() && begun.elapsed() < patience {
             self.poll()?;
         }
         Ok(())

@@ -26,7 +26,7 @@ impl OneSidedWay {
     /// A ring for another link. `None`: this machine has no such way, which was said.
     pub fn ring(&mut self) -> Option<Result<Ring, FabricError>> {
         let domain = self.domain()?;
-        Some(Ring::new(&domain, rand::random()))
+        Some(Ring::new(&domain))
     }
 
     fn domain(&mut self) -> Option<Rc<Domain>> {

@@ -1,26 +1,14 @@
 //! A link's frames over one-sided writes, once both servers have agreed on it (`docs/internals/one-sided.md`).
 
-use std::collections::VecDeque;
 use std::rc::Rc;
 
 use bytes::Bytes;
-use quorate_fabric::{Completion, Domain, FabricError, Link, Offer};
-use quorate_rings::{Fault, RING_BYTES, SLOTS, Side, Write};
+use quorate_fabric::{Domain, FabricError, Offer};
 use quorate_transport::{FrameReader, Outbox};
 use quorate_types::limits::{PEER_FRAME_BYTES_MAX, READ_BATCH_BYTES};
 use quorate_wire::one_sided::{OneSided, RingOffer};
-use thiserror::Error;
 
-/// The end of a ring, and with it of the link. The next link goes by the socket for a while.
-#[derive(Debug, Error)]
-pub enum Trouble {
-    #[error("{0}")]
-    Fabric(#[from] FabricError),
-    #[error("{0}")]
-    Ring(#[from] Fault),
-    #[error("the peer speaks of a ring out of turn")]
-    OutOfTurn,
-}
+use crate::ring_stream::{RingStream, Trouble};
 
 /// The next step after an offer, or another message about the ring.
 #[derive(Debug, PartialEq, Eq)]
@@ -32,48 +20,41 @@ pub enum Next {
     SwitchOut,
 }
 
+/// There is trouble when it ends, and its link with it. The next links go by the socket for a while.
 pub struct Ring {
-    fabric: Link,
+    stream: RingStream,
     provider: &'static str,
-    incarnation: u64,
-    /// Once the peer's offer is known.
-    side: Option<Side>,
     /// Frames go into the ring.
     is_out: bool,
     /// Frames come from the ring.
     is_in: bool,
     /// Trouble has ended it, and its link ends soon: nothing goes in or out any more.
     is_over: bool,
-    /// Writes that the provider did not take yet, oldest first.
-    waiting: VecDeque<Write>,
     /// Bytes of frames that have arrived.
     reader: FrameReader,
 }
 
 impl Ring {
-    pub fn new(domain: &Rc<Domain>, incarnation: u64) -> Result<Self, FabricError> {
+    pub fn new(domain: &Rc<Domain>) -> Result<Self, FabricError> {
         Ok(Self {
-            fabric: Link::open(domain, RING_BYTES, SLOTS as usize)?,
+            stream: RingStream::open(domain)?,
             provider: domain.provider().name(),
-            incarnation,
-            side: None,
             is_out: false,
             is_in: false,
             is_over: false,
-            waiting: VecDeque::new(),
             reader: FrameReader::new(PEER_FRAME_BYTES_MAX),
         })
     }
 
     /// For the peer.
     pub fn offer(&self) -> Result<OneSided, FabricError> {
-        let offer = self.fabric.offer()?;
+        let (offer, incarnation) = self.stream.offer()?;
         Ok(OneSided::Offer(RingOffer {
             provider: self.provider.to_string(),
             name: Bytes::from(offer.name),
             base: offer.base,
             key: offer.key,
-            incarnation: self.incarnation,
+            incarnation,
         }))
     }
 
@@ -88,20 +69,19 @@ impl Ring {
 
     /// A message about the ring came on the socket.
     pub fn take(&mut self, message: &OneSided) -> Result<Next, Trouble> {
+        let is_connected = self.stream.is_connected();
         match message {
             OneSided::Offer(offer) => self.connect(offer),
-            OneSided::Ready if self.side.is_some() && !self.is_out => {
+            OneSided::Ready if is_connected && !self.is_out => {
                 self.is_out = true;
                 Ok(Next::SwitchOut)
             }
-            OneSided::Switch if self.side.is_some() && !self.is_in => {
+            OneSided::Switch if is_connected && !self.is_in => {
                 self.is_in = true;
                 Ok(Next::Nothing)
             }
             OneSided::Wake => {
-                if let Some(side) = &mut self.side {
-                    side.woken();
-                }
+                self.stream.woken();
                 Ok(Next::Nothing)
             }
             _ => Err(Trouble::OutOfTurn),
@@ -109,9 +89,6 @@ impl Ring {
     }
 
     fn connect(&mut self, offer: &RingOffer) -> Result<Next, Trouble> {
-        if self.side.is_some() {
-            return Err(Trouble::OutOfTurn);
-        }
         if offer.provider != self.provider {
             let (theirs, ours) = (&offer.provider, self.provider);
             tracing::warn!(
@@ -121,100 +98,43 @@ impl Ring {
             );
             return Ok(Next::Nothing);
         }
-        self.fabric.connect(&Offer {
+        let endpoint = Offer {
             name: offer.name.to_vec(),
             base: offer.base,
             key: offer.key,
-        })?;
-        self.side = Some(Side::new(self.incarnation, offer.incarnation, SLOTS));
+        };
+        self.stream.connect(&endpoint, offer.incarnation)?;
         Ok(Next::Say(OneSided::Ready))
     }
 
-    /// Puts as much into the peer's ring as there is room for. True: all of it.
-    pub fn write(&mut self, outbox: &mut Outbox) -> Result<bool, Trouble> {
+    /// Puts as much into the peer's ring as there is room for.
+    pub fn write(&mut self, outbox: &mut Outbox) -> Result<(), Trouble> {
         if self.is_over {
-            return Ok(false);
+            return Ok(());
         }
-        let (fabric, waiting) = (&mut self.fabric, &mut self.waiting);
-        let side = self.side.as_mut().expect("frames go into rings of a peer");
-        let is_all = outbox.write_into(|slices| {
-            let (write, bytes) = side.put(slices, fabric.staging())?;
-            waiting.push_back(write);
-            Some(bytes)
-        });
-        self.launch()?;
-        Ok(is_all)
+        let _is_all = outbox.write_into(|slices| self.stream.put(slices));
+        self.stream.launch()
     }
 
-    /// Gives the provider what it did not take yet.
-    fn launch(&mut self) -> Result<(), Trouble> {
-        while let Some(write) = self.waiting.front() {
-            match self
-                .fabric
-                .write(write.offset, write.bytes, write.immediate, write.number)
-            {
-                Ok(()) => {
-                    self.waiting.pop_front();
-                }
-                Err(FabricError::Again) => break,
-                Err(error) => return Err(error.into()),
-            }
-        }
-        Ok(())
-    }
-
-    /// Looks at completions, and moves the bytes that have arrived to the reader. The answer: whether anything happened, and
-    /// how many bytes came.
+    /// Looks at completions, and moves the bytes that have arrived to the reader: once the socket has said that they are due.
+    /// The answer: whether anything happened, and how many bytes came.
     pub fn poll(&mut self) -> Result<(bool, usize), Trouble> {
-        let Some(side) = self.side.as_mut().filter(|_| !self.is_over) else {
+        if self.is_over {
             return Ok((false, 0));
-        };
-        let (mut has_happened, mut fault) = (false, None);
-        self.fabric.poll(|completion| {
-            has_happened = true;
-            match completion {
-                Completion::Ended { number } => assert!(side.complete(number), "it was under way"),
-                Completion::Landed { immediate } => fault = fault.or(side.arrive(immediate).err()),
-            }
-        })?;
-        if let Some(fault) = fault {
-            return Err(fault.into());
         }
-        let mut bytes = 0;
-        let (reader, ring) = (&mut self.reader, self.fabric.ring());
-        while self.is_in && bytes < READ_BATCH_BYTES {
-            let is_read = side.read(ring, |record| {
-                reader.push(record);
-                bytes += record.len();
-            })?;
-            has_happened |= is_read;
-            if !is_read {
-                break;
-            }
-        }
-        if let Some(credit) = side.put_credit(false, self.fabric.staging()) {
-            self.waiting.push_back(credit);
-        }
-        self.launch()?;
-        Ok((has_happened, bytes))
+        let bytes_max = if self.is_in { READ_BATCH_BYTES } else { 0 };
+        let reader = &mut self.reader;
+        self.stream.poll(bytes_max, |record| reader.push(record))
     }
 
-    /// Nothing has happened for a while: tells the peer what it waits for. True: nobody needs to look at the ring until it is
-    /// woken, or writes.
+    /// Nothing has happened for a while. True: nobody needs to look at the ring until it is woken, or writes.
     pub fn rest(&mut self) -> Result<bool, Trouble> {
-        let Some(side) = self.side.as_mut().filter(|_| !self.is_over) else {
-            return Ok(true);
-        };
-        if !self.is_in {
+        match (self.is_over, self.is_in) {
+            (true, _) => Ok(true),
             // Records may be there already: the socket tells when they are due.
-            return Ok(!side.has_outstanding());
+            (false, false) => Ok(!self.stream.has_outstanding()),
+            (false, true) => self.stream.rest(),
         }
-        let word = side.put_credit(true, self.fabric.staging());
-        let sleep = side.put_sleep(self.fabric.staging());
-        self.waiting.extend(word.into_iter().chain(sleep));
-        let sleeps = side.sleeps() && self.waiting.is_empty();
-        self.launch()?;
-        Ok(sleeps)
     }
 
     pub fn take_reader(&mut self) -> FrameReader {
@@ -228,6 +148,6 @@ impl Ring {
 
     /// Whether the peer has to be woken, on the socket.
     pub fn take_rings(&mut self) -> bool {
-        self.side.as_mut().is_some_and(Side::take_rings)
+        self.stream.take_rings()
     }
 }

@@ -29,7 +29,7 @@ pub struct Contact {
 }
 
 impl Contact {
-    /// Of this process.
+    /// The contact of this process.
     pub fn new(control: String, http: String) -> Self {
         Self {
             control,

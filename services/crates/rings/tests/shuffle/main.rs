@@ -36,7 +36,10 @@ fn each_stream_arrives_whole_and_in_order() {
     }
     println!("{seeds} seeds: {all:?}");
     if let Ok(folder) = std::env::var("RINGS_FIGURES") {
-        let figures = Figures::new(Path::new(&folder), format!("make sim RINGS={seeds}"));
+        let figures = Figures::new(
+            Path::new(&folder),
+            format!("RINGS_SEEDS={seeds} cargo test -p quorate-rings --test shuffle"),
+        );
         let written = figures.write("ofi_shuffle_seeds_clean", seeds as f64, "seeds", Some(GOAL));
         written.expect("the folder can be written");
     }

@@ -8,7 +8,8 @@ use quorate_wire::one_sided::{self, OneSided};
 use tokio::sync::Notify;
 
 use super::{Link, Links};
-use crate::shard::ring::{Next, Ring, Trouble};
+use crate::ring_stream::Trouble;
+use crate::shard::ring::{Next, Ring};
 
 /// A link whose ring had trouble goes by its socket so long.
 const RING_AGAIN_US: Micros = 60_000_000;
@@ -174,7 +175,7 @@ impl Link {
         let Some(ring) = self.ring.as_mut().filter(|ring| ring.is_out()) else {
             return self.outbox.try_write(&self.stream).map_err(|_| None);
         };
-        let _is_all = ring.write(&mut self.outbox).map_err(Some)?;
+        ring.write(&mut self.outbox).map_err(Some)?;
         if ring.take_rings() {
             self.calls.push_bytes(OneSided::Wake.to_bytes());
         }
