@@ -50,14 +50,14 @@ fn a_raise_waits_for_every_server_and_every_coordinator() {
     );
     let message = refusal(&output);
     assert!(
-        message.contains("coordinator ab is away; server 2 (s2) reads version 1: upgrade it"),
+        message.contains("coordinator ab is away; server 2 (s4) reads version 1: upgrade it"),
         "{message}"
     );
     assert!(!message.contains("s1"), "{message}");
 
     rig.take(Input::Closed { connection: 4 });
     let message = refusal(&raise(&mut rig, &[])).to_string();
-    assert!(message.contains("server 2 (s2) is away"), "{message}");
+    assert!(message.contains("server 2 (s4) is away"), "{message}");
 
     let mut upgraded = candidate(5, &Proof::Credential("digest-2".into()));
     upgraded.register.incarnation = "i2".into();
