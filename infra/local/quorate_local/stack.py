@@ -172,6 +172,11 @@ class Stack:
         """Also of a stack that another process started."""
         return [name.removesuffix("_http") for name in self._addresses if _is_coordinator_http(name)]
 
+    @property
+    def redis_url(self) -> str:
+        """With its password."""
+        return self._urls["redis"]
+
     def processes(self) -> dict[str, Running]:
         return dict(self._running)
 

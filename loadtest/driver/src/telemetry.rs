@@ -166,6 +166,7 @@ impl Played {
             totals: Totals::default(),
             latency: Histogram::default(),
             judged_latency: Histogram::default(),
+            chain_latency: Histogram::default(),
         });
         Self {
             samples: samples.collect(),

@@ -6,6 +6,7 @@ import json
 import queue
 import subprocess
 import threading
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -145,12 +146,14 @@ class Steady:
         return self._log.read_text(errors="replace")[-2000:]
 
 
-def append_once(fleet: Fleet, handle: Path, folder: Path, *flags: str) -> dict[str, Any]:
-    """One measurement by `quorate-load append`; its JSON result."""
+def append_once(
+    fleet: Fleet, handle: Path, folder: Path, *flags: str, prefix: Sequence[str] = ()
+) -> dict[str, Any]:
+    """One measurement by `quorate-load append`; its JSON result. `prefix`: of the command, such as taskset's."""
     result = folder / "append.json"
     command = [binary(fleet.stack.options, "quorate-load"), "append", "--handle", str(handle), "--json", str(result)]
     done = subprocess.run(
-        [*command, *flags], capture_output=True, text=True, timeout=VERIFY_TIMEOUT_S, check=False, cwd=REPOSITORY
+        [*prefix, *command, *flags], capture_output=True, text=True, timeout=VERIFY_TIMEOUT_S, check=False, cwd=REPOSITORY
     )
     if done.returncode != 0:
         raise MeasurementFailed(f"the load driver ended with code {done.returncode}\n{done.stderr[-2000:]}")

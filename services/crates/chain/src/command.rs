@@ -36,6 +36,8 @@ pub struct AppendRequest {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Arrival {
     pub received_us: Micros,
+    /// The time at which the head ordered it: what came before is the queue's.
+    pub ordered_us: Micros,
     /// The time at which the group's reservation let it pass; `None` for appends that nothing was reserved for.
     pub start_us: Option<Micros>,
 }

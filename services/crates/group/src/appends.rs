@@ -229,6 +229,7 @@ pub(crate) fn request_of(
         payload_crc: append.payload_crc,
         arrival: Arrival {
             received_us: turn.now_us,
+            ordered_us: turn.now_us,
             start_us: None,
         },
         wall_us: turn.wall_us,

@@ -17,6 +17,7 @@ pub(crate) struct Counters {
     /// Commit latencies of entries, since they were last taken.
     latency: Histogram,
     judged_latency: Histogram,
+    chain_latency: Histogram,
     accounted_at_us: Micros,
     /// As last added to the server's counts.
     metered: Totals,
@@ -31,6 +32,7 @@ impl Counters {
             totals: Totals::default(),
             latency: Histogram::default(),
             judged_latency: Histogram::default(),
+            chain_latency: Histogram::default(),
             accounted_at_us: now_us,
             metered: Totals::default(),
             epoch_samples: Vec::new(),
@@ -65,6 +67,8 @@ impl Counters {
         let entries = u64::from(entries);
         self.latency
             .record(now_us.saturating_sub(arrival.received_us), entries);
+        self.chain_latency
+            .record(now_us.saturating_sub(arrival.ordered_us), entries);
         if let Some(start_us) = arrival.start_us {
             self.judged_latency
                 .record(now_us.saturating_sub(start_us), entries);
@@ -141,6 +145,7 @@ impl Counters {
             totals: self.totals,
             latency: self.latency.take(),
             judged_latency: self.judged_latency.take(),
+            chain_latency: self.chain_latency.take(),
         })
     }
 

@@ -427,6 +427,7 @@ fn passed(admitted: Admitted<AppendRequest>, view: &mut View<'_>) -> AppendReque
         start_us,
     } = admitted;
     item.arrival.start_us = start_us;
+    item.arrival.ordered_us = view.turn.now_us;
     if is_owed {
         view.counters.passed_reservation(item.entry_count);
     }

@@ -38,6 +38,7 @@ impl Head {
             totals: Totals::default(),
             latency: Histogram::default(),
             judged_latency: Histogram::default(),
+            chain_latency: Histogram::default(),
         };
         Self { sample }
     }

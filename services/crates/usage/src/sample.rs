@@ -28,6 +28,8 @@ pub struct Sample {
     pub latency: Histogram,
     /// The same of entries within the reservation, from the time at which it let them pass.
     pub judged_latency: Histogram,
+    /// The same from the time at which the head ordered them: the chain's part.
+    pub chain_latency: Histogram,
 }
 
 impl Sample {

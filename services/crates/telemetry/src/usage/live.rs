@@ -24,6 +24,7 @@ struct Meter {
     last: Point,
     committed_entries: u64,
     latency: Histogram,
+    chain_latency: Histogram,
     is_fresh: bool,
 }
 
@@ -50,6 +51,7 @@ impl LiveMeter {
             last: point,
             committed_entries: 0,
             latency: Histogram::default(),
+            chain_latency: Histogram::default(),
             is_fresh: true,
         });
         if meter.first.since_us != point.since_us || point.at_ms < meter.first.at_ms {
@@ -58,6 +60,7 @@ impl LiveMeter {
         (meter.epoch, meter.role, meter.last, meter.is_fresh) = (sample.epoch, sample.role, point, true);
         meter.committed_entries = sample.committed_entries;
         meter.latency.merge(&sample.latency);
+        meter.chain_latency.merge(&sample.chain_latency);
     }
 
     /// Rates of the groups whose head is here, since the last call. Groups without a sample since are forgotten.
@@ -67,7 +70,7 @@ impl LiveMeter {
             if !std::mem::replace(&mut meter.is_fresh, false) {
                 return false;
             }
-            let latency = meter.latency.take();
+            let (latency, chain_latency) = (meter.latency.take(), meter.chain_latency.take());
             let first = std::mem::replace(&mut meter.first, meter.last);
             let elapsed_ms = meter.last.at_ms - first.at_ms;
             let is_idle = latency.total() == 0 && meter.last.offered_entries == first.offered_entries;
@@ -90,6 +93,7 @@ impl LiveMeter {
                     throttled_per_s: per_s(throttled),
                     p50_us: latency.quantile_us(500),
                     p99_us: latency.quantile_us(990),
+                    chain_p50_us: chain_latency.quantile_us(500),
                 });
             }
             true

@@ -90,4 +90,6 @@ pub struct LiveGroup {
     /// `None` when nothing was committed.
     pub p50_us: Option<u64>,
     pub p99_us: Option<u64>,
+    /// The same from the order at the head to the commit: without the queue.
+    pub chain_p50_us: Option<u64>,
 }
