@@ -47,7 +47,7 @@ CLAIMS = [
     Claim("restores", "a coordinator on an older copy of its log issues nothing", restores.measure),
     Claim("catchup", "a replacement that learns 1 GB leaves its neighbours their SLA", catchup.measure),
     Claim("syncs", "a persistent append costs the hops plus one sync, whatever the degree", syncs.measure),
-    Claim("one-sided", "an append over one-sided writes takes microseconds, and no more processor time", one_sided.measure),
+    Claim("one-sided", "an append over one-sided writes takes microseconds, no more processor time", one_sided.measure),
     Claim("stopped", "a stopped follower under full load costs bounded memory", stopped.measure),
     Claim("space", "servers full of promises run out of neither memory nor disk", space.measure),
     Claim("idle", "an idle group costs a server little memory", idle.measure),

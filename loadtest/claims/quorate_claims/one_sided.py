@@ -44,7 +44,8 @@ def measure(conditions: Conditions) -> list[Figure]:
         for degree in DEGREES:
             for transport, env in ENVIRONMENTS.items():
                 p50_us, cpu_s = _one(conditions, transport, degree, env)
-                conditions.display.line(f"  {transport}, degree {degree}: {p50_us:.0f} µs, {cpu_s:.2f} s a million appends")
+                cell = f"{transport}, degree {degree}"
+                conditions.display.line(f"  {cell}: {p50_us:.0f} µs, {cpu_s:.2f} s a million appends")
                 p50s[transport, degree].append(p50_us)
                 cpus[transport, degree].append(cpu_s)
     figures = []
@@ -97,8 +98,8 @@ def _chain_p50_us(servers: Fleet, group: str) -> float:
     found = []
     with redis.Redis.from_url(servers.stack.redis_url) as client:
         for _, entry in client.xrevrange("quorate:live", count=64 * SECONDS_READ):
-            live = json.loads(entry[b"d"])
-            found += [each["chain_p50_us"] for each in live["groups"] if each["group"] == group and each["append_per_s"]]
+            groups = json.loads(entry[b"d"])["groups"]
+            found += [each["chain_p50_us"] for each in groups if each["group"] == group and each["append_per_s"]]
     if len(found) < SECONDS_READ:
         raise MeasurementFailed("the head told too few seconds of its latency")
     # The first ones are the load's begin and end.

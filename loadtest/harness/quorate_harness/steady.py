@@ -146,15 +146,12 @@ class Steady:
         return self._log.read_text(errors="replace")[-2000:]
 
 
-def append_once(
-    fleet: Fleet, handle: Path, folder: Path, *flags: str, prefix: Sequence[str] = ()
-) -> dict[str, Any]:
+def append_once(fleet: Fleet, handle: Path, folder: Path, *flags: str, prefix: Sequence[str] = ()) -> dict[str, Any]:
     """One measurement by `quorate-load append`; its JSON result. `prefix`: of the command, such as taskset's."""
     result = folder / "append.json"
     command = [binary(fleet.stack.options, "quorate-load"), "append", "--handle", str(handle), "--json", str(result)]
-    done = subprocess.run(
-        [*prefix, *command, *flags], capture_output=True, text=True, timeout=VERIFY_TIMEOUT_S, check=False, cwd=REPOSITORY
-    )
+    words = [*prefix, *command, *flags]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=VERIFY_TIMEOUT_S, check=False, cwd=REPOSITORY)
     if done.returncode != 0:
         raise MeasurementFailed(f"the load driver ended with code {done.returncode}\n{done.stderr[-2000:]}")
     return dict(json.loads(result.read_text()))
