@@ -66,10 +66,10 @@ def _one(conditions: Conditions, transport: str, degree: int, env: dict[str, str
     with fleet(conditions.folder, conditions.display, degree, server_env=env) as servers:
         group = servers.create_group("a", "in_memory", RATE_PER_S, replication_degree=degree)
         handle = servers.handle_file(group)
-        _expect_transport(servers, transport)
         cores = _pin(servers, group) if degree == 2 else []
         one = ("--outstanding", "1", "--seconds", f"{SECONDS}", "--warmup", f"{WARMUP_S}")
         append_once(servers, handle, conditions.folder, *one, prefix=cores)
+        _expect_transport(servers, transport)
         p50_us = _chain_p50_us(servers, group)
         pids = ",".join(str(pid) for pid in servers.pids())
         many = ("--outstanding", f"{OUTSTANDING}", "--seconds", f"{SECONDS}", "--server-pids", pids)
