@@ -1,6 +1,7 @@
 //! One endpoint for one peer, with its completion queue and registered memory.
 
 use std::ffi::c_void;
+use std::mem::MaybeUninit;
 use std::ptr::null_mut;
 use std::rc::Rc;
 
@@ -284,15 +285,9 @@ impl Link {
 
     /// Lets the provider work, and gives what has completed. An error ends the link: what is under way is lost, or has landed.
     pub fn poll(&mut self, mut take: impl FnMut(Completion)) -> Result<(), FabricError> {
-        let empty = abi::CqEntry {
-            context: null_mut(),
-            flags: 0,
-            len: 0,
-            buf: null_mut(),
-            data: 0,
-        };
+        // Zeroed memory would cost more than the look itself.
+        let mut entries = [const { MaybeUninit::<abi::CqEntry>::uninit() }; ENTRIES];
         loop {
-            let mut entries = [empty; ENTRIES];
             // SAFETY: the queue has entries of this format, and the array room for so many.
             let read = unsafe {
                 let read = (*(*self.cq).ops).read;
@@ -305,7 +300,8 @@ impl Link {
                 return Err(self.error_of(read));
             }
             for entry in &entries[..read as usize] {
-                take(self.completion(entry));
+                // SAFETY: the call has filled so many entries in.
+                take(self.completion(unsafe { entry.assume_init_ref() }));
             }
             if (read as usize) < ENTRIES {
                 return Ok(());

@@ -92,10 +92,10 @@ impl Shard {
         taken
     }
 
-    /// Looks at the rings of links, and takes in what has come. False: nothing happened.
+    /// Looks at the rings of links, and takes in what has come. False: a flush has nothing to do.
     pub(super) fn poll_rings(&mut self) -> bool {
         let mut arrived = Vec::new();
-        let is_busy = self.executor.links.poll_rings(&mut arrived);
+        let is_due = self.executor.links.poll_rings(&mut arrived);
         for server in arrived {
             let Some(mut reader) = self.executor.links.take_reader(server) else {
                 continue;
@@ -110,7 +110,7 @@ impl Shard {
                 self.executor.links.end_ring(server, &why, crate::clock::now_us());
             }
         }
-        is_busy
+        is_due
     }
 
     fn take_each_link_frame(&mut self, server: ServerId, reader: &mut FrameReader) -> Result<(), ReadFault> {

@@ -70,18 +70,16 @@ impl Links {
         self.ring_wake.notify_one();
     }
 
-    /// Looks at each ring once. The answer: whether anything happened. `arrived`: peers of which bytes came.
+    /// Looks at each ring once. The answer: whether bytes came, or can go. `arrived`: peers of which bytes came.
     pub fn poll_rings(&mut self, arrived: &mut Vec<ServerId>) -> bool {
-        let mut is_busy = false;
         self.each_ring(|server, ring| {
             let (has_happened, bytes) = ring.poll()?;
-            is_busy |= has_happened;
             if bytes > 0 {
                 arrived.push(server);
             }
             Ok(has_happened)
         });
-        is_busy
+        !arrived.is_empty() || !self.dirty.is_empty()
     }
 
     /// Nothing happened for a while. True: nobody needs to look at a ring until [`Links::ring_wake`] says so.
