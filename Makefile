@@ -59,7 +59,7 @@ logs: $(stamps)/python ## Show the ends of the logs (NAME=s1 for one process, FO
 	@$(venv)/quorate-local logs --state $(STATE) $(NAME) $(if $(filter 1,$(FOLLOW)),--follow)
 
 demo: build ## Replay a real day of traffic, kill a server, check every entry and the bill (KEEP=1 leaves it running)
-	@$(venv)/quorate-demo $(if $(filter 1,$(KEEP)),--keep) $(if $(DEMO_SECONDS),--seconds $(DEMO_SECONDS))
+	@$(venv)/quorate-demo $(if $(filter 1,$(GRAY)),--gray) $(if $(filter 1,$(KEEP)),--keep) $(if $(DEMO_SECONDS),--seconds $(DEMO_SECONDS))
 
 test: $(for_tests) ## Run every check and every test, then print how many passed
 	@$(venv)/quorate-checks test
@@ -76,8 +76,8 @@ gen: setup ## Write every generated file from its source
 bench: rust $(stamps)/python ## Measure the cost of appends, each goal in turn: about five minutes, nothing else running (ONLY=isolation REPEATS=3), or beside the binaries of another version (BESIDE=FOLDER)
 	@$(venv)/quorate-bench $(if $(ONLY),--only '$(ONLY)') $(if $(REPEATS),--repeats $(REPEATS)) $(if $(BESIDE),--beside '$(BESIDE)')
 
-chaos: rust go $(stamps)/python ## Break real servers under load, check their histories: RUNS=1 SEED=1 FAULT=name (all faults) AT_ONCE=1 KEEP=1 RESUME=1 PUBLISH=1
-	@$(venv)/quorate-chaos --runs $(or $(RUNS),1) --seed $(or $(SEED),1) --at-once $(or $(AT_ONCE),1) $(if $(FAULT),--fault $(FAULT)) $(if $(filter 1,$(KEEP)),--keep) $(if $(filter 1,$(RESUME)),--resume) $(if $(filter 1,$(PUBLISH)),--publish)
+chaos: rust go $(stamps)/python ## Break real servers under load, check their histories: RUNS=1 SEED=1 FAULT=name (all faults) AT_ONCE=1 GRAY=1 KEEP=1 RESUME=1 PUBLISH=1
+	@$(venv)/quorate-chaos --runs $(or $(RUNS),1) --seed $(or $(SEED),1) --at-once $(or $(AT_ONCE),1) $(if $(FAULT),--fault $(FAULT)) $(if $(filter 1,$(GRAY)),--gray) $(if $(filter 1,$(KEEP)),--keep) $(if $(filter 1,$(RESUME)),--resume) $(if $(filter 1,$(PUBLISH)),--publish)
 
 claims: rust $(stamps)/python ## Measure the claims about consensus (ONLY=failover,… QUICK=1 PUBLISH=1), about a quarter of an hour
 	@$(venv)/quorate-claims $(if $(ONLY),--only '$(ONLY)') $(if $(filter 1,$(QUICK)),--quick) $(if $(filter 1,$(PUBLISH)),--publish)

@@ -18,7 +18,7 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
 from typing import Any
 
-from quorate_chaos import machine, results, throttle
+from quorate_chaos import gray, machine, results, throttle
 from quorate_chaos.faults import FAULTS
 from quorate_chaos.load import CHECKER
 from quorate_chaos.run import LOAD_S
@@ -66,7 +66,7 @@ def main(arguments: list[str] | None = None) -> int:
             print(explanation(run), flush=True)
         elif not options.keep:
             shutil.rmtree(folder_of(run["fault"], run["seed"]), ignore_errors=True)
-        if not (options.short or options.fault):
+        if not _is_part(options):
             results.write(runs, _command(options), left_out)  # an interrupted table is kept
     _conclude(runs, left_out, options, time.monotonic() - begun)
     return 0 if all(run["clean"] for run in runs) else 1
@@ -79,7 +79,8 @@ def _tried(
 
     def attempt(fault: str, seed: int) -> dict[str, Any]:
         begins((fault, seed))
-        return one(fault, seed, SHORT_LOAD_S if options.short else LOAD_S, options.verbose)
+        degree = gray.DEGREE if options.gray else None
+        return one(fault, seed, SHORT_LOAD_S if options.short else LOAD_S, options.verbose, degree)
 
     # A run ends with the thread that started it: those of the pool live until it is empty.
     with ThreadPoolExecutor(options.at_once) as pool:
@@ -110,11 +111,12 @@ def _show_progress(present: tuple[str, int], planned: int, runs: list[dict[str, 
     print(f"{text}\r" if sys.stdout.isatty() else text, end="" if sys.stdout.isatty() else "\n", flush=True)
 
 
-def one(fault: str, seed: int, load_s: float, verbose: bool = False) -> dict[str, Any]:
+def one(fault: str, seed: int, load_s: float, verbose: bool = False, degree: int | None = None) -> dict[str, Any]:
     """One run, in namespaces of its own and bounded in time; the content of its run.json."""
     folder = folder_of(fault, seed)
     shutil.rmtree(folder, ignore_errors=True)
-    command = machine.inside([sys.executable, "-m", "quorate_chaos.run", fault, str(seed), str(folder), str(load_s)])
+    words = [fault, str(seed), str(folder), str(load_s), *([str(degree)] if degree else [])]
+    command = machine.inside([sys.executable, "-m", "quorate_chaos.run", *words])
     begun = time.monotonic()
     child = subprocess.Popen(
         command,
@@ -177,9 +179,13 @@ def _conclude(
 ) -> None:
     clean = sum(run["clean"] for run in runs)
     print(f"{len(runs)} runs: {clean} clean, {len(runs) - clean} not; {seconds:.0f} s")
-    if options.short or options.fault:
-        return  # a part of the table gives no figure
     command = _command(options)
+    if options.gray:
+        kept = gray.found(runs)
+        print("\n".join(figures.table(kept)))
+        figures.keep(kept, command, figures.FOLDER / "chaos.jsonl")
+    if _is_part(options):
+        return  # a part of the table gives no figure of the whole
     figures.keep([results.figure(clean, len(runs))], command, figures.FOLDER / "chaos.jsonl")
     written = results.write(runs, command, left_out)
     if options.publish:
@@ -190,13 +196,18 @@ def _conclude(
 
 def _command(options: argparse.Namespace) -> str:
     at_once = f" AT_ONCE={options.at_once}" if options.at_once > 1 else ""
+    at_once += " GRAY=1" if options.gray else ""
     return f"make chaos RUNS={options.runs} SEED={options.seed}{at_once}"
+
+
+def _is_part(options: argparse.Namespace) -> bool:
+    return bool(options.short or options.fault or options.gray)
 
 
 def _plan(options: argparse.Namespace) -> list[tuple[str, int]]:
     if options.short:
         return list(SHORT)
-    names = options.fault or list(FAULTS)
+    names = options.fault or list(gray.FAULTS if options.gray else FAULTS)
     # Every fault once, then again, so that an interrupted table has every fault.
     return [(name, options.seed + number) for number in range(options.runs) for name in names]
 
@@ -216,13 +227,18 @@ def _options(arguments: list[str] | None) -> argparse.Namespace:
     )
     parser.add_argument("--at-once", type=int, default=1, help="runs beside one another, each takes about a core")
     parser.add_argument("--short", action="store_true", help=f"{len(SHORT)} quick runs, as in `make test`")
+    parser.add_argument(
+        "--gray",
+        action="store_true",
+        help="failures that are not clean, and how long groups of three stood still",
+    )
     parser.add_argument("--keep", action="store_true", help="keep the evidence of clean runs too")
     parser.add_argument("--publish", action="store_true", help="write the whole table to loadtest/results too")
     parser.add_argument("--resume", action="store_true", help="go on behind an interrupted run of the same sources")
     parser.add_argument("--verbose", action="store_true", help="print the steps of each run")
     options = parser.parse_args(arguments)
-    if options.resume and (options.short or options.fault):
-        parser.error("--resume goes on with a whole table: leave out --fault and --short")
+    if options.resume and _is_part(options):
+        parser.error("--resume goes on with a whole table: leave out --fault, --gray and --short")
     if options.runs < 1:
         parser.error("--runs must be at least 1")
     if not 1 <= options.at_once <= AT_ONCE_MAX:

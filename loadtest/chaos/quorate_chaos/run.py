@@ -1,6 +1,7 @@
 """One run, inside its namespaces: a fleet, a load, a fault, healing, reading back, judging.
 
-`python -m quorate_chaos.run FAULT SEED FOLDER [LOAD_S]`; writes FOLDER/run.json and ends with 0 when the run is clean.
+`python -m quorate_chaos.run FAULT SEED FOLDER [LOAD_S [DEGREE]]`; writes FOLDER/run.json and ends with 0 when the run is
+clean.
 """
 
 from __future__ import annotations
@@ -51,10 +52,13 @@ class Outcome:
     text: str = ""
 
 
-def run(fault: Fault, seed: int, folder: Path, load_s: float, tell: Callable[[str], None]) -> Outcome:
-    """Run in `folder`, which is created again."""
+def run(
+    fault: Fault, seed: int, folder: Path, load_s: float, tell: Callable[[str], None], degree: int | None = None
+) -> Outcome:
+    """Run in `folder`, which is created again. `degree`: of its groups, if the seed is not to choose it."""
     choice = random.Random(f"{fault.name} {seed}")
-    degree = choice.choice(fault.degrees)
+    chosen = choice.choice(fault.degrees)
+    degree = degree or chosen
     servers = max(fault.shape.servers, degree + 1)
     # Half of these run without TLS: servers then write at other moments, with no other difference.
     plaintext = fault.shape.power and choice.random() < 0.5
@@ -157,8 +161,9 @@ def _acked_again(path: Path) -> dict[str, int]:
 def main() -> int:
     name, seed, folder, *more = sys.argv[1:]
     load_s = float(more[0]) if more else LOAD_S
+    degree = int(more[1]) if len(more) > 1 else None
     fault = {**FAULTS, **MUST_BE_FOUND}[name]
-    outcome = run(fault, int(seed), Path(folder), load_s, lambda text: print(f"        {text}", flush=True))
+    outcome = run(fault, int(seed), Path(folder), load_s, lambda text: print(f"        {text}", flush=True), degree)
     for line in outcome.trouble:
         print(line)
     print(outcome.text)

@@ -3,7 +3,8 @@
 One append at a time to an in-memory group of two and three servers, whose shards look for what comes without sleeping.
 The two servers of a pair have a core each, and the client that of the head: it runs only between two appends. Three
 servers share two cores. Latency is the head's own (`chain_p50_us` of `quorate:live`). Then the same groups get as many
-appends as they take, with 64 outstanding. Stacks over shared memory (`--ofi-provider shm`) and over TCP follow one another in turn.
+appends as they take, with 64 outstanding. Stacks over shared memory (`--ofi-provider shm`)
+and over TCP follow one another in turn.
 """
 
 from __future__ import annotations

@@ -39,7 +39,7 @@ export class Connection {
   #attached = false;
   #reason: Failure | undefined;
   #heardAt = performance.now();
-  #waitsSince: number | undefined;
+  #silentTicks = 0;
   #pinged = false;
   #timer: NodeJS.Timeout;
 
@@ -126,7 +126,7 @@ export class Connection {
 
   #onData(data: Buffer): void {
     this.#heardAt = performance.now();
-    this.#waitsSince = undefined;
+    this.#silentTicks = 0;
     this.#pinged = false;
     try {
       for (const frame of this.#splitter.feed(data)) {
@@ -199,22 +199,20 @@ export class Connection {
       return;
     }
     if (!this.user.awaitsAnswer() && !this.#pinged) {
-      this.#waitsSince = undefined;
-      if (now - this.#heardAt > limits.IDLE_PING_MS) this.#ping(now);
+      this.#silentTicks = 0;
+      if (now - this.#heardAt > limits.IDLE_PING_MS) this.#ping();
       return;
     }
-    this.#waitsSince ??= now;
-    const silenceMs = now - this.#waitsSince;
-    if (silenceMs > limits.SILENCE_MS_MAX) {
-      this.#giveUp(`nothing came back for ${limits.SILENCE_MS_MAX} ms`);
-    } else if (silenceMs > limits.PING_AFTER_MS && !this.#pinged) {
-      this.#ping(now);
+    this.#silentTicks += 1;
+    if (this.#silentTicks > limits.SILENT_TICKS_MAX) {
+      this.#giveUp("nothing came back for most of a second");
+    } else if (this.#silentTicks > limits.PING_AFTER_TICKS && !this.#pinged) {
+      this.#ping();
     }
   }
 
-  #ping(now: number): void {
+  #ping(): void {
     this.#pinged = true;
-    this.#waitsSince ??= now;
     this.write([wire.encode({ kind: wire.Kind.PING, nonce: 1 })]);
   }
 

@@ -53,15 +53,19 @@ export const TAILS_MAX = 64;
 export const DIAL_TIMEOUT_MS = 1_000;
 export const HANDSHAKE_TIMEOUT_MS = 2_000;
 
-/** Silence, while an answer is awaited, after which a PING is sent. */
-export const PING_AFTER_MS = 750;
+export const LIVENESS_TICK_MS = 100;
 
 /**
- * Silence, while an answer is awaited, after which the connection counts as broken. It leaves a second of the three
- * that a failover may take.
+ * Ticks in silence, while an answer is awaited, until a PING is sent. Ticks are counted, and not time: a process that
+ * stood still had none.
  */
-export const SILENCE_MS_MAX = 2_000;
-export const LIVENESS_TICK_MS = 250;
+export const PING_AFTER_TICKS = 3;
+
+/**
+ * Ticks in silence, while an answer is awaited, until the connection counts as broken. The service replaces a head that
+ * its peers do not hear in about as long.
+ */
+export const SILENT_TICKS_MAX = 8;
 
 /** Bound on a closing connection's wait for its last frame to leave. */
 export const LAST_WORDS_MS_MAX = 1_000;

@@ -43,12 +43,13 @@ pub const TAILS_MAX: usize = 64;
 
 pub const DIAL_TIMEOUT: Duration = Duration::from_secs(1);
 pub const HANDSHAKE_TIMEOUT_US: Micros = 2_000_000;
-/// Silence while an answer is awaited until a PING is sent.
-pub const PING_AFTER_US: Micros = 750_000;
-/// Silence while an answer is awaited until the connection counts as broken. It leaves a second of the three that a
-/// failover may take.
-pub const SILENCE_US_MAX: Micros = 2_000_000;
-pub const LIVENESS_TICK_US: Micros = 250_000;
+pub const LIVENESS_TICK_US: Micros = 100_000;
+/// Ticks in silence, while an answer is awaited, until a PING is sent. Ticks are counted, and not time: a process that stood
+/// still had none.
+pub const PING_AFTER_TICKS: u32 = 3;
+/// Ticks in silence, while an answer is awaited, until the connection counts as broken. The coordinator replaces a head that
+/// its peers do not hear in about as long.
+pub const SILENT_TICKS_MAX: u32 = 8;
 /// Keeps middleboxes from forgetting an idle connection, and detects it when one did.
 pub const IDLE_PING_US: Micros = 15_000_000;
 
@@ -75,4 +76,4 @@ const _: () = assert!(
     "a batch can become large enough to be sent"
 );
 const _: () = assert!(BATCH_COALESCE_BYTES as u64 <= INFLIGHT_BYTES_MAX);
-const _: () = assert!(PING_AFTER_US < SILENCE_US_MAX && LIVENESS_TICK_US < PING_AFTER_US);
+const _: () = assert!(PING_AFTER_TICKS < SILENT_TICKS_MAX);

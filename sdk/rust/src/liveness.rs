@@ -2,7 +2,9 @@
 
 use quorate_types::Micros;
 
-use crate::limits::{HANDSHAKE_TIMEOUT_US, IDLE_PING_US, LIVENESS_TICK_US, PING_AFTER_US, SILENCE_US_MAX};
+use crate::limits::{
+    HANDSHAKE_TIMEOUT_US, IDLE_PING_US, LIVENESS_TICK_US, PING_AFTER_TICKS, SILENT_TICKS_MAX,
+};
 
 #[derive(Debug, PartialEq, Eq)]
 pub enum Verdict {
@@ -14,7 +16,8 @@ pub enum Verdict {
 
 pub struct Liveness {
     heard_at: Micros,
-    waits_since: Option<Micros>,
+    /// Ticks since the last bytes, while an answer is awaited.
+    silent_ticks: u32,
     has_pinged: bool,
     tick_at: Micros,
 }
@@ -23,7 +26,7 @@ impl Liveness {
     pub fn new(now: Micros) -> Self {
         Self {
             heard_at: now,
-            waits_since: None,
+            silent_ticks: 0,
             has_pinged: false,
             tick_at: now + LIVENESS_TICK_US,
         }
@@ -32,7 +35,7 @@ impl Liveness {
     /// Bytes came.
     pub fn heard(&mut self, now: Micros) {
         self.heard_at = now;
-        self.waits_since = None;
+        self.silent_ticks = 0;
         self.has_pinged = false;
     }
 
@@ -56,26 +59,25 @@ impl Liveness {
             };
         }
         if !awaits_answer && !self.has_pinged {
-            self.waits_since = None;
+            self.silent_ticks = 0;
             return if silence_us > IDLE_PING_US {
-                self.ping(now)
+                self.ping()
             } else {
                 Verdict::Fine
             };
         }
-        let waits_us = now.saturating_sub(*self.waits_since.get_or_insert(now));
-        if waits_us > SILENCE_US_MAX {
-            Verdict::Dead("nothing came back for 2 s")
-        } else if waits_us > PING_AFTER_US && !self.has_pinged {
-            self.ping(now)
+        self.silent_ticks += 1;
+        if self.silent_ticks > SILENT_TICKS_MAX {
+            Verdict::Dead("nothing came back for most of a second")
+        } else if self.silent_ticks > PING_AFTER_TICKS && !self.has_pinged {
+            self.ping()
         } else {
             Verdict::Fine
         }
     }
 
-    fn ping(&mut self, now: Micros) -> Verdict {
+    fn ping(&mut self) -> Verdict {
         self.has_pinged = true;
-        self.waits_since.get_or_insert(now);
         Verdict::Ping
     }
 }
@@ -100,25 +102,29 @@ mod tests {
 
     #[test]
     fn silence_while_an_answer_is_awaited_leads_to_a_ping_and_then_to_the_end() {
-        let found = verdicts(true, true, 2_500_000);
+        let found = verdicts(true, true, 900_000);
         assert!(
-            matches!(
-                found[..],
-                [(1_250_000, Verdict::Ping), (2_500_000, Verdict::Dead(_))]
-            ),
+            matches!(found[..], [(400_000, Verdict::Ping), (900_000, Verdict::Dead(_))]),
             "{found:?}"
         );
     }
 
     #[test]
+    fn a_pause_of_the_own_process_is_no_silence() {
+        let mut liveness = Liveness::new(0);
+        assert_eq!(liveness.check(200_000, true, true), Verdict::Fine);
+        assert_eq!(liveness.check(9_000_000, true, true), Verdict::Fine);
+    }
+
+    #[test]
     fn an_idle_connection_is_pinged_now_and_then() {
-        let found = verdicts(true, false, 15_500_000);
-        assert!(matches!(found[..], [(15_250_000, Verdict::Ping)]), "{found:?}");
+        let found = verdicts(true, false, 15_200_000);
+        assert!(matches!(found[..], [(15_100_000, Verdict::Ping)]), "{found:?}");
     }
 
     #[test]
     fn a_handshake_has_a_bound_in_time() {
-        let found = verdicts(false, false, 2_250_000);
-        assert!(matches!(found[..], [(2_250_000, Verdict::Dead(_))]), "{found:?}");
+        let found = verdicts(false, false, 2_100_000);
+        assert!(matches!(found[..], [(2_100_000, Verdict::Dead(_))]), "{found:?}");
     }
 }

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use clap::{Parser, ValueEnum};
 
 use quorate_coordinator_core::command::{Headroom, Mismatched};
-use quorate_types::limits::HANGING_MS;
+use quorate_types::limits::{HANGING_MS, SLOW_REPORT_MS};
 
 /// Admits groups, places their replicas, detects failures and issues epochs.
 #[derive(Debug, Clone, Parser)]
@@ -73,24 +73,26 @@ pub struct Options {
     #[arg(long, env = "QUORATE_ADMIN_TOKEN_FILE")]
     pub admin_token_file: PathBuf,
     /// How long a silent server keeps its lease
-    #[arg(long, env = "QUORATE_LEASE_MS", default_value_t = 1_500)]
+    #[arg(long, env = "QUORATE_LEASE_MS", default_value_t = 1_000)]
     pub lease_ms: u64,
     /// How often servers send heartbeats; a lease must hold at least three
-    #[arg(long, env = "QUORATE_HEARTBEAT_MS", default_value_t = 250)]
+    #[arg(long, env = "QUORATE_HEARTBEAT_MS", default_value_t = 200)]
     pub heartbeat_ms: u64,
     /// How long a server whose connection broke may take to reconnect
     #[arg(long, env = "QUORATE_RECONNECT_GRACE_MS", default_value_t = 300)]
     pub reconnect_grace_ms: u64,
-    /// How long a server must be reported slow before its replicas are moved away
-    #[arg(long, env = "QUORATE_SLOW_MS", default_value_t = 5_000)]
+    /// How long syncs, messages or records may wait for a server before its replicas are moved away
+    #[arg(long, env = "QUORATE_SLOW_MS", default_value_t = 800)]
     pub slow_ms: u64,
     /// How long a thread, or a sync, of a server may hang before it counts as failed
-    #[arg(long, env = "QUORATE_HUNG_MS", default_value_t = 2_000)]
+    #[arg(long, env = "QUORATE_HUNG_MS", default_value_t = 1_000)]
     pub hung_ms: u64,
-    /// How long two servers that have their leases may be unreachable to one another before one leaves their groups
-    #[arg(long, env = "QUORATE_UNREACHABLE_MS", default_value_t = 3_000)]
+    /// How long two servers that have their leases may report one another unreachable before one leaves their groups; they do
+    /// so after half a second of silence
+    #[arg(long, env = "QUORATE_UNREACHABLE_MS", default_value_t = 150)]
     pub unreachable_ms: u64,
-    /// How long a slow server, or such a pair, must go unreported before it is trusted again
+    /// How long a slow server, or such a pair, must go unreported before it is trusted again, at most: a twelfth of it after the
+    /// first time, and twice as long after each further one
     #[arg(long, env = "QUORATE_WELL_MS", default_value_t = 60_000)]
     pub well_ms: u64,
     /// OpenTelemetry collector; nothing is exported when unset
@@ -170,16 +172,11 @@ impl Options {
                 self.lease_ms, self.heartbeat_ms
             ));
         }
-        for (flag, ms) in [
-            ("--slow-ms", self.slow_ms),
-            ("--unreachable-ms", self.unreachable_ms),
-        ] {
-            if ms < self.lease_ms {
-                return Some(format!(
-                    "{flag} {ms} must be at least --lease-ms {}: reports caused by a failing server end by then",
-                    self.lease_ms
-                ));
-            }
+        if self.slow_ms < SLOW_REPORT_MS {
+            return Some(format!(
+                "--slow-ms {} must be at least {SLOW_REPORT_MS}: servers report nothing that waits for less",
+                self.slow_ms
+            ));
         }
         if self.hung_ms < HANGING_MS {
             return Some(format!(

@@ -439,6 +439,9 @@ impl Talk<'_> {
     fn take(&mut self, received: Result<Placed, String>) -> Result<Option<ToServer>, String> {
         let Placed { place, message } = received?;
         let written = self.places.note(place, &message);
+        if let Some((group_id, by)) = message.deposes(self.shared.server_id()) {
+            host(self.shared, group_id, Hosting::Deposed { group_id, by });
+        }
         let is_behind_orders = matches!(message, ToServer::Quarantined { .. } | ToServer::Drain { .. });
         if !message.waits_for_place() && !is_behind_orders {
             return Ok(Some(message));

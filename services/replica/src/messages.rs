@@ -42,6 +42,11 @@ pub enum Hosting {
         group_id: GroupId,
         epoch: Epoch,
     },
+    /// The order of this epoch, in which the server is not the head, waits for the disk.
+    Deposed {
+        group_id: GroupId,
+        by: Epoch,
+    },
     /// Nothing of the group is left anywhere; its clients shall hear so.
     Lost(GroupId),
     /// All of the group is in quarantine, in this epoch; its clients shall hear so.

@@ -10,10 +10,10 @@ WRITES_PER_S = (1, 2)
 # A tenth of the need of a group's load, and less.
 NARROW_KBIT_PER_S = (64, 128)
 LOSS_PERCENT = (5, 15, 30)
-# 5 s of reports (the coordinator's --slow-ms), then an epoch without the slow server; the rest is for a busy machine.
-REPLACED_S = 15.0
+# 0.8 s of waiting (the coordinator's --slow-ms), then an epoch without the slow server; the rest is for a busy machine.
+REPLACED_S = 10.0
 GAP_MS_MAX = 10_000
-# 2 s of hanging (the coordinator's --hung-ms), then an epoch; the client turns to the next head meanwhile.
+# 1 s of hanging (the coordinator's --hung-ms), then an epoch; the client turns to the next head meanwhile.
 HUNG_REPLACED_S = 5.0
 HUNG_GAP_MS_MAX = 8_000
 
@@ -61,6 +61,15 @@ def lossy_link(trial: Trial) -> None:
     trial.pause(5, 8)
 
 
+def very_lossy_link(trial: Trial) -> None:
+    """The most of them, of a member of either group."""
+    group = trial.group()
+    victim = trial.random.choice([trial.head(group), trial.member(group)])
+    trial.fleet.network.lose(victim, max(LOSS_PERCENT))
+    trial.say(f"{max(LOSS_PERCENT)} % of the packets of {victim} (of {group}) are lost")
+    trial.pause(5, 8)
+
+
 FAULTS = [
     Fault(
         "slow_disk",
@@ -87,4 +96,5 @@ FAULTS = [
         missing=machine.narrow_links_missing,
     ),
     Fault("lossy_link", "a part of a member's packets is lost", lossy_link, more_s=4.0),
+    Fault("very_lossy_link", "three of ten packets of a member are lost", very_lossy_link, more_s=4.0),
 ]

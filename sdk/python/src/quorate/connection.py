@@ -47,7 +47,7 @@ class Connection(asyncio.Protocol):
         self._attached = False
         self._reason: Failure | None = None
         self._heard_at = loop.time()
-        self._waits_since: float | None = None
+        self._silent_ticks = 0
         self._pinged = False
         self._timer: asyncio.TimerHandle | None = None
 
@@ -108,7 +108,7 @@ class Connection(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         self._heard_at = self._loop.time()
-        self._waits_since = None
+        self._silent_ticks = 0
         self._pinged = False
         try:
             for frame in self._splitter.feed(data):
@@ -180,22 +180,18 @@ class Connection(asyncio.Protocol):
                 self._give_up("it did not complete the handshake in time")
             return
         if not self._user.awaits_answer() and not self._pinged:
-            self._waits_since = None
+            self._silent_ticks = 0
             if now - self._heard_at > limits.IDLE_PING_S:
-                self._ping(now)
+                self._ping()
             return
-        if self._waits_since is None:
-            self._waits_since = now
-        silence_s = now - self._waits_since
-        if silence_s > limits.SILENCE_S_MAX:
-            self._give_up(f"nothing came back for {limits.SILENCE_S_MAX} s")
-        elif silence_s > limits.PING_AFTER_S and not self._pinged:
-            self._ping(now)
+        self._silent_ticks += 1
+        if self._silent_ticks > limits.SILENT_TICKS_MAX:
+            self._give_up("nothing came back for most of a second")
+        elif self._silent_ticks > limits.PING_AFTER_TICKS and not self._pinged:
+            self._ping()
 
-    def _ping(self, now: float) -> None:
+    def _ping(self) -> None:
         self._pinged = True
-        if self._waits_since is None:
-            self._waits_since = now
         self.write([wire.encode(wire.Ping(1))])
 
     def _give_up(self, reason: str) -> None:

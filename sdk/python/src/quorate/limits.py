@@ -46,12 +46,13 @@ TAILS_MAX = 64
 
 DIAL_TIMEOUT_S = 1.0
 HANDSHAKE_TIMEOUT_S = 2.0
-PING_AFTER_S = 0.75
-"""Silence, while an answer is awaited, after which a PING is sent."""
-SILENCE_S_MAX = 2.0
-"""Silence, while an answer is awaited, after which the connection counts as broken. It leaves a second of the three
-that a failover may take."""
-LIVENESS_TICK_S = 0.25
+LIVENESS_TICK_S = 0.1
+PING_AFTER_TICKS = 3
+"""Ticks in silence, while an answer is awaited, until a PING is sent. Ticks are counted, and not time: a process that
+stood still had none."""
+SILENT_TICKS_MAX = 8
+"""Ticks in silence, while an answer is awaited, until the connection counts as broken. The service replaces a head that
+its peers do not hear in about as long."""
 LAST_WORDS_S_MAX = 1.0
 """Bound on a closing connection's wait for its last frame to leave."""
 IDLE_PING_S = 15.0

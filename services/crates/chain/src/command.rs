@@ -96,6 +96,10 @@ pub enum ReplicaEvent {
     StorageFault(bool),
     /// The coordinator has not answered this server for a lease, or answers again.
     CoordinatorSilent(bool),
+    /// An order names a later epoch, in which this replica is not the head. It waits for this server's disk.
+    Deposed {
+        by: Epoch,
+    },
     /// A learner that catches up may be sent so many more bytes ([`crate::Replica::pace_catchup`]).
     CatchupAllowance {
         bytes: u64,

@@ -109,7 +109,12 @@ impl Group {
         match event {
             Event::Request { client, request } => self.request(turn, client, request, out),
             Event::Peer { from, epoch, message } => self.peer(turn, from, epoch, message, out),
-            Event::Replica(event) => self.step_replica(turn, event, out),
+            Event::Replica(event) => {
+                self.step_replica(turn, event, out);
+                if self.replica.is_isolated() {
+                    self.turn_away(turn, out);
+                }
+            }
             Event::Loaded { generation, batches } => {
                 if generation == self.reading.generation() {
                     self.step_replica(turn, ReplicaEvent::Loaded { batches }, out);

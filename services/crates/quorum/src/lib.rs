@@ -5,7 +5,6 @@
 //! - `kept`: everything that has to be on the disk, and messages that wait for it
 //! - `log`, `entry`, `members`, `ids`: entries since a base, and the members that they name
 //! - `message`: between members; `encoding`: as bytes; `io`: events and commands; `refused`: calls that are not done
-//! - `lived`: time without the pauses of the own machine
 //! - `limits`: bounds, with their reasons
 //!
 //! The protocol is Raft (Ongaro 2014) with pre-vote, one change of members at a time, and reads by a round with a majority.
@@ -21,7 +20,6 @@ mod io;
 mod kept;
 mod leader;
 mod limits;
-mod lived;
 mod log;
 mod members;
 mod message;

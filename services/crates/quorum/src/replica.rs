@@ -1,5 +1,6 @@
 //! One member: events, each to its role.
 
+use quorate_types::lived::Lived;
 use quorate_types::planted::{self, Bug};
 
 use crate::election::Election;
@@ -9,13 +10,14 @@ use crate::ids::{MemberId, Point, Position, Term};
 use crate::io::{CallId, Command, Disk, Event, RoleView, Settings, WriteId};
 use crate::kept::Kept;
 use crate::leader::Leader;
-use crate::lived::Lived;
 use crate::members::Members;
 use crate::message::{Body, Message};
 use crate::refused::Refused;
 
 /// The part of the election time that a follower waits when the leader's connection ends. One that lives connects sooner.
 const CLOSED_WAIT_DIVISOR: u64 = 4;
+/// Ticks come at least as often: a longer step of the clock is a pause of the own machine.
+const STEP_HEARTBEATS_MAX: u64 = 2;
 
 #[derive(Debug)]
 pub struct Replica {
@@ -61,7 +63,7 @@ impl Replica {
         let mut replica = Self {
             own,
             settings,
-            lived: Lived::new(now_ms, settings.heartbeat_ms),
+            lived: Lived::new(now_ms, STEP_HEARTBEATS_MAX * settings.heartbeat_ms),
             kept: Kept::new(disk),
             role: Role::Follower(Follower::new(None, 0, 0)),
             told: None,

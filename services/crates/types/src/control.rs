@@ -272,6 +272,18 @@ pub enum ToServer {
 }
 
 impl ToServer {
+    /// The group, and the epoch in which this server is not its head any more, if the message orders one.
+    pub fn deposes(&self, me: ServerId) -> Option<(GroupId, Epoch)> {
+        match self {
+            ToServer::Configure { config } => {
+                let is_head = config.head().is_some_and(|head| head.server_id == me);
+                (!is_head).then_some((config.group_id, config.epoch))
+            }
+            ToServer::Drop { group_id, epoch } => Some((*group_id, epoch + 1)),
+            _ => None,
+        }
+    }
+
     /// Whether the place that came with it is kept before it is obeyed. It changes what the server holds, or gives it a
     /// credential, which an older copy of the coordinator's log may not know.
     pub fn waits_for_place(&self) -> bool {

@@ -9,6 +9,7 @@
 //! - [`ids`]: maps by numbers
 //! - [`latency`]: classes of commit latency
 //! - [`reports`]: a server's reports of its groups, as changes
+//! - [`lived`]: time without the pauses of the own process
 //! - [`machine`]: the machine of a server
 //! - [`names`]: names in certificates, hosts in addresses
 //! - [`place`]: places in the coordinator's log, digests of configurations
@@ -29,6 +30,7 @@ pub mod durability;
 pub mod ids;
 pub mod latency;
 pub mod limits;
+pub mod lived;
 pub mod machine;
 pub mod names;
 pub mod permission;

@@ -180,6 +180,14 @@ pub const SYNC_RETRY_MS: u64 = 200;
 /// reading a window of batches back from a busy disk takes.
 pub const SYNC_STALL_MS: u64 = 1_000;
 
+/// A server gives a sign of life so often on each link to another one.
+pub const LINK_ALIVE_US: crate::Micros = 100_000;
+/// A link on which nothing was heard for so long is dead, whatever the kernel believes. Four signs of life are missing then:
+/// a peer that stood still for a fifth of a second is not silent, nor one whose core was busy for as long again.
+pub const LINK_SILENCE_US_MAX: crate::Micros = 500_000;
+/// The same for peers of the release before, which give a sign of life each half second.
+pub const LINK_SILENCE_BEFORE_US_MAX: crate::Micros = 3_000_000;
+
 /// A server is reported as slow (`control::SlowReport`) when bytes or records have waited for it so long. This is far
 /// above any sync of a sound disk and any round trip. It is above two ticks, by which a replica that is not slow shows its
 /// progress, and below an outage that a customer would notice.
@@ -340,9 +348,9 @@ pub const QUARANTINES_MAX: usize = 2;
 /// An hour: a replacement has learned the largest log by then, and clients have sent again.
 pub const QUARANTINES_REMEMBERED_MS: u64 = 3_600_000;
 
-/// A storage fault that lasts so long makes a server's persistent replicas leave it. It is longer than a hung sync or a
-/// trim takes, and far below what a customer would wait for.
-pub const STORAGE_FAULT_LASTS_MS: u64 = 10_000;
+/// A storage fault that lasts so long makes a server's persistent replicas leave it. It is longer than a trim takes, and
+/// below an outage that a customer would notice.
+pub const STORAGE_FAULT_LASTS_MS: u64 = 500;
 /// The text of a server's storage fault, which the coordinator keeps in its log and in events: a sentence.
 pub const STORAGE_FAULT_CHARS_MAX: usize = 256;
 /// Messages waiting for one server: every configuration of a server with the most groups, twice. A server that falls

@@ -201,6 +201,9 @@ impl Handshake {
     }
 }
 
+/// From this version of links on, ALIVE comes each `LINK_ALIVE_US`.
+pub const OFTEN_ALIVE_VERSION: u16 = 3;
+
 /// An ALIVE frame, with the version of SHARE that the sender takes (0: none).
 pub fn alive_frame(share_version: u8) -> Bytes {
     let mut out = BytesMut::new();

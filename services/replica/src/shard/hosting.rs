@@ -17,6 +17,9 @@ impl Shard {
         match message {
             Hosting::Configure(config) => self.configure(*config),
             Hosting::Drop { group_id, epoch } => self.drop_group(group_id, epoch),
+            Hosting::Deposed { group_id, by } => {
+                self.replica_event(group_id, ReplicaEvent::Deposed { by });
+            }
             Hosting::Quarantined { group_id, epoch } => {
                 self.quarantines.be_whole(group_id, epoch);
             }

@@ -39,7 +39,7 @@ impl Shard {
     /// The link that it replaces, if there is one, has ended before.
     pub(super) fn open_link(&mut self, server: ServerId, stream: Rc<WriteHalf>, version: u16) -> OpenLink {
         let now_us = crate::clock::now_us();
-        let opened = self.executor.links.open(server, stream, now_us);
+        let opened = self.executor.links.open(server, stream, version, now_us);
         self.executor.links.offer_ring(server, version, now_us);
         let share_version = self.shared().burst.share_version();
         self.executor.links.send_alive(server, share_version);

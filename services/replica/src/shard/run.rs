@@ -7,11 +7,10 @@ use std::time::Duration;
 
 use quorate_transport::spin::spin_for;
 use quorate_transport::{Detached, ReadHalf, WriteHalf};
-use quorate_types::limits::{CATCHUP_PACE_MS, COMMIT_NOTICE_HOLD_MS, FAIR_BLOCKED_WAIT_US};
+use quorate_types::limits::{CATCHUP_PACE_MS, COMMIT_NOTICE_HOLD_MS, FAIR_BLOCKED_WAIT_US, LINK_ALIVE_US};
 use tokio::sync::mpsc;
 use tokio::task::{LocalSet, spawn_local};
 
-use super::links::ALIVE_INTERVAL_US;
 use super::{Shard, client_task, disk_task, link_task, ring_task};
 use crate::clock::now_us;
 use crate::journal_port::JournalPort;
@@ -20,7 +19,9 @@ use crate::shared::Shared;
 
 /// The grain of the runtime's timer wheel.
 const TIMER_GRAIN: Duration = Duration::from_millis(1);
-const TICK: Duration = Duration::from_millis(100);
+const TICK: Duration = Duration::from_micros(LINK_ALIVE_US);
+/// Tenants are weighed again this often: all connections are looked at.
+const WEIGH_TICKS: u64 = 5;
 /// Messages taken from the inbox in one step.
 const INBOX_BATCH: usize = 256;
 
@@ -81,15 +82,15 @@ pub(super) async fn let_next_read(shard: &Rc<RefCell<Shard>>) {
 async fn tick_task(shard: Rc<RefCell<Shard>>) {
     let mut interval = tokio::time::interval(TICK);
     interval.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
-    let mut alive_at = 0;
+    let mut ticks = 0u64;
     loop {
         interval.tick().await;
         let mut shard = shard.borrow_mut();
         shard.tick();
-        if now_us() >= alive_at {
-            alive_at = now_us() + ALIVE_INTERVAL_US;
-            let share_version = shard.shared().burst.share_version();
-            shard.executor.links.keep_alive(share_version, now_us());
+        let share_version = shard.shared().burst.share_version();
+        shard.executor.links.keep_alive(share_version, now_us());
+        ticks += 1;
+        if ticks.is_multiple_of(WEIGH_TICKS) {
             shard.executor.clients.weigh_tenants();
         }
     }

@@ -2,15 +2,13 @@
 //! breaks or falls silent. A link that breaks loses all that is on the way.
 
 use bytes::BytesMut;
-use quorate_types::{Micros, ServerId};
+use quorate_types::ServerId;
+use quorate_types::limits::LINK_SILENCE_US_MAX;
 use quorate_wire::peer::Envelope;
 use rand::Rng;
 
 use crate::fleet::{Link, Node, Scheduled, World};
 use crate::plan::Fault;
-
-/// As in `services/replica`: so long without a frame, and a link is opened again.
-const SILENCE_US_MAX: Micros = 3_000_000;
 
 pub fn dial(world: &mut World, a: usize, b: usize) {
     if world.link(a, b).is_open {
@@ -117,7 +115,7 @@ pub fn watch_silence(world: &mut World, server: usize, peer: usize) {
     if link.is_open {
         let generation = link.generation;
         world.schedule(
-            world.now + SILENCE_US_MAX,
+            world.now + LINK_SILENCE_US_MAX,
             Scheduled::Silence {
                 server,
                 peer,
@@ -136,7 +134,7 @@ pub fn is_silent(world: &World, server: usize, peer: usize) -> bool {
 
 pub fn check_silence(world: &mut World, server: usize, peer: usize, generation: u64) {
     let hung_us = world.servers[peer].hang.thread_hung_us(world.now);
-    let is_silent = is_silent(world, server, peer) && (hung_us == 0 || hung_us >= SILENCE_US_MAX);
+    let is_silent = is_silent(world, server, peer) && (hung_us == 0 || hung_us >= LINK_SILENCE_US_MAX);
     let link = world.link(server, peer);
     if is_silent && link.is_open && link.generation == generation {
         world.trace.line(None, || {

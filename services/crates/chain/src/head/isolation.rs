@@ -1,7 +1,8 @@
 //! An isolated head reaches neither its chain nor the coordinator: another may be the head by now. Clients that wait
-//! here would wait until their deadlines, so it sends them to look for the head elsewhere.
+//! here would wait until their deadlines, so it sends them to look for the head elsewhere. So does one that knows of a later
+//! head: the order itself waits until this server's disk has written its place, which may take seconds.
 //!
-//! Neither alone isolates it. Without the coordinator a chain goes on. A chain that stalls is the coordinator's to mend,
+//! Neither of the two alone isolates it. Without the coordinator a chain goes on. A chain that stalls is the coordinator's to mend,
 //! which then configures this replica. A ring with nothing under way is idle, not stalled, while its successor follows.
 
 use quorate_types::limits::RING_STALL_MS;
@@ -14,6 +15,7 @@ pub(crate) struct IsolationWatch {
     stalled: Option<(RingProgress, Micros)>,
     judged_at: Micros,
     is_isolated: bool,
+    is_deposed: bool,
 }
 
 /// The acknowledgements of the chain as one value. A repeated acknowledgement is no progress.
@@ -27,7 +29,7 @@ pub(crate) struct RingProgress {
 
 impl IsolationWatch {
     pub fn begin_epoch(&mut self) {
-        (self.stalled, self.is_isolated) = (None, false);
+        (self.stalled, self.is_isolated, self.is_deposed) = (None, false, false);
     }
 
     pub fn set_coordinator_silent(&mut self, is_silent: bool) {
@@ -35,7 +37,12 @@ impl IsolationWatch {
     }
 
     pub fn is_isolated(&self) -> bool {
-        self.is_isolated
+        self.is_isolated || self.is_deposed
+    }
+
+    /// An order about a later head waits for the disk.
+    pub fn depose(&mut self) {
+        self.is_deposed = true;
     }
 
     /// The tick since which the ring has made no progress, though something is under way or the successor is gone.

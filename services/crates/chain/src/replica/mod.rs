@@ -115,6 +115,7 @@ impl Replica {
             ReplicaEvent::LinkDown { server } => self.downstream.link_down(server),
             ReplicaEvent::StorageFault(has_fault) => self.local.set_fault(has_fault),
             ReplicaEvent::CoordinatorSilent(is_silent) => self.isolation.set_coordinator_silent(is_silent),
+            ReplicaEvent::Deposed { by } => self.be_deposed(by, out),
             ReplicaEvent::CatchupAllowance { bytes } => self.downstream.allow(bytes),
             ReplicaEvent::CommitNoticeDue => self.downstream.commit_notice_due(),
             ReplicaEvent::Tick { vouched_us } => self.tick(now, vouched_us, out),
@@ -503,6 +504,18 @@ impl Replica {
         let is_under_way = !progress.is_agreed || is_behind || is_parted || self.trim.is_waited_for();
         self.isolation
             .judge(now, progress, self.role() == Role::Head && is_under_way);
+        self.turn_away(out);
+    }
+
+    fn be_deposed(&mut self, by: Epoch, out: &mut Vec<ReplicaCommand>) {
+        if self.is_head() && by > self.epoch() {
+            self.isolation.depose();
+            self.turn_away(out);
+        }
+    }
+
+    /// An isolated head sends its clients elsewhere.
+    fn turn_away(&mut self, out: &mut Vec<ReplicaCommand>) {
         if self.isolation.is_isolated() {
             self.headship.abandon_uncertain(Code::CutOff, out);
             self.trim.abandon(Code::CutOff, out);

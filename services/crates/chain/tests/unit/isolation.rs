@@ -50,6 +50,20 @@ fn a_head_that_reaches_nobody_sends_its_clients_elsewhere() {
 }
 
 #[test]
+fn a_head_that_knows_of_a_later_one_sends_its_clients_elsewhere() {
+    let mut fleet = alone(Durability::InMemory);
+    fleet.append(1, append(1, 1));
+    fleet.event(1, ReplicaEvent::Deposed { by: 1 });
+    assert!(!fleet.node(1).is_isolated(), "it is this epoch's head");
+    fleet.event(1, ReplicaEvent::Deposed { by: 2 });
+    assert_eq!(refusals(&fleet.take_commands()), [(1, Code::CutOff)]);
+    fleet.append(1, append(1, 2));
+    assert_eq!(refusals(&fleet.take_commands()), [(2, Code::CutOff)]);
+    fleet.event(2, ReplicaEvent::Deposed { by: 2 });
+    assert!(!fleet.node(2).is_isolated(), "others are no heads");
+}
+
+#[test]
 fn a_ring_that_gets_on_needs_no_coordinator() {
     let mut fleet = Fleet::of_three(Durability::Persistent);
     for id in [1, 2, 3] {

@@ -33,6 +33,8 @@ pub struct Leases {
 struct Lease {
     connection: Option<ConnectionId>,
     deadline_ms: u64,
+    /// Several peers miss the server, too: half of the lease is enough.
+    is_missed: bool,
 }
 
 impl Leases {
@@ -71,11 +73,22 @@ impl Leases {
         }
     }
 
+    /// Several peers have not reached the server for a while. Unless it is heard again, half of its lease is enough.
+    pub fn miss(&mut self, server: ServerId) {
+        if let Some(lease) = self.servers.get_mut(&server)
+            && lease.connection.is_some()
+            && !std::mem::replace(&mut lease.is_missed, true)
+        {
+            lease.deadline_ms = lease.deadline_ms.saturating_sub(self.times.lease_ms / 2);
+        }
+    }
+
     /// The server has a full lease, and no connection yet.
     pub fn await_return(&mut self, server: ServerId, now_ms: u64) {
         let lease = Lease {
             connection: None,
             deadline_ms: now_ms + self.times.lease_ms,
+            is_missed: false,
         };
         self.servers.insert(server, lease);
     }
@@ -86,6 +99,7 @@ impl Leases {
         let lease = Lease {
             connection: Some(connection),
             deadline_ms: now_ms + self.times.lease_ms,
+            is_missed: false,
         };
         self.servers.insert(server, lease);
     }
@@ -94,7 +108,7 @@ impl Leases {
     pub fn heartbeat(&mut self, server: ServerId, connection: ConnectionId, now_ms: u64) -> bool {
         match self.servers.get_mut(&server) {
             Some(lease) if lease.connection == Some(connection) => {
-                lease.deadline_ms = now_ms + self.times.lease_ms;
+                (lease.deadline_ms, lease.is_missed) = (now_ms + self.times.lease_ms, false);
                 true
             }
             _ => false,
@@ -235,6 +249,27 @@ mod tests {
         leases.doubt(A, 5_400);
         assert!(!leases.is_gathering(5_400), "nobody else is to come over");
         assert_eq!(run(&mut leases, 5_050, 6_050), [(5_500, A)]);
+    }
+
+    #[test]
+    fn a_silent_server_that_its_peers_miss_has_half_of_its_lease() {
+        let mut leases = Leases::new(TIMES, [A], 0);
+        leases.connected(A, 1, 0);
+        leases.miss(A);
+        assert!(leases.heartbeat(A, 1, 200), "it is heard again");
+        assert_eq!(run(&mut leases, 200, 900), []);
+        leases.miss(A);
+        leases.miss(A);
+        assert_eq!(
+            run(&mut leases, 900, 2_000),
+            [(900, A)],
+            "700, had it been missed before"
+        );
+        let mut leases = Leases::new(TIMES, [A], 0);
+        leases.connected(A, 1, 0);
+        leases.disconnected(A, 1, 100);
+        leases.miss(A);
+        assert_eq!(run(&mut leases, 100, 2_000), [(400, A)], "it may reconnect");
     }
 
     #[test]

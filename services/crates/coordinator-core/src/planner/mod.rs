@@ -17,6 +17,7 @@ pub mod reports;
 mod shared_cause;
 pub mod storage_faults;
 mod suspicions;
+mod trust;
 
 pub use hangs::Hangs;
 pub use leases::{LeaseTimes, Leases};

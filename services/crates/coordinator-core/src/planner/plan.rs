@@ -142,6 +142,9 @@ impl Planner {
         let hangs = &self.hangs;
         let is_hanging = |server| hangs.is_hanging(server, now_ms);
         let mut commands = self.suspicions.due(state, is_hanging, now_ms);
+        for server in self.suspicions.missed(is_hanging) {
+            self.leases.miss(server);
+        }
         commands.extend(self.storage_faults.due(state, now_ms));
         commands
     }

@@ -2,21 +2,24 @@
 //!
 //! - *Unreachable pair*: one of the two has reported the other unreachable for `unreachable_ms`, and both were heard in
 //!   the second half of that time. A server that is silent may be dead, and its lease decides. The suspicion ends when
-//!   neither has reported it for `well_ms`: long, since a pair without a common group has no link that could be seen to
-//!   work again. If one of the two hangs, it is the one to leave.
-//! - *Slow server*: others, or the server itself, have reported it for `slow_ms`. It ends when nobody has for `well_ms`.
+//!   neither has reported it for a part of `well_ms`, which doubles each time ([`super::trust`]): a pair without a common
+//!   group has no link that could be seen to work again. If one of the two hangs, it is the one to leave.
+//! - *Slow server*: something has waited for it for `slow_ms`, by reports of others or its own, and it was heard in the second
+//!   half of that time. It ends likewise.
 //!   A server that reports several others which nobody else reports is slow itself: all its observations pass through
 //!   its own link and its own thread. When two report one another, the one that more servers report is slow. With equal
 //!   numbers neither is, until one reports itself: either could be at fault, and taking both away would be worse.
 //!   A server that hangs is no witness, and a report about one counts, whoever it is from.
-//! - At most a quarter of the fleet, and always one, counts as slow at once. Beyond that the cause is not theirs, and
-//!   replacing them would add to it.
+//! - At most a quarter of the fleet, and always one, counts as slow at once. When more than half are accused, nobody becomes
+//!   slow for it ([`super::shared_cause`]): the cause is not theirs, and replacing them would add to it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use quorate_types::ServerId;
 use quorate_types::control::{SlowCause, SlowReport};
 
+use super::shared_cause;
+use super::trust::Trust;
 use crate::command::Command;
 use crate::state::CoordinatorState;
 
@@ -36,6 +39,7 @@ type Claim = (ServerId, ServerId);
 
 #[derive(Debug, Clone, Copy)]
 struct Claimed {
+    /// The beginning of the wait, by its first report.
     since_ms: u64,
     last_ms: u64,
     behind_ms: u64,
@@ -56,13 +60,15 @@ pub struct Suspicions {
     slow: BTreeMap<Claim, Claimed>,
     /// The time of each live server's last heartbeat.
     heard_ms: BTreeMap<ServerId, u64>,
-    /// The time since which a known pair, or a slow server, has had no reports.
-    quiet_pairs: BTreeMap<(ServerId, ServerId), u64>,
-    quiet_servers: BTreeMap<ServerId, u64>,
+    /// In pairs that are known, and in servers that are slow.
+    pair_trust: Trust<(ServerId, ServerId)>,
+    server_trust: Trust<ServerId>,
 }
 
 /// One part of the fleet, rounded down, may count as slow; and always one.
 const SLOW_SHARE: usize = 4;
+/// One that does not reach a server may be at fault itself.
+const MISSED_BY_MIN: usize = 2;
 /// So many servers that nobody else reports make their reporter the slow one.
 const ACCUSES_TOO_MANY: usize = 2;
 
@@ -73,8 +79,8 @@ impl Suspicions {
             unreachable: BTreeMap::new(),
             slow: BTreeMap::new(),
             heard_ms: BTreeMap::new(),
-            quiet_pairs: BTreeMap::new(),
-            quiet_servers: BTreeMap::new(),
+            pair_trust: Trust::new(times.well_ms),
+            server_trust: Trust::new(times.well_ms),
         }
     }
 
@@ -120,6 +126,23 @@ impl Suspicions {
         commands
     }
 
+    /// Servers that several others have not reached for `unreachable_ms`.
+    pub fn missed(&self, is_hanging: impl Fn(ServerId) -> bool) -> BTreeSet<ServerId> {
+        let lasting = self.unreachable.iter().filter(|((by, _), claimed)| {
+            claimed.lasted_ms() >= self.times.unreachable_ms && !is_hanging(*by)
+        });
+        let mut claimants: BTreeMap<ServerId, usize> = BTreeMap::new();
+        for ((_, of), _) in lasting {
+            *claimants.entry(*of).or_default() += 1;
+        }
+        let is_missed = |(_, count): &(ServerId, usize)| *count >= MISSED_BY_MIN;
+        claimants
+            .into_iter()
+            .filter(is_missed)
+            .map(|(of, _)| of)
+            .collect()
+    }
+
     fn pairs_due(
         &mut self,
         state: &CoordinatorState,
@@ -133,7 +156,9 @@ impl Suspicions {
         for (claim, claimed) in &self.unreachable {
             let (a, b) = pair(claim);
             let is_due = claimed.lasted_ms() >= self.times.unreachable_ms && !known.contains(a, b);
-            if is_due && self.was_heard_during(a, claimed) && self.was_heard_during(b, claimed) {
+            let half_ms = self.times.unreachable_ms / 2;
+            let was_heard = |server| self.was_heard_during(server, claimed, half_ms);
+            if is_due && was_heard(a) && was_heard(b) {
                 let hung = match (is_hanging(a), is_hanging(b)) {
                     (true, false) => Some(a),
                     (false, true) => Some(b),
@@ -143,21 +168,21 @@ impl Suspicions {
             }
         }
         commands.dedup();
-        self.quiet_pairs
-            .retain(|pair, _| known.contains(pair.0, pair.1) && !reported.contains(pair));
+        let is_quiet =
+            |pair: &(ServerId, ServerId)| known.contains(pair.0, pair.1) && !reported.contains(pair);
+        self.pair_trust.keep(is_quiet, now_ms);
         for pair in known.iter().filter(|pair| !reported.contains(pair)) {
-            let since_ms = *self.quiet_pairs.entry(pair).or_insert(now_ms);
-            if now_ms - since_ms >= self.times.well_ms {
+            if self.pair_trust.returns(pair, now_ms) {
                 commands.push(pair_command(pair, false, None));
             }
         }
         commands
     }
 
-    fn was_heard_during(&self, server: ServerId, claimed: &Claimed) -> bool {
+    /// Whether the server was heard when the claim was `after_ms` old. One that is silent may be dead, and its lease decides.
+    fn was_heard_during(&self, server: ServerId, claimed: &Claimed, after_ms: u64) -> bool {
         let heard_ms = self.heard_ms.get(&server);
-        let second_half_ms = claimed.since_ms + self.times.unreachable_ms / 2;
-        heard_ms.is_some_and(|heard_ms| *heard_ms >= second_half_ms)
+        heard_ms.is_some_and(|heard_ms| *heard_ms >= claimed.since_ms + after_ms)
     }
 
     fn slow_due(
@@ -172,14 +197,13 @@ impl Suspicions {
         // Any report keeps a server under suspicion, also one that would not be enough to begin it.
         let reported = self.slow.keys().map(|(_, of)| *of);
         let named: BTreeSet<ServerId> = reported.chain(accused.into_keys()).collect();
-        self.quiet_servers
-            .retain(|id, _| is_slow(id) && !named.contains(id));
+        self.server_trust
+            .keep(|id| is_slow(id) && !named.contains(id), now_ms);
         for id in state.servers.keys() {
             if !is_slow(id) || named.contains(id) {
                 continue;
             }
-            let since_ms = *self.quiet_servers.entry(*id).or_insert(now_ms);
-            if now_ms - since_ms >= self.times.well_ms {
+            if self.server_trust.returns(*id, now_ms) {
                 let (server, cause) = (*id, None);
                 commands.push(Command::ServerSlow { server, cause });
             }
@@ -188,8 +212,16 @@ impl Suspicions {
     }
 
     fn newly_slow(&self, state: &CoordinatorState, accused: &BTreeMap<ServerId, Claimed>) -> Vec<Command> {
+        let half_ms = self.times.slow_ms / 2;
+        let lasting = accused
+            .iter()
+            .filter(|(_, claimed)| claimed.lasted_ms() >= half_ms);
+        if shared_cause::is_shared(state, lasting.map(|(server, _)| *server)) {
+            return Vec::new();
+        }
         let due = accused.iter().filter(|(server, claimed)| {
-            claimed.lasted_ms() >= self.times.slow_ms && !is_slow(state, **server)
+            let is_due = claimed.lasted_ms() >= self.times.slow_ms && !is_slow(state, **server);
+            is_due && self.was_heard_during(**server, claimed, half_ms)
         });
         due.take(may_become_slow(state))
             .map(|(server, claimed)| Command::ServerSlow {
@@ -260,7 +292,7 @@ fn note(
     stale_ms: u64,
 ) {
     let first = Claimed {
-        since_ms: now_ms,
+        since_ms: now_ms.saturating_sub(behind_ms),
         last_ms: now_ms,
         behind_ms,
         cause,

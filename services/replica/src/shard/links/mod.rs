@@ -9,7 +9,11 @@ use std::rc::Rc;
 use bytes::Bytes;
 use quorate_transport::{Outbox, WriteHalf};
 use quorate_types::ids::IdMap;
-use quorate_types::limits::{LINK_FEED_BYTES_MAX, LINK_OUTBOX_BYTES_MAX};
+use quorate_types::limits::{
+    LINK_ALIVE_US, LINK_FEED_BYTES_MAX, LINK_OUTBOX_BYTES_MAX, LINK_SILENCE_BEFORE_US_MAX,
+    LINK_SILENCE_US_MAX,
+};
+use quorate_types::lived::Lived;
 use quorate_types::{GroupId, Micros, ServerId};
 use quorate_wire::peer;
 use quorate_wire::share::SHARE_VERSION;
@@ -19,14 +23,15 @@ use super::flush_wake::FlushWake;
 use super::one_sided_way::OneSidedWay;
 use super::ring::Ring;
 
-pub const ALIVE_INTERVAL_US: Micros = 500_000;
-/// A link on which nothing was heard for so long is dead, whatever the kernel believes.
-const SILENCE_US_MAX: Micros = 3_000_000;
+/// Signs of life come with ticks. A longer step of the clock is a pause of this process, in which it heard nobody.
+const STEP_US_MAX: Micros = 2 * LINK_ALIVE_US;
 
 /// The links that this shard owns.
 pub struct Links {
     by_server: IdMap<ServerId, Link>,
-    /// The time of each peer's last bytes, over whichever link; of the first link, if there were none. A link that was
+    /// Silence is measured by it.
+    lived: Lived,
+    /// The lived time of each peer's last bytes, over whichever link; of the first link, if there were none. A link that was
     /// opened again to a peer whose threads hang is as silent as the one before.
     heard_at: IdMap<ServerId, Micros>,
     dirty: Vec<ServerId>,
@@ -52,7 +57,10 @@ struct Link {
     close: Rc<Notify>,
     /// Groups that send nothing more before there is room.
     held: Vec<GroupId>,
+    /// Lived time.
     last_heard: Micros,
+    /// Of the peer, before the link counts as dead.
+    silence_us_max: Micros,
     /// Bytes of the peer have arrived.
     is_heard: bool,
     /// The version of SHARE that the peer takes.
@@ -76,6 +84,7 @@ impl Links {
     pub fn new(flush: FlushWake, one_sided: Option<OneSidedWay>) -> Self {
         Self {
             by_server: IdMap::default(),
+            lived: Lived::new(0, STEP_US_MAX),
             heard_at: IdMap::default(),
             dirty: Vec::new(),
             released: Vec::new(),
@@ -91,7 +100,8 @@ impl Links {
     }
 
     /// Takes the place of an earlier link to the same peer, which ends.
-    pub fn open(&mut self, server: ServerId, stream: Rc<WriteHalf>, now: Micros) -> OpenLink {
+    pub fn open(&mut self, server: ServerId, stream: Rc<WriteHalf>, version: u16, now: Micros) -> OpenLink {
+        let now = self.lived.at(now);
         let generation = self.by_server.remove(&server).map_or(1, |old| {
             old.close.notify_one();
             self.release(server, old.held);
@@ -108,6 +118,7 @@ impl Links {
             close: close.clone(),
             held: Vec::new(),
             last_heard: now,
+            silence_us_max: silence_us_max(version),
             is_heard: false,
             share_version: 0,
             pushed_bytes: 0,
@@ -138,6 +149,7 @@ impl Links {
 
     /// Bytes of the peer arrived. True: the first ones of this link, by which it is seen to work.
     pub fn heard(&mut self, server: ServerId, now: Micros) -> bool {
+        let now = self.lived.at(now);
         let Some(link) = self.by_server.get_mut(&server) else {
             return false;
         };
@@ -185,12 +197,13 @@ impl Links {
         }
     }
 
-    /// Sends a sign of life on each link, and ends links that have been silent.
+    /// Sends a sign of life on each link, and ends links that have been silent. To be called each [`LINK_ALIVE_US`].
     pub fn keep_alive(&mut self, share_version: u8, now: Micros) {
+        let lived = self.lived.advance(now);
         let servers: Vec<ServerId> = self.by_server.keys().copied().collect();
         for server in servers {
             let link = self.by_server.get_mut(&server).expect("listed above");
-            if now.saturating_sub(link.last_heard) > SILENCE_US_MAX {
+            if lived.saturating_sub(link.last_heard) > link.silence_us_max {
                 tracing::warn!(peer = server.0, "link is silent; it is opened again");
                 link.close.notify_one();
                 if link.is_ring_out() {
@@ -270,12 +283,20 @@ impl Links {
 
     /// For each peer: how long the oldest byte of its outbox has waited, at least, or how long its signs of life are due.
     pub fn waited(&mut self, now: Micros) -> impl Iterator<Item = (ServerId, Micros)> {
-        let heard_at = &self.heard_at;
+        let (heard_at, lived) = (&self.heard_at, self.lived.at(now));
         self.by_server.iter_mut().map(move |(server, link)| {
-            let heard_at = heard_at.get(server).copied().unwrap_or(now);
-            let overdue = now.saturating_sub(heard_at).saturating_sub(2 * ALIVE_INTERVAL_US);
+            let heard_at = heard_at.get(server).copied().unwrap_or(lived);
+            let overdue = lived.saturating_sub(heard_at).saturating_sub(2 * LINK_ALIVE_US);
             (*server, link.waited(now).max(overdue))
         })
+    }
+}
+
+/// Releases before this version of links give signs of life less often.
+fn silence_us_max(version: u16) -> Micros {
+    match version < peer::OFTEN_ALIVE_VERSION {
+        true => LINK_SILENCE_BEFORE_US_MAX,
+        false => LINK_SILENCE_US_MAX,
     }
 }
 
@@ -321,7 +342,7 @@ mod tests {
         let peer = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
         let (accepted, _) = listener.accept().await.unwrap();
         let (_, stream) = quorate_transport::plain(accepted);
-        links.open(server, Rc::new(stream), 0);
+        links.open(server, Rc::new(stream), peer::OFTEN_ALIVE_VERSION, 0);
         let link = links.by_server.get_mut(&server).expect("just opened");
         link.push_bytes(Bytes::from(vec![0; LINK_FEED_BYTES_MAX + 1]));
         peer
@@ -343,6 +364,11 @@ mod tests {
         runtime.block_on(async {
             let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
             let mut links = Links::new(FlushWake::default(), None);
+            let live = |links: &mut Links, until: Micros| {
+                for now in (0..=until).step_by(LINK_ALIVE_US as usize) {
+                    links.lived.advance(now);
+                }
+            };
             let overdue = |links: &mut Links, now| {
                 let all: Vec<_> = links.waited(now).collect();
                 assert_eq!(all.len(), 1);
@@ -352,18 +378,22 @@ mod tests {
                 let peer = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
                 let (accepted, _) = listener.accept().await.unwrap();
                 let (_, stream) = quorate_transport::plain(accepted);
-                (links.open(NEXT, Rc::new(stream), now).generation, peer)
+                let version = peer::OFTEN_ALIVE_VERSION;
+                (links.open(NEXT, Rc::new(stream), version, now).generation, peer)
             };
             let (generation, _first) = open(&mut links, 0).await;
+            live(&mut links, 2_000_000);
             assert!(links.heard(NEXT, 1_000_000) && !links.heard(NEXT, 2_000_000));
-            assert_eq!(overdue(&mut links, 3_000_000), 0);
-            assert_eq!(overdue(&mut links, 5_000_000), 2_000_000);
+            assert_eq!(overdue(&mut links, 4_000_000), 0, "the own process stood still");
+            live(&mut links, 5_000_000);
+            assert_eq!(overdue(&mut links, 5_000_000), 2_800_000);
             // The peer's listener takes the next connection, and its shard says nothing.
             assert!(links.close(NEXT, generation));
             let (_, _second) = open(&mut links, 5_000_000).await;
-            assert_eq!(overdue(&mut links, 5_500_000), 2_500_000);
-            assert!(links.heard(NEXT, 6_000_000), "the first sign on this link");
-            assert_eq!(overdue(&mut links, 6_000_000), 0);
+            live(&mut links, 5_500_000);
+            assert_eq!(overdue(&mut links, 5_500_000), 3_300_000);
+            assert!(links.heard(NEXT, 5_600_000), "the first sign on this link");
+            assert_eq!(overdue(&mut links, 5_600_000), 0);
         });
     }
 

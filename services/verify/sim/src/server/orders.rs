@@ -1,10 +1,11 @@
 //! Messages from the coordinator, as `services/replica/src/control.rs` takes them.
 
+use quorate_chain::ReplicaEvent;
 use quorate_types::Place;
 use quorate_types::control::{DrainState, Placed, RefuseCode, ToServer};
 use rand::Rng;
 
-use super::{control, hosting};
+use super::{control, groups, hosting};
 use crate::fleet::{Node, Scheduled, World};
 use crate::invariants;
 
@@ -77,6 +78,10 @@ fn hand_over(world: &mut World, s: usize, order: ToServer) {
 
 /// The shard takes an order.
 pub(super) fn carry_out(world: &mut World, s: usize, order: ToServer) {
+    let deposed = world.servers[s].id.and_then(|me| order.deposes(me));
+    if let Some((group_id, by)) = deposed {
+        groups::step_replica(world, s, group_id, ReplicaEvent::Deposed { by });
+    }
     match order {
         ToServer::Configure { config } => hosting::configure(world, s, config),
         ToServer::Drop { group_id, epoch } => {
