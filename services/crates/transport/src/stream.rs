@@ -19,6 +19,7 @@ use tokio::net::TcpStream;
 use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 
 use crate::prepare;
+use crate::retransmits::retransmits;
 use crate::session::{RECORD_BYTES_MAX, Socket, TlsSession, drain};
 
 /// A TLS connection begins with a handshake record: 0x16, then the version 3.1 or 3.3. Read as a frame's length this is
@@ -184,6 +185,11 @@ impl ReadHalf {
 }
 
 impl WriteHalf {
+    /// Segments that the kernel has sent again since the connection is open.
+    pub fn retransmits(&self) -> io::Result<u32> {
+        retransmits(self.tcp.as_ref())
+    }
+
     pub(crate) fn tcp(&self) -> &TcpStream {
         self.tcp.as_ref()
     }

@@ -2,6 +2,7 @@
 //! lower number dials; the other accepts. A broken link loses what was on it; replicas agree anew
 //! (`ReplicaEvent::LinkUp`) when it is back.
 
+mod loss;
 mod one_sided;
 
 use std::rc::Rc;
@@ -19,6 +20,7 @@ use quorate_wire::peer;
 use quorate_wire::share::SHARE_VERSION;
 use tokio::sync::Notify;
 
+use self::loss::LossWatch;
 use super::flush_wake::FlushWake;
 use super::one_sided_way::OneSidedWay;
 use super::ring::Ring;
@@ -34,6 +36,7 @@ pub struct Links {
     /// The lived time of each peer's last bytes, over whichever link; of the first link, if there were none. A link that was
     /// opened again to a peer whose threads hang is as silent as the one before.
     heard_at: IdMap<ServerId, Micros>,
+    losses: IdMap<ServerId, LossWatch>,
     dirty: Vec<ServerId>,
     /// Groups that waited for room on a link that has some, each with the link's peer.
     released: Vec<(ServerId, GroupId)>,
@@ -86,6 +89,7 @@ impl Links {
             by_server: IdMap::default(),
             lived: Lived::new(0, STEP_US_MAX),
             heard_at: IdMap::default(),
+            losses: IdMap::default(),
             dirty: Vec::new(),
             released: Vec::new(),
             flush,
@@ -211,6 +215,10 @@ impl Links {
                 }
                 continue;
             }
+            if let Ok(retransmits) = link.stream.retransmits() {
+                let losses = self.losses.entry(server).or_default();
+                losses.tick(retransmits, lived);
+            }
             self.send_alive(server, share_version);
         }
     }
@@ -281,13 +289,15 @@ impl Links {
         }
     }
 
-    /// For each peer: how long the oldest byte of its outbox has waited, at least, or how long its signs of life are due.
+    /// For each peer: how long the oldest byte of its outbox has waited, at least, how long its signs of life are due, or how
+    /// long much has been lost on the way to it.
     pub fn waited(&mut self, now: Micros) -> impl Iterator<Item = (ServerId, Micros)> {
-        let (heard_at, lived) = (&self.heard_at, self.lived.at(now));
+        let (heard_at, losses, lived) = (&self.heard_at, &self.losses, self.lived.at(now));
         self.by_server.iter_mut().map(move |(server, link)| {
             let heard_at = heard_at.get(server).copied().unwrap_or(lived);
             let overdue = lived.saturating_sub(heard_at).saturating_sub(2 * LINK_ALIVE_US);
-            (*server, link.waited(now).max(overdue))
+            let lossy = losses.get(server).map_or(0, |losses| losses.lasted(lived));
+            (*server, link.waited(now).max(overdue).max(lossy))
         })
     }
 }
