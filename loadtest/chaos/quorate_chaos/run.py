@@ -1,7 +1,7 @@
 """One run, inside its namespaces: a fleet, a load, a fault, healing, reading back, judging.
 
-`python -m quorate_chaos.run FAULT SEED FOLDER [LOAD_S [DEGREE]]`; writes FOLDER/run.json and ends with 0 when the run is
-clean.
+`python -m quorate_chaos.run FAULT SEED FOLDER [LOAD_S [DEGREE]]` writes FOLDER/run.json. It ends with 0 when the run
+is clean.
 """
 
 from __future__ import annotations
