@@ -164,8 +164,7 @@ export class Link implements ConnectionUser {
     log("leaving %s: %s", this.#address, how.reason);
     if (how.to !== "again") this.#route.avoid(this.#address);
     if (how.to === "head") this.#route.redirect(how.address);
-    if (how.to === "handle") this.#route.wantHandle();
-    if (how.to === "elsewhere") this.#lookElsewhere();
+    if (how.to === "handle") this.#lookElsewhere();
     this.#left = true;
     this.#connection?.close(failure(Code.no_connection, `left ${this.#address}: ${how.reason}`));
   }
@@ -335,7 +334,7 @@ export class Link implements ConnectionUser {
 
   // A dead or isolated head.
 
-  /** Treat the head here, which is isolated, as an unreachable one. */
+  /** Treat the head here, which is isolated or no member any more, as an unreachable one: others may still name it. */
   #lookElsewhere(): void {
     this.#route.avoid(this.#address);
     this.#route.wantHandle();

@@ -109,12 +109,12 @@ export interface FailedAction<Call> {
 }
 
 /**
- * Leave this connection: for the head at `address`, with a fresh handle, for another replica, or for a new connection.
- * `elsewhere`: away from an isolated head, which other replicas may still name for a while.
+ * Leave this connection: for the head at `address`, with a fresh handle (others may still name this one for a while), for
+ * another replica, or for a new connection.
  */
 export interface Reroute {
   readonly type: "reroute";
-  readonly to: "head" | "handle" | "elsewhere" | "other" | "again";
+  readonly to: "head" | "handle" | "other" | "again";
   readonly address: string;
   readonly reason: string;
 }
@@ -651,5 +651,5 @@ function rerouteOf(refused: Refused): Reroute {
   const reason = `it answered ${refused.code} ${refused.message}`.trim();
   if (refused.retry === RetryHint.HEAD) return reroute("head", reason, refused.head);
   if (refused.retry !== RetryHint.HANDLE) return reroute("other", reason);
-  return reroute(refused.code === Code.cut_off ? "elsewhere" : "handle", reason);
+  return reroute("handle", reason);
 }

@@ -197,13 +197,6 @@ impl<P: Port + 'static> LinkState<P> {
             }) => self.route.avoid(address),
             End::Left(Reroute {
                 to: Target::Handle, ..
-            }) => {
-                self.route.avoid(address);
-                self.route.want_handle();
-            }
-            End::Left(Reroute {
-                to: Target::Elsewhere,
-                ..
             }) => self.look_elsewhere(address),
             End::Left(Reroute {
                 to: Target::Head(head),
@@ -216,7 +209,8 @@ impl<P: Port + 'static> LinkState<P> {
         }
     }
 
-    /// The head is isolated: it is no better than one that cannot be reached.
+    /// The head is isolated, or no member any more: it is no better than one that cannot be reached, and others may still name
+    /// it for a while.
     fn look_elsewhere(&mut self, address: &str) {
         self.route.avoid(address);
         self.route.want_handle();

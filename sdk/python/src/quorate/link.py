@@ -145,9 +145,6 @@ class Link:
             self._route.avoid(self._address)
             self._route.redirect(reroute.address)
         elif reroute.to == "handle":
-            self._route.avoid(self._address)
-            self._route.want_handle()
-        elif reroute.to == "elsewhere":
             self._look_elsewhere()
         elif reroute.to == "other":
             self._route.avoid(self._address)
@@ -335,7 +332,7 @@ class Link:
     # A dead or isolated head.
 
     def _look_elsewhere(self) -> None:
-        """Treat the head here, which is isolated, as an unreachable one."""
+        """Treat the head here, isolated or no member any more, as an unreachable one: others may still name it."""
         self._route.avoid(self._address)
         self._route.want_handle()
         self._unreachable = self._address

@@ -95,10 +95,10 @@ class Failed(NamedTuple):
 
 
 class Reroute(NamedTuple):
-    """Leave this connection: for the head at `address`, with a fresh handle, for another replica, or for a new
-    connection. `elsewhere`: away from an isolated head, which other replicas may still name for a while."""
+    """Leave this connection: for the head at `address`, with a fresh handle (others may still name this one for a
+    while), for another replica, or for a new connection."""
 
-    to: Literal["head", "handle", "elsewhere", "other", "again"]
+    to: Literal["head", "handle", "other", "again"]
     address: str = ""
     reason: str = ""
 
@@ -602,5 +602,5 @@ def _reroute_of(refused: Refused) -> Reroute:
     if refused.retry == RetryHint.HEAD:
         return Reroute("head", refused.head, reason)
     if refused.retry == RetryHint.HANDLE:
-        return Reroute("elsewhere" if refused.code == Code.CUT_OFF else "handle", reason=reason)
+        return Reroute("handle", reason=reason)
     return Reroute("other", reason=reason)

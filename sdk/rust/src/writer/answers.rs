@@ -236,7 +236,6 @@ fn reroute_of(refused: &Refused) -> Reroute {
     let reason = format!("it answered {}", Failure::refused(refused));
     let to = match refused.retry {
         RETRY_HEAD => Target::Head(refused.head_address.clone()),
-        RETRY_HANDLE if refused.code == Code::CutOff as u16 => Target::Elsewhere,
         RETRY_HANDLE => Target::Handle,
         _ => Target::Other,
     };

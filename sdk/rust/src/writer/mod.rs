@@ -97,10 +97,9 @@ pub struct Reroute {
 pub enum Target {
     /// To the head at this address; empty when it is not known.
     Head(String),
-    /// With a fresh handle.
+    /// With a fresh handle, away from one that is no member any more, or an isolated head: others may still name it, and soon
+    /// name the next one.
     Handle,
-    /// Away from an isolated head: others may still name it, and soon name the next one.
-    Elsewhere,
     /// To any other replica.
     Other,
     /// To the same one, on a new connection.
