@@ -94,7 +94,7 @@ PARTS = [
             "services",
             "services/Cargo.toml",
             rust_build.ENV,
-            timeout_s=1500,
+            timeout_s=2100,
         ),
         lambda finished: of_libtest(finished.output()),
         Lane.RUST,
@@ -106,7 +106,7 @@ PARTS = [
         lambda finished: of_libtest(finished.output()),
         Lane.RUST,
     ),
-    _pytest("e2e", "e2e", "infra/e2e", timeout_s=1200, lane=Lane.STACKS),
+    _pytest("e2e", "e2e", "infra/e2e", timeout_s=1800, lane=Lane.STACKS),
     Part(
         "chaos",
         "e2e",

@@ -65,9 +65,12 @@ pub fn searches() -> Vec<Search> {
 /// The search for bugs that few seeds show begins a little before one that does. Each change of the plans of fleets moves it.
 fn first_seed(bug: Bug) -> u64 {
     match bug {
-        Bug::DropNotWaitedFor => 2_400,
-        Bug::OldCompletionsTaken => 1_750,
-        Bug::FormerLogServed => 1_230,
+        Bug::DropNotWaitedFor => 4_800,
+        Bug::OldCompletionsTaken => 2_100,
+        Bug::StaleTail => 400,
+        Bug::PauseCountsAsHang => 800,
+        Bug::DigestIgnored => 270,
+        Bug::FormerLogServed => 600,
         _ => 1,
     }
 }
