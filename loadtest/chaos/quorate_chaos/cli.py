@@ -195,9 +195,9 @@ def _conclude(
 
 
 def _command(options: argparse.Namespace) -> str:
-    at_once = f" AT_ONCE={options.at_once}" if options.at_once > 1 else ""
-    at_once += " GRAY=1" if options.gray else ""
-    return f"make chaos RUNS={options.runs} SEED={options.seed}{at_once}"
+    more = f" AT_ONCE={options.at_once}" if options.at_once > 1 else ""
+    more += " GRAY=1" if options.gray else ""
+    return f"make chaos RUNS={options.runs} SEED={options.seed}{more}"
 
 
 def _is_part(options: argparse.Namespace) -> bool:

@@ -105,7 +105,7 @@ def test_an_interrupted_table_goes_on_with_all_that_was_judged(tmp_path: Path, m
 
 
 def test_a_part_of_the_table_is_not_resumed(capsys: pytest.CaptureFixture[str]) -> None:
-    for part in (["--fault", "kill_head"], ["--short"]):
+    for part in (["--fault", "kill_head"], ["--short"], ["--gray"]):
         with pytest.raises(SystemExit):
             cli.main(["--resume", *part])
-        assert "leave out --fault and --short" in capsys.readouterr().err
+        assert "leave out --fault, --gray and --short" in capsys.readouterr().err

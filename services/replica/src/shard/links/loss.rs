@@ -26,11 +26,10 @@ impl LossWatch {
         let before = self.counted.replace(retransmits);
         let has_loss = before.is_some_and(|before| retransmits > before);
         self.recent = self.recent << 1 | u8::from(has_loss);
-        match (self.recent, has_loss) {
-            (0, _) => self.since = None,
-            (_, true) => _ = self.since.get_or_insert(now),
-            (_, false) => {}
-        }
+        self.since = match self.recent {
+            0 => None,
+            _ => self.since.or(has_loss.then_some(now)),
+        };
     }
 
     /// How long bytes have been lost; zero for a few of them.

@@ -62,7 +62,7 @@ struct Link {
     held: Vec<GroupId>,
     /// Lived time.
     last_heard: Micros,
-    /// Of the peer, before the link counts as dead.
+    /// Silence of the peer after which the link counts as dead.
     silence_us_max: Micros,
     /// Bytes of the peer have arrived.
     is_heard: bool,
