@@ -314,6 +314,14 @@ class Fleet:
         """The coordinator's view of a group; `OSError` when it does not answer."""
         return self.coordinators.call("GET", f"/v1/groups/{self.groups[name]}")
 
+    def last_event(self) -> int:
+        """The number of the coordinator's last event."""
+        return int(self.coordinators.call("GET", "/v1/events")["last"])
+
+    def events_after(self, seq: int) -> list[dict[str, Any]]:
+        """The coordinator's events with greater numbers, as far as one answer holds them."""
+        return list(self.coordinators.call("GET", f"/v1/events?after={seq}")["events"])
+
     def chain(self, name: str) -> list[str]:
         """Names of the servers of a group's chain, head first."""
         return [replica["name"] for replica in self.view(name)["replicas"]]

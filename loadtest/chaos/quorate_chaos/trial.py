@@ -15,6 +15,7 @@ from quorate_chaos.network import COORDINATOR
 from quorate_local.options import REPOSITORY
 
 FOLDER = REPOSITORY / "build" / "chaos"  # all runs, each in a folder of its own
+FALSE_ALARM = "false alarm"
 CATCH_UP_S = 12.0  # longest wait of a fault for a whole fleet before it continues regardless
 
 
@@ -106,6 +107,12 @@ class Trial:
             if left:
                 self.findings.append(f"{', '.join(left)} left the chain of {group}, and nothing was wrong there")
                 self.say(self.findings[-1])
+
+    def expect_quiet(self, seen: int) -> None:
+        """It is a finding if the coordinator told of anything since its event `seen`: each is a false alarm."""
+        for event in self.fleet.events_after(seen):
+            self.findings.append(f"{FALSE_ALARM}: {event['kind']}: {event['message']}")
+            self.say(self.findings[-1])
 
     def heal(self) -> None:
         """Take every fault back. Damaged disks stay damaged."""

@@ -2,10 +2,11 @@ from typing import Any
 
 from quorate_chaos import gray
 from quorate_chaos.faults import FAULTS
+from quorate_chaos.trial import FALSE_ALARM
 
 
 def run(fault: str, *gaps_ms: int) -> dict[str, Any]:
-    return {"fault": fault, "groups": [{"longest_gap_ms": gap_ms} for gap_ms in gaps_ms]}
+    return {"fault": fault, "trouble": [], "groups": [{"longest_gap_ms": gap_ms} for gap_ms in gaps_ms]}
 
 
 def test_the_figure_is_of_the_worse_group_of_each_run() -> None:
@@ -18,6 +19,17 @@ def test_the_figure_is_of_the_worse_group_of_each_run() -> None:
     assert "gray_full_disk_gap_max_ms" not in found, "that run did not come to its end"
 
 
+def test_false_alarms_are_counted_and_an_hour_of_stops_is_wanted() -> None:
+    alarmed = {**run(gray.STOPS, 40), "trouble": [f"{FALSE_ALARM}: server_slow: s1", "Unready: something else"]}
+    found = {figure.name: figure for figure in gray.found([alarmed])}
+    assert "gray_gap_p99_ms" not in found
+    assert (found["gray_false_alarms"].value, found["gray_false_alarms"].met) == (1, None)
+    quiet = {**run(gray.STOPS, 40), "trouble": []}
+    hour = {figure.name: figure for figure in gray.found([quiet] * 60)}
+    assert hour["gray_false_alarms"].met
+    assert hour["gray_short_stops_s"].value == gray.STOPS_S_LEAST
+
+
 def test_a_percentile_is_one_of_the_values() -> None:
     values = list(range(1, 201))
     assert [gray.percentile(values, percent) for percent in (1, 50, 99, 100)] == [2, 100, 198, 200]
@@ -25,4 +37,4 @@ def test_a_percentile_is_one_of_the_values() -> None:
 
 
 def test_each_gray_failure_is_a_fault() -> None:
-    assert set(gray.FAULTS) <= set(FAULTS)
+    assert {*gray.FAULTS, gray.STOPS} <= set(FAULTS)

@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+import time
+
 from quorate_chaos.trial import CATCH_UP_S, COORDINATOR, MEMORY, Fault, Shape, Trial
+
+
+SHORT_STOPS_S = 60.0
+SHORT_STOP_S = (0.02, 0.18)  # below 200 ms, with the time that a signal takes on a busy machine
 
 
 def kill_head(trial: Trial) -> None:
@@ -120,6 +128,28 @@ def killed_in_writes(trial: Trial) -> None:
         trial.fleet.wait_whole_or(CATCH_UP_S)
 
 
+def short_stops(trial: Trial) -> None:
+    """On a machine that is busy with other things, any process stops for a moment, again and again. Nothing is broken,
+    so nobody may be accused and no chain may change."""
+    seen = trial.fleet.last_event()
+    busy = subprocess.Popen([sys.executable, "-c", "while True: pass"])
+    until = time.monotonic() + SHORT_STOPS_S
+    stops = 0
+    try:
+        while time.monotonic() < until:
+            victim = trial.random.choice([*trial.fleet.names, COORDINATOR])
+            trial.fleet.freeze(victim)
+            trial.pause(*SHORT_STOP_S)
+            trial.fleet.resume(victim)
+            stops += 1
+            trial.pause(0.1, 1.0)
+    finally:
+        busy.kill()
+        busy.wait()
+    trial.say(f"{stops} stops in {SHORT_STOPS_S:.0f} s")
+    trial.expect_quiet(seen)
+
+
 FAULTS = [
     Fault("kill_head", "kill -9 a head", kill_head),
     Fault("kill_middle", "kill -9 a replica in the middle", kill_middle, degrees=(3, 3, 5)),
@@ -141,6 +171,7 @@ FAULTS = [
         more_s=20.0,
     ),
     Fault("frozen_in_writes", "SIGSTOP in one-sided writes, twice", stop_and_resume, Shape(one_sided=True)),
+    Fault("short_stops", "SIGSTOPs below 200 ms on a busy machine, for a minute", short_stops, more_s=52.0),
     Fault("coordinator_down", "kill -9 the coordinator", coordinator_down),
     Fault("coordinator_and_head", "kill -9 coordinator and head together", coordinator_and_head),
     Fault("restart_all", "kill -9 all servers at once, start them again", restart_all, may_lose=frozenset({MEMORY})),

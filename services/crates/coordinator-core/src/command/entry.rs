@@ -90,9 +90,9 @@ pub enum Command {
         peer: ServerId,
         #[serde(rename = "severed")]
         unreachable: bool,
-        /// The one of the two that hangs: it is to leave.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        hung: Option<ServerId>,
+        /// The one of the two that is to leave, where the planner could tell.
+        #[serde(rename = "hung", default, skip_serializing_if = "Option::is_none")]
+        at_fault: Option<ServerId>,
     },
     /// A server slows its groups, and why; `None` when it has long ceased to.
     ServerSlow {

@@ -3,7 +3,8 @@
 //! - *Unreachable pair*: one of the two has reported the other unreachable for `unreachable_ms`, and both were heard in
 //!   the second half of that time. A server that is silent may be dead, and its lease decides. The suspicion ends when
 //!   neither has reported it for a part of `well_ms`, which doubles each time ([`super::trust`]): a pair without a common
-//!   group has no link that could be seen to work again. If one of the two hangs, it is the one to leave.
+//!   group has no link that could be seen to work again. If one of the two hangs, it is the one to leave; else the one with
+//!   more such peers, by all reports of the moment: pairs become known one by one.
 //! - *Slow server*: something has waited for it for `slow_ms`, by reports of others or its own, and it was heard in the second
 //!   half of that time. It ends likewise.
 //!   A server that reports several others which nobody else reports is slow itself: all its observations pass through
@@ -13,6 +14,7 @@
 //! - At most a quarter of the fleet, and always one, counts as slow at once. When more than half are accused, nobody becomes
 //!   slow for it ([`super::shared_cause`]): the cause is not theirs, and replacing them would add to it.
 
+use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 
 use quorate_types::ServerId;
@@ -152,6 +154,8 @@ impl Suspicions {
         let known = &state.unreachable_pairs;
         let pair = |(a, b): &Claim| (*a.min(b), *a.max(b));
         let reported: BTreeSet<(ServerId, ServerId)> = self.unreachable.keys().map(pair).collect();
+        let all: BTreeSet<(ServerId, ServerId)> = reported.iter().copied().chain(known.iter()).collect();
+        let peers_of = |server| all.iter().filter(|(a, b)| [a, b].contains(&&server)).count();
         let mut commands = Vec::new();
         for (claim, claimed) in &self.unreachable {
             let (a, b) = pair(claim);
@@ -159,12 +163,12 @@ impl Suspicions {
             let half_ms = self.times.unreachable_ms / 2;
             let was_heard = |server| self.was_heard_during(server, claimed, half_ms);
             if is_due && was_heard(a) && was_heard(b) {
-                let hung = match (is_hanging(a), is_hanging(b)) {
+                let at_fault = match (is_hanging(a), is_hanging(b)) {
                     (true, false) => Some(a),
                     (false, true) => Some(b),
-                    _ => None,
+                    _ => the_greater((a, peers_of(a)), (b, peers_of(b))),
                 };
-                commands.push(pair_command((a, b), true, hung));
+                commands.push(pair_command((a, b), true, at_fault));
             }
         }
         commands.dedup();
@@ -304,11 +308,24 @@ fn note(
     (claimed.last_ms, claimed.behind_ms, claimed.cause) = (now_ms, behind_ms, cause);
 }
 
-fn pair_command((server, peer): (ServerId, ServerId), unreachable: bool, hung: Option<ServerId>) -> Command {
+/// The server with the greater number, if they differ.
+fn the_greater((a, of_a): (ServerId, usize), (b, of_b): (ServerId, usize)) -> Option<ServerId> {
+    match of_a.cmp(&of_b) {
+        Ordering::Greater => Some(a),
+        Ordering::Less => Some(b),
+        Ordering::Equal => None,
+    }
+}
+
+fn pair_command(
+    (server, peer): (ServerId, ServerId),
+    unreachable: bool,
+    at_fault: Option<ServerId>,
+) -> Command {
     Command::PairUnreachable {
         server,
         peer,
         unreachable,
-        hung,
+        at_fault,
     }
 }

@@ -269,12 +269,12 @@ fn of_an_unreachable_pair_the_one_that_hangs_is_named() {
         let commands = rig.take(Input::Tick).commands.into_iter();
         pairs.extend(commands.map(|timed| timed.command));
     }
-    let hung = Some(A);
+    let at_fault = Some(A);
     let pair = Command::PairUnreachable {
         server: A,
         peer: B,
         unreachable: true,
-        hung,
+        at_fault,
     };
     assert_eq!(pairs, [pair]);
 }

@@ -51,7 +51,7 @@ fn history() -> Vec<(u64, Command)> {
         server: ServerId(1),
         peer: ServerId(4),
         unreachable: true,
-        hung: None,
+        at_fault: None,
     });
     world.apply(Command::Resize {
         group_id: group(2),

@@ -456,7 +456,7 @@ fn part(world: &mut World, a: u32, b: u32, unreachable: bool) {
         server: server(a),
         peer: server(b),
         unreachable,
-        hung: None,
+        at_fault: None,
     });
 }
 
@@ -533,7 +533,7 @@ fn the_one_of_an_unreachable_pair_that_hangs_leaves_wherever_it_stands() {
             server: server(chain[0]),
             peer: server(chain[1]),
             unreachable: true,
-            hung: Some(server(chain[out])),
+            at_fault: Some(server(chain[out])),
         });
         assert!(!world.shape(1).0.contains(&chain[out]));
         assert!(world.shape(1).0.contains(&chain[1 - out]));

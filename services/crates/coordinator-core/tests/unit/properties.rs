@@ -314,7 +314,7 @@ fn run(world: &mut World, disks: &mut Disks, number: usize, step: &Step) {
             server: server(*n),
             peer: server(*peer),
             unreachable: *unreachable,
-            hung: None,
+            at_fault: None,
         }),
         Step::Forget { server: n } => world.apply(Command::Forget { server: server(*n) }),
         Step::Quarantine { group: n, member } => {
@@ -441,7 +441,7 @@ proptest! {
             run(&mut world, &mut disks, 30_100 + n as usize, &Step::Slow { server: n, slow: false });
         }
         for (a, b) in world.state.unreachable_pairs.clone().iter() {
-            world.apply(Command::PairUnreachable { server: a, peer: b, unreachable: false, hung: None });
+            world.apply(Command::PairUnreachable { server: a, peer: b, unreachable: false, at_fault: None });
         }
         for id in world.state.groups.keys().copied().collect::<Vec<_>>() {
             world.apply(Command::Release { group_id: id });

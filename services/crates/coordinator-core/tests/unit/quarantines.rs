@@ -276,7 +276,7 @@ fn no_command_changes_the_members_of_a_group_in_quarantine() {
             server: out,
             peer: server(chain[2]),
             unreachable: true,
-            hung: None,
+            at_fault: None,
         };
         let servers = vec![out];
         let cases = [

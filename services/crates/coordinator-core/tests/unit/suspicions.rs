@@ -238,3 +238,21 @@ fn a_server_that_is_silent_since_makes_no_pair_of_itself_and_those_who_miss_it()
     fleet.run(250);
     assert!(!fleet.world.state.unreachable_pairs.is_empty(), "it lives");
 }
+
+/// A one-way partition: several servers miss one at once, and it hears them all.
+#[test]
+fn a_server_that_several_miss_is_at_fault_in_the_first_pair_already() {
+    for claims in [[(1, 3), (4, 3), (5, 3)], [(3, 1), (3, 4), (3, 5)]] {
+        let mut fleet = Fleet::new(6);
+        fleet.unreachable = claims.to_vec();
+        let pairs = fleet.run(4_000);
+        assert_eq!(pairs.len(), 3);
+        for command in pairs {
+            assert!(matches!(command, Command::PairUnreachable { at_fault, .. } if at_fault == Some(server(3))));
+        }
+    }
+    let mut fleet = Fleet::new(6);
+    fleet.unreachable = vec![(1, 3)];
+    let pairs = fleet.run(4_000);
+    assert!(matches!(pairs[..], [Command::PairUnreachable { at_fault: None, .. }]));
+}

@@ -31,8 +31,8 @@ impl<'a> Reachability<'a> {
             .event(EventKind::ServerUnreachable, EventSubject::Server(peer), message);
     }
 
-    /// `hung`: the one of the two that is to leave.
-    pub fn set_pair(&mut self, (a, b): (ServerId, ServerId), unreachable: bool, hung: Option<ServerId>) {
+    /// `at_fault`: the one of the two that is to leave.
+    pub fn set_pair(&mut self, (a, b): (ServerId, ServerId), unreachable: bool, at_fault: Option<ServerId>) {
         let known = |id| self.servers.contains_key(&id);
         if a == b || !known(a) || !known(b) {
             return;
@@ -40,7 +40,7 @@ impl<'a> Reachability<'a> {
         if !unreachable {
             return self.pairs.remove(a, b);
         }
-        if !self.pairs.insert(a, b, hung) {
+        if !self.pairs.insert(a, b, at_fault) {
             return;
         }
         let message = format!(

@@ -1,7 +1,7 @@
 //! Two servers that have their leases cannot reach one another. A group that needs both stands still, since batches of
 //! the one do not reach the other. One of them leaves the group.
 //!
-//! The one that hangs leaves; else the one with more unreachable peers. So a server whose own link is at fault leaves, and
+//! The one at fault by the planner's word leaves; else the one with more unreachable peers. So a server whose own link is at fault leaves, and
 //! not all its neighbours in turn. With equal numbers, the one further from the head leaves: the other has all its batches, and
 //! clients keep their head.
 
@@ -57,8 +57,8 @@ impl<'a> Unreachable<'a> {
         if group.learner == Some(further) {
             return Some(further);
         }
-        Some(match pairs.hung_of(nearer, further) {
-            Some(hung) if !planted::on(Bug::HungOneStays) => hung,
+        Some(match pairs.at_fault(nearer, further) {
+            Some(server) if !planted::on(Bug::HungOneStays) => server,
             _ if pairs.count_of(nearer) > pairs.count_of(further) => nearer,
             _ => further,
         })

@@ -11,7 +11,7 @@ pub type Pair = (ServerId, ServerId);
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "Vec<Entry>", into = "Vec<Entry>")]
 pub struct UnreachablePairs {
-    /// Each with the one of the two that hung when the pair was found.
+    /// Each with the one of the two that was at fault when the pair was found, where the planner could tell.
     pairs: BTreeMap<Pair, Option<ServerId>>,
 }
 
@@ -19,7 +19,7 @@ pub struct UnreachablePairs {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(untagged)]
 enum Entry {
-    OneHung(ServerId, ServerId, ServerId),
+    OneAtFault(ServerId, ServerId, ServerId),
     Pair(ServerId, ServerId),
 }
 
@@ -28,8 +28,8 @@ impl UnreachablePairs {
         self.pairs.contains_key(&ordered(a, b))
     }
 
-    /// The one of the two that hung.
-    pub fn hung_of(&self, a: ServerId, b: ServerId) -> Option<ServerId> {
+    /// The one of the two that was at fault.
+    pub fn at_fault(&self, a: ServerId, b: ServerId) -> Option<ServerId> {
         self.pairs.get(&ordered(a, b)).copied().flatten()
     }
 
@@ -47,11 +47,11 @@ impl UnreachablePairs {
     }
 
     /// False when the pair was known.
-    pub fn insert(&mut self, a: ServerId, b: ServerId, hung: Option<ServerId>) -> bool {
+    pub fn insert(&mut self, a: ServerId, b: ServerId, at_fault: Option<ServerId>) -> bool {
         let is_new = !self.contains(a, b);
         if is_new {
-            let hung = hung.filter(|hung| [a, b].contains(hung));
-            self.pairs.insert(ordered(a, b), hung);
+            let at_fault = at_fault.filter(|server| [a, b].contains(server));
+            self.pairs.insert(ordered(a, b), at_fault);
         }
         is_new
     }
@@ -65,7 +65,7 @@ impl From<Vec<Entry>> for UnreachablePairs {
     fn from(entries: Vec<Entry>) -> Self {
         let pair = |entry| match entry {
             Entry::Pair(a, b) => (ordered(a, b), None),
-            Entry::OneHung(a, b, hung) => (ordered(a, b), Some(hung)),
+            Entry::OneAtFault(a, b, server) => (ordered(a, b), Some(server)),
         };
         Self {
             pairs: entries.into_iter().map(pair).collect(),
@@ -75,9 +75,9 @@ impl From<Vec<Entry>> for UnreachablePairs {
 
 impl From<UnreachablePairs> for Vec<Entry> {
     fn from(pairs: UnreachablePairs) -> Self {
-        let entry = |((a, b), hung): (Pair, Option<ServerId>)| match hung {
+        let entry = |((a, b), at_fault): (Pair, Option<ServerId>)| match at_fault {
             None => Entry::Pair(a, b),
-            Some(hung) => Entry::OneHung(a, b, hung),
+            Some(server) => Entry::OneAtFault(a, b, server),
         };
         pairs.pairs.into_iter().map(entry).collect()
     }
@@ -92,16 +92,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn snapshots_of_before_are_read_and_the_hung_one_is_kept() {
+    fn snapshots_of_before_are_read_and_the_one_at_fault_is_kept() {
         let mut pairs: UnreachablePairs = serde_json::from_str("[[1,2],[3,5]]").unwrap();
         assert!(pairs.contains(ServerId(2), ServerId(1)) && pairs.contains(ServerId(3), ServerId(5)));
-        assert_eq!(pairs.hung_of(ServerId(1), ServerId(2)), None);
+        assert_eq!(pairs.at_fault(ServerId(1), ServerId(2)), None);
         assert!(pairs.insert(ServerId(9), ServerId(7), Some(ServerId(9))));
         assert!(!pairs.insert(ServerId(7), ServerId(9), None));
         let text = serde_json::to_string(&pairs).unwrap();
         assert_eq!(text, "[[1,2],[3,5],[7,9,9]]");
         let again: UnreachablePairs = serde_json::from_str(&text).unwrap();
         assert_eq!(again, pairs);
-        assert_eq!(again.hung_of(ServerId(7), ServerId(9)), Some(ServerId(9)));
+        assert_eq!(again.at_fault(ServerId(7), ServerId(9)), Some(ServerId(9)));
     }
 }
