@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use clap::{Parser, ValueEnum};
 
 use quorate_coordinator_core::command::{Headroom, Mismatched};
+use quorate_one_sided::TransportFlags;
 use quorate_types::limits::{HANGING_MS, SLOW_REPORT_MS};
 
 /// Admits groups, places their replicas, detects failures and issues epochs.
@@ -51,6 +52,8 @@ pub struct Options {
     /// Shell command that prints the key instead, for example of a key service
     #[arg(long, env = "QUORATE_FLEET_KEY_COMMAND")]
     pub fleet_key_command: Option<String>,
+    #[command(flatten)]
+    pub transport: TransportFlags,
     /// Cost profile (services/crates/placement/profiles/README.md); an estimate is built in
     #[arg(long, env = "QUORATE_PROFILE")]
     pub profile: Option<PathBuf>,
@@ -156,6 +159,9 @@ impl Options {
     /// The first contradiction between options, which clap cannot see.
     pub fn problem(&self) -> Option<String> {
         if let Some(problem) = self.members_problem() {
+            return Some(problem);
+        }
+        if let Err(problem) = self.transport.validate() {
             return Some(problem);
         }
         if !CERTIFICATE_LIFE_S.contains(&self.certificate_life_s) {

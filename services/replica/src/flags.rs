@@ -4,12 +4,10 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::{Parser, ValueEnum};
-use quorate_fabric::Provider;
+use quorate_one_sided::{Fabric, TransportFlags};
 use quorate_types::cost::ResourceVector;
 use quorate_types::limits;
 use quorate_types::names::host_of;
-
-use crate::shared::Fabric;
 
 /// More would only hide that there is no load.
 const SPIN_US_MAX: i64 = 10_000;
@@ -99,14 +97,8 @@ pub struct Flags {
     /// anyway, and costs a core for each shard while there is load. By default 0, and 200 with --transport ofi.
     #[arg(long, env = "QUORATE_SPIN_US", value_parser = clap::value_parser!(u32).range(..=SPIN_US_MAX))]
     pub spin_us: Option<u32>,
-    /// How frames travel between servers: tcp, or ofi: one-sided writes by libfabric, where both servers can. Without
-    /// libfabric, or without the provider, links go by tcp.
-    #[arg(long, env = "QUORATE_TRANSPORT", value_enum, default_value = "tcp")]
-    pub transport: Transport,
-    /// libfabric's provider: efa on AWS, verbs for InfiniBand and RoCE, shm between processes of one machine, tcp for
-    /// tests. All servers of a fleet get the same.
-    #[arg(long, env = "QUORATE_OFI_PROVIDER", value_parser = |name: &str| name.parse::<Provider>())]
-    pub ofi_provider: Option<Provider>,
+    #[command(flatten)]
+    pub transport: TransportFlags,
     /// Capacity that groups may use above their SLA, as long as nobody else wants it: none, unallocated, or also
     /// unused. All servers of a fleet get the same.
     #[arg(long, env = "QUORATE_SHARE", value_enum, default_value = "off")]
@@ -123,12 +115,6 @@ pub struct Flags {
     pub measure_isolation: bool,
     #[arg(long, env = "QUORATE_LOG_FORMAT", value_enum, default_value = "json")]
     pub log_format: LogFormat,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Transport {
-    Tcp,
-    Ofi,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -163,18 +149,12 @@ impl Flags {
 
     /// One-sided writes, where the operator wants them.
     pub fn one_sided(&self) -> Option<Fabric> {
-        let provider = self.ofi_provider.filter(|_| self.transport == Transport::Ofi)?;
-        let host = self.listen.ip().to_string();
-        Some(Fabric { provider, host })
+        self.transport.fabric(self.listen.ip().to_string())
     }
 
     /// One-sided writes wake nobody by themselves.
     pub fn spin_us(&self) -> u32 {
-        let default = if self.transport == Transport::Ofi {
-            OFI_SPIN_US
-        } else {
-            0
-        };
+        let default = if self.transport.is_ofi() { OFI_SPIN_US } else { 0 };
         self.spin_us.unwrap_or(default)
     }
 
@@ -231,11 +211,7 @@ impl Flags {
                 self.listen
             ));
         }
-        if self.transport == Transport::Ofi && self.ofi_provider.is_none() {
-            return Err(
-                "--transport ofi needs --ofi-provider: efa, verbs, shm or tcp (fi_info lists them)".into(),
-            );
-        }
+        self.transport.validate()?;
         let least = 4 * u64::from(limits::FRAME_BYTES_MAX);
         if self.journal_segment_bytes < least || !self.journal_segment_bytes.is_multiple_of(4096) {
             return Err(format!(

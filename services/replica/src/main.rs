@@ -20,7 +20,6 @@ mod messages;
 mod orders;
 mod place_file;
 mod place_keeper;
-mod ring_stream;
 mod room;
 mod selftest;
 mod shard;

@@ -2,7 +2,9 @@
 
 use serde_json::Value;
 
-const HEAD: [&str; 7] = ["member", "role", "vote", "lacks", "heard", "http", "members"];
+const HEAD: [&str; 8] = [
+    "member", "role", "vote", "lacks", "heard", "by", "http", "members",
+];
 
 /// `view`: of the one that leads, or of any other.
 pub fn status(view: &Value) -> String {
@@ -27,6 +29,7 @@ pub fn status(view: &Value) -> String {
             if member["votes"] == true { "yes" } else { "not yet" }.to_string(),
             lacks.map_or("?".to_string(), |lacks| lacks.to_string()),
             heard,
+            text("transport"),
             text("http"),
             text("address"),
         ]);
@@ -88,15 +91,15 @@ mod tests {
                 {"member": "a1", "address": "10.0.0.1:7402", "http": "10.0.0.1:7401", "votes": true,
                  "durable_position": 120, "silent_ms": null},
                 {"member": "b2", "address": "10.0.0.2:7402", "http": "10.0.0.2:7401", "votes": false,
-                 "durable_position": 90, "silent_ms": 4_200},
+                 "transport": "tcp", "durable_position": 90, "silent_ms": 4_200},
             ],
         });
         assert_eq!(
             status(&view),
             "term 7, 118 entries agreed\n\
-             member  role     vote     lacks  heard    http           members\n\
-             a1      leads    yes      0      –        10.0.0.1:7401  10.0.0.1:7402\n\
-             b2      follows  not yet  30     4 s ago  10.0.0.2:7401  10.0.0.2:7402"
+             member  role     vote     lacks  heard    by   http           members\n\
+             a1      leads    yes      0      –             10.0.0.1:7401  10.0.0.1:7402\n\
+             b2      follows  not yet  30     4 s ago  tcp  10.0.0.2:7401  10.0.0.2:7402"
         );
         let leaderless =
             json!({"term": 8, "leader": null, "members": [], "last_position": 1, "agreed_position": 0});

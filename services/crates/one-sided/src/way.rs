@@ -1,20 +1,28 @@
-//! The way of one-sided writes, for the links of one shard: opened when the first of them wants it.
+//! The way of one-sided writes, for the streams of one thread.
 
 use std::rc::Rc;
 
-use quorate_fabric::{Domain, FabricError};
+use quorate_fabric::{Domain, FabricError, Provider};
 
-use super::ring::Ring;
-use crate::shared::Fabric;
+use crate::stream::RingStream;
 
-pub struct OneSidedWay {
+/// What an operator wants.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Fabric {
+    pub provider: Provider,
+    /// The address of this machine by which others reach it.
+    pub host: String,
+}
+
+/// Opened when the first stream wants it.
+pub struct Way {
     fabric: Fabric,
     domain: Option<Rc<Domain>>,
     /// It cannot be opened: links go by their sockets.
     is_missing: bool,
 }
 
-impl OneSidedWay {
+impl Way {
     pub fn new(fabric: Fabric) -> Self {
         Self {
             fabric,
@@ -23,10 +31,14 @@ impl OneSidedWay {
         }
     }
 
-    /// A ring for another link. `None`: this machine has no such way, which was said.
-    pub fn ring(&mut self) -> Option<Result<Ring, FabricError>> {
+    pub fn provider(&self) -> Provider {
+        self.fabric.provider
+    }
+
+    /// A stream for another link. `None`: this machine has no such way, which was said.
+    pub fn stream(&mut self) -> Option<Result<RingStream, FabricError>> {
         let domain = self.domain()?;
-        Some(Ring::new(&domain))
+        Some(RingStream::open(&domain))
     }
 
     fn domain(&mut self) -> Option<Rc<Domain>> {

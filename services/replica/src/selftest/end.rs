@@ -8,7 +8,7 @@ use quorate_fabric::{Domain, Offer};
 use serde::{Deserialize, Serialize};
 
 use super::measure::{PIECE_BYTES, STREAM_BYTES};
-use crate::ring_stream::RingStream;
+use quorate_one_sided::RingStream;
 
 /// Lines between the two processes, until they can write to one another.
 pub struct Channel<I, O> {

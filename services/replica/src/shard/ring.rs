@@ -1,14 +1,10 @@
 //! A link's frames over one-sided writes, once both servers have agreed on it (`docs/internals/one-sided.md`).
 
-use std::rc::Rc;
-
 use bytes::Bytes;
-use quorate_fabric::{Domain, FabricError, Offer};
+use quorate_one_sided::{FabricError, Offer, Provider, RingStream, Trouble};
 use quorate_transport::{FrameReader, Outbox};
 use quorate_types::limits::{PEER_FRAME_BYTES_MAX, READ_BATCH_BYTES};
 use quorate_wire::one_sided::{OneSided, RingOffer};
-
-use crate::ring_stream::{RingStream, Trouble};
 
 /// The next step after an offer, or another message about the ring.
 #[derive(Debug, PartialEq, Eq)]
@@ -35,15 +31,15 @@ pub struct Ring {
 }
 
 impl Ring {
-    pub fn new(domain: &Rc<Domain>) -> Result<Self, FabricError> {
-        Ok(Self {
-            stream: RingStream::open(domain)?,
-            provider: domain.provider().name(),
+    pub fn new(stream: RingStream, provider: Provider) -> Self {
+        Self {
+            stream,
+            provider: provider.name(),
             is_out: false,
             is_in: false,
             is_over: false,
             reader: FrameReader::new(PEER_FRAME_BYTES_MAX),
-        })
+        }
     }
 
     /// For the peer.

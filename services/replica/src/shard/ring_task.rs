@@ -1,38 +1,39 @@
 //! Looks at the rings of links. Memory that others write wakes nobody, so somebody has to look.
 
 use std::cell::RefCell;
+use std::convert::Infallible;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
+
+use quorate_one_sided::{Next, Pace};
 
 use super::Shard;
 
 /// Looks before other tasks of the shard have their turn: as long as that takes, a few microseconds.
 const LOOKS: usize = 48;
-/// A peer that runs tells within this time what it has of the bytes sent. Nobody sleeps before that.
-const SETTLING: Duration = Duration::from_micros(500);
-/// A peer that does not: rings are looked at this often.
-const SLOWLY: Duration = Duration::from_millis(1);
 
 /// Looks without sleeping as long as bytes come, and for `spin` after that. Then it sleeps until a link writes, or a peer calls
 /// on the socket.
 pub async fn run(shard: Rc<RefCell<Shard>>, spin: Duration) {
     let wake = shard.borrow().executor.links.ring_wake();
-    let mut quiet_since = None;
+    let mut pace = Pace::new(spin);
     loop {
         if look(&mut shard.borrow_mut()) {
-            quiet_since = None;
+            pace.moved();
             tokio::task::yield_now().await;
             continue;
         }
-        let quiet = quiet_since.get_or_insert_with(Instant::now).elapsed();
-        if quiet >= spin && shard.borrow_mut().executor.links.rest_rings() {
-            quiet_since = None;
-            wake.notified().await;
-        } else if quiet < spin + SETTLING {
-            std::thread::yield_now();
-            tokio::task::yield_now().await;
-        } else {
-            let _woken = tokio::time::timeout(SLOWLY, wake.notified()).await.is_ok();
+        let rest = || Ok::<_, Infallible>(shard.borrow_mut().executor.links.rest_rings());
+        let Ok(next) = pace.quiet(Instant::now(), rest);
+        match next {
+            Next::Look => {
+                std::thread::yield_now();
+                tokio::task::yield_now().await;
+            }
+            Next::Slowly(pause) => {
+                let _woken = tokio::time::timeout(pause, wake.notified()).await.is_ok();
+            }
+            Next::Sleep => wake.notified().await,
         }
     }
 }

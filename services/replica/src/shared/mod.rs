@@ -32,7 +32,7 @@ pub use append_costs::{AppendCosts, GroupCost, WEIGHT_MIN, attach_cost, frame_co
 pub use burst::{BurstShared, BurstUpdate};
 pub use coordinator::Coordinator;
 pub use peers::Peers;
-pub use settings::{Fabric, Settings};
+pub use settings::Settings;
 pub use shards::Shards;
 pub use vitals::{Pulse, Vitals};
 

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use quorate_fabric::Provider;
+use quorate_one_sided::Fabric;
 use quorate_types::cost::ResourceVector;
 
 /// Tokens of a [`ResourceVector`] in thousandths: picoseconds, thousandths of bytes, millionths of operations.
@@ -19,14 +19,6 @@ pub struct Settings {
     pub capacity: ResourceVector,
     /// Links go by one-sided writes where both ends can. None: by their sockets.
     pub one_sided: Option<Fabric>,
-}
-
-/// The way of one-sided writes.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Fabric {
-    pub provider: Provider,
-    /// The address of this machine by which others reach it.
-    pub host: String,
 }
 
 impl Settings {

@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicU16, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+use super::ring_thread::RingOffer;
 use bytes::Bytes;
 use futures::{SinkExt, StreamExt};
 use quorate_quorum::MemberId;
@@ -74,6 +75,9 @@ pub struct Hello {
     /// It asks for the fleet alone.
     #[serde(default)]
     pub looks: bool,
+    /// Messages may go by one-sided writes. Older coordinators do not offer it, and do not know it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ring: Option<RingOffer>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -83,6 +87,9 @@ pub enum Answer {
     Welcome {
         #[serde(default = "first")]
         version: u16,
+        /// Messages go by one-sided writes, as was offered.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        ring: Option<RingOffer>,
     },
     Refused {
         message: String,
@@ -126,6 +133,7 @@ impl Identity {
             contact: self.contact.clone(),
             joins: to.is_none(),
             looks: false,
+            ring: None,
         }
     }
 
@@ -189,9 +197,13 @@ impl Identity {
 }
 
 pub fn frames<S: AsyncRead + AsyncWrite + Unpin>(stream: S) -> Frames<S> {
+    Framed::new(stream, frame_codec())
+}
+
+pub fn frame_codec() -> LengthDelimitedCodec {
     LengthDelimitedCodec::builder()
         .max_frame_length(MEMBER_MESSAGE_BYTES_MAX)
-        .new_framed(stream)
+        .new_codec()
 }
 
 pub async fn say<S: AsyncRead + AsyncWrite + Unpin>(

@@ -5,14 +5,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use futures::SinkExt;
+use futures::{SinkExt, StreamExt};
 use quorate_certificates::control::coordinator_name;
 use quorate_certificates::{FleetKeys, members};
 use quorate_quorum::{MemberId, Members, Message, encode_message};
 use quorate_types::limits::MEMBER_OUTBOX_MESSAGES_MAX;
 use quorate_types::versions;
 use tokio::net::TcpStream;
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
 use tokio::time::{sleep, timeout};
 use tokio_rustls::TlsConnector;
@@ -21,6 +21,7 @@ use tracing::{info, warn};
 
 use super::hello::{Answer, Frames, Identity, SOMETHING_ELSE, frames, greet};
 use super::listener::FromMember;
+use super::ring_thread::{Output, Ring, RingOffer, Rings};
 use crate::exit::Failure;
 
 /// A connection takes no longer between coordinators that live.
@@ -35,11 +36,15 @@ const GREETED_MAX: usize = 16;
 /// Messages that are written before one flush.
 const BATCH_MESSAGES: usize = 64;
 
+type Socket = Frames<TlsStream<TcpStream>>;
+
 /// All connections to others. Dropping it ends them.
 pub struct Links {
     connector: TlsConnector,
     own: Identity,
     inputs: mpsc::Sender<FromMember>,
+    /// None: all messages go by sockets.
+    rings: Option<Rings>,
     members: Members,
     /// Addresses as others have told them. They are newer than the log's: members may have moved, and the entry that
     /// tells it may need their answers.
@@ -52,15 +57,22 @@ struct Outgoing {
     is_guest: bool,
     address: String,
     queue: mpsc::Sender<Message>,
+    goes_by: watch::Receiver<Option<&'static str>>,
     task: JoinHandle<()>,
 }
 
 impl Links {
-    pub fn new(connector: TlsConnector, own: Identity, inputs: mpsc::Sender<FromMember>) -> Self {
+    pub fn new(
+        connector: TlsConnector,
+        own: Identity,
+        inputs: mpsc::Sender<FromMember>,
+        rings: Option<Rings>,
+    ) -> Self {
         Self {
             connector,
             own,
             inputs,
+            rings,
             members: Members::default(),
             greeted: BTreeMap::new(),
             outgoing: BTreeMap::new(),
@@ -112,6 +124,7 @@ impl Links {
 
     fn connect(&mut self, to: MemberId, address: String, is_guest: bool) {
         let (queue, messages) = mpsc::channel(MEMBER_OUTBOX_MESSAGES_MAX);
+        let (goes_by, seen) = watch::channel(None);
         let link = Link {
             to,
             address: address.clone(),
@@ -119,15 +132,24 @@ impl Links {
             connector: self.connector.clone(),
             own: self.own.clone(),
             inputs: self.inputs.clone(),
+            rings: self.rings.clone(),
+            goes_by,
         };
         let task = tokio::spawn(link.run(messages));
         let link = Outgoing {
             is_guest,
             address,
             queue,
+            goes_by: seen,
             task,
         };
         self.outgoing.insert(to, link);
+    }
+
+    /// How messages go to each member that is linked: `tcp` or `ofi`.
+    pub fn transports(&self) -> impl Iterator<Item = (MemberId, &'static str)> {
+        let by = |(id, link): (&MemberId, &Outgoing)| link.goes_by.borrow().map(|by| (*id, by));
+        self.outgoing.iter().filter_map(by)
     }
 
     /// A message for which there is no room is lost, as it may be on the way. Others come after it.
@@ -152,6 +174,8 @@ struct Link {
     connector: TlsConnector,
     own: Identity,
     inputs: mpsc::Sender<FromMember>,
+    rings: Option<Rings>,
+    goes_by: watch::Sender<Option<&'static str>>,
 }
 
 impl Link {
@@ -162,6 +186,7 @@ impl Link {
                 Ok(stream) => self.converse(stream, &mut messages, &mut reported).await,
                 Err(problem) => Err(problem),
             };
+            self.goes_by.send_replace(None);
             let Err(problem) = ended else { return };
             if self.is_guest {
                 return;
@@ -192,8 +217,18 @@ impl Link {
         messages: &mut mpsc::Receiver<Message>,
         reported: &mut Option<String>,
     ) -> Result<(), String> {
-        let mut frames = frames(stream);
-        let Answer::Welcome { version } = greet(&mut frames, &self.own.hello(Some(self.to))).await? else {
+        let mut socket = frames(stream);
+        let ring = match &self.rings {
+            Some(rings) => rings.open(self.to).await,
+            None => None,
+        };
+        let mut hello = self.own.hello(Some(self.to));
+        hello.ring = ring.as_ref().map(|ring| ring.offer.clone());
+        let Answer::Welcome {
+            version,
+            ring: theirs,
+        } = greet(&mut socket, &hello).await?
+        else {
             return Err(SOMETHING_ELSE.into());
         };
         if !versions::MEMBERS.has(version) {
@@ -202,23 +237,74 @@ impl Link {
                 versions::MEMBERS
             ));
         }
-        info!(member = %self.to, address = self.address, "linked to a coordinator");
+        let transport = if theirs.is_some() { "ofi" } else { "tcp" };
+        info!(member = %self.to, address = self.address, transport, "linked to a coordinator");
         *reported = None;
-        let mut batch = Vec::new();
-        while messages.recv_many(&mut batch, BATCH_MESSAGES).await > 0 {
-            let written = timeout(WRITE, write(&mut frames, &mut batch)).await;
-            written.map_err(|_| "it does not read".to_string())??;
+        self.goes_by.send_replace(Some(transport));
+        match (ring, theirs) {
+            (Some(ring), Some(theirs)) => self.send_by_ring(&mut socket, ring, theirs, messages).await,
+            _ => send_by_socket(&mut socket, messages).await,
         }
-        Ok(())
+    }
+
+    /// The socket calls when this side sleeps, and ends with the other process.
+    async fn send_by_ring(
+        &self,
+        socket: &mut Socket,
+        mut ring: Ring,
+        theirs: RingOffer,
+        messages: &mut mpsc::Receiver<Message>,
+    ) -> Result<(), String> {
+        ring.connect(theirs).await?;
+        loop {
+            tokio::select! {
+                message = messages.recv() => match message {
+                    Some(message) => {
+                        let frame = Bytes::from(encode_message(&message));
+                        in_time(ring.send(frame)).await?;
+                    }
+                    None => return Ok(()),
+                },
+                call = socket.next() => {
+                    call.ok_or("the connection ended")?.map_err(|e| e.to_string())?;
+                    ring.woken().await?;
+                },
+                output = ring.next() => match output {
+                    Output::Call => in_time(call(socket)).await?,
+                    Output::Frame(_) => return Err("it writes where this side does".into()),
+                    Output::Trouble(trouble) => {
+                        self.rings.iter().for_each(|rings| rings.note_trouble(self.to, &trouble));
+                        return Err(trouble);
+                    }
+                },
+            }
+        }
     }
 }
 
-async fn write(frames: &mut Frames<TlsStream<TcpStream>>, batch: &mut Vec<Message>) -> Result<(), String> {
+async fn send_by_socket(socket: &mut Socket, messages: &mut mpsc::Receiver<Message>) -> Result<(), String> {
+    let mut batch = Vec::new();
+    while messages.recv_many(&mut batch, BATCH_MESSAGES).await > 0 {
+        in_time(write(socket, &mut batch)).await?;
+    }
+    Ok(())
+}
+
+async fn in_time(written: impl Future<Output = Result<(), String>>) -> Result<(), String> {
+    let written = timeout(WRITE, written).await;
+    written.map_err(|_| "it does not read".to_string())?
+}
+
+async fn call(socket: &mut Socket) -> Result<(), String> {
+    socket.send(Bytes::new()).await.map_err(|e| e.to_string())
+}
+
+async fn write(socket: &mut Socket, batch: &mut Vec<Message>) -> Result<(), String> {
     for message in batch.drain(..) {
         let bytes = Bytes::from(encode_message(&message));
-        frames.feed(bytes).await.map_err(|e| e.to_string())?;
+        socket.feed(bytes).await.map_err(|e| e.to_string())?;
     }
-    SinkExt::<Bytes>::flush(frames).await.map_err(|e| e.to_string())
+    SinkExt::<Bytes>::flush(socket).await.map_err(|e| e.to_string())
 }
 
 /// For links to coordinators that have the same key.

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures::StreamExt;
+use bytes::Bytes;
+use futures::{SinkExt, StreamExt};
 use quorate_quorum::{MemberId, Message, decode_message};
 use quorate_types::limits::{HELLO_TIMEOUT_MS, MEMBER_CONNECTIONS_MAX};
 use tokio::net::{TcpListener, TcpStream};
@@ -13,6 +14,7 @@ use tokio_rustls::server::TlsStream;
 use tracing::{debug, warn};
 
 use super::hello::{Answer, Contact, Frames, Hello, Identity, JoinAnswer, frames, hear, say};
+use super::ring_thread::{Output, Ring, Rings};
 use super::senders::Senders;
 
 /// For the task that owns the coordinator.
@@ -50,6 +52,7 @@ pub async fn serve(
     acceptor: TlsAcceptor,
     own: Identity,
     inputs: mpsc::Sender<FromMember>,
+    rings: Option<Rings>,
 ) {
     let slots = Arc::new(Semaphore::new(MEMBER_CONNECTIONS_MAX));
     let senders = Arc::new(Senders::default());
@@ -63,10 +66,15 @@ pub async fn serve(
                 continue;
             }
         };
-        let (acceptor, own, inputs, senders) =
-            (acceptor.clone(), own.clone(), inputs.clone(), senders.clone());
+        let receiver = Receiver {
+            own: own.clone(),
+            inputs: inputs.clone(),
+            senders: senders.clone(),
+            rings: rings.clone(),
+        };
+        let acceptor = acceptor.clone();
         tokio::spawn(async move {
-            if let Err(reason) = receive(stream, acceptor, own, inputs, senders).await {
+            if let Err(reason) = receiver.receive(stream, acceptor).await {
                 debug!(%peer, reason, "a coordinator's connection ended");
             }
             drop(slot);
@@ -74,78 +82,135 @@ pub async fn serve(
     }
 }
 
-async fn receive(
-    stream: TcpStream,
-    acceptor: TlsAcceptor,
+/// The receiving end of one connection.
+struct Receiver {
     own: Identity,
     inputs: mpsc::Sender<FromMember>,
     senders: Arc<Senders>,
-) -> Result<(), String> {
-    stream.set_nodelay(true).map_err(|e| e.to_string())?;
-    let limit = Duration::from_millis(HELLO_TIMEOUT_MS);
-    let shaken = tokio::time::timeout(limit, acceptor.accept(stream)).await;
-    let stream = shaken.map_err(|_| "no TLS handshake in time".to_string())?.map_err(|e| {
-        // The one at the other end sees no more than an alert.
-        warn!(error = %e, "a connection to --listen-members failed its TLS handshake: has it another --fleet-key?");
-        e.to_string()
-    })?;
-    let mut frames = frames(stream);
-    let hello: Hello = hear(&mut frames).await?;
-    let checked = own.check(&hello).and_then(|(from, version)| {
-        senders.check(from, &hello.process)?;
-        Ok((from, version))
-    });
-    let (from, version) = match checked {
-        Ok(checked) => checked,
-        Err(message) => {
-            warn!(member = hello.member, message, "a coordinator was refused");
-            return say(&mut frames, &Answer::Refused { message }).await;
-        }
-    };
-    if hello.looks {
-        let fleet = own.fleet.get().map(ToString::to_string);
-        return say(&mut frames, &Answer::Fleet { fleet }).await;
-    }
-    let (member, address) = (from, hello.address);
-    let greeted = FromMember::Greeted {
-        member,
-        address: address.clone(),
-        contact: hello.contact,
-    };
-    inputs.send(greeted).await.map_err(|_| "stopping".to_string())?;
-    if hello.joins {
-        let (answer, answered) = oneshot::channel();
-        let join = FromMember::Join {
-            member,
-            address,
-            answer,
-        };
-        inputs.send(join).await.map_err(|_| "stopping".to_string())?;
-        // Without an answer the leader has changed meanwhile.
-        let answer = answered.await.unwrap_or(JoinAnswer::AskLeader { address: None });
-        return say(&mut frames, &Answer::Join(answer)).await;
-    }
-    say(&mut frames, &Answer::Welcome { version }).await?;
-    let mut superseded = senders.connected(from, hello.process);
-    let ended = tokio::select! {
-        ended = take_messages(&mut frames, from, &inputs) => ended,
-        _ = &mut superseded => return Err("the member has a newer connection".into()),
-    };
-    let closed = FromMember::Closed { member };
-    inputs.send(closed).await.map_err(|_| "stopping".to_string())?;
-    ended
+    rings: Option<Rings>,
 }
 
-async fn take_messages(
-    frames: &mut Frames<TlsStream<TcpStream>>,
-    from: MemberId,
-    inputs: &mpsc::Sender<FromMember>,
-) -> Result<(), String> {
-    while let Some(frame) = frames.next().await {
-        let frame = frame.map_err(|e| e.to_string())?;
-        let message = decode_message(&frame).map_err(|e| e.to_string())?;
-        let input = FromMember::Message { from, message };
-        inputs.send(input).await.map_err(|_| "stopping".to_string())?;
+type Socket = Frames<TlsStream<TcpStream>>;
+
+impl Receiver {
+    async fn receive(self, stream: TcpStream, acceptor: TlsAcceptor) -> Result<(), String> {
+        stream.set_nodelay(true).map_err(|e| e.to_string())?;
+        let limit = Duration::from_millis(HELLO_TIMEOUT_MS);
+        let shaken = tokio::time::timeout(limit, acceptor.accept(stream)).await;
+        let stream = shaken.map_err(|_| "no TLS handshake in time".to_string())?.map_err(|e| {
+            // The one at the other end sees no more than an alert.
+            warn!(error = %e, "a connection to --listen-members failed its TLS handshake: has it another --fleet-key?");
+            e.to_string()
+        })?;
+        let mut socket = frames(stream);
+        let hello: Hello = hear(&mut socket).await?;
+        let checked = self.own.check(&hello).and_then(|(from, version)| {
+            self.senders.check(from, &hello.process)?;
+            Ok((from, version))
+        });
+        let (from, version) = match checked {
+            Ok(checked) => checked,
+            Err(message) => {
+                warn!(member = hello.member, message, "a coordinator was refused");
+                return say(&mut socket, &Answer::Refused { message }).await;
+            }
+        };
+        if hello.looks {
+            let fleet = self.own.fleet.get().map(ToString::to_string);
+            return say(&mut socket, &Answer::Fleet { fleet }).await;
+        }
+        let (member, address) = (from, hello.address.clone());
+        self.give(FromMember::Greeted {
+            member,
+            address: address.clone(),
+            contact: hello.contact.clone(),
+        })
+        .await?;
+        if hello.joins {
+            let (answer, answered) = oneshot::channel();
+            self.give(FromMember::Join {
+                member,
+                address,
+                answer,
+            })
+            .await?;
+            // Without an answer the leader has changed meanwhile.
+            let answer = answered.await.unwrap_or(JoinAnswer::AskLeader { address: None });
+            return say(&mut socket, &Answer::Join(answer)).await;
+        }
+        self.converse(socket, from, version, hello).await
     }
-    Ok(())
+
+    /// Takes the member's messages until its connection ends, or it has a newer one.
+    async fn converse(
+        &self,
+        mut socket: Socket,
+        from: MemberId,
+        version: u16,
+        hello: Hello,
+    ) -> Result<(), String> {
+        let ring = match (&self.rings, &hello.ring) {
+            (Some(rings), Some(offer)) => rings.answer(from, offer).await,
+            _ => None,
+        };
+        let offer = ring.as_ref().map(|ring| ring.offer.clone());
+        say(&mut socket, &Answer::Welcome { version, ring: offer }).await?;
+        let mut superseded = self.senders.connected(from, hello.process);
+        let messages = async {
+            match ring {
+                Some(ring) => self.take_from_ring(&mut socket, ring, from).await,
+                None => self.take_from_socket(&mut socket, from).await,
+            }
+        };
+        let ended = tokio::select! {
+            ended = messages => ended,
+            _ = &mut superseded => return Err("the member has a newer connection".into()),
+        };
+        self.give(FromMember::Closed { member: from }).await?;
+        ended
+    }
+
+    async fn take_from_socket(&self, socket: &mut Socket, from: MemberId) -> Result<(), String> {
+        while let Some(frame) = socket.next().await {
+            self.take(from, &frame.map_err(|e| e.to_string())?).await?;
+        }
+        Ok(())
+    }
+
+    /// The socket calls when this side sleeps, and ends with the other process.
+    async fn take_from_ring(
+        &self,
+        socket: &mut Socket,
+        mut ring: Ring,
+        from: MemberId,
+    ) -> Result<(), String> {
+        loop {
+            tokio::select! {
+                call = socket.next() => match call {
+                    Some(call) => {
+                        call.map_err(|e| e.to_string())?;
+                        ring.woken().await?;
+                    }
+                    None => return Ok(()),
+                },
+                output = ring.next() => match output {
+                    Output::Frame(frame) => self.take(from, &frame).await?,
+                    Output::Call => socket.send(Bytes::new()).await.map_err(|e| e.to_string())?,
+                    Output::Trouble(trouble) => {
+                        self.rings.iter().for_each(|rings| rings.note_trouble(from, &trouble));
+                        return Err(trouble);
+                    }
+                },
+            }
+        }
+    }
+
+    async fn take(&self, from: MemberId, frame: &[u8]) -> Result<(), String> {
+        let message = decode_message(frame).map_err(|e| e.to_string())?;
+        self.give(FromMember::Message { from, message }).await
+    }
+
+    async fn give(&self, input: FromMember) -> Result<(), String> {
+        self.inputs.send(input).await.map_err(|_| "stopping".to_string())
+    }
 }

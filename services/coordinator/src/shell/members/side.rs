@@ -12,6 +12,7 @@ use super::hello::{Contact, Identity};
 use super::join::ask;
 use super::links::{Links, connector};
 use super::listener::{FromMember, serve};
+use super::ring_thread::Rings;
 use crate::exit::Failure;
 use crate::options::Options;
 use crate::shell::listeners::listen;
@@ -42,6 +43,7 @@ struct Listening {
     connector: TlsConnector,
     own: Identity,
     inputs: mpsc::Sender<FromMember>,
+    rings: Option<Rings>,
     is_known: watch::Receiver<bool>,
 }
 
@@ -89,15 +91,24 @@ impl Side {
         let others = others.map(|(_, member)| member.address.clone());
         let ask = options.join.iter().cloned().chain(others);
         side.ask = ask.filter(|address| !address.is_empty()).collect();
+        let fabric = options.transport.fabric(listen_at.ip().to_string());
+        let rings = fabric.map(Rings::start).transpose();
+        let rings = rings.map_err(|e| Failure::configuration(format!("--transport ofi: {e}")))?;
         let of_task = side.of_task.as_mut().expect("made above");
         of_task.own = own.clone();
-        of_task.links = Some(Links::new(connector.clone(), own.clone(), inputs.clone()));
+        of_task.links = Some(Links::new(
+            connector.clone(),
+            own.clone(),
+            inputs.clone(),
+            rings.clone(),
+        ));
         side.listening = Some(Listening {
             listener,
             acceptor,
             connector,
             own,
             inputs,
+            rings,
             is_known: is_known_seen,
         });
         Ok(side)
@@ -122,12 +133,13 @@ impl Side {
             connector,
             own,
             inputs,
+            rings,
             is_known,
         }) = self.listening
         else {
             return;
         };
-        tokio::spawn(serve(listener, acceptor, own.clone(), inputs));
+        tokio::spawn(serve(listener, acceptor, own.clone(), inputs, rings));
         tokio::spawn(ask(connector, own, self.ask, is_known));
     }
 }

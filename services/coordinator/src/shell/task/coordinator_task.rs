@@ -24,7 +24,7 @@ use super::handle::{Asked, ConnectionOutbox, Handle, QuorumChange, TaskInput};
 use super::notes;
 use crate::disk::{Disk, Done, Order, SnapshotOrder};
 use crate::exit::Failure;
-use crate::shell::members::{Contact, ForTask, FromMember, JoinAnswer};
+use crate::shell::members::{Contact, ForTask, FromMember, JoinAnswer, Links};
 use quorate_coordinator_core::command::Command as LogCommand;
 use quorate_coordinator_core::coordinator::{Command, Coordinator, Event};
 use quorate_coordinator_core::engine::{Input, Now, Outgoing, RollCallView, TICK_MS, lacks};
@@ -141,6 +141,8 @@ impl CoordinatorTask {
         for (id, contact) in &self.contacts {
             view.tell_contact(*id, &contact.control, &contact.http);
         }
+        let transports = self.members.links.iter().flat_map(Links::transports);
+        transports.for_each(|(id, transport)| view.tell_transport(id, transport));
         self.quorum.send_replace(Some(view));
     }
 

@@ -30,6 +30,8 @@ pub struct MemberView {
     /// Servers and callers reach it there. Empty: it has told none.
     pub control: String,
     pub http: String,
+    /// How the one that answers sends to it: `tcp` or `ofi`. None: there is no link at present, or it is the same.
+    pub transport: Option<&'static str>,
     /// Without a vote it gets all entries, and counts for nothing.
     pub votes: bool,
     /// The end of the leader's log that its disk has. None: another member answers than the leader.
@@ -41,10 +43,21 @@ pub struct MemberView {
 impl QuorumView {
     /// Adds a member's addresses for servers and callers.
     pub fn tell_contact(&mut self, id: MemberId, control: &str, http: &str) {
-        let id = id.to_string();
-        if let Some(member) = self.members.iter_mut().find(|member| member.member == id) {
+        if let Some(member) = self.member(id) {
             (member.control, member.http) = (control.to_string(), http.to_string());
         }
+    }
+
+    /// Adds how messages go to a member.
+    pub fn tell_transport(&mut self, id: MemberId, transport: &'static str) {
+        if let Some(member) = self.member(id) {
+            member.transport = Some(transport);
+        }
+    }
+
+    fn member(&mut self, id: MemberId) -> Option<&mut MemberView> {
+        let id = id.to_string();
+        self.members.iter_mut().find(|member| member.member == id)
     }
 
     pub fn of(view: &View) -> Self {
@@ -64,6 +77,7 @@ impl QuorumView {
                 address: member.address.clone(),
                 control: String::new(),
                 http: String::new(),
+                transport: None,
                 votes: member.votes,
                 durable_position: seen.map(|seen| seen.matched.0).or(own),
                 silent_ms: seen.map(|seen| seen.silent_ms),

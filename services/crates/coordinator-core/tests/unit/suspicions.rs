@@ -248,11 +248,16 @@ fn a_server_that_several_miss_is_at_fault_in_the_first_pair_already() {
         let pairs = fleet.run(4_000);
         assert_eq!(pairs.len(), 3);
         for command in pairs {
-            assert!(matches!(command, Command::PairUnreachable { at_fault, .. } if at_fault == Some(server(3))));
+            assert!(
+                matches!(command, Command::PairUnreachable { at_fault, .. } if at_fault == Some(server(3)))
+            );
         }
     }
     let mut fleet = Fleet::new(6);
     fleet.unreachable = vec![(1, 3)];
     let pairs = fleet.run(4_000);
-    assert!(matches!(pairs[..], [Command::PairUnreachable { at_fault: None, .. }]));
+    assert!(matches!(
+        pairs[..],
+        [Command::PairUnreachable { at_fault: None, .. }]
+    ));
 }

@@ -8,6 +8,7 @@ mod one_sided;
 use std::rc::Rc;
 
 use bytes::Bytes;
+use quorate_one_sided::Way;
 use quorate_transport::{Outbox, WriteHalf};
 use quorate_types::ids::IdMap;
 use quorate_types::limits::{
@@ -22,7 +23,6 @@ use tokio::sync::Notify;
 
 use self::loss::LossWatch;
 use super::flush_wake::FlushWake;
-use super::one_sided_way::OneSidedWay;
 use super::ring::Ring;
 
 /// Signs of life come with ticks. A longer step of the clock is a pause of this process, in which it heard nobody.
@@ -42,7 +42,7 @@ pub struct Links {
     released: Vec<(ServerId, GroupId)>,
     flush: FlushWake,
     /// None: links go by their sockets.
-    one_sided: Option<OneSidedWay>,
+    one_sided: Option<Way>,
     /// The time of the last trouble with a ring of each peer.
     ring_trouble: IdMap<ServerId, Micros>,
     ring_wake: Rc<Notify>,
@@ -84,7 +84,7 @@ pub struct OpenLink {
 }
 
 impl Links {
-    pub fn new(flush: FlushWake, one_sided: Option<OneSidedWay>) -> Self {
+    pub fn new(flush: FlushWake, one_sided: Option<Way>) -> Self {
         Self {
             by_server: IdMap::default(),
             lived: Lived::new(0, STEP_US_MAX),

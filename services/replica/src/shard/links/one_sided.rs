@@ -2,13 +2,13 @@
 
 use std::rc::Rc;
 
+use quorate_one_sided::Trouble;
 use quorate_transport::FrameReader;
 use quorate_types::{Micros, ServerId};
 use quorate_wire::one_sided::{self, OneSided};
 use tokio::sync::Notify;
 
 use super::{Link, Links};
-use crate::ring_stream::Trouble;
 use crate::shard::ring::{Next, Ring};
 
 /// A link whose ring had trouble goes by its socket so long.
@@ -30,9 +30,11 @@ impl Links {
         let (Some(way), Some(link)) = (&mut self.one_sided, self.by_server.get_mut(&server)) else {
             return;
         };
-        let offered = way
-            .ring()
-            .map(|ring| ring.and_then(|ring| Ok((ring.offer()?, ring))));
+        let provider = way.provider();
+        let offered = way.stream().map(|stream| {
+            let ring = Ring::new(stream?, provider);
+            Ok((ring.offer()?, ring))
+        });
         match offered {
             None => {}
             Some(Ok((offer, ring))) => {
@@ -40,7 +42,7 @@ impl Links {
                 link.say(&offer);
                 self.mark(server);
             }
-            Some(Err(error)) => self.note_ring_trouble(server, &error.into(), now),
+            Some(Err(error)) => self.note_ring_trouble(server, &Trouble::Fabric(error), now),
         }
     }
 
