@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import subprocess
 import threading
@@ -16,7 +17,7 @@ import pytest
 import quorate
 from quorate import sync
 from quorate_harness.customer import Customer
-from quorate_local import Stack, StackOptions
+from quorate_local import Stack, StackOptions, components
 from quorate_local.components import binary
 
 SLA = {"durability": "in_memory", "replication_degree": 3, "request_size_bytes": 64, "rate_per_s": 2_000}
@@ -80,11 +81,19 @@ def said(stack: Stack, words: str) -> list[str]:
     return [name for name in names if words in stack.layout.log(name).read_text(errors="replace")]
 
 
+def told(stack: Stack) -> list[dict[str, str | None]]:
+    """How servers say that their links go."""
+    http = stack.leader_http()
+    servers = components.coordinator_call(http, components.Secrets(stack.layout), "GET", "/v1/servers")
+    return [server["links"] for server in servers]
+
+
 def test_servers_are_killed_in_the_middle_of_writes(own_state: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with running(own_state, monkeypatch, "shm") as (stack, customer, group):
         appender = Appender(customer, group)
         appender.wait_for(200)
         assert len(said(stack, "the link goes by one-sided writes")) >= SLA["replication_degree"]
+        assert told(stack) == [{"transport": "ofi", "provider": "shm", "selftest": None}] * 4
         for _ in range(KILLS):
             address = customer.placement(group)["replicas"][0]["address"]
             victim = stack.servers_by_address()[address]
@@ -102,14 +111,31 @@ def test_a_machine_without_the_provider_uses_sockets_and_says_so(
     with running(own_state, monkeypatch, "efa") as (stack, customer, group):
         appender = Appender(customer, group)
         appender.wait_for(100)
-        assert len(said(stack, "no one-sided writes: links go by tcp")) >= SLA["replication_degree"]
+        assert len(said(stack, "no one-sided writes: links go by tcp")) == len(stack.options.server_names())
+        assert {(links["transport"], links["provider"]) for links in told(stack)} == {("tcp", "efa")}
+        assert all("efa" in links["selftest"] for links in told(stack)), "the reason is told"
         appender.check(appender.stop())
 
 
 @pytest.mark.parametrize("provider", ["shm", "tcp"])
-def test_a_machine_is_tested_before_servers_rely_on_it(provider: str) -> None:
+def test_a_machine_is_tested_before_servers_rely_on_it(provider: str, tmp_path: Path) -> None:
     command = [binary(StackOptions(), "quorate-replica"), "selftest", "ofi", "--provider", provider]
+    command += ["--out", str(tmp_path / "result.json")]
     done = subprocess.run(command, capture_output=True, text=True, timeout=WAIT_S * 2, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     assert re.search(rf"^{provider} +ok: ", done.stdout, re.MULTILINE), done.stdout
     assert "a writer is shut out" in done.stdout
+    result = json.loads((tmp_path / "result.json").read_text())
+    assert (result["provider"], result["is_ok"]) == (provider, True)
+
+
+def test_a_server_does_without_where_the_test_failed(own_state: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    result = {"provider": "shm", "is_ok": False, "words": "FAILED: a stream stands still"}
+    own_state.parent.mkdir(parents=True, exist_ok=True)
+    file = own_state.parent / f"{own_state.name}-ofi.json"
+    file.write_text(json.dumps(result))
+    monkeypatch.setenv("QUORATE_OFI_SELFTEST", str(file))
+    with running(own_state, monkeypatch, "shm") as (stack, _, _):
+        assert told(stack) == [{"transport": "tcp", "provider": "shm", "selftest": result["words"]}] * 4
+        assert not said(stack, "the link goes by one-sided writes")
+    file.unlink()

@@ -121,6 +121,7 @@ impl PlayedServer {
             place: None,
             versions: versions::CONTROL,
             fleet_versions: versions::FLEET,
+            links: None,
         };
         send(&mut connection, &ToCoordinator::Register(Box::new(register))).await?;
         let answer = tokio::time::timeout(ANSWER_TIMEOUT, receive(&mut connection)).await;

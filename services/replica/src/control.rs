@@ -10,7 +10,8 @@ use bytes::Bytes;
 use futures::{SinkExt, StreamExt};
 use quorate_certificates::control::{WrongPin, coordinator_name};
 use quorate_types::control::{
-    DrainState, Heartbeat, HeldGroup, Placed, RefuseCode, Register, ToCoordinator, ToServer, Welcome,
+    DrainState, Heartbeat, HeldGroup, LinkTransport, Placed, RefuseCode, Register, ToCoordinator, ToServer,
+    Welcome,
 };
 use quorate_types::coordinators::KnownCoordinators;
 use quorate_types::cost::ResourceVector;
@@ -60,6 +61,7 @@ pub struct Me {
     /// Earlier starts on this data folder; see [`Identity::incarnations`].
     pub previous_incarnations: Vec<String>,
     pub places: PlaceKeeper,
+    pub links: LinkTransport,
 }
 
 /// How registration went, for whoever waits for it.
@@ -266,6 +268,7 @@ async fn register(
         place: me.places.known(),
         versions: versions::CONTROL,
         fleet_versions: versions::FLEET,
+        links: Some(me.links.clone()),
     }));
     clock.asked(0);
     send(&mut connection, &message).await?;

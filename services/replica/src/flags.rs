@@ -99,6 +99,9 @@ pub struct Flags {
     pub spin_us: Option<u32>,
     #[command(flatten)]
     pub transport: TransportFlags,
+    /// Result of `selftest ofi --out` on this machine: where it failed, links go by tcp. The coordinator is told.
+    #[arg(long, env = "QUORATE_OFI_SELFTEST")]
+    pub ofi_selftest: Option<PathBuf>,
     /// Capacity that groups may use above their SLA, as long as nobody else wants it: none, unallocated, or also
     /// unused. All servers of a fleet get the same.
     #[arg(long, env = "QUORATE_SHARE", value_enum, default_value = "off")]

@@ -16,6 +16,7 @@ mod handshakes;
 mod hang_task;
 mod identity;
 mod journal_port;
+mod link_transport;
 mod messages;
 mod orders;
 mod place_file;

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use quorate_journal::Journal;
+use quorate_one_sided::Fabric;
 use quorate_telemetry::spans::{self, SpanSender};
 use quorate_types::control::ToCoordinator;
 use quorate_types::coordinators::KnownCoordinators;
@@ -26,7 +27,7 @@ use crate::place_keeper::PlaceKeeper;
 use crate::shared::{Plaintext, Settings, Shared};
 use crate::storage::Storage;
 use crate::telemetry::{self, Exports};
-use crate::{accept, burst_task, hang_task, room, shard};
+use crate::{accept, burst_task, hang_task, link_transport, room, shard};
 
 /// How long a server waits for the coordinator at its start before it gives up.
 const REGISTER_TIMEOUT: Duration = Duration::from_secs(60);
@@ -55,7 +56,8 @@ pub fn run(flags: Flags, exports: Exports) -> Result<(), Exit> {
     let previous_incarnations = note_start(&flags.data_dir, identity.as_ref(), &incarnation);
     let (spans, spans_inbox) = spans::channel();
     let spans = exports.tracer.is_some().then_some(spans);
-    let (shared, room) = share(&flags, me, incarnation, updates, spans);
+    let chosen = link_transport::choose(&flags)?;
+    let (shared, room) = share(&flags, me, incarnation, chosen.fabric, updates, spans);
 
     LocalSet::new().block_on(&runtime()?, async move {
         let listener = bind(&flags)?;
@@ -81,6 +83,7 @@ pub fn run(flags: Flags, exports: Exports) -> Result<(), Exit> {
             held,
             previous_incarnations,
             places,
+            links: chosen.told,
         };
         spawn_local(hang_task::run(shared.clone(), journal.clone(), me.places.watch()));
         let (standing, mut standing_watch) = watch::channel(Standing::Unregistered {
@@ -130,6 +133,7 @@ fn share(
     flags: &Flags,
     me: ServerId,
     incarnation: String,
+    one_sided: Option<Fabric>,
     updates: mpsc::UnboundedSender<ToCoordinator>,
     spans: Option<SpanSender>,
 ) -> (Arc<Shared>, Room) {
@@ -139,7 +143,7 @@ fn share(
     };
     let offer = room::offer(flags);
     let mut settings = Settings::new(flags.capacity(), flags.catchup_bytes_per_s(), offer.pool_bytes);
-    settings.one_sided = flags.one_sided();
+    settings.one_sided = one_sided;
     let shared = Arc::new(Shared::new(incarnation, plaintext, settings, updates, spans));
     shared.set_server_id(me);
     (shared, offer.room)

@@ -99,7 +99,8 @@ module "machine" {
   otlp_endpoint  = var.otlp_endpoint
   collector      = var.collector
   data_device    = "/dev/disk/by-id/nvme-Amazon_Elastic_Block_Store_${local.volumes[each.key]}"
-  rdma_expected  = true
+  ofi_provider   = "efa"
+  transport      = var.transport
 }
 
 resource "aws_key_pair" "admin" {

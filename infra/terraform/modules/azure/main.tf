@@ -123,7 +123,8 @@ module "machine" {
   otlp_endpoint  = var.otlp_endpoint
   collector      = var.collector
   data_device    = "/dev/disk/azure/scsi1/lun0"
-  rdma_expected  = true
+  ofi_provider   = "verbs"
+  transport      = var.transport
 }
 
 resource "azurerm_linux_virtual_machine" "servers" {

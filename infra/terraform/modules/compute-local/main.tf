@@ -19,6 +19,10 @@ resource "quorate_local_server" "servers" {
 
   lifecycle {
     precondition {
+      condition     = var.transport == "tcp"
+      error_message = "Servers on loopback have no RDMA: leave transport out."
+    }
+    precondition {
       condition     = var.otlp_endpoint == null
       error_message = "Servers on loopback export no traces and metrics: leave otlp_endpoint out."
     }

@@ -99,7 +99,8 @@ module "machine" {
   otlp_endpoint  = var.otlp_endpoint
   collector      = var.collector
   data_device    = "/dev/disk/by-id/google-${local.disk}"
-  rdma_expected  = true
+  ofi_provider   = "verbs"
+  transport      = var.transport
 }
 
 resource "google_compute_instance" "servers" {

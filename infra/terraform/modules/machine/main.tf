@@ -26,6 +26,9 @@ locals {
     "network-bytes-per-s" = var.capacity.network_bytes_per_s
     "storage-io-per-s"    = var.capacity.storage_io_per_s
     "otlp-endpoint"       = var.otlp_endpoint
+    "ofi-provider"        = var.ofi_provider
+    "ofi-selftest"        = var.ofi_provider == null ? null : "${local.data}/ofi-selftest.json"
+    "transport"           = var.transport
   }
   arguments = join(" ", [for flag, value in local.options : "--${flag} ${value}" if value != null])
 
@@ -33,7 +36,8 @@ locals {
     arguments = local.arguments
     folder    = local.folder
     data      = local.data
-    rdma      = var.rdma_expected ? "rdma" : "tcp"
+    provider  = var.ofi_provider
+    host      = join(":", slice(split(":", var.listen), 0, length(split(":", var.listen)) - 1))
     disk      = var.data_device != null
 
     least_privilege = file("${path.module}/files/least-privilege.conf")
@@ -61,6 +65,11 @@ locals {
         folder = local.folder, data = local.data, device = var.data_device
       })
     }],
+    var.ofi_provider == null ? [] : [{
+      path        = "/etc/systemd/system/quorate-replica.service.d/rdma.conf"
+      permissions = "0644"
+      content     = file("${path.module}/files/rdma.conf")
+    }],
     flatten(module.collector[*].files),
   )
 
@@ -69,5 +78,8 @@ locals {
     # "root:root" is cloud-init's default, stated because 0600 has no meaning without an owner.
     write_files = [for file in local.files : merge(file, { owner = "root:root" })]
     runcmd      = [["${local.folder}/bootstrap"]]
+    # The server loads it at run time.
+    package_update = var.ofi_provider != null
+    packages       = var.ofi_provider == null ? [] : ["libfabric1"]
   }
 }

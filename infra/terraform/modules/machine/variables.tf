@@ -119,8 +119,26 @@ variable "data_device" {
   }
 }
 
-variable "rdma_expected" {
-  description = "Whether the machine should have an RDMA device. Its log has a warning if it has none."
-  type        = bool
-  default     = false
+variable "ofi_provider" {
+  description = "libfabric's provider for the machine's RDMA device: efa or verbs. One-sided writes are tested at each start, and the coordinator is told of the result. Null: the machine has no such device."
+  type        = string
+  default     = null
+  validation {
+    condition     = contains(["efa", "verbs"], coalesce(var.ofi_provider, "efa"))
+    error_message = "A provider is efa or verbs."
+  }
+}
+
+variable "transport" {
+  description = "How frames travel between servers: tcp, with TLS; or ofi, by one-sided writes, which are not encrypted: only on a network that no stranger reaches. Where the test of one-sided writes fails, a server uses tcp."
+  type        = string
+  default     = "tcp"
+  validation {
+    condition     = contains(["tcp", "ofi"], var.transport)
+    error_message = "A transport is tcp or ofi."
+  }
+  validation {
+    condition     = var.transport == "tcp" || var.ofi_provider != null
+    error_message = "One-sided writes need a machine with an RDMA device."
+  }
 }

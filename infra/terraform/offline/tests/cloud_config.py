@@ -42,6 +42,7 @@ CLOUD_CONFIG = {
         "write_files": {"type": "array", "minItems": 1, "items": FILE},
         "runcmd": COMMANDS,
         "packages": {"type": "array", "items": {"type": "string"}},
+        "package_update": {"type": "boolean"},
     },
 }
 
@@ -57,6 +58,8 @@ SETTINGS = {
         "Type", "User", "Group", "EnvironmentFile", "ExecStartPre", "ExecStart", "LoadCredential", "RemainAfterExit",
         "Restart", "RestartSec", "RestartPreventExitStatus", "TimeoutStartSec", "TimeoutStopSec", "LimitNOFILE",
         "StateDirectory", "StateDirectoryMode", "DynamicUser",
+        # rdma.conf.
+        "DeviceAllow", "DevicePolicy", "LimitMEMLOCK",
         # least-privilege.conf.
         "CapabilityBoundingSet", "LockPersonality", "MemoryDenyWriteExecute", "NoNewPrivileges", "PrivateDevices",
         "PrivateTmp", "ProtectClock", "ProtectControlGroups", "ProtectHome", "ProtectHostname", "ProtectKernelLogs",

@@ -50,7 +50,8 @@ EVERYTHING = f"""
   redis_url      = "{REDIS}"
   otlp_endpoint  = "http://127.0.0.1:4318"
   data_device    = "/dev/disk/by-id/google-quorate-data"
-  rdma_expected  = true
+  ofi_provider   = "efa"
+  transport      = "ofi"
   collector = {{
     url             = "https://releases.example.com/otelcol-contrib.tar.gz?sig=other"
     sha256          = "{"0" * 64}"
@@ -127,8 +128,10 @@ def test_the_most_has_all_that_can_be_set(machines: dict[str, Machine]) -> None:
     command = machines["most"].unit("quorate-replica.service")["Service"]["ExecStart"]
     for words in ("--failure-domain rack-7", "--shards 8", "--cpu 16.5", "--network-bytes-per-s 10000000000"):
         assert words in command
+    assert "--transport ofi" in command
     least = machines["least"].unit("quorate-replica.service")["Service"]["ExecStart"]
     assert "--failure-domain" not in least
+    assert "ofi" not in least
     assert "null" not in least
 
 
@@ -166,6 +169,15 @@ def test_the_image_variable_names_systemd(folder: str) -> None:
     (description,) = re.findall(r'^variable "image(?:_id)?" {\n  description = "(.*)"', text, re.MULTILINE)
     assert "systemd" in description
     assert f"{SYSTEMD_MIN} or newer" in description
+
+
+def test_one_sided_writes_are_tested_before_each_start(machines: dict[str, Machine]) -> None:
+    service = machines["most"].unit("quorate-replica.service")["Service"]
+    assert service["ExecStartPre"].endswith(" /var/lib/quorate efa 10.4.0.4")
+    assert "--ofi-selftest /var/lib/quorate/ofi-selftest.json" in service["ExecStart"]
+    assert machines["most"].config["packages"] == ["libfabric1"]
+    assert "DeviceAllow" in machines["most"].file("/etc/systemd/system/quorate-replica.service.d/rdma.conf")["content"]
+    assert machines["least"].config["packages"] == []
 
 
 def test_a_disk_of_its_own_comes_before_the_server(machines: dict[str, Machine]) -> None:
@@ -253,14 +265,12 @@ def test_preflight_says_what_is_wrong(releases: Releases, tmp_path: Path) -> Non
         done = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
         return done.returncode, done.stdout + done.stderr
 
-    assert preflight(str(program), str(data), "tcp") == (0, "quorate-replica 0.1.0\n")
+    assert preflight(str(program), str(data)) == (0, "quorate-replica 0.1.0\n")
     assert not list(data.iterdir()), "the probe is removed"
-    code, said = preflight(str(program), str(data / "absent"), "tcp")
+    code, said = preflight(str(program), str(data / "absent"))
     assert (code, "takes no direct writes" in said) == (1, True)
-    assert preflight(str(releases.folder / "for-another-machine"), str(data), "tcp")[0] != 0
-    code, said = preflight(str(program), str(data), "rdma")
-    assert code == 0, "the server runs over TCP"
-    assert "RDMA device" in said
+    assert preflight(str(releases.folder / "for-another-machine"), str(data))[0] != 0
+    assert preflight(str(program), str(data), "efa", "10.4.0.4")[0] == 0, "the server does without one-sided writes"
 
 
 @pytest.fixture

@@ -774,6 +774,7 @@ fn a_new_fleet_has_the_newest_version_and_says_so_to_servers_and_operators() {
         join_token: Some(coordinator.join_token()),
         versions: Versions::default(),
         fleet_versions: Versions::default(),
+        links: None,
         ..register("s2")
     };
     match Server::connect(&coordinator, older).receive(Duration::from_secs(10)) {

@@ -254,6 +254,7 @@ pub fn register(name: &str) -> Register {
         place: None,
         versions: versions::CONTROL,
         fleet_versions: versions::FLEET,
+        links: None,
     }
 }
 

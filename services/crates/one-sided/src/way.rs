@@ -31,6 +31,11 @@ impl Way {
         }
     }
 
+    /// Whether this machine has it.
+    pub fn try_open(fabric: &Fabric) -> Result<(), FabricError> {
+        Domain::open(fabric.provider, &fabric.host).map(drop)
+    }
+
     pub fn provider(&self) -> Provider {
         self.fabric.provider
     }

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::config::{GroupConfig, GroupId, GroupState, Role, ServerId};
 use crate::cost::ResourceVector;
 use crate::durability::Durability;
+use crate::limits::LINK_TRANSPORT_CHARS_MAX;
 use crate::machine::Machine;
 use crate::place::{ConfigDigest, Place};
 use crate::space::Room;
@@ -90,6 +91,34 @@ pub struct Register {
     /// Versions of the fleet that it can be part of. Older servers do not say: the first.
     #[serde(default)]
     pub fleet_versions: Versions,
+    /// How its links to other servers go. Older servers do not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub links: Option<LinkTransport>,
+}
+
+/// How a server's links to other servers go, by its own words.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LinkTransport {
+    /// `tcp`, or `ofi`: one-sided writes to servers that have them, too.
+    pub transport: String,
+    /// libfabric's provider that the server was started with, or that was tested.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub provider: Option<String>,
+    /// The outcome of the machine's self-test, for people; or why links go by tcp all the same.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub selftest: Option<String>,
+}
+
+impl LinkTransport {
+    /// Cut to what anybody needs to read.
+    pub fn shortened(self) -> Self {
+        let cut = |words: String| words.chars().take(LINK_TRANSPORT_CHARS_MAX).collect::<String>();
+        Self {
+            transport: cut(self.transport),
+            provider: self.provider.map(cut),
+            selftest: self.selftest.map(cut),
+        }
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -353,6 +353,8 @@ pub const QUARANTINES_REMEMBERED_MS: u64 = 3_600_000;
 pub const STORAGE_FAULT_LASTS_MS: u64 = 500;
 /// The text of a server's storage fault, which the coordinator keeps in its log and in events: a sentence.
 pub const STORAGE_FAULT_CHARS_MAX: usize = 256;
+/// The words of a server about its links: a provider's error is a sentence.
+pub const LINK_TRANSPORT_CHARS_MAX: usize = 256;
 /// Messages waiting for one server: every configuration of a server with the most groups, twice. A server that falls
 /// further behind is disconnected, and gets everything when it registers again.
 pub const CONTROL_OUTBOX_MESSAGES_MAX: usize = 2 * GROUPS_PER_SERVER_MAX;

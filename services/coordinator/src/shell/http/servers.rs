@@ -12,7 +12,7 @@ use quorate_coordinator_core::command::{Command, Reply};
 use quorate_coordinator_core::view::ServerView;
 
 pub async fn list(State(context): State<Context>) -> Answer<Json<Vec<ServerView>>> {
-    Ok(Json(context.handle.read(ServerView::all).await?))
+    Ok(Json(context.handle.servers(None).await?))
 }
 
 pub async fn get_one(State(context): State<Context>, Path(id): Path<String>) -> Answer<Json<ServerView>> {
@@ -55,8 +55,8 @@ async fn change_server(context: &Context, server: ServerId, command: Command) ->
 }
 
 async fn server_view(context: &Context, id: ServerId) -> Answer<ServerView> {
-    let found = context.handle.read(move |state| ServerView::with_id(state, id));
-    found.await?.ok_or_else(no_server)
+    let mut found = context.handle.servers(Some(id)).await?;
+    found.pop().ok_or_else(no_server)
 }
 
 fn no_server() -> Problem {

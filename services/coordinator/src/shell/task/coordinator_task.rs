@@ -409,6 +409,10 @@ impl CoordinatorTask {
                 let quote = self.coordinator.quote(&sla, replaces);
                 let _waits_no_more = answer.send(Ok(quote.expect("it may be shown"))).is_err();
             }
+            Some(Asked::Servers { only, answer }) => {
+                let engine = self.coordinator.engine().expect("it may be shown");
+                let _waits_no_more = answer.send(Ok(engine.servers(only))).is_err();
+            }
             Some(Asked::FleetVersion(answer)) => {
                 let engine = self.coordinator.engine().expect("it may be shown");
                 let view = engine.fleet_version(self.members_behind());

@@ -4,9 +4,9 @@ use std::net::IpAddr;
 use std::time::Duration;
 
 use quorate_quorum::{Change, MemberId, Refused};
-use quorate_types::GroupId;
 use quorate_types::control::{Placed, Register, ToCoordinator};
 use quorate_types::sla::{Quote, Sla};
+use quorate_types::{GroupId, ServerId};
 use rustls::pki_types::CertificateDer;
 use serde_json::Value;
 use tokio::sync::{mpsc, oneshot, watch};
@@ -15,7 +15,7 @@ use quorate_coordinator_core::command::{Command, Reply};
 use quorate_coordinator_core::engine::RollCallView;
 use quorate_coordinator_core::ids::ConnectionId;
 use quorate_coordinator_core::state::CoordinatorState;
-use quorate_coordinator_core::view::{FleetVersionView, QuorumView};
+use quorate_coordinator_core::view::{FleetVersionView, QuorumView, ServerView};
 
 /// Messages to one connection; dropping it closes the connection.
 pub type ConnectionOutbox = mpsc::Sender<Placed>;
@@ -30,6 +30,11 @@ pub enum Asked {
         sla: Box<Sla>,
         replaces: Option<GroupId>,
         answer: Answer<Quote>,
+    },
+    /// All servers, or one of them.
+    Servers {
+        only: Option<ServerId>,
+        answer: Answer<Vec<ServerView>>,
     },
     FleetVersion(Answer<FleetVersionView>),
 }
@@ -136,6 +141,13 @@ impl Handle {
             answer: reply,
         };
         self.ask(TaskInput::Ask(quote), answer).await
+    }
+
+    /// All servers, or one of them.
+    pub async fn servers(&self, only: Option<ServerId>) -> Result<Vec<ServerView>, Unavailable> {
+        let (reply, answer) = oneshot::channel();
+        let servers = Asked::Servers { only, answer: reply };
+        self.ask(TaskInput::Ask(servers), answer).await
     }
 
     pub async fn fleet_version(&self) -> Result<FleetVersionView, Unavailable> {

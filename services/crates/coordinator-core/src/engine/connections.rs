@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use quorate_types::control::{LinkTransport, Register};
 use quorate_types::{ServerId, Versions};
 
 use crate::ids::ConnectionId;
@@ -12,12 +13,29 @@ pub struct Connections {
     of_server: BTreeMap<ServerId, ConnectionId>,
 }
 
+/// What a server says of itself when it registers, and nobody needs once it has gone.
+#[derive(Debug, Clone)]
+pub struct Told {
+    /// Versions of the fleet that it can be part of.
+    pub fleet_versions: Versions,
+    /// How its links go. Older servers do not say.
+    pub links: Option<LinkTransport>,
+}
+
+impl Told {
+    pub fn of(register: &Register) -> Self {
+        Self {
+            fleet_versions: register.fleet_versions,
+            links: register.links.clone().map(LinkTransport::shortened),
+        }
+    }
+}
+
 #[derive(Debug)]
 struct Connection {
     /// Set once it registered.
     server: Option<ServerId>,
-    /// Versions of the fleet that the server can be part of.
-    fleet_versions: Versions,
+    told: Told,
     /// The time at which its reports were last compared with its groups.
     reconciled_ms: u64,
 }
@@ -26,10 +44,10 @@ struct Connection {
 const RECONCILE_EVERY_MS: u64 = 2_000;
 
 impl Connections {
-    pub fn open(&mut self, connection: ConnectionId, fleet_versions: Versions, now_ms: u64) {
+    pub fn open(&mut self, connection: ConnectionId, told: Told, now_ms: u64) {
         let opened = Connection {
             server: None,
-            fleet_versions,
+            told,
             reconciled_ms: now_ms,
         };
         self.open.insert(connection, opened);
@@ -49,10 +67,10 @@ impl Connections {
         (self.of(server) == Some(connection)).then_some(server)
     }
 
-    /// Versions of the fleet that a connected server can be part of.
-    pub fn fleet_versions_of(&self, server: ServerId) -> Option<Versions> {
+    /// What a connected server has told.
+    pub fn told_by(&self, server: ServerId) -> Option<&Told> {
         let connection = self.open.get(&self.of(server)?)?;
-        Some(connection.fleet_versions)
+        Some(&connection.told)
     }
 
     pub fn of(&self, server: ServerId) -> Option<ConnectionId> {

@@ -20,7 +20,7 @@ use crate::command::{Command, Effect};
 use crate::ids::{CallId, ConnectionId};
 use crate::planner::Planner;
 use crate::state::CoordinatorState;
-use crate::view::FleetVersionView;
+use crate::view::{FleetVersionView, ServerView};
 
 #[derive(Debug)]
 pub struct Engine {
@@ -99,6 +99,20 @@ impl Engine {
     /// The roll call, while it runs.
     pub fn roll_call(&self, now_ms: u64) -> Option<RollCallView> {
         self.roll_call.as_ref().map(|roll_call| roll_call.view(now_ms))
+    }
+
+    /// The fleet's servers, or one of them.
+    pub fn servers(&self, only: Option<ServerId>) -> Vec<ServerView> {
+        let state = self.sequencer.state();
+        let mut views = match only {
+            Some(id) => ServerView::with_id(state, id).into_iter().collect(),
+            None => ServerView::all(state),
+        };
+        for view in &mut views {
+            let told = self.sequencer.connected().told_by(view.server_id);
+            view.links = told.and_then(|told| told.links.clone());
+        }
+        views
     }
 
     /// The fleet's version, and what must change before it can be raised. `members`: coordinators that must, in words.

@@ -11,12 +11,12 @@ pub fn view(sequencer: &Sequencer, members: Vec<String>) -> FleetVersionView {
     let state = sequencer.state();
     let (version, newest) = (state.fleet_version, versions::FLEET.newest);
     let behind = state.servers.values().filter_map(|server| {
-        let told = sequencer.connected().fleet_versions_of(server.server_id);
+        let told = sequencer.connected().told_by(server.server_id);
         Some(format!(
             "server {} ({}) {}",
             server.server_id,
             server.name,
-            lacks(told)?
+            lacks(told.map(|told| told.fleet_versions))?
         ))
     });
     let waits_for = match version < newest {

@@ -6,6 +6,7 @@ use quorate_types::control::{RefuseCode, ToServer, Welcome};
 use quorate_types::{ServerId, Versions, versions};
 use serde_json::Value;
 
+use super::connections::Told;
 use super::evidence::holder_of;
 use super::io::{Candidate, CertificateOrder, Note, Now, Outgoing, Settings};
 use super::refusals::Refusals;
@@ -61,11 +62,9 @@ impl<'a> Registrar<'a> {
         if let Some(server) = holder_of(self.sequencer.state(), &candidate) {
             roll_call.hear(server, self.now);
         }
-        self.sequencer.connections().open(
-            candidate.connection,
-            candidate.register.fleet_versions,
-            self.now.ms,
-        );
+        self.sequencer
+            .connections()
+            .open(candidate.connection, Told::of(&candidate.register), self.now.ms);
         if let Some(earlier) = roll_call.hold(candidate) {
             self.sequencer.close(earlier);
         }
@@ -77,11 +76,9 @@ impl<'a> Registrar<'a> {
         let request_pem = candidate.register.certificate_request_pem.clone();
         let (hung_ms, is_of_this_log) = (candidate.register.hung_ms, self.is_of_this_log(&candidate));
         let holder = holder_of(self.sequencer.state(), &candidate);
-        let (versions, fleet_versions) = (candidate.register.versions, candidate.register.fleet_versions);
+        let (versions, told) = (candidate.register.versions, Told::of(&candidate.register));
         let now_ms = self.now.ms;
-        self.sequencer
-            .connections()
-            .open(connection, fleet_versions, now_ms);
+        self.sequencer.connections().open(connection, told, now_ms);
         let registration = match self.vet(candidate) {
             Ok(registration) => registration,
             Err((RefuseCode::CredentialInvalid, _)) if !is_of_this_log => {

@@ -54,14 +54,22 @@ impl Claimed {
     }
 }
 
+/// Heartbeats of one server.
+#[derive(Debug, Clone, Copy)]
+struct Heard {
+    /// None was missing since.
+    since_ms: u64,
+    last_ms: u64,
+}
+
 /// Times are milliseconds of a clock that never goes back.
 #[derive(Debug)]
 pub struct Suspicions {
     times: SuspicionTimes,
     unreachable: BTreeMap<Claim, Claimed>,
     slow: BTreeMap<Claim, Claimed>,
-    /// The time of each live server's last heartbeat.
-    heard_ms: BTreeMap<ServerId, u64>,
+    /// Each live server's heartbeats.
+    heard: BTreeMap<ServerId, Heard>,
     /// In pairs that are known, and in servers that are slow.
     pair_trust: Trust<(ServerId, ServerId)>,
     server_trust: Trust<ServerId>,
@@ -80,22 +88,25 @@ impl Suspicions {
             times,
             unreachable: BTreeMap::new(),
             slow: BTreeMap::new(),
-            heard_ms: BTreeMap::new(),
+            heard: BTreeMap::new(),
             pair_trust: Trust::new(times.well_ms),
             server_trust: Trust::new(times.well_ms),
         }
     }
 
-    /// Takes in a heartbeat's reports.
+    /// Takes in a heartbeat's reports. A wait that began while the reporter was silent itself speaks against nobody: it counts
+    /// from when the reporter was heard again.
     pub fn heartbeat(&mut self, from: ServerId, unreachable: &[ServerId], slow: &[SlowReport], now_ms: u64) {
         let stale_ms = self.times.stale_ms;
-        self.heard_ms.insert(from, now_ms);
+        let in_touch_ms = now_ms - self.hear(from, now_ms).since_ms;
         for peer in unreachable.iter().filter(|peer| **peer != from) {
             let claimed = (0, None);
             note(&mut self.unreachable, (from, *peer), claimed, now_ms, stale_ms);
         }
         for report in slow {
-            let claimed = (report.behind_ms, Some(report.cause));
+            let is_own = report.server == from;
+            let behind_ms = report.behind_ms.min(if is_own { u64::MAX } else { in_touch_ms });
+            let claimed = (behind_ms, Some(report.cause));
             note(&mut self.slow, (from, report.server), claimed, now_ms, stale_ms);
         }
         self.unreachable
@@ -105,6 +116,19 @@ impl Suspicions {
         self.slow.retain(|(by, of), claimed| {
             *by != from || named.contains(of) || now_ms - claimed.last_ms <= stale_ms
         });
+    }
+
+    fn hear(&mut self, from: ServerId, now_ms: u64) -> Heard {
+        let begins = Heard {
+            since_ms: now_ms,
+            last_ms: now_ms,
+        };
+        let heard = self.heard.entry(from).or_insert(begins);
+        if now_ms - heard.last_ms > self.times.stale_ms {
+            *heard = begins;
+        }
+        heard.last_ms = now_ms;
+        *heard
     }
 
     /// The commands that are due by now. To be called every few ten milliseconds; an applied command is not repeated.
@@ -122,7 +146,7 @@ impl Suspicions {
         self.unreachable
             .retain(|claim, claimed| is_current(claim, claimed));
         self.slow.retain(|claim, claimed| is_current(claim, claimed));
-        self.heard_ms.retain(|id, _| state.is_alive(*id));
+        self.heard.retain(|id, _| state.is_alive(*id));
         let mut commands = self.pairs_due(state, &is_hanging, now_ms);
         commands.extend(self.slow_due(state, &is_hanging, now_ms));
         commands
@@ -185,8 +209,8 @@ impl Suspicions {
 
     /// Whether the server was heard when the claim was `after_ms` old. One that is silent may be dead, and its lease decides.
     fn was_heard_during(&self, server: ServerId, claimed: &Claimed, after_ms: u64) -> bool {
-        let heard_ms = self.heard_ms.get(&server);
-        heard_ms.is_some_and(|heard_ms| *heard_ms >= claimed.since_ms + after_ms)
+        let heard = self.heard.get(&server);
+        heard.is_some_and(|heard| heard.last_ms >= claimed.since_ms + after_ms)
     }
 
     fn slow_due(

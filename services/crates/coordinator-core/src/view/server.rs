@@ -1,6 +1,6 @@
 //! A server as the API shows it.
 
-use quorate_types::control::DrainState;
+use quorate_types::control::{DrainState, LinkTransport};
 use quorate_types::sla::ScarceResource;
 use quorate_types::{GroupId, ServerId};
 use serde::Serialize;
@@ -35,6 +35,8 @@ pub struct ServerView {
     pub foreign: Option<String>,
     /// Whether replicas may be placed on it, if there is room; on an auxiliary server replacements only.
     pub takes_replicas: bool,
+    /// How its links to other servers go, while it is connected here. Older servers do not say.
+    pub links: Option<LinkTransport>,
     pub registered_at: String,
     pub failed_at: Option<String>,
 }
@@ -88,6 +90,7 @@ impl ServerView {
             machine: server.machine.as_ref().map(ToString::to_string),
             foreign: state.mismatch(server),
             takes_replicas: state.takes_replicas(server),
+            links: None,
             registered_at: rfc3339(server.registered_at_ms),
             failed_at: server.failed_at_ms.map(rfc3339),
         }

@@ -168,6 +168,7 @@ pub fn candidate(connection: u64, proof: &Proof) -> Candidate {
         place: None,
         versions: versions::CONTROL,
         fleet_versions: versions::FLEET,
+        links: None,
     };
     Candidate {
         connection,

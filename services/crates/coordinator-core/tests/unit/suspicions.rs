@@ -22,6 +22,7 @@ struct Fleet {
     /// Reports in each heartbeat: (reporter, slow server), and (reporter, unreachable peer).
     slow: Vec<(u32, u32)>,
     unreachable: Vec<(u32, u32)>,
+    behind_ms: u64,
     hanging: Vec<u32>,
     /// Servers that send nothing.
     silent: Vec<u32>,
@@ -35,6 +36,7 @@ impl Fleet {
             now_ms: 0,
             slow: Vec::new(),
             unreachable: Vec::new(),
+            behind_ms: 400,
             hanging: Vec::new(),
             silent: Vec::new(),
         }
@@ -57,7 +59,7 @@ impl Fleet {
                 };
                 let report = |server| SlowReport {
                     server,
-                    behind_ms: 400,
+                    behind_ms: self.behind_ms,
                     cause: SlowCause::Journal,
                 };
                 let slow: Vec<SlowReport> = of(&self.slow).into_iter().map(report).collect();
@@ -180,6 +182,7 @@ fn at_most_a_quarter_counts_as_slow_and_nobody_when_more_than_half_are_reported(
 #[test]
 fn the_wait_counts_from_its_beginning_and_a_silent_server_is_left_to_its_lease() {
     let mut fleet = Fleet::new(5);
+    fleet.run(500);
     fleet.slow = vec![(1, 2)];
     assert!(fleet.run(4_750).is_empty(), "its first report told of 400 ms");
     assert_eq!(fleet.run(250).len(), 1);
@@ -189,6 +192,22 @@ fn the_wait_counts_from_its_beginning_and_a_silent_server_is_left_to_its_lease()
     fleet.silent = vec![2];
     fleet.run(20_000);
     assert!(fleet.slow_ones().is_empty());
+}
+
+/// A server that was out of reach for long comes back, and has waited for its peers meanwhile.
+#[test]
+fn a_wait_from_before_the_reporter_was_heard_again_speaks_against_nobody() {
+    let mut fleet = Fleet::new(5);
+    fleet.run(1_000);
+    fleet.silent = vec![1];
+    fleet.run(1_000);
+    (fleet.silent, fleet.slow, fleet.behind_ms) = (Vec::new(), vec![(1, 2)], 10_000);
+    assert!(fleet.run(4_750).is_empty());
+    assert_eq!(fleet.run(500).len(), 1);
+    let mut fleet = Fleet::new(5);
+    fleet.run(12_000);
+    (fleet.slow, fleet.behind_ms) = (vec![(1, 2)], 10_000);
+    assert_eq!(fleet.run(3_000).len(), 1, "it was heard all the time");
 }
 
 #[test]

@@ -65,6 +65,7 @@ pub fn dial(world: &mut World, s: usize, incarnation: u64) {
         place: server.place,
         versions: versions::CONTROL,
         fleet_versions: versions::FLEET,
+        links: None,
     };
     world.servers[s].control = Some(Control {
         connection,
