@@ -4,12 +4,12 @@
 //! - [`Outbox`]: frames waiting to be written, gathered into few vectored writes
 //! - [`stream`]: a connection's halves, plain or TLS; [`tls`]: certificates, and whom they let in
 //! - [`spin`]: looking for events before sleeping
-//! - [`stream::WriteHalf::retransmits`]: segments that the kernel sent again
+//! - [`stream::WriteHalf::lost_segments`]: by the kernel's count
 //! - [`bind`], [`prepare`]: sockets with the data plane's options
 
 mod inbound;
+mod lost_segments;
 mod outbox;
-mod retransmits;
 mod session;
 mod sockets;
 pub mod spin;

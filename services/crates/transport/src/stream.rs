@@ -18,8 +18,8 @@ use tokio::io::AsyncReadExt;
 use tokio::net::TcpStream;
 use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 
+use crate::lost_segments::lost_segments;
 use crate::prepare;
-use crate::retransmits::retransmits;
 use crate::session::{RECORD_BYTES_MAX, Socket, TlsSession, drain};
 
 /// A TLS connection begins with a handshake record: 0x16, then the version 3.1 or 3.3. Read as a frame's length this is
@@ -185,9 +185,9 @@ impl ReadHalf {
 }
 
 impl WriteHalf {
-    /// Segments that the kernel has sent again since the connection is open.
-    pub fn retransmits(&self) -> io::Result<u32> {
-        retransmits(self.tcp.as_ref())
+    /// Segments that were lost on their way since the connection is open.
+    pub fn lost_segments(&self) -> io::Result<u32> {
+        lost_segments(self.tcp.as_ref())
     }
 
     pub(crate) fn tcp(&self) -> &TcpStream {

@@ -1,11 +1,11 @@
-//! Loss on the way to a peer, by the kernel's count of segments sent again. TCP repairs it, at a price that grows with each
+//! Loss on the way to a peer, by the kernel's count of segments. TCP repairs it, at a price that grows with each
 //! loss in a row: bytes that get through now and then are no sign that a link is well.
 
 use quorate_types::Micros;
 
 /// Ticks that are remembered: most of a second.
 const TICKS: u32 = 8;
-/// So many of them with segments sent again show a link that loses one of ten, or more. A sound network loses one of
+/// So many of them with lost segments show a link that loses one of ten, or more. A sound network loses one of
 /// thousands.
 const LOSSY_TICKS: u32 = 4;
 
@@ -21,10 +21,10 @@ pub struct LossWatch {
 }
 
 impl LossWatch {
-    /// At each tick of a link that is open. `retransmits`: its count.
-    pub fn tick(&mut self, retransmits: u32, now: Micros) {
-        let before = self.counted.replace(retransmits);
-        let has_loss = before.is_some_and(|before| retransmits > before);
+    /// At each tick of a link that is open. `lost`: its count.
+    pub fn tick(&mut self, lost: u32, now: Micros) {
+        let before = self.counted.replace(lost);
+        let has_loss = before.is_some_and(|before| lost > before);
         self.recent = self.recent << 1 | u8::from(has_loss);
         self.since = match self.recent {
             0 => None,

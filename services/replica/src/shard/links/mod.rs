@@ -215,9 +215,9 @@ impl Links {
                 }
                 continue;
             }
-            if let Ok(retransmits) = link.stream.retransmits() {
+            if let Ok(lost) = link.stream.lost_segments() {
                 let losses = self.losses.entry(server).or_default();
-                losses.tick(retransmits, lived);
+                losses.tick(lost, lived);
             }
             self.send_alive(server, share_version);
         }
