@@ -1,5 +1,6 @@
 //! How this server's links go: by its flags, by the machine's self-test, and by what the machine has.
 
+use std::io::ErrorKind;
 use std::path::Path;
 
 use quorate_one_sided::{Fabric, Way};
@@ -16,9 +17,18 @@ pub struct Chosen {
     pub told: LinkTransport,
 }
 
-/// Links go by sockets where one-sided writes do not work, which is said. An unreadable result of the self-test is an error.
+/// Links go by sockets where one-sided writes do not work, which is said. A self-test that left no result has failed: its
+/// process may have crashed in a provider. An unreadable result is an error.
 pub fn choose(flags: &Flags) -> Result<Chosen, Exit> {
-    let tested = flags.ofi_selftest.as_deref().map(read).transpose()?;
+    let wanted = flags
+        .transport
+        .ofi_provider
+        .map_or("ofi", |provider| provider.name());
+    let tested = flags
+        .ofi_selftest
+        .as_deref()
+        .map(|file| read(file, wanted))
+        .transpose()?;
     let Some(fabric) = flags.one_sided() else {
         let told = LinkTransport {
             transport: "tcp".into(),
@@ -49,13 +59,22 @@ pub fn choose(flags: &Flags) -> Result<Chosen, Exit> {
     })
 }
 
-fn read(file: &Path) -> Result<Outcome, Exit> {
+fn read(file: &Path, provider: &str) -> Result<Outcome, Exit> {
     let wrong = |reason: String| {
         Exit::BadFlags(format!(
             "--ofi-selftest {}: {reason}; `quorate-replica selftest ofi --provider … --out` writes it",
             file.display()
         ))
     };
-    let text = std::fs::read_to_string(file).map_err(|e| wrong(e.to_string()))?;
+    let text = match std::fs::read_to_string(file) {
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            return Ok(Outcome {
+                provider: provider.into(),
+                is_ok: false,
+                words: "the self-test left no result".into(),
+            });
+        }
+        text => text.map_err(|e| wrong(e.to_string()))?,
+    };
     serde_json::from_str(&text).map_err(|e| wrong(e.to_string()))
 }
