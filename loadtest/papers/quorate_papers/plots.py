@@ -11,6 +11,7 @@ mpl.use("Agg")
 
 import matplotlib.pyplot as plt
 
+from quorate_papers import pulsar
 from quorate_papers.conservation import ALGORITHMS as SHARING
 from quorate_papers.conservation import Point as Shared
 from quorate_papers.conservation import medians
@@ -105,6 +106,23 @@ def placement(points: list[Placed], path: Path, *, is_papers: bool = False) -> N
         for axis, top in ((counts, 440), (free, 125), (beside, 300)):
             axis.set_ylim(top=top)  # room for the legend
         _finish(figure, (counts, loads, free, beside), path)
+
+
+def allocation_times(points: list[pulsar.Point], path: Path) -> None:
+    """Pulsar's Figure 16: milliseconds over the number of machines, and how many of them are active."""
+    with plt.rc_context(STYLE):
+        figure, axes = plt.subplots(1, 2, figsize=(10, 4), layout="constrained", sharey=True)
+        titles = {"drf": "DRF", "hierarchical-drf": "Hierarchical DRF"}
+        for axis, (policy, title) in zip(axes, titles.items(), strict=True):
+            for colour, active in zip(COLOURS, pulsar.ACTIVE, strict=False):
+                own = [point for point in points if (point.policy, point.active) == (policy, active)]
+                x, y = [point.vms for point in own], [point.ms for point in own]
+                axis.plot(x, y, marker="o", color=colour, label=f"{active:.0%} active")
+            axis.set_title(f"{title}: ms")
+            axis.set_yscale("log")
+        for active, seconds in pulsar.PAPER_S.items():
+            _paper(axes[0], pulsar.SIZES[-1], seconds * 1_000, INK, f"the paper, {active:.0%}")
+        _finish(figure, tuple(axes), path, "machines")
 
 
 def conservation(points: list[Shared], path: Path, *, is_papers: bool = False) -> None:

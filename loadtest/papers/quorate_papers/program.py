@@ -1,5 +1,5 @@
 """`make figures`: Figures 5 and 6 of Filo through quorate-planner, Figure 7 on real servers, Figure 3 of what
-`make profile` measured. Plots and pages go to `docs/papers/filo/`, figures to `loadtest/results/`, what the plots are
+`make profile` measured, and Figure 16 of Pulsar. Plots and pages go to `docs/papers/`, figures to `loadtest/results/`, what the plots are
 made of to `build/papers/`: the same command makes it again."""
 
 from __future__ import annotations
@@ -13,13 +13,14 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from quorate_harness.figures import FOLDER, Figure, commit, keep, machine, rewrite, table
+from quorate_harness.figures import FOLDER, Figure, commit, keep, machine, markdown, rewrite, table
 from quorate_local.display import Display
 from quorate_local.options import REPOSITORY
-from quorate_papers import computed, costs, figure7, page, placement, plots, profiles, runs, seen
+from quorate_papers import computed, costs, figure7, page, placement, plots, profiles, pulsar, runs, seen
 
 COMMAND = "make figures"
 PUBLISHED = REPOSITORY / "docs" / "papers" / "filo"
+PULSAR = REPOSITORY / "docs" / "papers" / "pulsar"
 RESULTS = REPOSITORY / "loadtest" / "results"
 DATA = REPOSITORY / "build" / "papers"
 PAGE_7 = Path(__file__).parent / "page7.txt"
@@ -36,6 +37,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     folder.mkdir(parents=True, exist_ok=True)
     if chosen.only == "fig3":
         return _figure_3(chosen.cells, folder, display)
+    if chosen.only == "pulsar":
+        return _pulsar(PULSAR if folder == PUBLISHED else folder, display)
     figures: list[Figure] = []
     if chosen.only != "fig7":
         figures += _computed(chosen, display, folder)
@@ -55,7 +58,7 @@ def judged(figures: list[Figure]) -> int:
 
 def changes() -> str:
     """To files of the repository, but for what was published before."""
-    besides = [f":!{folder.relative_to(REPOSITORY)}" for folder in (PUBLISHED, RESULTS)]
+    besides = [f":!{folder.relative_to(REPOSITORY)}" for folder in (PUBLISHED, PULSAR, RESULTS)]
     command = ["git", "status", "--porcelain", "--untracked-files=no", "--", ".", *besides]
     return subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, check=False).stdout.strip()
 
@@ -128,6 +131,23 @@ def _computed(chosen: argparse.Namespace, display: Display, folder: Path) -> lis
     return figures
 
 
+def _pulsar(folder: Path, display: Display) -> int:
+    display.line("Figure 16 of Pulsar: datacenters of 3 000 to 24 000 flows, about a minute.")
+    folder.mkdir(parents=True, exist_ok=True)
+    points = pulsar.measure()
+    figures, command = pulsar.figures(points), f"{COMMAND} ONLY=pulsar"
+    plots.allocation_times(points, folder / "figure-16")
+    text = pulsar.page(points, command, named_commit(), machine(), markdown(figures))
+    (folder / "README.md").write_text(text)
+    keep(figures, command, FOLDER / "pulsar.jsonl", named_commit())
+    if folder == PULSAR:
+        rewrite(figures, command, RESULTS / f"{datetime.now(UTC):%Y-%m-%d}-pulsar.jsonl", named_commit())
+    for line in table(figures):
+        display.line(line)
+    display.line(f"written to {folder}")
+    return judged(figures)
+
+
 def _figure_3(cells: Path, folder: Path, display: Display) -> int:
     try:
         measured = costs.read(cells)
@@ -158,8 +178,8 @@ def _arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="quorate-figures", description=__doc__)
     parser.add_argument(
         "--only",
-        choices=["fig3", "computed", "fig7"],
-        help="what `make profile` measured, what is computed, or real servers",
+        choices=["fig3", "computed", "fig7", "pulsar"],
+        help="what `make profile` measured, what is computed, real servers, or Figure 16 of Pulsar",
     )
     run_s, again = figure7.RUN_S, runs.REPEATS_MAX
     parser.add_argument(

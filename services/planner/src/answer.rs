@@ -5,6 +5,7 @@ use serde::Serialize;
 
 use crate::demand::{DemandAnswer, DemandRequest};
 use crate::instance::Instance;
+use crate::share::{ShareAnswer, ShareRequest};
 
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "Placement")]
@@ -97,6 +98,8 @@ pub struct Schemas {
     conservation: schemars::Schema,
     demand_request: schemars::Schema,
     demand: schemars::Schema,
+    share_request: schemars::Schema,
+    share: schemars::Schema,
 }
 
 pub fn schema() -> Schemas {
@@ -106,5 +109,7 @@ pub fn schema() -> Schemas {
         conservation: schemars::schema_for!(ConservationAnswer),
         demand_request: schemars::schema_for!(DemandRequest),
         demand: schemars::schema_for!(DemandAnswer),
+        share_request: schemars::schema_for!(ShareRequest),
+        share: schemars::schema_for!(ShareAnswer),
     }
 }

@@ -26,3 +26,26 @@ pub enum Policy {
     Unallocated,
     Idle,
 }
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum SharePolicy {
+    /// Equal dominant shares by weight.
+    Drf,
+    /// Equal dominant shares among projects, and among the flows of each.
+    HierarchicalDrf,
+    /// One flow after the other, as much as is left.
+    FirstFit,
+    /// The highest revenue.
+    MaximumRevenue,
+}
+
+impl From<SharePolicy> for quorate_policies::Policy {
+    fn from(policy: SharePolicy) -> Self {
+        match policy {
+            SharePolicy::Drf => Self::Drf,
+            SharePolicy::HierarchicalDrf => Self::HierarchicalDrf,
+            SharePolicy::FirstFit => Self::FirstFit,
+            SharePolicy::MaximumRevenue => Self::MaximumRevenue,
+        }
+    }
+}

@@ -11,6 +11,7 @@ mod instance;
 mod limits;
 mod place;
 mod read;
+mod share;
 mod time;
 mod units;
 mod unusable;
@@ -24,9 +25,10 @@ use quorate_placement::Profile;
 
 use crate::checked::Checked;
 use crate::demand::DemandRequest;
-use crate::flags::{Algorithm, Placing, Policy};
+use crate::flags::{Algorithm, Placing, Policy, SharePolicy};
 use crate::instance::Instance;
 use crate::place::How;
+use crate::share::ShareRequest;
 use crate::unusable::Unusable;
 
 #[derive(Parser)]
@@ -80,6 +82,16 @@ enum Command {
     Demand {
         #[command(flatten)]
         input: Input,
+    },
+    /// Shares resources among flows that need several at once.
+    Share {
+        /// Demands, weights and capacities; `-` is standard input.
+        request: PathBuf,
+        #[arg(long, value_enum, default_value_t = SharePolicy::Drf)]
+        policy: SharePolicy,
+        /// Number of runs; the time is their median.
+        #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000))]
+        repeat: u32,
     },
     /// Prints the JSON schema of instances and answers.
     Schema,
@@ -145,6 +157,14 @@ fn answer(command: Command) -> Result<String, Unusable> {
         Command::Demand { input } => {
             let (request, profile) = DemandRequest::read(&text(&input.instance)?, given_profile(&input)?)?;
             Ok(pretty(&demand::demand(&request, &profile)?))
+        }
+        Command::Share {
+            request,
+            policy,
+            repeat,
+        } => {
+            let problem = ShareRequest::read(&text(&request)?)?;
+            Ok(pretty(&share::share(&problem, policy.into(), repeat)))
         }
         Command::Schema => Ok(pretty(&answer::schema())),
     }

@@ -1,7 +1,9 @@
 //! C-DRF by filling: the limit of Algorithm 2 for small requests. Its time does not depend on the number of requests.
 
-use crate::filling::{Filling, uses_of_replicas};
+use quorate_policies::filling::Filling;
+
 use crate::problem::SharingProblem;
+use crate::uses::{amounts, uses_of_replicas};
 
 /// Requests/s granted to each tenant, rounded down; feasible.
 ///
@@ -14,7 +16,7 @@ pub fn exact(problem: &SharingProblem) -> Vec<u64> {
         .tenants()
         .iter()
         .map(|tenant| uses_of_replicas(&tenant.replicas));
-    let filling = Filling::new(problem.free(), shares.zip(replicas));
+    let filling = Filling::new(amounts(problem.free()), shares.zip(replicas));
     let wants = problem.tenants().iter().map(|tenant| per_s(tenant.extra_per_s));
     problem.whole(&filling.fill(&wants.collect::<Vec<_>>()).taken)
 }

@@ -4,8 +4,7 @@
 //! - [`problem`]: free vectors and tenants, and the feasibility of grants
 //! - [`policy`]: the amounts that are free: the unallocated, or all that is idle
 //! - [`request_by_request`]: C-DRF as the paper's Algorithm 2, the reference
-//! - [`filling`]: raising all dominant shares together, stopping at each saturation
-//! - [`exact`]: C-DRF by filling, whatever the number of requests
+//! - [`exact`]: C-DRF by filling ([`quorate_policies::filling`]), whatever the number of requests
 //! - [`view`]: the view of one server of Level-DRF
 //! - [`iterations`]: servers that exchange messages; any of them may be lost or late
 //! - [`head`], [`all`], [`level`]: Head-DRF, All-DRF and Level-DRF (the default) as such servers
@@ -22,13 +21,13 @@ pub mod all;
 pub mod demand;
 pub mod exact;
 pub mod exchange;
-pub mod filling;
 pub mod head;
 pub mod iterations;
 pub mod level;
 pub mod policy;
 pub mod problem;
 pub mod request_by_request;
+mod uses;
 pub mod view;
 
 pub use exact::exact;

@@ -6,9 +6,11 @@ use std::collections::BTreeMap;
 use quorate_types::limits::{SHARE_AGGREGATE_LEVELS_MAX, SHARE_AGGREGATES_MAX};
 
 use crate::exact::per_s;
-use crate::filling::{Filling, uses_on};
+use quorate_policies::filling::Filling;
+
 use crate::iterations::{Aggregate, Local};
 use crate::problem::{RESOURCES, Vector, share};
+use crate::uses::{amounts, uses_on};
 
 /// One for each set of resources.
 const MASKS: usize = 1 << RESOURCES;
@@ -49,7 +51,7 @@ impl View {
             vec![0],
             Vec::with_capacity(wanting.len()),
         );
-        let mut filling = Filling::empty(&free, wanting.len(), replicas * RESOURCES);
+        let mut filling = Filling::empty(amounts(&free), wanting.len(), replicas * RESOURCES);
         let mut own: Vec<(usize, Vector)> = Vec::new();
         for (h, _) in &wanting {
             let hosted = &local.hosted[*h];
@@ -67,7 +69,11 @@ impl View {
             }
             starts.push(hosts.len() as u32);
             shares.push(most);
-            filling.push_replicas(most, &own);
+            let uses = own.iter();
+            filling.push(
+                most,
+                uses.flat_map(|(server, cost)| uses_on(*server, cost.map(|cost| cost as f64))),
+            );
         }
         let filling = filling.sorted();
         Self {

@@ -8,23 +8,8 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use crate::problem::{RESOURCES, ReplicaCost, Vector};
-
-/// Resource and cost of one request, not 0. The resources of server `s` begin at `s × RESOURCES`.
+/// Resource and cost of one request, not 0.
 pub type Use = (u32, f64);
-
-/// Uses of a tenant's replicas.
-pub fn uses_of_replicas(replicas: &[ReplicaCost]) -> impl Iterator<Item = Use> {
-    replicas
-        .iter()
-        .flat_map(|replica| uses_on(replica.server, replica.cost.map(|cost| cost as f64)))
-}
-
-/// Uses of one request of `cost` on a server.
-pub fn uses_on(server: usize, cost: [f64; RESOURCES]) -> impl Iterator<Item = Use> {
-    let uses = (0..RESOURCES).filter(move |i| cost[*i] > 0.0);
-    uses.map(move |i| ((server * RESOURCES + i) as u32, cost[i]))
-}
 
 /// The rates at which flows stopped, and the reasons.
 #[derive(Debug)]
@@ -53,9 +38,9 @@ pub struct Filling {
 }
 
 impl Filling {
-    /// `free`: `m` servers. `flows`: share of one request, and its uses.
+    /// `free`: the amount of each resource. `flows`: share of one request, and its uses.
     pub fn new<U: IntoIterator<Item = Use>>(
-        free: &[Vector],
+        free: Vec<f64>,
         flows: impl IntoIterator<Item = (f64, U)>,
     ) -> Self {
         let mut filling = Self::empty(free, 0, 0);
@@ -66,9 +51,9 @@ impl Filling {
     }
 
     /// With room for this number of flows and uses; more may come.
-    pub fn empty(free: &[Vector], flows: usize, uses: usize) -> Self {
+    pub fn empty(free: Vec<f64>, flows: usize, uses: usize) -> Self {
         Self {
-            free: free.iter().flatten().map(|amount| *amount as f64).collect(),
+            free,
             shares: Vec::with_capacity(flows),
             uses: Vec::with_capacity(uses),
             starts: vec![0],
@@ -101,7 +86,7 @@ impl Filling {
     }
 
     /// `uses`: costs of one request. They are divided by the share here, once for all levels.
-    fn push(&mut self, share: f64, uses: impl IntoIterator<Item = Use>) {
+    pub fn push(&mut self, share: f64, uses: impl IntoIterator<Item = Use>) {
         self.shares.push(share);
         self.uses
             .extend(uses.into_iter().map(|(r, cost)| (r, cost / share)));
@@ -113,18 +98,6 @@ impl Filling {
         let mut run = Run::new(self, caps);
         while run.stop_next() {}
         run.filled
-    }
-
-    /// Adds a flow with its cost on each server.
-    pub fn push_replicas(&mut self, share: f64, replicas: &[(usize, Vector)]) {
-        self.shares.push(share);
-        for (server, cost) in replicas {
-            for (i, cost) in cost.iter().enumerate().filter(|(_, cost)| **cost > 0) {
-                self.uses
-                    .push(((server * RESOURCES + i) as u32, *cost as f64 / share));
-            }
-        }
-        self.starts.push(self.uses.len() as u32);
     }
 
     pub fn uses_of(&self, f: usize) -> &[Use] {
