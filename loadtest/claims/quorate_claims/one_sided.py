@@ -62,7 +62,7 @@ def measure(conditions: Conditions) -> list[Figure]:
 
 
 def _cpu_ratios(cpus: dict[Cell, list[float]]) -> list[Figure]:
-    """Of two fleets that followed one another: the median over all pairs, and over those of each degree."""
+    """Medians over all pairs of fleets that followed one another, and over the pairs of each degree."""
     pairs = {degree: zip(cpus[SHM, degree], cpus[TCP, degree], strict=True) for degree in DEGREES}
     ratios = {degree: [shm / tcp for shm, tcp in pairs[degree]] for degree in DEGREES}
     every = [ratio for degree in DEGREES for ratio in ratios[degree]]
