@@ -61,3 +61,13 @@ variable "otlp_endpoint" {
   type        = string
   default     = null
 }
+
+variable "transport" {
+  description = "How frames travel between servers: tcp, with TLS; or ofi, by one-sided writes of the machines' RDMA, which are not encrypted. A server whose test of them fails uses tcp."
+  type        = string
+  default     = "tcp"
+  validation {
+    condition     = contains(["tcp", "ofi"], var.transport)
+    error_message = "A transport is tcp or ofi."
+  }
+}

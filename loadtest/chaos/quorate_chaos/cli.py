@@ -197,6 +197,7 @@ def _conclude(
 def _command(options: argparse.Namespace) -> str:
     more = f" AT_ONCE={options.at_once}" if options.at_once > 1 else ""
     more += " GRAY=1" if options.gray else ""
+    more += "".join(f" FAULT={fault}" for fault in options.fault or ())
     return f"make chaos RUNS={options.runs} SEED={options.seed}{more}"
 
 

@@ -5,6 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use quorate_certificates::pin;
 use quorate_journal::Journal;
 use quorate_one_sided::Fabric;
 use quorate_telemetry::spans::{self, SpanSender};
@@ -41,10 +42,7 @@ pub fn run(flags: Flags, exports: Exports) -> Result<(), Exit> {
     let identity = identity::load(&flags.data_dir).map_err(Exit::DiskUnusable)?;
     let places = PlaceKeeper::start(&flags.data_dir).map_err(Exit::DiskUnusable)?;
     let join_token = read_join_token(&flags, identity.is_some())?;
-    let (join_secret, pin) = join_token.as_deref().map_or((None, None), |token| {
-        let (secret, pin) = quorate_certificates::pin::split(token);
-        (Some(secret.to_string()), pin)
-    });
+    let (join_secret, pin) = secret_and_pin(join_token.as_deref());
     let certificates = Certificates::load(&flags.data_dir, pin).map_err(Exit::DiskUnusable)?;
     certificates.trust().map_err(Exit::BadFlags)?;
     let me = number_of(identity.as_ref());
@@ -159,6 +157,14 @@ fn note_start(data_dir: &Path, identity: Option<&Identity>, incarnation: &str) -
         tracing::warn!(%error, "cannot note this start in identity.json");
     }
     identity.incarnations.clone()
+}
+
+/// The parts of a join token.
+fn secret_and_pin(token: Option<&str>) -> (Option<String>, Option<&str>) {
+    token.map_or((None, None), |token| {
+        let (secret, pin) = pin::split(token);
+        (Some(secret.to_string()), pin)
+    })
 }
 
 fn read_join_token(flags: &Flags, has_identity: bool) -> Result<Option<String>, Exit> {

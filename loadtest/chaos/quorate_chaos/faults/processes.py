@@ -8,7 +8,6 @@ import time
 
 from quorate_chaos.trial import CATCH_UP_S, COORDINATOR, MEMORY, Fault, Shape, Trial
 
-
 SHORT_STOPS_S = 60.0
 SHORT_STOP_S = (0.02, 0.18)  # below 200 ms, with the time that a signal takes on a busy machine
 

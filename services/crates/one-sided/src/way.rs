@@ -6,7 +6,7 @@ use quorate_fabric::{Domain, FabricError, Provider};
 
 use crate::stream::RingStream;
 
-/// What an operator wants.
+/// The operator's wish.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fabric {
     pub provider: Provider,

@@ -6,8 +6,8 @@ use std::io;
 use std::mem::{MaybeUninit, size_of};
 use std::os::fd::AsRawFd;
 
-/// Segments that this side of the connection had to send again since it is open. Those that the other side had got after all
-/// (it says so, RFC 2883) are left out: where a machine is busy, answers are late, and the kernel sends again in vain.
+/// Segments that this side of the connection had to send again since it is open. Segments that the other side had got after all
+/// (it says so, RFC 2883) do not count: where a machine is busy, answers are late, and the kernel sends again in vain.
 pub fn lost_segments(socket: &impl AsRawFd) -> io::Result<u32> {
     let mut info = MaybeUninit::<libc::tcp_info>::zeroed();
     let mut bytes = size_of::<libc::tcp_info>() as libc::socklen_t;

@@ -139,7 +139,7 @@ impl End {
                 ));
             }
         }
-        // The last word of the other side may need this one's work. One that has everything may be gone already.
+        // The last word of the other side may need this one's work. The other side may be gone once it has everything.
         while self.stream.has_outstanding() && begun.elapsed() < patience {
             if self.poll().is_err() {
                 break;

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU16, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use super::ring_thread::RingOffer;
+use super::ring_offer::RingOffer;
 use bytes::Bytes;
 use futures::{SinkExt, StreamExt};
 use quorate_quorum::MemberId;

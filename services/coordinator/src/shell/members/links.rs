@@ -21,7 +21,8 @@ use tracing::{info, warn};
 
 use super::hello::{Answer, Frames, Identity, SOMETHING_ELSE, frames, greet};
 use super::listener::FromMember;
-use super::ring_thread::{Output, Ring, RingOffer, Rings};
+use super::ring_offer::RingOffer;
+use super::ring_thread::{Output, Ring, Rings};
 use crate::exit::Failure;
 
 /// A connection takes no longer between coordinators that live.

@@ -7,7 +7,7 @@
 //! - `senders`: a member's newest process, and its newest connection
 //! - `begin`: whether there is a fleet to join, or one to begin
 //! - `join`: the wish to be taken in, or to be known elsewhere
-//! - `ring_thread`: links whose messages go by one-sided writes
+//! - `ring_offer`, `ring_thread`: links whose messages go by one-sided writes
 //! - `side`: all of it, made at the start
 
 mod begin;
@@ -15,6 +15,7 @@ mod hello;
 mod join;
 mod links;
 mod listener;
+mod ring_offer;
 mod ring_thread;
 mod senders;
 mod side;

@@ -11,12 +11,12 @@ use std::time::{Duration, Instant};
 use bytes::{Buf, Bytes, BytesMut};
 use quorate_one_sided::{Fabric, FabricError, Next, Offer, Pace, RingStream, Trouble, Way};
 use quorate_quorum::MemberId;
-use serde::{Deserialize, Serialize};
 use tokio::sync::mpsc::error::TryRecvError;
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::codec::{Decoder, Encoder, LengthDelimitedCodec};
 
 use super::hello::frame_codec;
+use super::ring_offer::RingOffer;
 
 /// Frames that wait for the thread, and for the link.
 const FRAMES_MAX: usize = 64;
@@ -28,20 +28,6 @@ const IN_BYTES: usize = 256 << 10;
 const AGAIN: Duration = Duration::from_secs(60);
 /// Coordinators sleep at once: a core of their machines is no price for a call.
 const SPIN: Duration = Duration::ZERO;
-
-/// The other side needs it to write into the sender's ring. It goes with the hello, over the authenticated connection.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct RingOffer {
-    /// Both sides must have the same one.
-    pub provider: String,
-    /// The endpoint's name, as its provider has it.
-    name: Vec<u8>,
-    /// The ring's first byte and key, as the provider counts them.
-    base: u64,
-    key: u64,
-    /// Random: records for another ring are not taken.
-    incarnation: u64,
-}
 
 /// Opens rings.
 #[derive(Clone)]

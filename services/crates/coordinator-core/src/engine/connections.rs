@@ -13,7 +13,7 @@ pub struct Connections {
     of_server: BTreeMap<ServerId, ConnectionId>,
 }
 
-/// What a server says of itself when it registers, and nobody needs once it has gone.
+/// A server's words about itself at its registration. Nobody needs them once it has gone.
 #[derive(Debug, Clone)]
 pub struct Told {
     /// Versions of the fleet that it can be part of.
@@ -67,7 +67,7 @@ impl Connections {
         (self.of(server) == Some(connection)).then_some(server)
     }
 
-    /// What a connected server has told.
+    /// The words of a connected server.
     pub fn told_by(&self, server: ServerId) -> Option<&Told> {
         let connection = self.open.get(&self.of(server)?)?;
         Some(&connection.told)

@@ -77,7 +77,7 @@ pub struct Suspicions {
 
 /// One part of the fleet, rounded down, may count as slow; and always one.
 const SLOW_SHARE: usize = 4;
-/// One that does not reach a server may be at fault itself.
+/// A single server that misses another may be at fault itself.
 const MISSED_BY_MIN: usize = 2;
 /// So many servers that nobody else reports make their reporter the slow one.
 const ACCUSES_TOO_MANY: usize = 2;
@@ -207,7 +207,7 @@ impl Suspicions {
         commands
     }
 
-    /// Whether the server was heard when the claim was `after_ms` old. One that is silent may be dead, and its lease decides.
+    /// Whether the server was heard when the claim was `after_ms` old. A silent server may be dead, and its lease decides.
     fn was_heard_during(&self, server: ServerId, claimed: &Claimed, after_ms: u64) -> bool {
         let heard = self.heard.get(&server);
         heard.is_some_and(|heard| heard.last_ms >= claimed.since_ms + after_ms)
