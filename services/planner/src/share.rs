@@ -113,7 +113,11 @@ mod tests {
         let refused = |json| ShareRequest::read(json).unwrap_err().to_string();
         let weight = refused(r#"{"capacity": [1], "projects": [{"weight": 0}], "flows": []}"#);
         assert!(weight.contains("weight of project 0 is 0"), "{weight}");
-        let foreign = refused(r#"{"capacity": [1], "projects": [], "flows": [{"project": 0, "demand": []}]}"#);
-        assert!(foreign.contains("names project 0, which is not there"), "{foreign}");
+        let foreign =
+            refused(r#"{"capacity": [1], "projects": [], "flows": [{"project": 0, "demand": []}]}"#);
+        assert!(
+            foreign.contains("names project 0, which is not there"),
+            "{foreign}"
+        );
     }
 }

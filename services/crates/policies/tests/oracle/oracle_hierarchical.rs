@@ -70,7 +70,9 @@ pub fn task_by_task(problem: &Problem, tasks: u32) -> Vec<f64> {
                     used(problem, &parts, *r) + *d as f64 * task(f) <= problem.capacity()[*r] as f64
                 };
                 let flow = &problem.flows()[f];
-                parts[f] + task(f) > 1.0 || !flow.demand.iter().filter(|(_, d)| *d > 0).all(fits)
+                !share_of(problem, f).is_finite()
+                    || parts[f] + task(f) > 1.0
+                    || !flow.demand.iter().filter(|(_, d)| *d > 0).all(fits)
             })
             .collect();
         let rising = |p: usize| (0..parts.len()).filter(move |f| problem.flows()[*f].project == p);
