@@ -1,6 +1,6 @@
 """`make figures`: Figures 5 and 6 of Filo through quorate-planner, Figure 7 on real servers, Figure 3 of what
-`make profile` measured, and Figure 16 of Pulsar. Plots and pages go to `docs/papers/`, figures to `loadtest/results/`, what the plots are
-made of to `build/papers/`: the same command makes it again."""
+`make profile` measured, and Figure 16 of Pulsar. Plots and pages go to `docs/papers/`, figures to `loadtest/results/`,
+what the plots are made of to `build/papers/`: the same command makes it again."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """Figure 16 of Pulsar (OSDI'14): the time that a global allocation takes, for datacenters of 3 000 to 24 000 flows.
 
-As in §6.4: 12 machines a server, each the source of one flow; 44 % of the flows go to an appliance, of which there is one
-for ten servers, and the others to another machine of the same tenant. Resources are each server's uplink and downlink, and
-the appliances. Times are of one thread's processor.
+As in §6.4: 12 machines a server, each the source of one flow; 44 % of the flows go to an appliance, of which there is
+one for ten servers, and the others to another machine of the same tenant. Resources are each server's uplink and
+downlink, and the appliances. Times are of one thread's processor.
 """
 
 from __future__ import annotations
@@ -82,9 +82,7 @@ def _tenants(choice: random.Random, vms: int) -> list[tuple[int, int]]:
 
 
 def measure(seed: int = 1) -> list[Point]:
-    return [
-        point for vms in SIZES for active in ACTIVE for point in _times(datacenter(vms, active, seed), vms, active)
-    ]
+    return [point for vms in SIZES for active in ACTIVE for point in _times(datacenter(vms, active, seed), vms, active)]
 
 
 def _times(instance: dict[str, Any], vms: int, active: float) -> list[Point]:
@@ -94,9 +92,7 @@ def _times(instance: dict[str, Any], vms: int, active: float) -> list[Point]:
         pairs = zip(answer["used"], instance["capacity"], strict=True)
         full = sum(used >= 0.999 * capacity for used, capacity in pairs)
         ms = answer["elapsed_us"] / 1_000
-        points.append(
-            Point(policy, vms, active, len(instance["flows"]), len(instance["capacity"]), ms, full)
-        )
+        points.append(Point(policy, vms, active, len(instance["flows"]), len(instance["capacity"]), ms, full))
     return points
 
 
@@ -115,20 +111,17 @@ def figures(points: list[Point]) -> list[Figure]:
 
 def page(points: list[Point], command: str, commit: str, machine: str, table: list[str]) -> str:
     rows = [
-        f"| {p.policy} | {p.vms:,} | {p.active:.0%} | {p.flows:,} | {p.resources:,} | {p.ms:,.1f} | {p.full:,} |".replace(
-            ",", " "
-        )
-        for p in points
+        f"| {p.policy} | {p.vms} | {p.active:.0%} | {p.flows} | {p.resources} | {p.ms:.1f} | {p.full} |" for p in points
     ]
     lines = [
         "# Pulsar's Figure 16: the time of an allocation",
         "",
         "A policy `A = MRA(D, W, C)` shares resources among flows that need several at once (Pulsar §4.1,",
-        "`services/crates/policies`). The datacenters are those of §6.4: 12 machines a server with a flow each, 44 % of",
-        "them to appliances. Times are of one thread's processor; 24 000 flows are all of them active.",
+        "`services/crates/policies`). The datacenters are those of §6.4: 12 machines a server with a flow each, 44 %",
+        "of them to appliances. Times are of one thread's processor; 24 000 flows are all of them active.",
         "",
-        f"`{command}`, commit {commit}, {machine}. The paper: 1.5 s with a fifth of 24 000 active, 4.9 s with all, and ten times",
-        "that with H-DRF, on its machine of 2014.",
+        f"`{command}`, commit {commit}, {machine}.",
+        "The paper: 1.5 s with a fifth of 24 000 active, 4.9 s with all, ten times that with H-DRF, on its machine.",
         "",
         "![times](figure-16.svg)",
         "",
@@ -138,7 +131,7 @@ def page(points: list[Point], command: str, commit: str, machine: str, table: li
         "| --- | ---: | ---: | ---: | ---: | ---: | ---: |",
         *rows,
         "",
-        "Both kinds of DRF are exact: `POLICY_INSTANCES=10000 cargo test -p quorate-policies` compares them with oracles that share",
-        "no code with them.",
+        "Both kinds of DRF are exact: `POLICY_INSTANCES=10000 cargo test -p quorate-policies` compares them with",
+        "oracles that share no code with them.",
     ]
     return "\n".join(lines) + "\n"

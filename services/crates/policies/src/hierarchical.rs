@@ -4,8 +4,8 @@
 //! - A flow is *blocked* when a resource that it needs is full, or its demand is met. A project is when all of its flows are.
 //! - The flows of a project that are not blocked have one *level*: their dominant shares by weight. The project's dominant
 //!   share is that of their sum. Blocked flows do not count: else a project would pay for what its flows cannot use.
-//! - The project with the smallest share by weight gets the next tokens. So projects rise together, at the *root's level*. One
-//!   whose flow was blocked is behind, and rises alone until it has caught up.
+//! - The project with the smallest share by weight gets the next tokens. So projects rise together, at the *root's level*. A
+//!   project whose flow was blocked is behind, and rises alone until it has caught up.
 //!
 //! Amounts are infinitely divisible here, where the paper gives task after task. Each flow is blocked once, so there are as many
 //! steps as flows; the cost of a step is that of the project's resources, and one look at all.
@@ -76,7 +76,7 @@ impl Node {
         self.uses[at] = if self.users[at] > 0 { left.max(0.0) } else { 0.0 };
     }
 
-    /// What it takes of its resource `at` for each level of the root.
+    /// Its use of its resource `at` for each level of the root.
     fn rate(&self, at: usize) -> f64 {
         self.uses[at] * self.weight / self.dominant
     }
@@ -149,7 +149,7 @@ struct Run<'a> {
     nodes: Vec<Node>,
     /// Flows of each resource.
     users: Vec<Vec<u32>>,
-    /// What flows use at level 1 of their project, by the project's resources; those of `f` are
+    /// Uses of flows at level 1 of their project, by the project's resources; those of `f` are
     /// `uses[starts[f]..starts[f + 1]]`.
     uses: Vec<(u32, f64)>,
     starts: Vec<u32>,
@@ -158,7 +158,7 @@ struct Run<'a> {
     root: f64,
     /// Projects that are behind.
     behind: Vec<u32>,
-    /// When the next demand of a project that has joined is met: the root's level, project and version.
+    /// The next demands of projects that have joined to be met: the root's level, project and version.
     demands: BinaryHeap<Reverse<(u64, u32, u32)>>,
     /// Rates of the projects that catch up.
     rate_behind: Vec<f64>,

@@ -65,7 +65,7 @@ fn greedy(problem: &Problem) -> Allocation {
     first_fit::in_order(problem, &order)
 }
 
-/// Of its whole demand.
+/// The revenue of its whole demand.
 pub fn revenue_of(problem: &Problem, flow: &Flow) -> f64 {
     let tokens: f64 = flow.demand.iter().map(|(_, tokens)| *tokens as f64).sum();
     problem.projects()[flow.project].price as f64 * tokens / 1e6

@@ -120,7 +120,7 @@ fn level(problem: &Problem, parts: &[f64], f: usize) -> f64 {
     parts[f] * share_of(problem, f) / problem.flows()[f].weight
 }
 
-/// What the flows that are not blocked use at their common level, of each resource.
+/// Uses of each resource by the flows that are not blocked, at their common level.
 fn rescaled(problem: &Problem, blocked: &[bool], p: usize) -> Vec<f64> {
     let mut sum = vec![0.0; problem.capacity().len()];
     for (f, flow) in problem.flows().iter().enumerate() {

@@ -2,7 +2,7 @@
 
 use quorate_policies::Problem;
 
-/// Of these parts.
+/// The revenue of these parts.
 pub fn of(problem: &Problem, parts: &[f64]) -> f64 {
     values(problem)
         .iter()
