@@ -3,11 +3,10 @@
 
 use std::collections::BTreeMap;
 
+use quorate_policies::filling::Filling;
 use quorate_types::limits::{SHARE_AGGREGATE_LEVELS_MAX, SHARE_AGGREGATES_MAX};
 
 use crate::exact::per_s;
-use quorate_policies::filling::Filling;
-
 use crate::iterations::{Aggregate, Local};
 use crate::problem::{RESOURCES, Vector, share};
 use crate::uses::{amounts, uses_on};

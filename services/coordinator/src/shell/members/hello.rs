@@ -4,7 +4,6 @@ use std::sync::atomic::{AtomicU16, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use super::ring_offer::RingOffer;
 use bytes::Bytes;
 use futures::{SinkExt, StreamExt};
 use quorate_quorum::MemberId;
@@ -14,6 +13,8 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_util::codec::{Framed, LengthDelimitedCodec};
+
+use super::ring_offer::RingOffer;
 
 pub type Frames<S> = Framed<S, LengthDelimitedCodec>;
 

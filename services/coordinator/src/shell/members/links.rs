@@ -238,13 +238,15 @@ impl Link {
                 versions::MEMBERS
             ));
         }
-        let transport = if theirs.is_some() { "ofi" } else { "tcp" };
+        // Both have one, or neither writes.
+        let rings = ring.zip(theirs);
+        let transport = if rings.is_some() { "ofi" } else { "tcp" };
         info!(member = %self.to, address = self.address, transport, "linked to a coordinator");
         *reported = None;
         self.goes_by.send_replace(Some(transport));
-        match (ring, theirs) {
-            (Some(ring), Some(theirs)) => self.send_by_ring(&mut socket, ring, theirs, messages).await,
-            _ => send_by_socket(&mut socket, messages).await,
+        match rings {
+            Some((ring, theirs)) => self.send_by_ring(&mut socket, ring, theirs, messages).await,
+            None => send_by_socket(&mut socket, messages).await,
         }
     }
 
