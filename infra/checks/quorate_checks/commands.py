@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -76,8 +77,8 @@ def run(command: Command, log: Path, while_running: Callable[[float], None], yie
     if missing:
         log.write_text(missing + "\n")
         return Finished(EXIT_NOT_FOUND, 0.0, log)
-    env = {**os.environ, **PLAIN, **SERVERS_OF_TESTS, "PATH": f"{VENV_BIN}:{os.environ.get('PATH', '')}", **command.env}
-    with log.open("wb") as stream:
+    with _own_root_for_pytest() as pytests, log.open("wb") as stream:
+        env = {**os.environ, **PLAIN, **SERVERS_OF_TESTS, **pytests, "PATH": _path(), **command.env}
         try:
             child = subprocess.Popen(
                 command.argv,
@@ -110,6 +111,20 @@ def interruptible() -> Iterator[None]:
     except BaseException:
         interrupted.set()
         raise
+
+
+@contextlib.contextmanager
+def _own_root_for_pytest() -> Iterator[dict[str, str]]:
+    """A folder for temporary files of this command alone.
+
+    Each start of pytest closes the folder of all its runs to other users. Another run's PostgreSQL is one of them.
+    """
+    with tempfile.TemporaryDirectory(prefix="quorate-tests-", ignore_cleanup_errors=True) as folder:
+        yield {"PYTEST_DEBUG_TEMPROOT": folder}
+
+
+def _path() -> str:
+    return f"{VENV_BIN}:{os.environ.get('PATH', '')}"
 
 
 def _lower_priority(pid: int) -> None:

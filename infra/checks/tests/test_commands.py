@@ -89,3 +89,10 @@ def test_an_interrupt_ends_running_commands_and_begins_no_other(tmp_path: Path) 
             assert (behind.exit_code, behind.output()) == (EXIT_INTERRUPTED, "Interrupted.\n")
     finally:
         interrupted.clear()
+
+
+def test_two_commands_share_no_folder_of_pytest(tmp_path: Path) -> None:
+    show = Command([sys.executable, "-c", "import os; print(os.environ['PYTEST_DEBUG_TEMPROOT'])"])
+    folders = [Path(run(show, tmp_path / "log", ignore).output().strip()) for _ in range(2)]
+    assert folders[0] != folders[1]
+    assert not any(folder.exists() for folder in folders), "removed with its command"

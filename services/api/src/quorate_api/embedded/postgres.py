@@ -9,6 +9,7 @@ They never get o+r.
 import contextlib
 import os
 import pwd
+import re
 import shutil
 import signal
 import stat
@@ -28,6 +29,7 @@ from quorate_api.embedded.process import (
 
 SUPERUSER = "quorate"
 START_TIMEOUT_S = 60
+_REASON = re.compile(r"\b(error|FATAL|PANIC):")
 
 
 def start(
@@ -169,7 +171,8 @@ def _run(directory: Path, command: list[str], *, log: Path | None = None) -> Non
         if done.returncode != 0:
             output.seek(0)
             tail = output.read()[-2000:] + (log_tail(log) if log else "")
-            raise EmbeddedError(f"{Path(command[0]).name} failed with exit code {done.returncode}:\n{tail}")
+            reason = next((line for line in tail.splitlines() if _REASON.search(line)), "")
+            raise EmbeddedError(f"{Path(command[0]).name} failed with exit code {done.returncode}: {reason}\n{tail}")
 
 
 def _unprivileged() -> pwd.struct_passwd:
