@@ -604,6 +604,11 @@ impl Replica {
         self.trim.recover(index);
     }
 
+    /// The log begins behind a gap, and no base has told yet that the part before was trimmed.
+    pub fn lacks_beginning(&self) -> bool {
+        self.recovery.is_open()
+    }
+
     /// Ends recovery; to be called behind the last record. An error means that the journal lacks a part of the log: the
     /// replica is of no use.
     pub fn recovered_all(&mut self) -> Result<(), RecoverError> {

@@ -241,7 +241,10 @@ impl Scan {
         let is_mended = match content {
             // A batch of another epoch is an old one: the records that replaced it are missing.
             Content::Repaired { index, epoch, .. } if last_index >= index => {
-                epoch == 0 || self.group(group_id).replica.log().epoch_at(index) == Some(epoch)
+                let replica = &self.groups[&group_id].replica;
+                let is_known = epoch == 0 || replica.log().epoch_at(index) == Some(epoch);
+                // Remains of what a repair replaced may begin later than the log that was learned again.
+                is_known && !(replica.lacks_beginning() && self.suffix_reaches(group_id, index))
             }
             _ => false,
         };

@@ -212,6 +212,17 @@ fn a_repaired_log_continues_and_stays_damaged_until_it_is_whole() {
     assert_eq!(state(&reader.finish(), 1), (1, true));
 }
 
+/// Of batches of epoch 1 with one entry of one byte each.
+fn base(index: Index) -> Base {
+    Base {
+        index,
+        epoch: 1,
+        end_offset: index,
+        cumulative_bytes: index,
+        ..Base::default()
+    }
+}
+
 /// A repaired record's bytes behind its index: of a whole log.
 fn whole(epoch: u64, trimmed: u64) -> Vec<u8> {
     let numbers = [epoch.to_le_bytes(), trimmed.to_le_bytes()];
@@ -251,14 +262,7 @@ fn a_repaired_log_whose_old_part_was_trimmed_is_whole() {
         reader.batch(2, 1).hole().batch(1, 5);
         reader.indexed(KIND_REPAIRED, 1, 4, &[1]).batch(1, 5).batch(1, 6);
         reader.indexed(KIND_REPAIRED, 1, 6, more).batch(1, 7);
-        let base = Base {
-            index: base_index,
-            epoch: 1,
-            end_offset: base_index,
-            cumulative_bytes: base_index,
-            ..Base::default()
-        };
-        reader.record(KIND_BASE, group(1).0.as_bytes(), &base.encode());
+        reader.record(KIND_BASE, group(1).0.as_bytes(), &base(base_index).encode());
         reader.batch(1, 8);
         reader.finish()
     };
@@ -268,6 +272,20 @@ fn a_repaired_log_whose_old_part_was_trimmed_is_whole() {
     assert_eq!((replica.log().first_index(), replica.trim_offset()), (6, 5));
     assert_eq!(state(&read(5, &[1]), 1), (8, true));
     assert_eq!(state(&read(3, &[0]), 1), (0, true), "batch 4 is missing");
+}
+
+#[test]
+fn a_repaired_log_is_the_one_learned_again_although_remains_of_the_old_one_end_alike() {
+    // Batches 1 and 2, and the hole, were freed with the first files.
+    let mut reader = Reader::new(None);
+    reader.batch(1, 4).batch(1, 5);
+    reader.indexed(KIND_REPAIRED, 1, 2, &[1]);
+    reader.batch(1, 3).batch(1, 4).batch(1, 5);
+    reader.indexed(KIND_REPAIRED, 1, 5, &whole(1, 0));
+    reader.record(KIND_BASE, group(1).0.as_bytes(), &base(2).encode());
+    let found = reader.finish();
+    assert_eq!(state(&found, 1), (5, false));
+    assert_eq!(found.groups[&group(1)].replica.log().first_index(), 3);
 }
 
 #[test]

@@ -6,8 +6,11 @@ use crate::client::writer;
 use crate::fleet::World;
 use crate::ledger::Ledger;
 
-/// Notices resets that are durable.
+/// Notices resets that are durable. While those who know them are away, others may show an older state.
 pub(super) fn notice(world: &mut World) {
+    if !world.coordinators.is_newest() {
+        return;
+    }
     for g in 0..world.ledgers.len() {
         let group = world.coordinators.known().groups.get(&World::group_id(g));
         let beginning = group.and_then(|group| group.beginning);

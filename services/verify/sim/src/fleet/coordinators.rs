@@ -32,6 +32,8 @@ pub struct Coordinators {
     pub led: BTreeMap<u64, usize>,
     /// The agreed state of a leader that was killed, and its place in the log: nobody may know it for a while.
     kept: Option<(Position, Box<CoordinatorState>)>,
+    /// The newest state that [`Self::is_newest`] saw.
+    looked_at: Position,
 }
 
 /// A coordinator that comes in the place of another, until the other one is removed.
@@ -90,6 +92,7 @@ impl Coordinators {
             replacement: None,
             led: BTreeMap::new(),
             kept: None,
+            looked_at: Position(0),
         }
     }
 
@@ -129,9 +132,17 @@ impl Coordinators {
 
     /// The state by the one that leads, or else by the one that has most of what is agreed.
     pub fn state(&self) -> &CoordinatorState {
+        self.state_and_position().1
+    }
+
+    /// The state, and the position up to which it is agreed. A majority that is away may have agreed on more.
+    fn state_and_position(&self) -> (Position, &CoordinatorState) {
         if let Some(c) = self.leader() {
-            let engine = self.members[c].decisions.engine();
-            return engine.expect("it leads").state();
+            let decisions = &self.members[c].decisions;
+            return (
+                decisions.agreed_position(),
+                decisions.engine().expect("it leads").state(),
+            );
         }
         let agreed = |member: &&Member| member.decisions.agreed_state().is_some();
         let most = self.members.iter().filter(agreed);
@@ -140,17 +151,26 @@ impl Coordinators {
         let behind = |(position, _): &&(Position, _)| {
             most.is_none_or(|most| most.decisions.agreed_position() < *position)
         };
-        if let Some((_, state)) = kept.filter(behind) {
-            return state;
+        if let Some((position, state)) = kept.filter(behind) {
+            return (*position, state);
         }
-        match most {
-            Some(member) => member.decisions.agreed_state().expect("it was looked for"),
-            // Alone, and killed with a batch open.
-            None => {
-                let mut engines = self.members.iter().filter_map(|member| member.decisions.engine());
-                engines.next().expect("one has a state").state()
-            }
+        let decisions = most.map(|member| &member.decisions);
+        if let Some(decisions) = decisions {
+            let state = decisions.agreed_state().expect("it was looked for");
+            return (decisions.agreed_position(), state);
         }
+        // Alone, and killed with a batch open.
+        let mut all = self.members.iter().map(|member| &member.decisions);
+        let one = all.find_map(|decisions| Some((decisions.agreed_position(), decisions.engine()?.state())));
+        one.expect("one has a state")
+    }
+
+    /// Whether the state is no older than any that was looked at in this way before.
+    pub fn is_newest(&mut self) -> bool {
+        let (position, _) = self.state_and_position();
+        let is_newest = self.is_alone() || position >= self.looked_at;
+        self.looked_at = self.looked_at.max(position);
+        is_newest
     }
 
     /// The state of the newest log. While an older copy is in its place, the coordinator issues nothing, and what it
