@@ -1,6 +1,6 @@
 """`make figures`: Figures 5 and 6 of Filo through quorate-planner, Figure 7 on real servers, Figure 3 of what
-`make profile` measured, and Figure 16 of Pulsar. Plots and pages go to `docs/papers/`, figures to `loadtest/results/`,
-what the plots are made of to `build/papers/`: the same command makes it again."""
+`make profile` measured, Figure 16 of Pulsar, and sharing in large fleets. Plots and pages go to `docs/papers/`,
+figures to `loadtest/results/`, what the plots are made of to `build/papers/`: the same command makes it again."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from typing import Any
 from quorate_harness.figures import FOLDER, Figure, commit, keep, machine, markdown, rewrite, table
 from quorate_local.display import Display
 from quorate_local.options import REPOSITORY
-from quorate_papers import computed, costs, figure7, page, placement, plots, profiles, pulsar, runs, seen
+from quorate_papers import computed, costs, figure7, page, placement, plots, profiles, pulsar, runs, seen, sharing
 
 COMMAND = "make figures"
 PUBLISHED = REPOSITORY / "docs" / "papers" / "filo"
@@ -37,8 +37,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     folder.mkdir(parents=True, exist_ok=True)
     if chosen.only == "fig3":
         return _figure_3(chosen.cells, folder, display)
-    if chosen.only == "pulsar":
-        return _pulsar(PULSAR if folder == PUBLISHED else folder, display)
+    if chosen.only in ("pulsar", "sharing"):
+        make = _pulsar if chosen.only == "pulsar" else _sharing
+        return make(PULSAR if folder == PUBLISHED else folder, display)
     figures: list[Figure] = []
     if chosen.only != "fig7":
         figures += _computed(chosen, display, folder)
@@ -148,6 +149,22 @@ def _pulsar(folder: Path, display: Display) -> int:
     return judged(figures)
 
 
+def _sharing(folder: Path, display: Display) -> int:
+    display.line("Sharing in fleets of 1 000 and 10 000 servers: about five minutes.")
+    folder.mkdir(parents=True, exist_ok=True)
+    measured, command = sharing.measure(display.line), f"{COMMAND} ONLY=sharing"
+    figures = sharing.figures(measured)
+    text = sharing.page(measured, command, named_commit(), machine(), markdown(figures))
+    (folder / "sharing.md").write_text(text)
+    keep(figures, command, FOLDER / "sharing.jsonl", named_commit())
+    if folder == PULSAR:
+        rewrite(figures, command, RESULTS / f"{datetime.now(UTC):%Y-%m-%d}-sharing.jsonl", named_commit())
+    for line in table(figures):
+        display.line(line)
+    display.line(f"written to {folder}")
+    return judged(figures)
+
+
 def _figure_3(cells: Path, folder: Path, display: Display) -> int:
     try:
         measured = costs.read(cells)
@@ -178,8 +195,8 @@ def _arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="quorate-figures", description=__doc__)
     parser.add_argument(
         "--only",
-        choices=["fig3", "computed", "fig7", "pulsar"],
-        help="what `make profile` measured, what is computed, real servers, or Figure 16 of Pulsar",
+        choices=["fig3", "computed", "fig7", "pulsar", "sharing"],
+        help="what `make profile` measured, what is computed, real servers, Figure 16 of Pulsar, or large fleets",
     )
     run_s, again = figure7.RUN_S, runs.REPEATS_MAX
     parser.add_argument(

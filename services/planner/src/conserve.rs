@@ -5,11 +5,15 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use quorate_burst::all::AllDrf;
+use quorate_burst::fleet::{FleetDrf, FleetShares};
 use quorate_burst::head::HeadDrf;
 use quorate_burst::iterations::{Fate, IntervalOutcome, Local, Participant, locals, run};
 use quorate_burst::level::LevelDrf;
 use quorate_burst::policy::Reservation;
 use quorate_burst::{SharingProblem, SharingTenant, Vector, exact, request_by_request};
+use quorate_types::control::{SharingReport, SharingWant};
+use quorate_types::{GroupId, ServerId};
+use uuid::Uuid;
 
 use crate::answer::{ConservationAnswer, GrantedTenant, Left};
 use crate::checked::{Checked, ReservedTenant};
@@ -124,6 +128,7 @@ fn once(problem: &SharingProblem, options: &Options) -> Option<Run> {
         Algorithm::Level => distributed(problem, |local| {
             Box::new(LevelDrf::new(local, options.aggregate_iterations))
         }),
+        Algorithm::Fleet => by_coordinator(problem),
     };
     (!has_too_many.load(Ordering::Relaxed)).then_some(run)
 }
@@ -156,6 +161,50 @@ fn central(problem: &SharingProblem, algorithm: impl Fn(&SharingProblem) -> Vec<
         all,
         slowest: all,
     }
+}
+
+/// Messages between a server and the coordinator in an interval: its report, the beginning of the interval, its rates.
+const WITH_COORDINATOR: u64 = 3;
+
+/// The slowest is the coordinator, or a server that goes by its rates.
+fn by_coordinator(problem: &SharingProblem) -> Run {
+    let mut shares = FleetShares::default();
+    let keys = |t: usize| (GroupId(Uuid::from_u128(t as u128)), 1);
+    for (server, free) in problem.free().iter().enumerate() {
+        let own = problem.tenants().iter().enumerate();
+        let own = own.filter(|(_, tenant)| tenant.replicas[0].server == server);
+        let want = |(t, tenant): (usize, &SharingTenant)| SharingWant {
+            group_id: keys(t).0,
+            epoch: keys(t).1,
+            extra_per_s: tenant.extra_per_s,
+            using: None,
+        };
+        let report = SharingReport {
+            interval: 1,
+            interval_us: 1_000_000,
+            free: *free,
+            wants: own.map(want).collect(),
+        };
+        shares.report(0, ServerId(server as u32), report);
+    }
+    for (t, tenant) in problem.tenants().iter().enumerate() {
+        shares.know(keys(t), Some(tenant.replicas.clone()));
+    }
+    let began = Stopwatch::start();
+    let round = shares.decide(0);
+    let computed = began.elapsed();
+    let told = |local: Local| {
+        let rates = round.rates[&local.server].iter();
+        let told = rates
+            .map(|rate| (rate.group_id.0.as_u128() as usize, rate.per_s))
+            .collect();
+        Box::new(FleetDrf::new(local, told)) as Box<dyn Participant>
+    };
+    let mut run = distributed(problem, told);
+    run.outcome.messages += WITH_COORDINATOR * problem.free().len() as u64;
+    run.all += computed;
+    run.slowest = run.slowest.max(computed);
+    run
 }
 
 fn distributed(problem: &SharingProblem, server: impl Fn(Local) -> Box<dyn Participant>) -> Run {

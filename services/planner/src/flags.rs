@@ -11,6 +11,8 @@ pub enum Algorithm {
     Head,
     All,
     Level,
+    /// One computes for all of them, as coordinators do.
+    Fleet,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

@@ -100,7 +100,7 @@ fn hosted() -> Value {
 /// Every algorithm finds the one answer of an instance with one tenant who wants more.
 #[test]
 fn policies_and_algorithms() {
-    for algorithm in ["cdrf", "cdrf-exact", "head", "all", "level"] {
+    for algorithm in ["cdrf", "cdrf-exact", "head", "all", "level", "fleet"] {
         let utility = |policy: &str| {
             let arguments = ["conserve", "--algorithm", algorithm, "--policy", policy, "-"];
             let answer = answer(&arguments, &hosted());

@@ -29,6 +29,7 @@ pub fn start(flags: &Flags, shared: &Arc<Shared>) {
         flags::Share::Idle => Policy::Idle,
     };
     let algorithm = match flags.share_algorithm {
+        flags::ShareAlgorithm::Fleet => exchange::Algorithm::Fleet,
         flags::ShareAlgorithm::Level => exchange::Algorithm::Level,
         flags::ShareAlgorithm::Head => exchange::Algorithm::Head,
         flags::ShareAlgorithm::All => exchange::Algorithm::All,
@@ -123,6 +124,11 @@ impl Task {
                     let commands = self.exchange.hear(now_us(), from.0 as usize, share);
                     self.carry_out(commands);
                 }
+                BurstUpdate::Shares {
+                    round,
+                    interval,
+                    rates,
+                } => self.exchange.tell(now_us(), round, interval, &rates),
                 BurstUpdate::Returned { group_id, epoch } => owners.push((group_id, epoch)),
             }
         }
@@ -159,6 +165,7 @@ impl Task {
                     };
                     shared.shards.send_to_peer(to, ShardMessage::Burst(message));
                 }
+                ExchangeCommand::Report(report) => shared.burst.report(report),
                 ExchangeCommand::Grant(granted) => {
                     self.note(&granted);
                     let (group_id, epoch) = granted.key;

@@ -10,8 +10,8 @@ use bytes::Bytes;
 use futures::{SinkExt, StreamExt};
 use quorate_certificates::control::{WrongPin, coordinator_name};
 use quorate_types::control::{
-    DrainState, Heartbeat, HeldGroup, LinkTransport, Placed, RefuseCode, Register, ToCoordinator, ToServer,
-    Welcome,
+    DrainState, Heartbeat, HeldGroup, LinkTransport, Placed, RefuseCode, Register, SharingReport,
+    ToCoordinator, ToServer, Welcome,
 };
 use quorate_types::coordinators::KnownCoordinators;
 use quorate_types::cost::ResourceVector;
@@ -31,7 +31,7 @@ use crate::identity::{self, Identity};
 use crate::messages::{Hosting, ShardMessage};
 use crate::orders::Orders;
 use crate::place_keeper::PlaceKeeper;
-use crate::shared::Shared;
+use crate::shared::{BurstUpdate, Shared};
 use quorate_tokens::Keys;
 
 /// The kernel accepts, however busy the coordinator is.
@@ -387,6 +387,7 @@ impl Talk<'_> {
         // Coordinators that take changes know quarantine: both came in one release.
         self.shared.coordinator.connected(welcome.takes_changes);
         let mut renew_at = Instant::now() + self.certificates.renew_in();
+        let mut shared_reports = self.shared.burst.reports();
         loop {
             tokio::select! {
                 _ = beat.tick() => {
@@ -406,6 +407,14 @@ impl Talk<'_> {
                     let message = ToCoordinator::RenewCertificate { request_pem };
                     if let Err(trouble) = send(&mut connection, &message).await {
                         return trouble;
+                    }
+                }
+                Ok(()) = shared_reports.changed(), if welcome.takes_sharing => {
+                    let report = shared_reports.borrow_and_update().clone();
+                    for part in report.iter().flat_map(SharingReport::parts) {
+                        if let Err(trouble) = send(&mut connection, &ToCoordinator::Sharing(part)).await {
+                            return trouble;
+                        }
                     }
                 }
                 Some(message) = self.updates.recv() => {
@@ -481,6 +490,18 @@ fn obey(shared: &Shared, message: ToServer) {
             DrainState::Draining => tracing::info!("this server drains: its replicas go elsewhere"),
             DrainState::Drained => tracing::info!("this server is drained: it holds nothing, and may stop"),
         },
+        ToServer::Shares {
+            round,
+            interval,
+            rates,
+        } => {
+            let told = BurstUpdate::Shares {
+                round,
+                interval,
+                rates,
+            };
+            let _is_off_or_behind = !shared.burst.send(told);
+        }
         ToServer::PeerToken { token } => shared.access.set_peer_token(token),
         ToServer::FleetVersion { version } => tracing::info!(version, "the fleet's version was raised"),
         ToServer::Welcome(_)

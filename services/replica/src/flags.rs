@@ -107,7 +107,7 @@ pub struct Flags {
     #[arg(long, env = "QUORATE_SHARE", value_enum, default_value = "off")]
     pub share: Share,
     /// How servers agree on it.
-    #[arg(long, env = "QUORATE_SHARE_ALGORITHM", value_enum, default_value = "level")]
+    #[arg(long, env = "QUORATE_SHARE_ALGORITHM", value_enum, default_value = "fleet")]
     pub share_algorithm: ShareAlgorithm,
     /// How often they do.
     #[arg(long, env = "QUORATE_SHARE_INTERVAL_MS", default_value_t = 500, value_parser = clap::value_parser!(u64).range(100..=60_000))]
@@ -129,8 +129,13 @@ pub enum Share {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum ShareAlgorithm {
+    /// The coordinators compute the rates of all groups; without their answers servers go by level.
+    Fleet,
+    /// Servers send one another the rise of their load.
     Level,
+    /// Heads propose, and followers accept or refuse (Filo).
     Head,
+    /// Each server by its own groups (Filo).
     All,
 }
 

@@ -4,6 +4,7 @@
 //! - `control`: connections of replica servers; `http`: calls of the API
 //! - `profile_file`, `key_file`: files that are read again when they change
 //! - `members`: links to the other coordinators
+//! - `sharing`: the rates of groups that want more than they reserved
 //! - `task`: the task that owns the engine and the log
 //! - `secrets`: tokens and keys
 
@@ -16,6 +17,7 @@ mod profile_file;
 mod recovery;
 mod run;
 mod secrets;
+mod sharing;
 mod task;
 
 pub use run::run;

@@ -16,8 +16,9 @@ use super::members::{Contact, Side, is_new_fleet};
 use super::profile_file::ProfileSource;
 use super::recovery::{Recovery, recover};
 use super::secrets::{self, PrivateKeys};
+use super::sharing::{Sharing, SharingView};
 use super::task::{CoordinatorTask, Credentials, notes, unix_ms};
-use super::{control, http, key_file, profile_file};
+use super::{control, http, key_file, profile_file, sharing};
 use crate::disk::{Disk, DurableLog};
 use crate::exit::Failure;
 use crate::options::Options;
@@ -65,8 +66,19 @@ pub async fn run(options: Options) -> Result<(), Failure> {
     let (coordinator, log) = member_of(recovery, start);
     let (disk, done) = Disk::start(log);
     let data_dir = options.data_dir.clone();
-    let (task, handle, inputs) =
-        CoordinatorTask::new(coordinator, disk, side.for_task(), credentials, data_dir, started);
+    let (sharing, reports) = sharing::channel();
+    let members = side.for_task();
+    let (task, handle, inputs) = CoordinatorTask::new(
+        coordinator,
+        disk,
+        members,
+        credentials,
+        data_dir,
+        started,
+        sharing,
+    );
+    let (shared, sharing_view) = watch::channel(SharingView::default());
+    tokio::spawn(Sharing::new(handle.clone(), shared).run(reports));
 
     announce(&options.data_dir, &control, &http, side.address().as_deref())?;
     let (stopping, stop) = watch::channel(false);
@@ -80,7 +92,7 @@ pub async fn run(options: Options) -> Result<(), Failure> {
     let connections = http::Connections::of(http, keys.clone(), options.allow_plaintext);
     tokio::spawn(http::serve(
         connections,
-        http::Context::new(handle, &admin_token, keys),
+        http::Context::new(handle, sharing_view, &admin_token, keys),
     ));
     side.serve();
     tokio::spawn(async move {

@@ -111,6 +111,9 @@ pub trait Participant: Send {
 
     /// The commitments of this server in this interval, to heads here and elsewhere.
     fn commitments(&self) -> &[(usize, u64)];
+
+    /// Newer rates by tenant, in requests/s. Only those that go by told rates take them.
+    fn tell(&mut self, _told: BTreeMap<usize, u64>) {}
 }
 
 /// The delivery of a message.

@@ -7,7 +7,8 @@
 //! - [`exact`]: C-DRF by filling ([`quorate_policies::filling`]), whatever the number of requests
 //! - [`view`]: the view of one server of Level-DRF
 //! - [`iterations`]: servers that exchange messages; any of them may be lost or late
-//! - [`head`], [`all`], [`level`]: Head-DRF, All-DRF and Level-DRF (the default) as such servers
+//! - [`head`], [`all`], [`level`]: Head-DRF, All-DRF and Level-DRF as such servers
+//! - [`fleet`]: C-DRF over the whole fleet, computed by a coordinator (the default, where one does)
 //! - [`demand`]: the rate that a group will want
 //! - [`exchange`]: one server's part, interval after interval
 //!
@@ -21,6 +22,7 @@ pub mod all;
 pub mod demand;
 pub mod exact;
 pub mod exchange;
+pub mod fleet;
 pub mod head;
 pub mod iterations;
 pub mod level;

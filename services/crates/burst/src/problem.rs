@@ -1,5 +1,7 @@
 //! The input of every algorithm of this crate, and the test of whether its output is feasible.
 
+use quorate_types::GroupConfig;
+
 /// CPU, network and storage IO, in thousandths of tokens each second. The cost of one request is in thousandths of
 /// tokens.
 pub type Vector = [u64; RESOURCES];
@@ -13,6 +15,19 @@ pub struct ReplicaCost {
     /// Position in [`SharingProblem::free`].
     pub server: usize,
     pub cost: Vector,
+}
+
+impl ReplicaCost {
+    /// A group's chain, and the servers that will join it. `None`: its requests cost nothing.
+    pub fn of(config: &GroupConfig) -> Option<Vec<Self>> {
+        let replicas = config.line().enumerate().map(|(position, member)| Self {
+            server: member.server_id.0 as usize,
+            cost: config.budget.burst_milli_at(position),
+        });
+        let replicas: Vec<Self> = replicas.collect();
+        let costs_something = replicas.iter().any(|replica| replica.cost != NOTHING);
+        costs_something.then_some(replicas)
+    }
 }
 
 /// A tenant that wants more than it reserved: its demand profile for one request (P_t of Equation 4).

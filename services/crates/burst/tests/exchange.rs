@@ -5,6 +5,7 @@ mod world;
 use proptest::prelude::*;
 use quorate_burst::Policy;
 use quorate_burst::exchange::{Algorithm, ExchangeSettings, GrantBound, GrantReason};
+use quorate_burst::fleet::FleetShares;
 use quorate_types::GroupId;
 use quorate_wire::share::{Share, ShareAggregate, What};
 use uuid::Uuid;
@@ -16,7 +17,7 @@ fn level(policy: Policy) -> ExchangeSettings {
 
 #[test]
 fn unreserved_amounts_go_evenly_to_the_groups_that_want_more() {
-    for algorithm in [Algorithm::Level, Algorithm::All] {
+    for algorithm in [Algorithm::Fleet, Algorithm::Level, Algorithm::All] {
         // Capacity 1 000 requests/s a server; 400 reserved on each.
         let groups = vec![group(&[0, 1, 2], 200, 5_000), group(&[1, 2, 0], 200, 5_000)];
         let mut world = World::new(3, groups, settings(algorithm, Policy::Unallocated));
@@ -30,7 +31,7 @@ fn unreserved_amounts_go_evenly_to_the_groups_that_want_more() {
 
 #[test]
 fn a_grant_says_which_resource_of_which_server_bounds_it() {
-    for algorithm in [Algorithm::Level, Algorithm::All] {
+    for algorithm in [Algorithm::Fleet, Algorithm::Level, Algorithm::All] {
         // On the tail, storage suffices for 200 requests/s and CPU for 900.
         let mut scarce = group(&[0, 1, 2], 0, 5_000);
         scarce.costs[2] = [1_000, 100, 2_500];
@@ -55,6 +56,56 @@ fn head_drf_gives_proposals_whole() {
     let mut world = World::new(3, groups, settings(Algorithm::Head, Policy::Unallocated));
     world.run(10 * INTERVAL);
     assert!(world.granted(0) >= 250, "{}", world.granted(0));
+}
+
+/// A server hears of its commitments and of grants in use from two others here, and sends nothing else between servers.
+#[test]
+fn told_servers_send_one_another_commitments_alone() {
+    let groups = vec![group(&[0, 1, 2], 200, 5_000), group(&[1, 2, 0], 200, 5_000)];
+    let mut world = World::new(3, groups, settings(Algorithm::Fleet, Policy::Unallocated));
+    world.run(10 * INTERVAL);
+    let (frames, rounds) = (world.sent, world.rounds);
+    world.run(10 * INTERVAL);
+    assert_eq!(world.rounds - rounds, 10, "one each interval");
+    assert_eq!((world.sent - frames) / 10, 4, "two followers of two heads");
+    assert!(world.granted(0) >= 290 && world.granted(1) >= 290);
+}
+
+#[test]
+fn servers_go_on_with_told_rates_for_a_while_and_then_share_by_themselves() {
+    let groups = vec![group(&[0, 1, 2], 200, 5_000), group(&[1, 2, 0], 200, 5_000)];
+    let mut world = World::new(3, groups, settings(Algorithm::Fleet, Policy::Unallocated));
+    world.run(10 * INTERVAL);
+    world.coordinator = None;
+    for turn in 0..12 {
+        world.run(INTERVAL);
+        assert!(
+            world.granted(0) >= 280 && world.granted(1) >= 280,
+            "{turn} intervals later"
+        );
+    }
+    let rounds = world.rounds;
+    // Another one knows nothing, and begins with lower numbers.
+    world.coordinator = Some(FleetShares::default());
+    world.groups[1].offered_per_s = 0;
+    world.run(6 * INTERVAL);
+    assert!(world.rounds > rounds);
+    assert!(world.granted(0) >= 580, "{}: all that is free", world.granted(0));
+}
+
+#[test]
+fn a_server_that_does_not_report_shares_nothing_with_the_others() {
+    let groups = vec![group(&[0, 1], 200, 5_000), group(&[1, 2], 200, 5_000)];
+    let mut world = World::new(3, groups, settings(Algorithm::Fleet, Policy::Unallocated));
+    world.run(10 * INTERVAL);
+    world.crash(2);
+    world.run(6 * INTERVAL);
+    assert_eq!(world.granted(1), 0, "nobody knows what is free on its tail");
+    assert!(
+        world.granted(0) >= 580,
+        "{}: what the other one leaves",
+        world.granted(0)
+    );
 }
 
 /// CPU for 400 requests is reserved, as each of a hundred may come alone, and storage IO for a hundred.

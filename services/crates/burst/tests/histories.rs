@@ -5,6 +5,7 @@ mod world;
 
 use quorate_burst::Policy;
 use quorate_burst::exchange::Algorithm;
+use quorate_burst::fleet::FleetShares;
 use quorate_types::Micros;
 use quorate_wire::share::Share;
 use world::*;
@@ -76,6 +77,7 @@ impl Random {
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Tally {
     crashes: u64,
+    coordinators: u64,
     chains: u64,
     frames: u64,
     granted: u64,
@@ -101,11 +103,13 @@ impl History {
             Policy::Idle
         };
         let algorithm = [
-            Algorithm::Level,
+            Algorithm::Fleet,
+            Algorithm::Fleet,
+            Algorithm::Fleet,
             Algorithm::Level,
             Algorithm::All,
             Algorithm::Head,
-        ][random.below(4) as usize];
+        ][random.below(6) as usize];
         let absent = Group {
             chain: Vec::new(),
             costs: Vec::new(),
@@ -153,11 +157,21 @@ impl History {
         }
     }
 
+    /// It goes away, or another comes that knows nothing.
+    fn replace_coordinator(&mut self) {
+        self.world.coordinator = match self.world.coordinator {
+            Some(_) => None,
+            None => Some(FleetShares::default()),
+        };
+        self.tally.coordinators += 1;
+    }
+
     fn happen(&mut self) {
         let g = self.random.below(GROUPS as u64) as usize;
         let s = self.random.below(SERVERS as u64) as usize;
         let reserved_per_s = self.world.groups[g].reserved_per_s;
-        match self.random.below(12) {
+        match self.random.below(13) {
+            12 => self.replace_coordinator(),
             0 => self.change_chain(g),
             1 => self.world.restart(s),
             2 => {
@@ -225,9 +239,10 @@ impl History {
             .groups
             .iter_mut()
             .for_each(|group| group.offered_per_s = WANTED);
+        self.world.coordinator.get_or_insert_default();
         self.world.run(16 * INTERVAL);
         assert!(self.world.is_feasible(), "seed {seed}");
-        if self.world.settings.algorithm != Algorithm::Level {
+        if let Algorithm::Head | Algorithm::All = self.world.settings.algorithm {
             return; // the paper's algorithms leave something unused
         }
         let is_used_up = |s: &usize| {
@@ -269,6 +284,7 @@ fn whatever_happens_what_is_used_fits() {
     for seed in 1..=seeds {
         let tally = History::run(seed);
         all.crashes += tally.crashes;
+        all.coordinators += tally.coordinators;
         all.chains += tally.chains;
         all.frames += tally.frames;
         all.granted += tally.granted;
@@ -278,7 +294,7 @@ fn whatever_happens_what_is_used_fits() {
     }
     println!("{seeds} histories: {all:?}");
     // Each kind of event did happen; otherwise the test would say nothing.
-    let each = [all.crashes, all.chains, 4 * all.recalls];
+    let each = [all.crashes, all.coordinators, all.chains, 4 * all.recalls];
     assert!(each.iter().all(|count| *count > seeds), "{all:?}");
     assert!(
         all.granted > 1_000 * seeds && all.assumed_in_part > 100 * seeds,

@@ -127,15 +127,7 @@ impl Burst {
         if replica.role() == Role::None {
             return None;
         }
-        let replicas: Vec<ReplicaCost> = (config.line().enumerate())
-            .map(|(position, member)| ReplicaCost {
-                server: member.server_id.0 as usize,
-                cost: budget.burst_milli_at(position),
-            })
-            .collect();
-        if replicas.iter().all(|replica| replica.cost == [0; 3]) {
-            return None;
-        }
+        let replicas = ReplicaCost::of(config)?;
         let reserved = (0..replicas.len())
             .map(|position| budget.reserved_milli_at(position))
             .collect();

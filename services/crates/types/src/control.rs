@@ -7,12 +7,12 @@ use serde::{Deserialize, Serialize};
 use crate::config::{GroupConfig, GroupId, GroupState, Role, ServerId};
 use crate::cost::ResourceVector;
 use crate::durability::Durability;
-use crate::limits::LINK_TRANSPORT_CHARS_MAX;
+use crate::limits::{LINK_TRANSPORT_CHARS_MAX, SHARING_ENTRIES_MAX};
 use crate::machine::Machine;
 use crate::place::{ConfigDigest, Place};
 use crate::space::Room;
 use crate::versions::Versions;
-use crate::{Epoch, Index, Offset};
+use crate::{Epoch, Index, Micros, Offset};
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
@@ -48,6 +48,8 @@ pub enum ToCoordinator {
         epoch: Epoch,
         learner: ServerId,
     },
+    /// An interval of sharing has begun. Only a coordinator whose welcome says so takes it.
+    Sharing(SharingReport),
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -159,6 +161,55 @@ pub struct Heartbeat {
     /// Heartbeats do not come from those threads, so only this tells. Older servers do not say.
     #[serde(default)]
     pub hung_ms: u64,
+}
+
+/// A server's part of what is shared in an interval (`docs/internals/allocation.md`, "Who computes"). Reports of one interval
+/// belong together.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SharingReport {
+    /// The number of the interval that has begun.
+    pub interval: u64,
+    /// Its length.
+    pub interval_us: Micros,
+    /// CPU, network and storage IO that nobody here needs, in thousandths of tokens each second.
+    pub free: [u64; 3],
+    /// Groups whose heads are here, and that want more than they reserved, or use more.
+    pub wants: Vec<SharingWant>,
+}
+
+impl SharingReport {
+    /// The same in several messages, none too long.
+    pub fn parts(&self) -> Vec<Self> {
+        let part = |wants: &[SharingWant]| Self {
+            wants: wants.to_vec(),
+            ..*self
+        };
+        if self.wants.is_empty() {
+            return vec![part(&[])];
+        }
+        self.wants.chunks(SHARING_ENTRIES_MAX).map(part).collect()
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SharingWant {
+    pub group_id: GroupId,
+    pub epoch: Epoch,
+    /// Requests/s that it wants above its reservation.
+    pub extra_per_s: u64,
+    /// The interval of the grant in use, if there is one; other grants are over.
+    pub using: Option<u64>,
+}
+
+/// A group's rate above its reservation, as computed from the reports of all servers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SharedRate {
+    pub group_id: GroupId,
+    pub epoch: Epoch,
+    pub per_s: u64,
+    /// The head's report: its interval, and the interval of the grant that it used.
+    pub interval: u64,
+    pub using: Option<u64>,
 }
 
 /// A replica that an assertion stopped: it is served no more by this process.
@@ -292,6 +343,13 @@ pub enum ToServer {
     Lost {
         group_id: GroupId,
     },
+    /// Rates above reservations, for groups with a replica on this server, of all that share free amounts. Sent to servers
+    /// that report what they share. Rates of an earlier round are over, and so are intervals before this one.
+    Shares {
+        round: u64,
+        interval: u64,
+        rates: Vec<SharedRate>,
+    },
     /// The group is quarantined as a whole in this epoch. A server that has its replica in quarantine answers clients
     /// `group_quarantined`, until a later epoch. Sent to such servers alone.
     Quarantined {
@@ -328,6 +386,7 @@ impl ToServer {
             | ToServer::PromisedShare { .. }
             | ToServer::FleetVersion { .. }
             | ToServer::Drain { .. }
+            | ToServer::Shares { .. }
             | ToServer::Quarantined { .. } => false,
         }
     }
@@ -377,6 +436,9 @@ pub struct Welcome {
     /// The coordinator takes heartbeats with changed groups alone. Older ones take all groups each time.
     #[serde(default)]
     pub takes_changes: bool,
+    /// The coordinator computes what is shared, from [`SharingReport`]s. Older ones do not.
+    #[serde(default)]
+    pub takes_sharing: bool,
     /// The coordinator's wall clock; an older coordinator does not say.
     #[serde(default)]
     pub unix_ms: Option<u64>,

@@ -152,6 +152,10 @@ pub const SHARE_AGGREGATE_LEVELS_MAX: usize = 4;
 pub const SHARE_AGGREGATES_MAX: usize = 8 * (SHARE_AGGREGATE_LEVELS_MAX + 1);
 /// A grant that is not renewed for so many intervals ends: two messages in a row may be lost.
 pub const SHARE_LAPSE_INTERVALS: u64 = 3;
+/// Groups of one message about shares between a server and a coordinator: a megabyte.
+pub const SHARING_ENTRIES_MAX: usize = 8_192;
+/// Reports of servers that wait for the coordinator's round. Beyond, they are lost, which costs one interval.
+pub const SHARING_REPORTS_MAX: usize = 4_096;
 /// SHARE frames that wait to be read. Beyond, they are lost, which costs no more than one interval.
 pub const SHARE_UPDATES_MAX: usize = 4_096;
 /// SHARE frames read at once: owners that come back together cause one reclaim.

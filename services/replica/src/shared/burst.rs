@@ -4,10 +4,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, OnceLock};
 
 use quorate_telemetry::burst_grants::{GrantChange, GrantState, UnsentGrants};
+use quorate_types::control::{SharedRate, SharingReport};
 use quorate_types::limits::SHARE_UPDATES_MAX;
 use quorate_types::{Epoch, GroupId, Micros, ServerId};
 use quorate_wire::share::{SHARE_VERSION, Share};
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
 
 #[derive(Default)]
 pub struct BurstShared {
@@ -23,6 +24,8 @@ pub struct BurstShared {
     granted_per_s: AtomicU64,
     /// Since the start.
     reclaims: AtomicU64,
+    /// The last report to the coordinator.
+    report: watch::Sender<Option<SharingReport>>,
     /// Until the telemetry thread takes them.
     grants: Mutex<UnsentGrants>,
 }
@@ -32,6 +35,12 @@ pub enum BurstUpdate {
     Frame {
         from: ServerId,
         share: Share,
+    },
+    /// The coordinators' rates for groups with a replica here.
+    Shares {
+        round: u64,
+        interval: u64,
+        rates: Vec<SharedRate>,
     },
     /// A group whose head is here uses more of its reservation than was assumed.
     Returned {
@@ -69,6 +78,15 @@ impl BurstShared {
         } else {
             0
         }
+    }
+
+    pub fn report(&self, report: SharingReport) {
+        self.report.send_replace(Some(report));
+    }
+
+    /// Reports from now on, the last one of them at least.
+    pub fn reports(&self) -> watch::Receiver<Option<SharingReport>> {
+        self.report.subscribe()
     }
 
     /// Whether an owner wants its reservation back.

@@ -9,11 +9,13 @@ use tokio::sync::{Semaphore, SemaphorePermit, watch};
 
 use super::problem::Problem;
 use crate::shell::secrets::{self, PrivateKeys};
+use crate::shell::sharing::SharingView;
 use crate::shell::task::{Handle, Unavailable};
 
 #[derive(Clone)]
 pub struct Context {
     pub handle: Handle,
+    pub sharing: watch::Receiver<SharingView>,
     admin_token_digest: Arc<str>,
     /// The fleet's keys. None: they are not known yet.
     keys: watch::Receiver<Option<Arc<PrivateKeys>>>,
@@ -27,9 +29,15 @@ const KEYS_WAIT: Duration = Duration::from_secs(5);
 const EVENT_WAITS_MAX: usize = 64;
 
 impl Context {
-    pub fn new(handle: Handle, admin_token: &str, keys: watch::Receiver<Option<Arc<PrivateKeys>>>) -> Self {
+    pub fn new(
+        handle: Handle,
+        sharing: watch::Receiver<SharingView>,
+        admin_token: &str,
+        keys: watch::Receiver<Option<Arc<PrivateKeys>>>,
+    ) -> Self {
         Self {
             handle,
+            sharing,
             admin_token_digest: secrets::digest(admin_token).into(),
             keys,
             waits: Arc::new(Semaphore::new(EVENT_WAITS_MAX)),

@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use super::body::Answer;
 use super::context::Context;
 use super::problem::Problem;
+use crate::shell::sharing::SharingView;
 use quorate_coordinator_core::command::Reply;
 use quorate_coordinator_core::state::CoordinatorState;
 use quorate_coordinator_core::view::{FleetVersionView, FleetView};
@@ -35,6 +36,11 @@ pub async fn end_roll_call(State(context): State<Context>) -> Answer<StatusCode>
 
 pub async fn capacity(State(context): State<Context>) -> Answer<Json<FleetView>> {
     Ok(Json(context.handle.read(FleetView::of).await?))
+}
+
+/// How free amounts are shared by groups that want more than they reserved.
+pub async fn sharing(State(context): State<Context>) -> Json<SharingView> {
+    Json(context.sharing.borrow().clone())
 }
 
 /// The fleet's version, and what must change before it can be raised.

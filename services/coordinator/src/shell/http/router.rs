@@ -44,6 +44,7 @@ fn router(context: Context) -> Router {
         .route("/v1/quorum/step-down", post(quorum::step_down))
         .route("/v1/quorum/members/{member}", delete(quorum::remove))
         .route("/v1/capacity", get(fleet::capacity))
+        .route("/v1/sharing", get(fleet::sharing))
         .route(
             "/v1/fleet-version",
             get(fleet::version).post(fleet::raise_version),

@@ -9,9 +9,9 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use quorate_quorum::{Change, Event as QuorumEvent, MemberId, Members, RoleView};
-use quorate_types::Place;
-use quorate_types::control::{Placed, ToServer};
+use quorate_types::control::{Placed, SharingReport, ToServer};
 use quorate_types::limits::COORDINATOR_QUEUE_MAX;
+use quorate_types::{Place, ServerId};
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::{Instant, MissedTickBehavior, interval, timeout_at};
@@ -25,6 +25,7 @@ use super::notes;
 use crate::disk::{Disk, Done, Order, SnapshotOrder};
 use crate::exit::Failure;
 use crate::shell::members::{Contact, ForTask, FromMember, JoinAnswer, Links};
+use crate::shell::sharing::Reported;
 use quorate_coordinator_core::command::Command as LogCommand;
 use quorate_coordinator_core::coordinator::{Command, Coordinator, Event};
 use quorate_coordinator_core::engine::{Input, Now, Outgoing, RollCallView, TICK_MS, lacks};
@@ -47,6 +48,7 @@ pub struct CoordinatorTask {
     data_dir: PathBuf,
     started: Instant,
     outboxes: HashMap<ConnectionId, ConnectionOutbox>,
+    sharing: mpsc::Sender<Reported>,
     calls: Calls,
     events: watch::Sender<u64>,
     quorum: watch::Sender<Option<QuorumView>>,
@@ -68,6 +70,7 @@ impl CoordinatorTask {
         credentials: Credentials,
         data_dir: PathBuf,
         started: Instant,
+        sharing: mpsc::Sender<Reported>,
     ) -> (Self, Handle, mpsc::Receiver<TaskInput>) {
         let (inputs, receiver) = mpsc::channel(COORDINATOR_QUEUE_MAX);
         let (events, events_seen) = watch::channel(0);
@@ -85,6 +88,7 @@ impl CoordinatorTask {
             data_dir,
             started,
             outboxes: HashMap::new(),
+            sharing,
             calls: Calls::default(),
             events,
             quorum,
@@ -502,8 +506,28 @@ impl CoordinatorTask {
             Outgoing::Close(connection) => {
                 self.outboxes.remove(&connection);
             }
+            Outgoing::Sharing {
+                connection,
+                server,
+                report,
+            } => self.pass_on(connection, server, report),
             Outgoing::Unanswered { call } => self.calls.forget(call),
             Outgoing::Answer { call, reply } => self.calls.answer(call, reply),
+        }
+    }
+
+    /// A report that finds no room is lost.
+    fn pass_on(&self, connection: ConnectionId, server: ServerId, report: SharingReport) {
+        if let Some(outbox) = self.outboxes.get(&connection) {
+            let outbox = outbox.downgrade();
+            let _is_full = self
+                .sharing
+                .try_send(Reported {
+                    server,
+                    outbox,
+                    report,
+                })
+                .is_err();
         }
     }
 

@@ -1,6 +1,7 @@
 //! The commands that an exchange returns to its shell.
 
 use quorate_types::Micros;
+use quorate_types::control::SharingReport;
 use quorate_wire::share::Share;
 
 use super::bounds::GrantBound;
@@ -12,6 +13,8 @@ pub enum ExchangeCommand {
         to: usize,
         share: Share,
     },
+    /// To the coordinators, once an interval.
+    Report(SharingReport),
     Grant(Granted),
     /// The group uses at most this many requests/s of its reservation without a call of `Exchange::returned`. The rest
     /// may be burst capacity of others. `None` is the whole reservation.

@@ -12,6 +12,7 @@
 mod bounds;
 mod command;
 mod commitments;
+mod fleet;
 mod grants;
 mod intervals;
 mod load;
@@ -30,6 +31,7 @@ pub use self::bounds::GrantBound;
 use self::bounds::GrantBounds;
 pub use self::command::{ExchangeCommand, GrantReason, Granted};
 use self::commitments::Commitments;
+use self::fleet::ToldRates;
 use self::grants::{Grants, HeldGrant};
 use self::intervals::Intervals;
 pub use self::load::{GroupEpoch, GroupLoad};
@@ -41,6 +43,7 @@ pub use self::settings::{Algorithm, ExchangeSettings};
 use crate::all::AllDrf;
 use crate::demand::DemandHistory;
 use crate::exact::exact;
+use crate::fleet::FleetDrf;
 use crate::head::HeadDrf;
 use crate::iterations::{HostedTenant, IterationMessage, Local, Participant};
 use crate::level::{AGGREGATE_ITERATIONS, LevelDrf};
@@ -68,6 +71,7 @@ pub struct Exchange {
     commitments: Commitments,
     grants: Grants,
     bounds: GrantBounds,
+    told: ToldRates,
     /// Commitments exceeded the free amounts when the last ones were made.
     is_over: bool,
 }
@@ -88,6 +92,7 @@ impl Exchange {
             commitments: Commitments::default(),
             grants: Grants::default(),
             bounds: GrantBounds::default(),
+            told: ToldRates::default(),
             is_over: false,
         }
     }
@@ -121,7 +126,8 @@ impl Exchange {
         let has_grown = self.reservations.begin(&self.loads);
         let mut commands = self.note_demand(now);
         self.end_grants(now, &mut commands);
-        self.report_use(&mut commands);
+        let goes_by_told = self.settings.algorithm == Algorithm::Fleet && self.told.is_good(now);
+        self.report_use(goes_by_told, &mut commands);
         for (from, share) in std::mem::take(&mut self.inbox) {
             self.take_in(now, from, share);
         }
@@ -134,8 +140,12 @@ impl Exchange {
             self.part = Some(match self.settings.algorithm {
                 Algorithm::Head => Box::new(HeadDrf::new(local, exact)),
                 Algorithm::All => Box::new(AllDrf::new(local, exact)),
-                Algorithm::Level => Box::new(LevelDrf::new(local, AGGREGATE_ITERATIONS)),
+                Algorithm::Fleet if goes_by_told => Box::new(FleetDrf::new(local, self.told_by_tenant())),
+                Algorithm::Fleet | Algorithm::Level => Box::new(LevelDrf::new(local, AGGREGATE_ITERATIONS)),
             });
+        }
+        if self.settings.algorithm == Algorithm::Fleet {
+            commands.push(self.report(now));
         }
         commands.append(&mut self.step(now));
         commands
@@ -488,14 +498,16 @@ impl Exchange {
         commands.append(&mut self.grants.begin(now, reason));
     }
 
-    /// Reports which grants are in use: commitments to others are over.
-    fn report_use(&mut self, commands: &mut Vec<ExchangeCommand>) {
+    /// Reports which grants are in use: commitments to others are over. Coordinators pass it on where they compute.
+    fn report_use(&mut self, is_passed_on: bool, commands: &mut Vec<ExchangeCommand>) {
         let mut reports = Reports::default();
         for load in self.loads.own() {
             let using = self.grants.of(&load.key).map(|grant| grant.interval);
             self.commitments.in_use(load.key, self.intervals.number, using);
-            if using.is_none() && self.wanted(load) == 0 && self.commitments.committed_per_s(&load.key) == 0 {
-                continue; // nobody committed to anything for it
+            let is_unknown =
+                using.is_none() && self.wanted(load) == 0 && self.commitments.committed_per_s(&load.key) == 0;
+            if is_passed_on || is_unknown {
+                continue; // or nobody committed to anything for it
             }
             for other in load.others(self.me) {
                 reports.add(other, reports::entry(load.key, using));

@@ -9,6 +9,8 @@ pub enum Algorithm {
     Head,
     All,
     Level,
+    /// By the coordinators' rates for the whole fleet; Level-DRF while there are none.
+    Fleet,
 }
 
 #[derive(Debug, Clone, Copy)]

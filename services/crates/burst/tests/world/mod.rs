@@ -8,9 +8,11 @@ use quorate_burst::demand::MeasuredRates;
 use quorate_burst::exchange::{
     Algorithm, Exchange, ExchangeCommand, ExchangeSettings, GrantBound, GrantReason, GroupEpoch, GroupLoad,
 };
+use quorate_burst::fleet::FleetShares;
 use quorate_burst::{Policy, ReplicaCost, Vector};
-use quorate_types::{GroupId, Micros};
-use quorate_wire::share::Share;
+use quorate_types::control::{SharedRate, SharingReport};
+use quorate_types::{GroupId, Micros, ServerId};
+use quorate_wire::share::{Share, What};
 use uuid::Uuid;
 
 pub const MS: Micros = 1_000;
@@ -104,6 +106,14 @@ pub fn group(chain: &[usize], reserved_per_s: u64, offered_per_s: u64) -> Group 
     }
 }
 
+/// A message between a server and the coordinator.
+#[derive(Debug, Clone)]
+enum Control {
+    Report(usize, SharingReport),
+    /// Receiver, round, interval.
+    Rates(usize, u64, u64, Vec<SharedRate>),
+}
+
 /// A head's group: the server, the group, the epoch.
 type Headed = (usize, usize, u64);
 
@@ -123,7 +133,15 @@ pub struct World {
     /// Arrival, number, receiver, sender.
     flying: BinaryHeap<Reverse<(Micros, u64, usize, usize)>>,
     frames: BTreeMap<u64, Share>,
-    sent: u64,
+    /// By arrival and number.
+    controls: BTreeMap<(Micros, u64), Control>,
+    /// `None`: away.
+    pub coordinator: Option<FleetShares>,
+    /// Rounds in which the coordinator sent rates.
+    pub rounds: u64,
+    /// Frames between servers.
+    pub sent: u64,
+    sent_controls: u64,
     /// Grants in use above reservations: requests/s, and their end on the head's clock.
     pub used: BTreeMap<Headed, (u64, Micros)>,
     /// Rates of reservations that heads assume.
@@ -154,7 +172,11 @@ impl World {
             clocks,
             flying: BinaryHeap::new(),
             frames: BTreeMap::new(),
+            controls: BTreeMap::new(),
+            coordinator: Some(FleetShares::default()),
+            rounds: 0,
             sent: 0,
+            sent_controls: 0,
             used: BTreeMap::new(),
             assumed: BTreeMap::new(),
             noticed: BTreeSet::new(),
@@ -259,7 +281,61 @@ impl World {
                     self.noticed.remove(&headed);
                     self.assumed.insert(headed, per_s.unwrap_or(u64::MAX));
                 }
+                ExchangeCommand::Report(report) => self.send_control(Control::Report(s, report), fate),
                 ExchangeCommand::Resume => {}
+            }
+        }
+    }
+
+    fn send_control(&mut self, control: Control, fate: Fate) {
+        for delay in fate(&nothing()) {
+            self.sent_controls += 1;
+            self.controls
+                .insert((self.now + delay, self.sent_controls), control.clone());
+        }
+    }
+
+    fn hear_controls(&mut self, fate: Fate) {
+        while let Some(((at, number), _)) = self.controls.first_key_value()
+            && *at <= self.now
+        {
+            let control = self.controls.remove(&(*at, *number)).unwrap();
+            match control {
+                Control::Report(s, report) => {
+                    if let Some(coordinator) = &mut self.coordinator {
+                        let behind = coordinator.report(self.now, ServerId(s as u32), report);
+                        let (round, interval) = coordinator.now_at();
+                        for server in behind {
+                            let pull = Control::Rates(server.0 as usize, round, interval, Vec::new());
+                            self.send_control(pull, fate);
+                        }
+                    }
+                }
+                Control::Rates(s, round, interval, rates) => {
+                    let now = self.local_now(s);
+                    if let Some(server) = &mut self.servers[s] {
+                        server.tell(now, round, interval, &rates);
+                    }
+                }
+            }
+        }
+    }
+
+    /// The coordinator looks groups up, and computes a round if it is time.
+    fn coordinate(&mut self, fate: Fate) {
+        let Some(coordinator) = &mut self.coordinator else {
+            return;
+        };
+        for key in coordinator.take_unknown() {
+            let group = &self.groups[group_of(&key)];
+            let is_there = group.epoch == key.1 && !group.chain.is_empty();
+            coordinator.know(key, is_there.then(|| group.replicas()));
+        }
+        if coordinator.wake_at(self.now).is_some_and(|at| at <= self.now) {
+            let round = coordinator.decide(self.now);
+            self.rounds += 1;
+            for (s, rates) in round.rates {
+                self.send_control(Control::Rates(s, round.number, round.interval, rates), fate);
             }
         }
     }
@@ -285,6 +361,8 @@ impl World {
                 self.carry_out(to, commands, fate);
             }
         }
+        self.hear_controls(fate);
+        self.coordinate(fate);
         for s in 0..self.servers.len() {
             let now = self.local_now(s);
             let loads = self.loads(s);
@@ -384,6 +462,17 @@ impl World {
         }
         let fits = |reserved: &[u128; 3]| (0..3).all(|i| reserved[i] <= u128::from(CAPACITY[i]));
         reserved.iter().all(fits)
+    }
+}
+
+/// A frame whose delivery stands for that of a message to or from the coordinator.
+fn nothing() -> Share {
+    Share {
+        interval: 0,
+        what: What::Using,
+        free: [0; 3],
+        entries: Vec::new(),
+        aggregates: Vec::new(),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use quorate_types::control::{RefuseCode, Register, ToCoordinator, ToServer, Welcome};
+use quorate_types::control::{RefuseCode, Register, SharingReport, ToCoordinator, ToServer, Welcome};
 use quorate_types::{Place, ServerId};
 use serde_json::Value;
 
@@ -106,6 +106,12 @@ pub enum Outgoing {
         server: ServerId,
     },
     Close(ConnectionId),
+    /// A server's report of what it shares, for the shell to compute with.
+    Sharing {
+        connection: ConnectionId,
+        server: ServerId,
+        report: SharingReport,
+    },
     Answer {
         call: CallId,
         reply: Reply,

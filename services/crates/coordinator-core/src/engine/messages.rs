@@ -47,6 +47,14 @@ impl<'a> Messages<'a> {
                 let command = reports::proposal(state, server, &message);
                 self.sequencer.propose(self.now, command);
             }
+            ToCoordinator::Sharing(report) => {
+                let sharing = Outgoing::Sharing {
+                    connection,
+                    server,
+                    report,
+                };
+                self.sequencer.push(sharing);
+            }
             ToCoordinator::LearnerCaughtUp { .. } | ToCoordinator::Dropped { .. } => {
                 let command = reports::proposal(self.sequencer.state(), server, &message);
                 self.sequencer.propose(self.now, command);

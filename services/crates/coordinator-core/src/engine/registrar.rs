@@ -172,6 +172,7 @@ impl<'a> Registrar<'a> {
             promised_share: Some(state.profile.safety_factor),
             certificate_pem: None,
             takes_changes: true,
+            takes_sharing: true,
             unix_ms: Some(self.now.unix_ms),
             term: None,
             version: versions::CONTROL.agree(accepted.versions).expect("it was vetted"),

@@ -56,7 +56,8 @@ pub fn proposal(state: &CoordinatorState, server: ServerId, message: &ToCoordina
         ToCoordinator::Held { .. }
         | ToCoordinator::Register(_)
         | ToCoordinator::Heartbeat(_)
-        | ToCoordinator::RenewCertificate { .. } => None,
+        | ToCoordinator::RenewCertificate { .. }
+        | ToCoordinator::Sharing(_) => None,
     }
 }
 

@@ -1,0 +1,227 @@
+//! The coordinators' part: (state, report, now) → rates for every server. Nothing of it is in a log, since the next reports
+//! replace it.
+
+use std::collections::{BTreeMap, HashMap};
+
+use quorate_types::control::{SharedRate, SharingReport};
+use quorate_types::limits::{SHARE_LAPSE_INTERVALS, SHARE_STEPS_PER_INTERVAL};
+use quorate_types::{GroupId, Micros, ServerId};
+
+use crate::exact::exact;
+use crate::exchange::GroupEpoch;
+use crate::problem::{ReplicaCost, SharingProblem, SharingTenant, Vector};
+
+/// Servers that are late hold the others up no longer than this part of the interval.
+const WAIT_PART: u64 = SHARE_STEPS_PER_INTERVAL / 2;
+
+#[derive(Debug, Default)]
+pub struct FleetShares {
+    servers: BTreeMap<usize, Reported>,
+    chains: HashMap<GroupEpoch, Chain>,
+    round: u64,
+    /// The latest interval that a server has begun. Servers that hear of it begin it at once, so that all keep step.
+    interval: u64,
+}
+
+#[derive(Debug)]
+struct Reported {
+    at: Micros,
+    interval: u64,
+    interval_us: Micros,
+    free: Vector,
+    /// Requests/s wanted above the reservation, and the interval of the grant in use.
+    wants: Vec<(GroupEpoch, u64, Option<u64>)>,
+    /// It came since the last round.
+    is_new: bool,
+}
+
+/// A group's chain in an epoch, with the cost of a request at each replica.
+#[derive(Debug)]
+enum Chain {
+    Asked,
+    /// The coordinator knows no such epoch, or an epoch behind it.
+    None,
+    Of(Vec<ReplicaCost>),
+}
+
+/// The outcome of a round.
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+pub struct Round {
+    pub number: u64,
+    pub interval: u64,
+    /// Rates of the groups with a replica on each server, for every server that reported.
+    pub rates: BTreeMap<usize, Vec<SharedRate>>,
+    /// Groups that want more than they reserved, and those that get it all.
+    pub wanting: usize,
+    pub satisfied: usize,
+}
+
+impl FleetShares {
+    /// A server's report; several of one interval belong together. Returns the servers that are to begin the present
+    /// interval: all others if this one is the first, itself if it is behind.
+    pub fn report(&mut self, now: Micros, server: ServerId, report: SharingReport) -> Vec<ServerId> {
+        let interval = report.interval;
+        self.keep(now, server, report);
+        if interval < self.interval {
+            return vec![server];
+        }
+        if interval == std::mem::replace(&mut self.interval, interval) {
+            return Vec::new();
+        }
+        let behind = self
+            .servers
+            .iter()
+            .filter(|(_, reported)| reported.interval < interval);
+        behind.map(|(server, _)| ServerId(*server as u32)).collect()
+    }
+
+    fn keep(&mut self, now: Micros, server: ServerId, report: SharingReport) {
+        let key = |group_id: GroupId, epoch| (group_id, epoch);
+        let wants =
+            (report.wants.iter()).map(|one| (key(one.group_id, one.epoch), one.extra_per_s, one.using));
+        let server = server.0 as usize;
+        let known = self.servers.get_mut(&server);
+        match known.filter(|known| known.interval == report.interval && known.at + known.interval_us > now) {
+            Some(known) => {
+                known.wants.extend(wants);
+                known.is_new = true;
+            }
+            None => {
+                let reported = Reported {
+                    at: now,
+                    interval: report.interval,
+                    interval_us: report.interval_us,
+                    free: report.free,
+                    wants: wants.collect(),
+                    is_new: true,
+                };
+                self.servers.insert(server, reported);
+            }
+        }
+    }
+
+    /// The present round and interval.
+    pub fn now_at(&self) -> (u64, u64) {
+        (self.round, self.interval)
+    }
+
+    /// The connection of a server has ended.
+    pub fn leave(&mut self, server: ServerId) {
+        self.servers.remove(&(server.0 as usize));
+    }
+
+    /// Groups whose chains are to be looked up. Each is named once.
+    pub fn take_unknown(&mut self) -> Vec<GroupEpoch> {
+        let wanted = self.servers.values().flat_map(|reported| &reported.wants);
+        let mut unknown: Vec<GroupEpoch> = wanted.map(|(key, ..)| *key).collect();
+        unknown.retain(|key| !self.chains.contains_key(key));
+        unknown.sort_unstable();
+        unknown.dedup();
+        self.chains.extend(unknown.iter().map(|key| (*key, Chain::Asked)));
+        unknown
+    }
+
+    /// The answer to [`FleetShares::take_unknown`]; `None`: the group is not in this epoch.
+    pub fn know(&mut self, key: GroupEpoch, chain: Option<Vec<ReplicaCost>>) {
+        self.chains.insert(key, chain.map_or(Chain::None, Chain::Of));
+    }
+
+    /// The lookup failed: the groups are unknown again.
+    pub fn forget_asked(&mut self) {
+        self.chains.retain(|_, chain| !matches!(chain, Chain::Asked));
+    }
+
+    /// The time of the next round: once every server has reported again, or the first one has waited long enough.
+    pub fn wake_at(&self, now: Micros) -> Option<Micros> {
+        let new = self.servers.values().filter(|reported| reported.is_new);
+        let patience = |reported: &Reported| reported.at + reported.interval_us / WAIT_PART;
+        let latest = new.map(patience).min()?;
+        let mut live = self.servers.values().filter(|reported| !reported.has_lapsed(now));
+        Some(if live.all(|reported| reported.is_new) {
+            now
+        } else {
+            latest
+        })
+    }
+
+    /// Shares out the free amounts of the servers that have reported lately.
+    pub fn decide(&mut self, now: Micros) -> Round {
+        self.servers.retain(|_, reported| !reported.has_lapsed(now));
+        let intervals = self.servers.values().map(|reported| reported.interval);
+        self.interval = intervals.max().unwrap_or(0);
+        self.round += 1;
+        let numbers: BTreeMap<usize, usize> = self.servers.keys().copied().zip(0..).collect();
+        let mut tenants = Vec::new();
+        let mut heads = Vec::new();
+        let mut unused = std::mem::take(&mut self.chains);
+        for (server, reported) in &mut self.servers {
+            reported.is_new = false;
+            for (key, extra_per_s, using) in &reported.wants {
+                let Some((key, chain)) = unused.remove_entry(key) else {
+                    continue;
+                };
+                if let Chain::Of(replicas) = &chain
+                    && replicas[0].server == *server
+                    && let Some(replicas) = renumbered(replicas, &numbers)
+                {
+                    tenants.push(SharingTenant {
+                        replicas,
+                        extra_per_s: *extra_per_s,
+                    });
+                    heads.push((key, reported.interval, *using));
+                }
+                self.chains.insert(key, chain);
+            }
+        }
+        // Lookups under way; all else is of groups that want nothing any more.
+        unused.retain(|_, chain| matches!(chain, Chain::Asked));
+        self.chains.extend(unused);
+        let free = self.servers.values().map(|reported| reported.free).collect();
+        let problem = SharingProblem::new(free, tenants).expect("chains are sound");
+        self.round_of(&problem, &heads)
+    }
+
+    fn round_of(&self, problem: &SharingProblem, heads: &[(GroupEpoch, u64, Option<u64>)]) -> Round {
+        let servers: Vec<usize> = self.servers.keys().copied().collect();
+        let mut rates: Vec<Vec<SharedRate>> = vec![Vec::new(); servers.len()];
+        let (mut wanting, mut satisfied) = (0, 0);
+        for ((tenant, per_s), (key, interval, using)) in
+            problem.tenants().iter().zip(exact(problem)).zip(heads)
+        {
+            wanting += usize::from(tenant.extra_per_s > 0);
+            satisfied += usize::from(tenant.extra_per_s > 0 && per_s >= tenant.extra_per_s);
+            let rate = SharedRate {
+                group_id: key.0,
+                epoch: key.1,
+                per_s,
+                interval: *interval,
+                using: *using,
+            };
+            (tenant.replicas.iter()).for_each(|replica| rates[replica.server].push(rate));
+        }
+        Round {
+            number: self.round,
+            interval: self.interval,
+            rates: servers.into_iter().zip(rates).collect(),
+            wanting,
+            satisfied,
+        }
+    }
+}
+
+impl Reported {
+    fn has_lapsed(&self, now: Micros) -> bool {
+        now >= self.at + self.interval_us * SHARE_LAPSE_INTERVALS
+    }
+}
+
+/// `None` while a server of the chain has not reported: what is free there is not known.
+fn renumbered(replicas: &[ReplicaCost], numbers: &BTreeMap<usize, usize>) -> Option<Vec<ReplicaCost>> {
+    let replica = |replica: &ReplicaCost| {
+        Some(ReplicaCost {
+            server: *numbers.get(&replica.server)?,
+            cost: replica.cost,
+        })
+    };
+    replicas.iter().map(replica).collect()
+}
