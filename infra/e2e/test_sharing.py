@@ -25,6 +25,8 @@ WINDOW_S = 0.25
 BURST_PER_S = 1.4 * SLA_PER_S
 HAS_SLA_PER_S = 0.9 * SLA_PER_S
 INTERVAL_MS = 500
+# Longer than servers go by the rates that they were told last.
+GOES_ON_S = 5 * INTERVAL_MS / 1_000
 
 
 def test_idle_capacity_is_granted_reclaimed_and_granted_again_when_a_server_died(tmp_path: Path) -> None:
@@ -48,6 +50,12 @@ def test_idle_capacity_is_granted_reclaimed_and_granted_again_when_a_server_died
                 assert rate_of(bursting.mark("yields")) < BURST_PER_S, "no grant of burst capacity is left"
             with owner_load(servers, owner_group, "idles-again", *OWNER_IDLES) as owner:
                 wait_rate("it to be granted again", bursting, lambda rate: rate >= BURST_PER_S, 12)
+                assert rounds(servers) > 0, "the coordinator computes what is shared"
+                servers.stack.crash("coordinator")
+                time.sleep(GOES_ON_S)
+                wait_rate("servers to share without it", bursting, lambda rate: rate >= BURST_PER_S, 3)
+                servers.stack.restart("coordinator")
+                servers.wait(lambda: rounds(servers) > 0, "the coordinator to compute again")
                 follower = name_of_follower(servers, bursting_group)
                 servers.stack.kill_server(follower)
                 wait_rate("it to have its SLA without the server", bursting, lambda rate: rate >= HAS_SLA_PER_S, 10)
@@ -60,6 +68,11 @@ def test_idle_capacity_is_granted_reclaimed_and_granted_again_when_a_server_died
         assert servers.stack.dead() == []
         recalls = sum(recalled(servers, name) for name in servers.names())
         assert recalls >= 1, "burst capacity was reclaimed, and did not just expire"
+
+
+def rounds(servers: Fleet) -> int:
+    with servers.coordinator_client(5) as client:
+        return int(client.get("/v1/sharing").raise_for_status().json()["rounds"])
 
 
 def owner_load(servers: Fleet, group: str, name: str, *flags: str) -> Steady:

@@ -1,6 +1,8 @@
-"""Sharing what is unreserved in fleets of a thousand servers: rates that one coordinator computes for all, and
-Level-DRF among the servers, beside a reference that shares no code with them. And All-DRF with a second round over
-what the first one left, on the paper's fleets (Filo, Figure 6)."""
+"""Sharing unreserved amounts in fleets of a thousand servers: by one coordinator for all, and by Level-DRF.
+
+A reference that shares no code with them judges both. All-DRF is run with a second round over what the first one left,
+on fleets of the paper's size (Filo, Figure 6).
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,7 @@ TENANTS_OF_A_SERVER = 100
 DEGREE = 3
 SERVERS, LARGE = 1_000, 10_000
 SEEDS = range(1, 4)
-RESERVED_PART = 0.7  # of the scarcest resource of a tenant's servers, at most
+RESERVED_PART = 0.7  # admission promises at most this part of a server
 PAPER_SERVERS, PAPER_TENANTS, PAPER_SEEDS = 10, 60, range(1, 21)
 REPEATS = 5
 

@@ -411,10 +411,8 @@ impl Talk<'_> {
                 }
                 Ok(()) = shared_reports.changed(), if welcome.takes_sharing => {
                     let report = shared_reports.borrow_and_update().clone();
-                    for part in report.iter().flat_map(SharingReport::parts) {
-                        if let Err(trouble) = send(&mut connection, &ToCoordinator::Sharing(part)).await {
-                            return trouble;
-                        }
+                    if let Err(trouble) = send_report(&mut connection, report).await {
+                        return trouble;
                     }
                 }
                 Some(message) = self.updates.recv() => {
@@ -538,6 +536,13 @@ async fn send(connection: &mut Connection, message: &ToCoordinator) -> Result<()
         .send(Bytes::from(bytes))
         .await
         .map_err(|e| e.to_string())
+}
+
+async fn send_report(connection: &mut Connection, report: Option<SharingReport>) -> Result<(), String> {
+    for part in report.iter().flat_map(SharingReport::parts) {
+        send(connection, &ToCoordinator::Sharing(part)).await?;
+    }
+    Ok(())
 }
 
 /// Cancel-safe: a frame half read stays in the connection's buffer.

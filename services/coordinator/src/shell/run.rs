@@ -16,7 +16,6 @@ use super::members::{Contact, Side, is_new_fleet};
 use super::profile_file::ProfileSource;
 use super::recovery::{Recovery, recover};
 use super::secrets::{self, PrivateKeys};
-use super::sharing::{Sharing, SharingView};
 use super::task::{CoordinatorTask, Credentials, notes, unix_ms};
 use super::{control, http, key_file, profile_file, sharing};
 use crate::disk::{Disk, DurableLog};
@@ -77,8 +76,7 @@ pub async fn run(options: Options) -> Result<(), Failure> {
         started,
         sharing,
     );
-    let (shared, sharing_view) = watch::channel(SharingView::default());
-    tokio::spawn(Sharing::new(handle.clone(), shared).run(reports));
+    let sharing_view = sharing::start(handle.clone(), reports);
 
     announce(&options.data_dir, &control, &http, side.address().as_deref())?;
     let (stopping, stop) = watch::channel(false);
@@ -95,12 +93,14 @@ pub async fn run(options: Options) -> Result<(), Failure> {
         http::Context::new(handle, sharing_view, &admin_token, keys),
     ));
     side.serve();
-    tokio::spawn(async move {
-        stop_signal().await;
-        info!("stopping: asked to");
-        let _ = stopping.send(true);
-    });
+    tokio::spawn(stop_when_asked(stopping));
     task.run(inputs, done, stop).await
+}
+
+async fn stop_when_asked(stopping: watch::Sender<bool>) {
+    stop_signal().await;
+    info!("stopping: asked to");
+    let _ = stopping.send(true);
 }
 
 /// Whether an empty folder is to be taken into a fleet.

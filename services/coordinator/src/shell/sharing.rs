@@ -47,7 +47,14 @@ pub fn channel() -> (mpsc::Sender<Reported>, mpsc::Receiver<Reported>) {
     mpsc::channel(SHARING_REPORTS_MAX)
 }
 
-pub struct Sharing {
+/// Computes until the coordinator stops; returns the last round, as it is at any time.
+pub fn start(handle: Handle, reports: mpsc::Receiver<Reported>) -> watch::Receiver<SharingView> {
+    let (view, shown) = watch::channel(SharingView::default());
+    tokio::spawn(Sharing::new(handle, view).run(reports));
+    shown
+}
+
+struct Sharing {
     handle: Handle,
     began: Instant,
     shares: FleetShares,
@@ -57,7 +64,7 @@ pub struct Sharing {
 }
 
 impl Sharing {
-    pub fn new(handle: Handle, view: watch::Sender<SharingView>) -> Self {
+    fn new(handle: Handle, view: watch::Sender<SharingView>) -> Self {
         Self {
             handle,
             began: Instant::now(),
@@ -68,8 +75,7 @@ impl Sharing {
         }
     }
 
-    /// Runs until the coordinator stops.
-    pub async fn run(mut self, mut reports: mpsc::Receiver<Reported>) {
+    async fn run(mut self, mut reports: mpsc::Receiver<Reported>) {
         let mut heard = Vec::new();
         loop {
             let wait_us = (self.shares.wake_at(self.now_us())).map(|at| at.saturating_sub(self.now_us()));

@@ -4,4 +4,5 @@ mod certificates;
 mod coordinator;
 mod log_file;
 mod members;
+mod sharing;
 mod stage;

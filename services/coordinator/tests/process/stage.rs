@@ -9,7 +9,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use quorate_certificates::control::{Trust, client_config, coordinator_name};
-use quorate_types::control::{Heartbeat, HeldGroup, Placed, Register, ToCoordinator, ToServer, Welcome};
+use quorate_types::control::{
+    Heartbeat, HeldGroup, Placed, Register, SharedRate, ToCoordinator, ToServer, Welcome,
+};
 use quorate_types::cost::ResourceVector;
 use quorate_types::{ConfigDigest, GroupConfig, GroupId, Place, Room, ServerId, versions};
 use rustls::{ClientConnection, StreamOwned};
@@ -225,6 +227,8 @@ pub struct Server {
     pub welcome: Option<Welcome>,
     pub configs: Vec<GroupConfig>,
     pub dropped: Vec<GroupId>,
+    /// Rates of all rounds that it was told.
+    pub rates: Vec<SharedRate>,
     /// The last one that it was told.
     pub place: Option<Place>,
     sequence: u64,
@@ -276,6 +280,7 @@ impl Server {
             welcome: None,
             configs: vec![],
             dropped: vec![],
+            rates: vec![],
             place: None,
             sequence: 0,
         };
@@ -411,6 +416,7 @@ impl Server {
                 }
                 ToServer::HeartbeatAck { seq, .. } => assert!(seq <= self.sequence),
                 ToServer::PeerToken { .. } => {}
+                ToServer::Shares { rates, .. } => self.rates.extend(rates),
                 other => panic!("unexpected {other:?}"),
             }
         }
