@@ -7,6 +7,7 @@ use clap::{Parser, ValueEnum};
 
 use quorate_coordinator_core::command::{Headroom, Mismatched};
 use quorate_one_sided::TransportFlags;
+use quorate_policies::Policy;
 use quorate_types::limits::{HANGING_MS, SLOW_REPORT_MS};
 
 /// Admits groups, places their replicas, detects failures and issues epochs.
@@ -69,6 +70,9 @@ pub struct Options {
         value_name = "SHARE"
     )]
     pub recovery_headroom: Headroom,
+    /// How capacity that nobody uses is shared among groups that want more than their SLAs. All coordinators get the same
+    #[arg(long, env = "QUORATE_SHARING_POLICY", value_enum, default_value_t = SharingPolicy::Drf)]
+    pub sharing_policy: SharingPolicy,
     /// JWKS file with the Ed25519 keys that sign clients' tokens
     #[arg(long, env = "QUORATE_TOKEN_PUBLIC_KEYS")]
     pub token_public_keys: PathBuf,
@@ -125,6 +129,26 @@ impl MismatchedProfile {
         match self {
             Self::Warn => Mismatched::Used,
             Self::Refuse => Mismatched::Refused,
+        }
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum SharingPolicy {
+    /// Equal dominant shares for all groups.
+    Drf,
+    /// Equal dominant shares for projects, and for the groups of each: a project with more groups gets no more.
+    HierarchicalDrf,
+    /// In the order in which groups were created, each as much as it wants.
+    FirstFit,
+}
+
+impl From<SharingPolicy> for Policy {
+    fn from(policy: SharingPolicy) -> Self {
+        match policy {
+            SharingPolicy::Drf => Self::Drf,
+            SharingPolicy::HierarchicalDrf => Self::HierarchicalDrf,
+            SharingPolicy::FirstFit => Self::FirstFit,
         }
     }
 }

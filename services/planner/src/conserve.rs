@@ -5,14 +5,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use quorate_burst::all::AllDrf;
-use quorate_burst::fleet::{FleetDrf, FleetShares};
+use quorate_burst::fleet::{FleetDrf, FleetShares, SharingGroup};
 use quorate_burst::head::HeadDrf;
 use quorate_burst::iterations::{Fate, IntervalOutcome, Local, Participant, locals, run};
 use quorate_burst::level::LevelDrf;
 use quorate_burst::policy::Reservation;
 use quorate_burst::{SharingProblem, SharingTenant, Vector, exact, request_by_request};
 use quorate_types::control::{SharingReport, SharingWant};
-use quorate_types::{GroupId, ServerId};
+use quorate_types::{GroupId, ProjectId, ServerId};
 use uuid::Uuid;
 
 use crate::answer::{ConservationAnswer, GrantedTenant, Left};
@@ -188,7 +188,11 @@ fn by_coordinator(problem: &SharingProblem) -> Run {
         shares.report(0, ServerId(server as u32), report);
     }
     for (t, tenant) in problem.tenants().iter().enumerate() {
-        shares.know(keys(t), Some(tenant.replicas.clone()));
+        let group = SharingGroup {
+            project: ProjectId(Uuid::nil()),
+            replicas: tenant.replicas.clone(),
+        };
+        shares.know(keys(t), Some(group));
     }
     let began = Stopwatch::start();
     let round = shares.decide(0);

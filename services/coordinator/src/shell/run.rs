@@ -76,7 +76,7 @@ pub async fn run(options: Options) -> Result<(), Failure> {
         started,
         sharing,
     );
-    let sharing_view = sharing::start(handle.clone(), reports);
+    let sharing_view = sharing::start(options.sharing_policy.into(), handle.clone(), reports);
 
     announce(&options.data_dir, &control, &http, side.address().as_deref())?;
     let (stopping, stop) = watch::channel(false);

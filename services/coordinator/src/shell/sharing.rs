@@ -5,12 +5,13 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use quorate_burst::exchange::GroupEpoch;
-use quorate_burst::fleet::{FleetShares, Round};
+use quorate_burst::fleet::{FleetShares, Round, SharingGroup};
 use quorate_burst::problem::ReplicaCost;
 use quorate_coordinator_core::state::CoordinatorState;
+use quorate_policies::Policy;
 use quorate_types::control::{Placed, SharingReport, ToServer};
 use quorate_types::limits::{SHARING_ENTRIES_MAX, SHARING_REPORTS_MAX};
-use quorate_types::{Micros, ServerId};
+use quorate_types::{Micros, ProjectId, ServerId};
 use serde::Serialize;
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
@@ -30,6 +31,7 @@ pub struct Reported {
 /// The last round, for operators.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct SharingView {
+    pub policy: &'static str,
     /// Rounds since this coordinator began to lead, or was started.
     pub rounds: u64,
     /// Servers whose reports the last round had.
@@ -41,34 +43,44 @@ pub struct SharingView {
     pub took_us: u64,
 }
 
-type Chains = Vec<(GroupEpoch, Option<Vec<ReplicaCost>>)>;
+type Groups = Vec<(GroupEpoch, Option<SharingGroup>)>;
 
 pub fn channel() -> (mpsc::Sender<Reported>, mpsc::Receiver<Reported>) {
     mpsc::channel(SHARING_REPORTS_MAX)
 }
 
 /// Computes until the coordinator stops; returns the last round, as it is at any time.
-pub fn start(handle: Handle, reports: mpsc::Receiver<Reported>) -> watch::Receiver<SharingView> {
-    let (view, shown) = watch::channel(SharingView::default());
-    tokio::spawn(Sharing::new(handle, view).run(reports));
+pub fn start(
+    policy: Policy,
+    handle: Handle,
+    reports: mpsc::Receiver<Reported>,
+) -> watch::Receiver<SharingView> {
+    let none_yet = SharingView {
+        policy: policy.name(),
+        ..SharingView::default()
+    };
+    let (view, shown) = watch::channel(none_yet);
+    tokio::spawn(Sharing::new(policy, handle, view).run(reports));
     shown
 }
 
 struct Sharing {
     handle: Handle,
     began: Instant,
+    policy: Policy,
     shares: FleetShares,
     outboxes: HashMap<ServerId, mpsc::WeakSender<Placed>>,
-    lookup: Option<JoinHandle<Result<Chains, Unavailable>>>,
+    lookup: Option<JoinHandle<Result<Groups, Unavailable>>>,
     view: watch::Sender<SharingView>,
 }
 
 impl Sharing {
-    fn new(handle: Handle, view: watch::Sender<SharingView>) -> Self {
+    fn new(policy: Policy, handle: Handle, view: watch::Sender<SharingView>) -> Self {
         Self {
             handle,
             began: Instant::now(),
-            shares: FleetShares::default(),
+            policy,
+            shares: FleetShares::new(policy),
             outboxes: HashMap::new(),
             lookup: None,
             view,
@@ -114,7 +126,7 @@ impl Sharing {
         }
     }
 
-    /// Chains of groups that were not heard of before, in the state as all agree on it.
+    /// Groups that were not heard of before, in the state as all agree on it.
     fn look_up(&mut self) {
         if self.lookup.is_some() {
             return;
@@ -125,14 +137,14 @@ impl Sharing {
         }
         let handle = self.handle.clone();
         self.lookup = Some(tokio::spawn(async move {
-            handle.read(move |state| chains(state, unknown)).await
+            handle.read(move |state| groups(state, unknown)).await
         }));
     }
 
-    fn know(&mut self, found: Option<Chains>) {
+    fn know(&mut self, found: Option<Groups>) {
         self.lookup = None;
-        for (key, chain) in found.into_iter().flatten() {
-            self.shares.know(key, chain);
+        for (key, group) in found.into_iter().flatten() {
+            self.shares.know(key, group);
         }
         self.shares.forget_asked();
         self.look_up();
@@ -176,6 +188,7 @@ impl Sharing {
 
     fn show(&self, round: &Round, took: Duration) {
         let view = SharingView {
+            policy: self.policy.name(),
             rounds: round.number,
             servers: round.rates.len(),
             groups_wanting: round.wanting,
@@ -195,16 +208,19 @@ impl Sharing {
     }
 }
 
-fn chains(state: &CoordinatorState, keys: Vec<GroupEpoch>) -> Chains {
-    let chain = |(group_id, epoch): GroupEpoch| {
+fn groups(state: &CoordinatorState, keys: Vec<GroupEpoch>) -> Groups {
+    let group = |(group_id, epoch): GroupEpoch| {
         let group = state.groups.get(&group_id).filter(|group| group.epoch == epoch)?;
-        ReplicaCost::of(&state.config_of(group))
+        Some(SharingGroup {
+            project: ProjectId(group.project_id),
+            replicas: ReplicaCost::of(&state.config_of(group))?,
+        })
     };
-    keys.into_iter().map(|key| (key, chain(key))).collect()
+    keys.into_iter().map(|key| (key, group(key))).collect()
 }
 
 /// Waits for ever while nothing is looked up.
-async fn found(lookup: &mut Option<JoinHandle<Result<Chains, Unavailable>>>) -> Option<Chains> {
+async fn found(lookup: &mut Option<JoinHandle<Result<Groups, Unavailable>>>) -> Option<Groups> {
     match lookup {
         Some(lookup) => lookup.await.ok()?.ok(),
         None => std::future::pending().await,

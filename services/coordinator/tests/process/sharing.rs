@@ -66,4 +66,5 @@ fn servers_that_report_are_told_rates_of_the_whole_fleet() {
         "{view}"
     );
     assert!(view["rounds"].as_u64().unwrap() > 0);
+    assert_eq!(view["policy"], "drf");
 }

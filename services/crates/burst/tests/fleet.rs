@@ -2,9 +2,10 @@
 
 use quorate_burst::ReplicaCost;
 use quorate_burst::exchange::GroupEpoch;
-use quorate_burst::fleet::{FleetShares, Round};
+use quorate_burst::fleet::{FleetShares, Round, SharingGroup};
+use quorate_policies::Policy;
 use quorate_types::control::{SharingReport, SharingWant};
-use quorate_types::{GroupId, ServerId};
+use quorate_types::{GroupId, ProjectId, ServerId};
 use uuid::Uuid;
 
 const INTERVAL_US: u64 = 500_000;
@@ -29,12 +30,19 @@ fn report(interval: u64, wants: &[(GroupEpoch, u64)]) -> SharingReport {
     }
 }
 
-fn chain(servers: &[usize]) -> Vec<ReplicaCost> {
+fn chain(servers: &[usize]) -> SharingGroup {
+    of_project(0, servers)
+}
+
+fn of_project(project: u128, servers: &[usize]) -> SharingGroup {
     let replica = |server: &usize| ReplicaCost {
         server: *server,
         cost: [1_000, 100, 0],
     };
-    servers.iter().map(replica).collect()
+    SharingGroup {
+        project: ProjectId(Uuid::from_u128(project)),
+        replicas: servers.iter().map(replica).collect(),
+    }
 }
 
 /// Rates by server, of the groups in order.
@@ -155,4 +163,45 @@ fn reports_of_one_interval_belong_together_and_lookups_that_failed_are_repeated(
     shares.decide(INTERVAL_US);
     shares.report(2 * INTERVAL_US, ServerId(1), report(9, &[(key(1, 1), 50)]));
     assert_eq!(shares.take_unknown(), [key(1, 1)]);
+}
+
+/// Two groups of one project and one of another want all of one server.
+#[test]
+fn the_operator_chooses_who_gets_how_much() {
+    let shared_by = |policy: Policy| {
+        let mut shares = FleetShares::new(policy);
+        let wants = [1, 2, 3].map(|n| (key(n, 1), u64::MAX));
+        shares.report(0, ServerId(1), report(7, &wants));
+        shares.take_unknown();
+        for (n, project) in [(1, 1), (2, 1), (3, 2)] {
+            shares.know(key(n, 1), Some(of_project(project, &[1])));
+        }
+        rates(&shares.decide(0), 1)
+    };
+    assert_eq!(shared_by(Policy::Drf), [333; 3]);
+    assert_eq!(shared_by(Policy::HierarchicalDrf), [250, 250, 500]);
+    assert_eq!(shared_by(Policy::FirstFit), [1_000, 0, 0]);
+}
+
+#[test]
+fn every_policy_is_feasible_and_gives_no_more_than_is_wanted() {
+    for policy in Policy::ALL {
+        let mut shares = FleetShares::new(policy);
+        let wants: Vec<(GroupEpoch, u64)> = (1..=40).map(|n| (key(n, 1), (n as u64) * 10)).collect();
+        shares.report(0, ServerId(1), report(7, &wants));
+        (2..=4).for_each(|server| drop(shares.report(0, ServerId(server), report(7, &[]))));
+        shares.take_unknown();
+        for n in 1..=40 {
+            let group = of_project(n % 3, &[1, 2 + n as usize % 3]);
+            shares.know(key(n, 1), Some(group));
+        }
+        let round = shares.decide(0);
+        let given = rates(&round, 1);
+        assert!(
+            given.iter().zip(&wants).all(|(rate, (_, wanted))| rate <= wanted),
+            "{policy:?}"
+        );
+        let sum: u64 = given.iter().sum();
+        assert!((960..=1_000).contains(&sum), "{policy:?} gives {sum} of 1 000");
+    }
 }

@@ -3,11 +3,12 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use quorate_policies::Policy;
 use quorate_types::control::{SharedRate, SharingReport};
 use quorate_types::limits::{SHARE_LAPSE_INTERVALS, SHARE_STEPS_PER_INTERVAL};
-use quorate_types::{GroupId, Micros, ServerId};
+use quorate_types::{GroupId, Micros, ProjectId, ServerId};
 
-use crate::exact::exact;
+use super::fleet_policy;
 use crate::exchange::GroupEpoch;
 use crate::problem::{ReplicaCost, SharingProblem, SharingTenant, Vector};
 
@@ -16,8 +17,9 @@ const WAIT_PART: u64 = SHARE_STEPS_PER_INTERVAL / 2;
 
 #[derive(Debug, Default)]
 pub struct FleetShares {
+    policy: Policy,
     servers: BTreeMap<usize, Reported>,
-    chains: HashMap<GroupEpoch, Chain>,
+    groups: HashMap<GroupEpoch, Known>,
     round: u64,
     /// The latest interval that a server has begun. Servers that hear of it begin it at once, so that all keep step.
     interval: u64,
@@ -35,13 +37,20 @@ struct Reported {
     is_new: bool,
 }
 
-/// A group's chain in an epoch, with the cost of a request at each replica.
+/// A group as it is in an epoch.
+#[derive(Debug, Clone)]
+pub struct SharingGroup {
+    pub project: ProjectId,
+    /// The cost of a request at each replica, the head first.
+    pub replicas: Vec<ReplicaCost>,
+}
+
 #[derive(Debug)]
-enum Chain {
+enum Known {
     Asked,
-    /// The coordinator knows no such epoch, or an epoch behind it.
-    None,
-    Of(Vec<ReplicaCost>),
+    /// The group is not in this epoch, or its requests cost nothing.
+    Nothing,
+    Group(SharingGroup),
 }
 
 /// The outcome of a round.
@@ -57,6 +66,13 @@ pub struct Round {
 }
 
 impl FleetShares {
+    pub fn new(policy: Policy) -> Self {
+        Self {
+            policy,
+            ..Self::default()
+        }
+    }
+
     /// A server's report; several of one interval belong together. Returns the servers that are to begin the present
     /// interval: all others if this one is the first, itself if it is behind.
     pub fn report(&mut self, now: Micros, server: ServerId, report: SharingReport) -> Vec<ServerId> {
@@ -110,25 +126,26 @@ impl FleetShares {
         self.servers.remove(&(server.0 as usize));
     }
 
-    /// Groups whose chains are to be looked up. Each is named once.
+    /// Groups that are to be looked up. Each is named once.
     pub fn take_unknown(&mut self) -> Vec<GroupEpoch> {
         let wanted = self.servers.values().flat_map(|reported| &reported.wants);
         let mut unknown: Vec<GroupEpoch> = wanted.map(|(key, ..)| *key).collect();
-        unknown.retain(|key| !self.chains.contains_key(key));
+        unknown.retain(|key| !self.groups.contains_key(key));
         unknown.sort_unstable();
         unknown.dedup();
-        self.chains.extend(unknown.iter().map(|key| (*key, Chain::Asked)));
+        self.groups.extend(unknown.iter().map(|key| (*key, Known::Asked)));
         unknown
     }
 
     /// The answer to [`FleetShares::take_unknown`]; `None`: the group is not in this epoch.
-    pub fn know(&mut self, key: GroupEpoch, chain: Option<Vec<ReplicaCost>>) {
-        self.chains.insert(key, chain.map_or(Chain::None, Chain::Of));
+    pub fn know(&mut self, key: GroupEpoch, group: Option<SharingGroup>) {
+        self.groups
+            .insert(key, group.map_or(Known::Nothing, Known::Group));
     }
 
     /// The lookup failed: the groups are unknown again.
     pub fn forget_asked(&mut self) {
-        self.chains.retain(|_, chain| !matches!(chain, Chain::Asked));
+        self.groups.retain(|_, known| !matches!(known, Known::Asked));
     }
 
     /// The time of the next round: once every server has reported again, or the first one has waited long enough.
@@ -151,49 +168,55 @@ impl FleetShares {
         self.interval = intervals.max().unwrap_or(0);
         self.round += 1;
         let numbers: BTreeMap<usize, usize> = self.servers.keys().copied().zip(0..).collect();
-        let mut tenants = Vec::new();
-        let mut heads = Vec::new();
-        let mut unused = std::mem::take(&mut self.chains);
+        let (mut tenants, mut heads) = (Vec::new(), Vec::new());
+        let mut projects = Projects::default();
+        let mut unused = std::mem::take(&mut self.groups);
         for (server, reported) in &mut self.servers {
             reported.is_new = false;
             for (key, extra_per_s, using) in &reported.wants {
-                let Some((key, chain)) = unused.remove_entry(key) else {
+                let Some((key, known)) = unused.remove_entry(key) else {
                     continue;
                 };
-                if let Chain::Of(replicas) = &chain
-                    && replicas[0].server == *server
-                    && let Some(replicas) = renumbered(replicas, &numbers)
+                if let Known::Group(group) = &known
+                    && group.replicas[0].server == *server
+                    && let Some(replicas) = renumbered(&group.replicas, &numbers)
                 {
+                    projects.note(group.project);
                     tenants.push(SharingTenant {
                         replicas,
                         extra_per_s: *extra_per_s,
                     });
                     heads.push((key, reported.interval, *using));
                 }
-                self.chains.insert(key, chain);
+                self.groups.insert(key, known);
             }
         }
         // Lookups under way; all else is of groups that want nothing any more.
-        unused.retain(|_, chain| matches!(chain, Chain::Asked));
-        self.chains.extend(unused);
+        unused.retain(|_, known| matches!(known, Known::Asked));
+        self.groups.extend(unused);
         let free = self.servers.values().map(|reported| reported.free).collect();
         let problem = SharingProblem::new(free, tenants).expect("chains are sound");
-        self.round_of(&problem, &heads)
+        let per_s = fleet_policy::rates(self.policy, &problem, &projects.of_tenants);
+        self.round_of(&problem, &per_s, &heads)
     }
 
-    fn round_of(&self, problem: &SharingProblem, heads: &[(GroupEpoch, u64, Option<u64>)]) -> Round {
+    /// `heads`: the groups, and what their heads reported of grants in use.
+    fn round_of(
+        &self,
+        problem: &SharingProblem,
+        per_s: &[u64],
+        heads: &[(GroupEpoch, u64, Option<u64>)],
+    ) -> Round {
         let servers: Vec<usize> = self.servers.keys().copied().collect();
         let mut rates: Vec<Vec<SharedRate>> = vec![Vec::new(); servers.len()];
         let (mut wanting, mut satisfied) = (0, 0);
-        for ((tenant, per_s), (key, interval, using)) in
-            problem.tenants().iter().zip(exact(problem)).zip(heads)
-        {
+        for ((tenant, per_s), (key, interval, using)) in problem.tenants().iter().zip(per_s).zip(heads) {
             wanting += usize::from(tenant.extra_per_s > 0);
-            satisfied += usize::from(tenant.extra_per_s > 0 && per_s >= tenant.extra_per_s);
+            satisfied += usize::from(tenant.extra_per_s > 0 && *per_s >= tenant.extra_per_s);
             let rate = SharedRate {
                 group_id: key.0,
                 epoch: key.1,
-                per_s,
+                per_s: *per_s,
                 interval: *interval,
                 using: *using,
             };
@@ -212,6 +235,21 @@ impl FleetShares {
 impl Reported {
     fn has_lapsed(&self, now: Micros) -> bool {
         now >= self.at + self.interval_us * SHARE_LAPSE_INTERVALS
+    }
+}
+
+/// Numbers of projects, in the order of the first tenant of each.
+#[derive(Debug, Default)]
+struct Projects {
+    numbers: HashMap<ProjectId, usize>,
+    of_tenants: Vec<usize>,
+}
+
+impl Projects {
+    fn note(&mut self, project: ProjectId) {
+        let next = self.numbers.len();
+        let number = *self.numbers.entry(project).or_insert(next);
+        self.of_tenants.push(number);
     }
 }
 

@@ -8,10 +8,10 @@ use quorate_burst::demand::MeasuredRates;
 use quorate_burst::exchange::{
     Algorithm, Exchange, ExchangeCommand, ExchangeSettings, GrantBound, GrantReason, GroupEpoch, GroupLoad,
 };
-use quorate_burst::fleet::FleetShares;
+use quorate_burst::fleet::{FleetShares, SharingGroup};
 use quorate_burst::{Policy, ReplicaCost, Vector};
 use quorate_types::control::{SharedRate, SharingReport};
-use quorate_types::{GroupId, Micros, ServerId};
+use quorate_types::{GroupId, Micros, ProjectId, ServerId};
 use quorate_wire::share::{Share, What};
 use uuid::Uuid;
 
@@ -329,7 +329,11 @@ impl World {
         for key in coordinator.take_unknown() {
             let group = &self.groups[group_of(&key)];
             let is_there = group.epoch == key.1 && !group.chain.is_empty();
-            coordinator.know(key, is_there.then(|| group.replicas()));
+            let known = || SharingGroup {
+                project: ProjectId(Uuid::nil()),
+                replicas: group.replicas(),
+            };
+            coordinator.know(key, is_there.then(known));
         }
         if coordinator.wake_at(self.now).is_some_and(|at| at <= self.now) {
             let round = coordinator.decide(self.now);
