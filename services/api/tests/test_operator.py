@@ -72,6 +72,14 @@ async def test_servers_and_capacity(operator: httpx2.AsyncClient) -> None:
     assert capacity["free"]["cpu"] == 2.0
 
 
+async def test_the_last_round_of_sharing(operator: httpx2.AsyncClient, coordinator: FakeCoordinator) -> None:
+    shown = (await operator.get("/v1/operator/sharing")).json()
+    assert (shown["policy"], shown["groups_wanting"], shown["groups_satisfied"]) == ("drf", 4, 1)
+    assert shown["ended_at"] == "2026-09-21T14:13:20.500000Z"
+    coordinator.shares = False  # of an earlier release
+    problem(await operator.get("/v1/operator/sharing"), 404, "not_found")
+
+
 async def test_a_server_that_the_cost_profile_is_not_of_is_flagged(
     operator: httpx2.AsyncClient, coordinator: FakeCoordinator
 ) -> None:

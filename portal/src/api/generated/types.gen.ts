@@ -3186,6 +3186,57 @@ export type Servers = {
 };
 
 /**
+ * Sharing
+ *
+ * The last round in which the leading coordinator shared out capacity that nobody uses, among the groups that want
+ * more than their SLAs.
+ */
+export type Sharing = {
+    /**
+     * Policy
+     *
+     * Who gets how much: `drf`, `hierarchical_drf` or `first_fit`.
+     */
+    policy: string;
+    /**
+     * Rounds
+     *
+     * Rounds since this coordinator was started; 0 while servers report nothing.
+     */
+    rounds: number;
+    /**
+     * Servers
+     *
+     * Servers that had reported.
+     */
+    servers: number;
+    /**
+     * Groups Wanting
+     *
+     * Groups that wanted more than their SLAs.
+     */
+    groups_wanting: number;
+    /**
+     * Groups Satisfied
+     *
+     * Those of them that got all of it.
+     */
+    groups_satisfied: number;
+    /**
+     * Took Us
+     *
+     * Time that the round took, in microseconds.
+     */
+    took_us: number;
+    /**
+     * Ended At
+     *
+     * The round's end; null before the first one.
+     */
+    ended_at: string | null;
+};
+
+/**
  * ShortBatch
  *
  * A batch of fewer entries costs something for each one that it lacks.
@@ -5990,6 +6041,35 @@ export type GetCapacityResponses = {
 };
 
 export type GetCapacityResponse = GetCapacityResponses[keyof GetCapacityResponses];
+
+export type GetSharingData = {
+    body?: never;
+    path?: never;
+    query?: never;
+    url: '/v1/operator/sharing';
+};
+
+export type GetSharingErrors = {
+    /**
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
+     */
+    '4XX': Problem;
+    /**
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
+     */
+    '5XX': Problem;
+};
+
+export type GetSharingError = GetSharingErrors[keyof GetSharingErrors];
+
+export type GetSharingResponses = {
+    /**
+     * Successful Response
+     */
+    200: Sharing;
+};
+
+export type GetSharingResponse = GetSharingResponses[keyof GetSharingResponses];
 
 export type ListLendingData = {
     body?: never;

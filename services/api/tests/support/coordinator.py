@@ -73,6 +73,7 @@ class FakeCoordinator:
         self.first_event = 1  # older events were trimmed
         self.resets: list[dict[str, Any]] = []  # bodies as received
         self.capacity_gone = False  # a lost group finds no servers
+        self.shares = True  # it computes what groups may use above their SLAs
         self.slow_start = 0  # number of reads until a group is active
         self.servers = {number: server_view(number) for number in (1, 2, 3)}
         self.join_tokens: list[dict[str, Any]] = []  # bodies as received
@@ -99,6 +100,7 @@ class FakeCoordinator:
                 Route("/v1/servers/{server_id:int}", self._one_server, methods=["GET", "DELETE"]),
                 Route("/v1/servers/{server_id:int}/drain", self._drain, methods=["POST", "DELETE"]),
                 Route("/v1/capacity", self._capacity),
+                Route("/v1/sharing", self._sharing),
                 Route("/v1/join-tokens", self._join_tokens, methods=["GET", "POST"]),
                 Route("/v1/join-tokens/{token_id}", self._join_token, methods=["DELETE"]),
                 Route("/v1/events", self._events),
@@ -350,6 +352,13 @@ class FakeCoordinator:
     async def _capacity(self, request: Request) -> Response:
         extra = {"servers_alive": 3, "safety_factor": 0.7, "profile_version": "test", "profile_provisional": True}
         return self._forbidden(request) or JSONResponse({**RESOURCES, **extra})
+
+    async def _sharing(self, request: Request) -> Response:
+        if not self.shares:
+            return JSONResponse({"status": 404, "code": "not_found", "detail": "There is no such call."}, 404)
+        counts = {"rounds": 7, "servers": 3, "groups_wanting": 4, "groups_satisfied": 1, "took_us": 250}
+        view = {"policy": "drf", **counts, "ended_unix_ms": 1_790_000_000_500}
+        return self._forbidden(request) or JSONResponse(view)
 
     async def _join_tokens(self, request: Request) -> Response:
         if (refused := self._forbidden(request)) is not None:

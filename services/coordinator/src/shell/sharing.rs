@@ -18,7 +18,7 @@ use tokio::task::JoinHandle;
 use tokio::time::Instant;
 use tracing::debug;
 
-use super::task::{Handle, Unavailable};
+use super::task::{Handle, Unavailable, unix_ms};
 
 /// A report, and the way back to its server while the connection lasts.
 #[derive(Debug)]
@@ -39,8 +39,9 @@ pub struct SharingView {
     /// Groups that wanted more than they reserved, and those that got all of it.
     pub groups_wanting: usize,
     pub groups_satisfied: usize,
-    /// Time that the last round took.
+    /// Time that the last round took, and its end.
     pub took_us: u64,
+    pub ended_unix_ms: Option<u64>,
 }
 
 type Groups = Vec<(GroupEpoch, Option<SharingGroup>)>;
@@ -194,6 +195,7 @@ impl Sharing {
             groups_wanting: round.wanting,
             groups_satisfied: round.satisfied,
             took_us: took.as_micros() as u64,
+            ended_unix_ms: Some(unix_ms()),
         };
         debug!(?view, "a round of sharing");
         self.view.send_replace(view);

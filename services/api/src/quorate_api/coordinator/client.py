@@ -29,6 +29,7 @@ from quorate_api.coordinator.schemas import (
     Quote,
     Refusal,
     ServerView,
+    SharingView,
 )
 from quorate_api.settings import Settings
 
@@ -173,6 +174,11 @@ class Coordinator:
 
     async def capacity(self) -> FleetView:
         return self._parse(await self._call("GET", "/v1/capacity"), FleetView)
+
+    async def sharing(self) -> SharingView | None:
+        """The last round of sharing; None: a coordinator of a release that computes none."""
+        answer = await self._call("GET", "/v1/sharing", may_be_absent=True)
+        return None if answer.status_code == 404 else self._parse(answer, SharingView)
 
     async def join_token(self, ttl_s: int, name: str | None, *, auxiliary: bool) -> IssuedToken:
         """Never repeated, because each answer is another token."""

@@ -164,6 +164,16 @@ class FleetView(ResourcesView):
     profile_provisional: bool
 
 
+class SharingView(BaseModel):
+    policy: str
+    rounds: int
+    servers: int
+    groups_wanting: int
+    groups_satisfied: int
+    took_us: int
+    ended_unix_ms: int | None = None
+
+
 class DrainView(BaseModel):
     state: Literal["draining", "drained"]
     since: datetime

@@ -8,7 +8,16 @@ from quorate_api.http.pagination import OperatorPageParameters
 from quorate_api.http.principal import Environment, Transaction
 from quorate_api.http.route import OperatorRoute
 from quorate_api.operator import service
-from quorate_api.operator.schemas import Capacity, JoinToken, JoinTokens, Lending, NewJoinToken, Server, Servers
+from quorate_api.operator.schemas import (
+    Capacity,
+    JoinToken,
+    JoinTokens,
+    Lending,
+    NewJoinToken,
+    Server,
+    Servers,
+    Sharing,
+)
 
 router = APIRouter(prefix="/v1/operator", tags=["operator"], route_class=OperatorRoute)
 
@@ -54,6 +63,12 @@ async def call_off_drain(server_id: ServerNumber, work: Transaction, services: E
 async def get_capacity(work: Transaction, services: Environment) -> Capacity:
     """The fleet's capacity: nominal, promisable, allocated and free."""
     return await service.capacity(work, services)
+
+
+@router.get("/sharing")
+async def get_sharing(work: Transaction, services: Environment) -> Sharing:
+    """The last round of sharing burst capacity: its policy, and how many groups got what they want."""
+    return await service.sharing(work, services)
 
 
 @router.get("/lending")

@@ -71,6 +71,19 @@ class Capacity(Resources):
     profile_provisional: bool = Field(description="Whether the costs were measured elsewhere than on this fleet.")
 
 
+class Sharing(Output):
+    """The last round in which the leading coordinator shared out capacity that nobody uses, among the groups that want
+    more than their SLAs."""
+
+    policy: str = Field(description="Who gets how much: `drf`, `hierarchical_drf` or `first_fit`.")
+    rounds: int = Field(description="Rounds since this coordinator was started; 0 while servers report nothing.")
+    servers: int = Field(description="Servers that had reported.")
+    groups_wanting: int = Field(description="Groups that wanted more than their SLAs.")
+    groups_satisfied: int = Field(description="Those of them that got all of it.")
+    took_us: int = Field(description="Time that the round took, in microseconds.")
+    ended_at: datetime | None = Field(description="The round's end; null before the first one.")
+
+
 class Lent(Output):
     """A group's current grant above its SLA, and the part of its reservation that other groups may use."""
 

@@ -20,6 +20,7 @@ from quorate_api.operator.schemas import (
     NewJoinToken,
     Server,
     Servers,
+    Sharing,
 )
 
 _CONFLICTS = {"server_alive": Code.SERVER_ALIVE, "too_many_join_tokens": Code.TOO_MANY_JOIN_TOKENS}
@@ -71,6 +72,15 @@ async def capacity(work: Work, services: Services) -> Capacity:
     async with _asking(work):
         found: FleetView = await services.coordinator.capacity()
     return Capacity.model_validate(found.model_dump())
+
+
+async def sharing(work: Work, services: Services) -> Sharing:
+    async with _asking(work):
+        found = await services.coordinator.sharing()
+    if found is None:
+        raise not_found("round of sharing")
+    ended_at = None if found.ended_unix_ms is None else datetime.fromtimestamp(found.ended_unix_ms / 1_000, UTC)
+    return Sharing(**found.model_dump(exclude={"ended_unix_ms"}), ended_at=ended_at)
 
 
 async def grants(work: Work, services: Services, server_id: int | None, paging: Paging) -> Lending:

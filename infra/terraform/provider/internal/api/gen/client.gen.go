@@ -3198,6 +3198,31 @@ type Servers struct {
 	Items []Server `json:"items"`
 }
 
+// Sharing The last round in which the leading coordinator shared out capacity that nobody uses, among the groups that want
+// more than their SLAs.
+type Sharing struct {
+	// EndedAt The round's end; null before the first one.
+	EndedAt *time.Time `json:"ended_at"`
+
+	// GroupsSatisfied Those of them that got all of it.
+	GroupsSatisfied int `json:"groups_satisfied"`
+
+	// GroupsWanting Groups that wanted more than their SLAs.
+	GroupsWanting int `json:"groups_wanting"`
+
+	// Policy Who gets how much: `drf`, `hierarchical_drf` or `first_fit`.
+	Policy string `json:"policy"`
+
+	// Rounds Rounds since this coordinator was started; 0 while servers report nothing.
+	Rounds int `json:"rounds"`
+
+	// Servers Servers that had reported.
+	Servers int `json:"servers"`
+
+	// TookUs Time that the round took, in microseconds.
+	TookUs int `json:"took_us"`
+}
+
 // ShortBatch A batch of fewer entries costs something for each one that it lacks.
 type ShortBatch struct {
 	Entries      int   `json:"entries"`
@@ -4453,6 +4478,13 @@ type ClientInterface interface {
 	//
 	// Corresponds with POST /v1/operator/servers/{server_id}/drain (the `DrainServer` operationId).
 	DrainServer(ctx context.Context, serverId int, params *DrainServerParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// GetSharing Get Sharing
+	//
+	// The last round of sharing burst capacity: its policy, and how many groups got what they want.
+	//
+	// Corresponds with GET /v1/operator/sharing (the `GetSharing` operationId).
+	GetSharing(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// ListOrganizationKeys List Organization Keys
 	//
@@ -5774,6 +5806,23 @@ func (c *Client) CallOffDrain(ctx context.Context, serverId int, reqEditors ...R
 // Corresponds with POST /v1/operator/servers/{server_id}/drain (the `DrainServer` operationId).
 func (c *Client) DrainServer(ctx context.Context, serverId int, params *DrainServerParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewDrainServerRequest(c.Server, serverId, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// GetSharing Get Sharing
+//
+// The last round of sharing burst capacity: its policy, and how many groups got what they want.
+//
+// Corresponds with GET /v1/operator/sharing (the `GetSharing` operationId).
+func (c *Client) GetSharing(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewGetSharingRequest(c.Server)
 	if err != nil {
 		return nil, err
 	}
@@ -8798,6 +8847,33 @@ func NewDrainServerRequest(server string, serverId int, params *DrainServerParam
 	return req, nil
 }
 
+// NewGetSharingRequest constructs an http.Request for the GetSharing method
+func NewGetSharingRequest(server string) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/operator/sharing")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
 // NewListOrganizationKeysRequest constructs an http.Request for the ListOrganizationKeys method
 func NewListOrganizationKeysRequest(server string, params *ListOrganizationKeysParams) (*http.Request, error) {
 	var err error
@@ -10489,6 +10565,15 @@ type ClientWithResponsesInterface interface {
 	//
 	// Corresponds with POST /v1/operator/servers/{server_id}/drain (the `DrainServer` operationId).
 	DrainServerWithResponse(ctx context.Context, serverId int, params *DrainServerParams, reqEditors ...RequestEditorFn) (*DrainServerResponse, error)
+
+	// GetSharingWithResponse Get Sharing
+	//
+	// The last round of sharing burst capacity: its policy, and how many groups got what they want.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /v1/operator/sharing (the `GetSharing` operationId).
+	GetSharingWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*GetSharingResponse, error)
 
 	// ListOrganizationKeysWithResponse List Organization Keys
 	//
@@ -13443,6 +13528,61 @@ func (r DrainServerResponse) ContentType() string {
 	return ""
 }
 
+type GetSharingResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *Sharing
+	// ApplicationproblemJSON4XX the response for an HTTP 4XX `application/problem+json` response
+	ApplicationproblemJSON4XX *Problem
+	// ApplicationproblemJSON5XX the response for an HTTP 5XX `application/problem+json` response
+	ApplicationproblemJSON5XX *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r GetSharingResponse) GetJSON200() *Sharing {
+	return r.JSON200
+}
+
+// GetApplicationproblemJSON4XX returns the response for an HTTP 4XX `application/problem+json` response
+func (r GetSharingResponse) GetApplicationproblemJSON4XX() *Problem {
+	return r.ApplicationproblemJSON4XX
+}
+
+// GetApplicationproblemJSON5XX returns the response for an HTTP 5XX `application/problem+json` response
+func (r GetSharingResponse) GetApplicationproblemJSON5XX() *Problem {
+	return r.ApplicationproblemJSON5XX
+}
+
+// GetBody returns the raw response body bytes
+func (r GetSharingResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r GetSharingResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r GetSharingResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r GetSharingResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
 type ListOrganizationKeysResponse struct {
 	Body         []byte
 	HTTPResponse *http.Response
@@ -15612,6 +15752,21 @@ func (c *ClientWithResponses) DrainServerWithResponse(ctx context.Context, serve
 		return nil, err
 	}
 	return ParseDrainServerResponse(rsp)
+}
+
+// GetSharingWithResponse Get Sharing
+//
+// The last round of sharing burst capacity: its policy, and how many groups got what they want.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /v1/operator/sharing (the `GetSharing` operationId).
+func (c *ClientWithResponses) GetSharingWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*GetSharingResponse, error) {
+	rsp, err := c.GetSharing(ctx, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseGetSharingResponse(rsp)
 }
 
 // ListOrganizationKeysWithResponse List Organization Keys
@@ -17996,6 +18151,46 @@ func ParseDrainServerResponse(rsp *http.Response) (*DrainServerResponse, error) 
 	switch {
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
 		var dest Server
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 4:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON4XX = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 5:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON5XX = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseGetSharingResponse parses an HTTP response from a GetSharingWithResponse call
+func ParseGetSharingResponse(rsp *http.Response) (*GetSharingResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &GetSharingResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest Sharing
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
