@@ -26,6 +26,8 @@ pub struct Options {
     pub algorithm: Algorithm,
     pub policy: Policy,
     pub aggregate_iterations: u32,
+    /// Of All-DRF, each over what the one before left.
+    pub rounds: u32,
     pub repeat: u32,
     /// Bound on the requests that `cdrf`, `head` and `all` grant one by one, at each server that computes.
     pub requests_max: u64,
@@ -124,7 +126,9 @@ fn once(problem: &SharingProblem, options: &Options) -> Option<Run> {
         Algorithm::Cdrf => central(problem, counted()),
         Algorithm::CdrfExact => central(problem, exact),
         Algorithm::Head => distributed(problem, |local| Box::new(HeadDrf::new(local, counted()))),
-        Algorithm::All => distributed(problem, |local| Box::new(AllDrf::new(local, counted()))),
+        Algorithm::All => in_rounds(problem, options.rounds, |problem| {
+            distributed(problem, |local| Box::new(AllDrf::new(local, counted())))
+        }),
         Algorithm::Level => distributed(problem, |local| {
             Box::new(LevelDrf::new(local, options.aggregate_iterations))
         }),
@@ -161,6 +165,34 @@ fn central(problem: &SharingProblem, algorithm: impl Fn(&SharingProblem) -> Vec<
         all,
         slowest: all,
     }
+}
+
+fn in_rounds(problem: &SharingProblem, rounds: u32, once: impl Fn(&SharingProblem) -> Run) -> Run {
+    let mut all = once(problem);
+    for _ in 1..rounds {
+        let left = problem
+            .left(&all.outcome.grants)
+            .expect("no algorithm over-allocates");
+        let unmet = |(tenant, granted): (&SharingTenant, &u64)| SharingTenant {
+            replicas: tenant.replicas.clone(),
+            extra_per_s: tenant.extra_per_s - granted,
+        };
+        let tenants = problem
+            .tenants()
+            .iter()
+            .zip(&all.outcome.grants)
+            .map(unmet)
+            .collect();
+        let more = once(&SharingProblem::new(left, tenants).expect("it was sound before"));
+        for (granted, more) in all.outcome.grants.iter_mut().zip(more.outcome.grants) {
+            *granted += more;
+        }
+        all.outcome.messages += more.outcome.messages;
+        all.outcome.iterations += more.outcome.iterations;
+        all.all += more.all;
+        all.slowest += more.slowest;
+    }
+    all
 }
 
 /// Messages between a server and the coordinator in an interval: its report, the beginning of the interval, its rates.

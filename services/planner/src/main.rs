@@ -71,6 +71,9 @@ enum Command {
         /// Iterations of Level-DRF between the exchange of free amounts and the commitments.
         #[arg(long = "crowd-rounds", value_name = "ITERATIONS", default_value_t = quorate_burst::level::AGGREGATE_ITERATIONS, value_parser = clap::value_parser!(u32).range(..=1000))]
         aggregate_iterations: u32,
+        /// Rounds of `all`, each over the amounts that the one before left.
+        #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=100))]
+        rounds: u32,
         /// Number of runs; times are their medians.
         #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000))]
         repeat: u32,
@@ -141,6 +144,7 @@ fn answer(command: Command) -> Result<String, Unusable> {
             algorithm,
             policy,
             aggregate_iterations,
+            rounds,
             repeat,
             requests_max,
         } => {
@@ -149,6 +153,7 @@ fn answer(command: Command) -> Result<String, Unusable> {
                 algorithm,
                 policy,
                 aggregate_iterations,
+                rounds,
                 repeat,
                 requests_max,
             };

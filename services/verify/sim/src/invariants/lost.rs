@@ -4,6 +4,10 @@ use crate::fleet::World;
 
 /// Notes groups that the coordinator found lost, and checks that they are.
 pub fn check(world: &mut World) {
+    // An older state may show a group as lost that has been reset since.
+    if !world.coordinators.is_newest() {
+        return;
+    }
     for g in 0..world.ledgers.len() {
         let group_id = World::group_id(g);
         let Some(group) = world.coordinators.known().groups.get(&group_id) else {
