@@ -133,5 +133,7 @@ def page(points: list[Point], command: str, commit: str, machine: str, table: li
         "",
         "Both kinds of DRF are exact: `POLICY_INSTANCES=10000 cargo test -p quorate-policies` compares them with",
         "oracles that share no code with them.",
+        "",
+        "[Sharing in large fleets](sharing.md) has what coordinators compute each interval.",
     ]
     return "\n".join(lines) + "\n"
