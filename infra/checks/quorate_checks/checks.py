@@ -141,6 +141,11 @@ CHECKS = [
         gen=Command(["python", "sdk/contract/vectors/generate_latency_buckets.py"]),
     ),
     Check(
+        "Read window vectors are fresh",
+        Command(["python", "sdk/contract/vectors/generate_read_windows.py", "--check"]),
+        gen=Command(["python", "sdk/contract/vectors/generate_read_windows.py"]),
+    ),
+    Check(
         "API contract is fresh",
         Command(["quorate-api", "openapi", "--check"]),
         gen=Command(["quorate-api", "openapi"]),

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from quorate_claims import catchup, failover, hung, limits, relief, restores, stopped, syncs
+from quorate_claims import catchup, failover, hung, limits, relief, restores, spread_reads, stopped, syncs
 from quorate_claims.claim import median, quantile
 from quorate_harness.fleet import MeasurementFailed
 from quorate_harness.steady import Window
@@ -94,3 +94,15 @@ def test_epochs_are_read_from_a_log_and_a_torn_record_is_none() -> None:
     older = '{"commands":[{"at_ms":1,"command":{"command":"admit"}}]}'
     log = b"QRTCLOG\0" + bytes(8) + record(older) + record(batch) + record(batch)[:-9]
     assert [found["epoch"] for found in restores.issued_in(log)] == [1, 2]
+
+
+def test_the_ratio_of_reads_is_the_median_of_pairs_of_runs() -> None:
+    def reads(*p99s_ms: float) -> list[spread_reads.Reads]:
+        return [spread_reads.Reads(1.0, p99_ms, 100 * p99_ms) for p99_ms in p99s_ms]
+
+    found = {spread_reads.IN_TURN: reads(10, 20, 10), spread_reads.BY_WINDOWS: reads(4, 4, 9)}
+    ratio, throughput = spread_reads.figures(found)
+    assert (ratio.name, ratio.value, ratio.met) == ("read_selection_p99_ratio", 0.4, True)
+    assert throughput.value == 0.4
+    turn = spread_reads.InTurn()
+    assert [turn.choose(0.0, ["c", "a", "b"]) for _ in range(4)] == ["b", "c", "a", "b"]

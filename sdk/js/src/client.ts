@@ -7,6 +7,7 @@ import * as limits from "./limits.js";
 import { Handles, Link } from "./link.js";
 import { Pacing } from "./pacing.js";
 import { Reader, Tail } from "./reader.js";
+import { SpreadReads } from "./spread.js";
 import { entriesFrom, type Entry } from "./tail.js";
 import { type TracerLike, Tracing } from "./tracing.js";
 import * as wire from "./wire.js";
@@ -32,6 +33,11 @@ export interface ConnectOptions {
    * `true` by default.
    */
   pace?: boolean;
+  /**
+   * Reads that do not wait for entries go to all replicas, more to those that answer sooner. A read returns all that this
+   * client knows to be committed: the head is asked where another replica is behind. `false` by default.
+   */
+  spreadReads?: boolean;
   /** An OpenTelemetry tracer. Appends create spans. */
   tracer?: TracerLike;
 }
@@ -99,6 +105,7 @@ export class Client {
   readonly #reader = new Reader();
   readonly #writeLink: Link;
   readonly #readLink: Link;
+  readonly #spread: SpreadReads | undefined;
   readonly #tracing: Tracing | undefined;
 
   /** @internal Use `connect`. */
@@ -110,6 +117,7 @@ export class Client {
     this.#appender = new Appender(handle.limits, answerWaitMs, pacing);
     this.#writeLink = this.#appender.link = new Link(this.#appender, this.#handles);
     this.#readLink = this.#reader.link = new Link(this.#reader, this.#handles);
+    this.#spread = options.spreadReads ? new SpreadReads(this.#handles) : undefined;
     this.#tracing = options.tracer && new Tracing(options.tracer, handle);
   }
 
@@ -214,7 +222,7 @@ export class Client {
       waitMs: Math.max(0, Math.floor(endsAt - performance.now())),
       offset,
     });
-    const answer = await this.#reader.request<wire.Entries>(wire.Kind.ENTRIES, build, timeoutMs + waitMs);
+    const answer = await this.#read(build, timeoutMs, waitMs);
     const entries = entriesOf(answer, offset).slice(0, maxEntries);
     const last = entries[entries.length - 1];
     return {
@@ -223,6 +231,20 @@ export class Client {
       commitOffset: Number(answer.commitOffset),
       trimOffset: Number(answer.trimOffset),
     };
+  }
+
+  async #read(build: (request: number) => wire.Read, timeoutMs: number, waitMs: number): Promise<wire.Entries> {
+    const spread = this.#spread;
+    const begun = performance.now();
+    if (spread !== undefined && waitMs <= 0) {
+      spread.end = Math.max(spread.end, this.#appender.writer.ackedEnd);
+      const found = await spread.read(build, timeoutMs);
+      if (found !== undefined) return found;
+    }
+    const leftMs = Math.max(timeoutMs - (performance.now() - begun), 1);
+    const answer = await this.#reader.request<wire.Entries>(wire.Kind.ENTRIES, build, leftMs + waitMs);
+    spread?.note(answer);
+    return answer;
   }
 
   /** Follow the log: `for await (const entry of client.tail(0))`. At most `creditBytes` and a batch are buffered. */
@@ -281,7 +303,7 @@ export class Client {
     if (drain) await this.#appender.waitDrained();
     this.#appender.close();
     this.#reader.close();
-    await Promise.all([this.#writeLink.close(), this.#readLink.close()]);
+    await Promise.all([this.#writeLink.close(), this.#readLink.close(), this.#spread?.close()]);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

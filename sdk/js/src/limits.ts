@@ -42,6 +42,17 @@ export const ANSWER_WAIT_MS_DEFAULT = 2_000;
 export const ABANDONED_SENDINGS_MAX = 5;
 
 export const READS_OUTSTANDING_MAX = 1_024;
+
+/** Reads that may be outstanding at a replica at first, and by how many its window grows while it is the quickest. */
+export const READ_WINDOW_FIRST = 8;
+export const READ_WINDOW_MORE = 1;
+
+/** Weight of the newest latency in a replica's average: a slow replica is known after a few answers. */
+export const READ_LATENCY_PART = 0.25;
+
+/** A replica that was asked nothing for so long gets one read, so that it is known when it is quick again. */
+export const READ_PROBE_MS = 1_000;
+
 export const READ_BYTES_DEFAULT = 1 << 20;
 
 /** Bytes that a tail buffers ahead of its reader: one batch of the largest size. */

@@ -12,7 +12,7 @@ import { Connection, type ConnectionUser, log } from "./connection.js";
 import { ConnectFailed, type Failure, failure } from "./errors.js";
 import { Handle, type HandleLike } from "./handle.js";
 import * as limits from "./limits.js";
-import { Route } from "./route.js";
+import { OneAddress, Route } from "./route.js";
 import * as wire from "./wire.js";
 import { type Reroute, reroute } from "./writer.js";
 
@@ -105,6 +105,8 @@ export class Link implements ConnectionUser {
   constructor(
     private readonly port: Port,
     private readonly handles: Handles,
+    /** The address of the one replica to connect to. */
+    private readonly only?: string,
   ) {
     this.#seenVersion = handles.version;
     this.#route = this.#newRoute();
@@ -192,6 +194,7 @@ export class Link implements ConnectionUser {
   }
 
   #newRoute(): Route {
+    if (this.only !== undefined) return new OneAddress(this.only, Math.random);
     return new Route(this.handles.handle.addresses(), this.handles.refreshable, Math.random);
   }
 

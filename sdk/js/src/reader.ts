@@ -133,7 +133,7 @@ export class Reader implements Port {
 
   close(): void {
     this.#closed = true;
-    this.#failAll(failure(Code.client_closed));
+    this.failAll(failure(Code.client_closed));
   }
 
   #start(item: Item): number {
@@ -158,7 +158,7 @@ export class Reader implements Port {
     return failure(Code.deadline_exceeded, "the read was not answered in time", true);
   }
 
-  #failAll(reason: Failure): void {
+  protected failAll(reason: Failure): void {
     const items = [...this.#open.values()];
     this.#open.clear();
     for (const item of items) item.onFailure(reason);
@@ -225,12 +225,12 @@ export class Reader implements Port {
     // No frame answers it: credit is returned as the reader takes entries.
   }
 
-  onDetached(): void {
+  onDetached(_reason: Failure): void {
     // Open requests are sent again on the next connection.
   }
 
   onHopeless(reason: Failure): void {
-    this.#failAll(reason);
+    this.failAll(reason);
   }
 
   awaitsAnswer(): boolean {

@@ -115,3 +115,18 @@ export class Route {
     return delayMs;
   }
 }
+
+/** The route to one replica: it goes nowhere else, and leaves handles to other links. */
+export class OneAddress extends Route {
+  constructor(address: string, random: () => number) {
+    super([address], false, random);
+  }
+
+  override redirect(): void {
+    // Another link goes there.
+  }
+
+  override replace(): void {
+    // The address is that of a replica, whatever the handle.
+  }
+}

@@ -131,6 +131,8 @@ export class Writer<Call> {
   epoch = 0;
   state = 0;
   ratePerS = 0;
+  /** The offset behind the last entry that was acknowledged. */
+  ackedEnd = 0;
   pendingBytes = 0;
   pendingCalls = 0;
   /** A word to the caller that was not said yet. */
@@ -418,7 +420,9 @@ export class Writer<Call> {
       }
       if (batch.calls !== undefined) {
         const { calls, entryCount, alone } = batch;
-        actions.push({ type: "acked", calls, baseOffset: Number(ack.baseOffset), entryCount, alone });
+        const baseOffset = Number(ack.baseOffset);
+        actions.push({ type: "acked", calls, baseOffset, entryCount, alone });
+        this.ackedEnd = Math.max(this.ackedEnd, baseOffset + entryCount);
         this.#forgetCalls(batch);
       }
       batch.doubt = false;

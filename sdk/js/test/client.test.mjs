@@ -248,3 +248,34 @@ test("what is beyond the rate leaves when it may, or never", async () => {
   };
   await withClient(unpaced, { change, options: { pace: false } });
 });
+
+test("reads that are spread go to all replicas, and see what was appended", () =>
+  withClient(
+    async (client) => {
+      await client.appendMany(Array.from({ length: 50 }, (_, i) => text(`${i}`)));
+      for (let turn = 0; turn < 60; turn++) await client.read(0);
+      const results = await Promise.all(Array.from({ length: 50 }, (_, i) => client.read(i, { maxEntries: 1 })));
+      assert.deepEqual(
+        results.map(({ entries }) => entries[0].data.toString()),
+        Array.from({ length: 50 }, (_, i) => `${i}`),
+      );
+      for (let i = 50; i < 80; i++) {
+        const offset = await client.append(text(`${i}`));
+        assert.equal((await client.read(offset)).entries[0].data.toString(), `${i}`, "it reads its own appends");
+      }
+      const waiting = client.read(80, { waitMs: 5_000 });
+      await client.append(text("new"));
+      assert.equal((await waiting).entries[0].data.toString(), "new");
+      assert.deepEqual((await client.read(81)).entries, []);
+    },
+    { options: { spreadReads: true } },
+  ));
+
+test("a dead replica costs no read that is spread", () =>
+  withClient(
+    async (client) => {
+      await client.appendMany(Array.from({ length: 20 }, () => text("x")));
+      for (let i = 0; i < 200; i++) assert.ok((await client.read(i % 20, { maxEntries: 1 })).entries.length > 0);
+    },
+    { scenario: { faults: [{ on: "start", dead: [3] }] }, options: { spreadReads: true } },
+  ));

@@ -16,6 +16,7 @@ from quorate.handle import Handle
 from quorate.link import Handles, Link
 from quorate.pacing import Pacing
 from quorate.reader import Reader, Tail
+from quorate.spread import SpreadReads
 from quorate.tail import Entry, entries_from
 from quorate.tracing import Tracing, tracing_for
 
@@ -58,6 +59,7 @@ async def connect(
     read_only: bool = False,
     tracer: Any = None,
     pace: bool = True,
+    spread_reads: bool = False,
 ) -> Client:
     """Connect to the group of a handle.
 
@@ -71,9 +73,12 @@ async def connect(
     (`no_answer`), and appends continue in a new session. `pace`: appends above the head's rate wait in the client.
     Without it they are sent, and wait or are refused at the head.
 
+    `spread_reads`: reads that do not wait for entries go to all replicas, more to those that answer sooner. A read
+    returns all that this client knows to be committed: the head is asked where another replica is behind.
+
     Raises ConnectFailed when no replica can be attached in time, HandleError when the handle is malformed.
     """
-    client = Client(Handle.parse(handle), refresh, timeout, answer_wait, tracer, pace)
+    client = Client(Handle.parse(handle), refresh, timeout, answer_wait, tracer, pace, spread_reads)
     try:
         await client._connect(read_only)
     except BaseException:
@@ -93,6 +98,7 @@ class Client:
         answer_wait: float,
         tracer: Any,
         pace: bool,
+        spread_reads: bool = False,
     ) -> None:
         loop = asyncio.get_running_loop()
         self._loop = loop
@@ -103,6 +109,7 @@ class Client:
         self._reader = Reader(loop)
         self._write_link = Link(self._appender, self._handles)
         self._read_link = Link(self._reader, self._handles)
+        self._spread = SpreadReads(loop, self._handles) if spread_reads else None
         self._append = self._appender.append
         self._tracing: Tracing | None = tracing_for(handle, tracer)
 
@@ -217,13 +224,28 @@ class Client:
             wait_ms = max(0, int((ends_at - self._loop.time()) * 1_000))
             return wire.Read(request, min(max_bytes, 2**32 - 1), min(max_entries, 2**32 - 1), wait_ms, offset)
 
-        answer: wire.Entries = await self._reader.request(build, timeout_s + wait)
+        answer = await self._read(build, offset, timeout_s, wait)
         try:
             entries = entries_from(answer, offset)[:max_entries]
         except wire.WireError as problem:
             raise read_refused(Failure(problem.code, str(problem))) from None
         next_offset = entries[-1].offset + 1 if entries else max(offset, answer.next_offset)
         return ReadResult(entries, next_offset, answer.commit_offset, answer.trim_offset)
+
+    async def _read(
+        self, build: Callable[[int], wire.Message], offset: int, timeout_s: float, wait_s: float
+    ) -> wire.Entries:
+        spread, begun = self._spread, self._loop.time()
+        if spread is not None:
+            spread.end = max(spread.end, self._appender.writer.acked_end)
+            found = await spread.read(build, offset, timeout_s) if wait_s <= 0.0 else None
+            if found is not None:
+                return found
+        left_s = max(timeout_s - (self._loop.time() - begun), 0.001)
+        answer: wire.Entries = await self._reader.request(build, left_s + wait_s)
+        if spread is not None:
+            spread.note(answer)
+        return answer
 
     def tail(self, from_offset: int = 0, *, credit_bytes: int = limits.TAIL_CREDIT_BYTES) -> Tail:
         """Follow the log: `async for entry in client.tail(0)`. At most `credit_bytes` and one batch are buffered."""
@@ -271,6 +293,8 @@ class Client:
             await self._appender.wait_drained()
         self._appender.close()
         self._reader.close()
+        if self._spread is not None:
+            await self._spread.close()
         await asyncio.gather(self._write_link.close(), self._read_link.close())
 
     async def __aenter__(self) -> Client:

@@ -19,6 +19,7 @@ async def connect_group(
     read_only: bool = False,
     tracer: Any = None,
     pace: bool = True,
+    spread_reads: bool = False,
 ) -> Client:
     """Connect to a group by its id. Raises ApiError when the API refuses, ConnectFailed as `connect` does."""
     # Imported here so that a caller with a handle needs no HTTP client.
@@ -36,4 +37,5 @@ async def connect_group(
         read_only=read_only,
         tracer=tracer,
         pace=pace,
+        spread_reads=spread_reads,
     )

@@ -37,6 +37,13 @@ ABANDONED_SENDINGS_MAX = 5
 """An abandoned batch is sent again this often before its session ends."""
 
 READS_OUTSTANDING_MAX = 1_024
+READ_WINDOW_FIRST = 8.0
+READ_WINDOW_MORE = 1.0
+"""Reads that may be outstanding at a replica at first, and by how many its window grows while it is the quickest."""
+READ_LATENCY_PART = 0.25
+"""Weight of the newest latency in a replica's average: a slow replica is known after a few answers."""
+READ_PROBE_S = 1.0
+"""A replica that was asked nothing for so long gets one read, so that it is known when it is quick again."""
 READ_BYTES_DEFAULT = 1 << 20
 TAIL_CREDIT_BYTES = 4 << 20
 """Bytes that a tail buffers ahead of its reader: one batch of the largest size."""

@@ -18,7 +18,7 @@ from quorate.codes import CODES, Code
 from quorate.connection import Connection
 from quorate.errors import ConnectFailed, Failure
 from quorate.handle import Handle, split_address
-from quorate.route import Dial, Refresh, Route
+from quorate.route import Dial, OneAddress, Refresh, Route
 from quorate.trust import client_context, failure_of
 from quorate.writer import Reroute
 
@@ -81,10 +81,12 @@ class Port(Protocol):
 
 
 class Link:
-    def __init__(self, port: Port, handles: Handles) -> None:
+    def __init__(self, port: Port, handles: Handles, only: str | None = None) -> None:
+        """`only`: the address of the one replica to connect to."""
         self._port = port
         port.link = self
         self._handles = handles
+        self._only = only
         self._seen_version = handles.version
         self._route = self._new_route()
         self._wanted = asyncio.Event()
@@ -187,6 +189,8 @@ class Link:
                 await asyncio.sleep(limits.BACKOFF_MAX_S)
 
     def _new_route(self) -> Route:
+        if self._only is not None:
+            return OneAddress(self._only, random.random)
         return Route(self._handles.handle.addresses(), self._handles.refreshable, random.random)
 
     async def _next_address(self) -> str | None:

@@ -110,3 +110,16 @@ class Route:
         delay_s = max(self._delay_s, self._delay_min_s)
         self._delay_s = self._delay_min_s = 0.0
         return delay_s
+
+
+class OneAddress(Route):
+    """The route to one replica: it goes nowhere else, and leaves handles to other links."""
+
+    def __init__(self, address: str, random: Callable[[], float]) -> None:
+        super().__init__([address], False, random)
+
+    def redirect(self, address: str) -> None:
+        pass
+
+    def replace(self, addresses: Sequence[str]) -> None:
+        pass

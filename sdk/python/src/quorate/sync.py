@@ -66,6 +66,7 @@ def connect(
     read_only: bool = False,
     tracer: Any = None,
     pace: bool = True,
+    spread_reads: bool = False,
 ) -> Client:
     """As `quorate.connect`. `refresh` is called in a thread of its own and may block."""
 
@@ -83,6 +84,7 @@ def connect(
             read_only=read_only,
             tracer=tracer,
             pace=pace,
+            spread_reads=spread_reads,
         )
     )
 
@@ -97,6 +99,7 @@ def connect_group(
     read_only: bool = False,
     tracer: Any = None,
     pace: bool = True,
+    spread_reads: bool = False,
 ) -> Client:
     """As `quorate.connect_group`."""
     return Client(
@@ -109,6 +112,7 @@ def connect_group(
             read_only=read_only,
             tracer=tracer,
             pace=pace,
+            spread_reads=spread_reads,
         )
     )
 

@@ -126,6 +126,8 @@ class Writer:
         self.epoch = 0
         self.state = 0
         self.rate_per_s = 0
+        self.acked_end = 0
+        """The offset behind the last entry that was acknowledged."""
         self.hint: str | None = None
         """A word to the caller that was not said yet."""
         self.pending_bytes = 0
@@ -394,6 +396,7 @@ class Writer:
             batch = inflight[index]
             if batch.calls is not None:
                 actions.append(Acked(batch.calls, base_offset, batch.entry_count, batch.alone))
+                self.acked_end = max(self.acked_end, base_offset + batch.entry_count)
                 self._forget_calls(batch)
             batch.doubt, batch.answered = False, True
             if index == 0:
