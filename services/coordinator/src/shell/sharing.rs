@@ -9,7 +9,7 @@ use quorate_burst::fleet::{FleetShares, Round, SharingGroup};
 use quorate_burst::problem::ReplicaCost;
 use quorate_coordinator_core::state::CoordinatorState;
 use quorate_policies::Policy;
-use quorate_types::control::{Placed, SharingReport, ToServer};
+use quorate_types::control::{Placed, ToServer};
 use quorate_types::limits::{SHARING_ENTRIES_MAX, SHARING_REPORTS_MAX};
 use quorate_types::{Micros, ProjectId, ServerId};
 use serde::Serialize;
@@ -18,15 +18,7 @@ use tokio::task::JoinHandle;
 use tokio::time::Instant;
 use tracing::debug;
 
-use super::task::{Handle, Unavailable, unix_ms};
-
-/// A report, and the way back to its server while the connection lasts.
-#[derive(Debug)]
-pub struct Reported {
-    pub server: ServerId,
-    pub outbox: mpsc::WeakSender<Placed>,
-    pub report: SharingReport,
-}
+use super::task::{Handle, Reported, Unavailable, unix_ms};
 
 /// The last round, for operators.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]

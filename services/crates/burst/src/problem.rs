@@ -1,6 +1,9 @@
 //! The input of every algorithm of this crate, and the test of whether its output is feasible.
 
-use quorate_types::GroupConfig;
+use quorate_types::{Epoch, GroupConfig, GroupId};
+
+/// A group in one epoch: with another chain it is another tenant.
+pub type GroupEpoch = (GroupId, Epoch);
 
 /// CPU, network and storage IO, in thousandths of tokens each second. The cost of one request is in thousandths of
 /// tokens.

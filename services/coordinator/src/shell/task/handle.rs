@@ -4,7 +4,7 @@ use std::net::IpAddr;
 use std::time::Duration;
 
 use quorate_quorum::{Change, MemberId, Refused};
-use quorate_types::control::{Placed, Register, ToCoordinator};
+use quorate_types::control::{Placed, Register, SharingReport, ToCoordinator};
 use quorate_types::sla::{Quote, Sla};
 use quorate_types::{GroupId, ServerId};
 use rustls::pki_types::CertificateDer;
@@ -19,6 +19,14 @@ use quorate_coordinator_core::view::{FleetVersionView, QuorumView, ServerView};
 
 /// Messages to one connection; dropping it closes the connection.
 pub type ConnectionOutbox = mpsc::Sender<Placed>;
+
+/// A report, and the way back to its server while the connection lasts.
+#[derive(Debug)]
+pub struct Reported {
+    pub server: ServerId,
+    pub outbox: mpsc::WeakSender<Placed>,
+    pub report: SharingReport,
+}
 
 /// Reads the state, or learns why it cannot be read here.
 pub type Look = dyn FnOnce(Result<&CoordinatorState, Unavailable>) + Send;

@@ -16,4 +16,4 @@ pub mod notes;
 pub use clock::unix_ms;
 pub use coordinator_task::CoordinatorTask;
 pub use credentials::Credentials;
-pub use handle::{Handle, QuorumChange, TaskInput, Unavailable};
+pub use handle::{Handle, QuorumChange, Reported, TaskInput, Unavailable};

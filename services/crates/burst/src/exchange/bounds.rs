@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::load::GroupEpoch;
+use crate::problem::GroupEpoch;
 use crate::problem::{RESOURCES, Vector};
 
 /// The replica on this server keeps a group from more.

@@ -5,7 +5,7 @@ use quorate_types::control::SharingReport;
 use quorate_wire::share::Share;
 
 use super::bounds::GrantBound;
-use super::load::GroupEpoch;
+use crate::problem::GroupEpoch;
 
 #[derive(Debug, Clone, PartialEq)]
 pub enum ExchangeCommand {

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use quorate_types::Micros;
 
-use super::load::GroupEpoch;
+use crate::problem::GroupEpoch;
 use crate::problem::{RESOURCES, Vector};
 
 #[derive(Debug, Clone, Copy)]

@@ -9,22 +9,7 @@ use quorate_types::control::{SharedRate, SharingReport, SharingWant};
 
 use super::Exchange;
 use super::command::ExchangeCommand;
-use super::load::GroupEpoch;
-
-/// The newest round of rates.
-#[derive(Debug, Default)]
-pub(super) struct ToldRates {
-    round: u64,
-    /// Requests/s of groups with a replica here.
-    per_s: BTreeMap<GroupEpoch, u64>,
-    until: Micros,
-}
-
-impl ToldRates {
-    pub fn is_good(&self, now: Micros) -> bool {
-        now < self.until
-    }
-}
+use crate::problem::GroupEpoch;
 
 impl Exchange {
     /// Takes rates of a round, or some of them, and the interval that other servers have begun. Another coordinator may begin

@@ -6,7 +6,7 @@ use quorate_types::Micros;
 
 use super::bounds::GrantBound;
 use super::command::{ExchangeCommand, GrantReason, Granted};
-use super::load::GroupEpoch;
+use crate::problem::GroupEpoch;
 
 #[derive(Debug, Clone, Copy)]
 pub(super) struct HeldGrant {

@@ -1,12 +1,7 @@
 //! A group with a replica here, as its load was when the interval began.
 
-use quorate_types::{Epoch, GroupId};
-
 use crate::demand::MeasuredRates;
-use crate::problem::{ReplicaCost, Vector};
-
-/// A group in one epoch: with another chain it is another tenant.
-pub type GroupEpoch = (GroupId, Epoch);
+use crate::problem::{GroupEpoch, ReplicaCost, Vector};
 
 /// A group with a replica here, and its rates since the last interval began.
 #[derive(Debug, Clone)]

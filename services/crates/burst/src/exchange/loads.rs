@@ -2,7 +2,8 @@
 
 use std::collections::HashMap;
 
-use super::load::{GroupEpoch, GroupLoad};
+use super::load::GroupLoad;
+use crate::problem::GroupEpoch;
 use crate::problem::{NOTHING, Vector};
 
 #[derive(Debug, Default)]

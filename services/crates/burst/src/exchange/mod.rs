@@ -21,6 +21,7 @@ mod reclaim;
 mod reports;
 mod reservations;
 mod settings;
+mod told;
 
 use std::collections::BTreeMap;
 
@@ -31,15 +32,15 @@ pub use self::bounds::GrantBound;
 use self::bounds::GrantBounds;
 pub use self::command::{ExchangeCommand, GrantReason, Granted};
 use self::commitments::Commitments;
-use self::fleet::ToldRates;
 use self::grants::{Grants, HeldGrant};
 use self::intervals::Intervals;
-pub use self::load::{GroupEpoch, GroupLoad};
+pub use self::load::GroupLoad;
 use self::loads::GroupLoads;
 use self::reclaim::{WideVector, fewest};
 use self::reports::Reports;
 use self::reservations::Reservations;
 pub use self::settings::{Algorithm, ExchangeSettings};
+use self::told::ToldRates;
 use crate::all::AllDrf;
 use crate::demand::DemandHistory;
 use crate::exact::exact;
@@ -48,6 +49,7 @@ use crate::head::HeadDrf;
 use crate::iterations::{HostedTenant, IterationMessage, Local, Participant};
 use crate::level::{AGGREGATE_ITERATIONS, LevelDrf};
 use crate::policy::{Policy, Reservation};
+pub use crate::problem::GroupEpoch;
 use crate::problem::{NOTHING, RESOURCES, ReplicaCost, Vector};
 
 /// Frames that wait for their iteration; beyond, they are lost.

@@ -1,6 +1,6 @@
 //! The choice of commitments to reclaim.
 
-use super::load::GroupEpoch;
+use crate::problem::GroupEpoch;
 use crate::problem::RESOURCES;
 
 /// Amounts of a server's resources, wide enough for sums of products.

@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, HashMap};
 use quorate_types::limits::SHARE_AGGREGATES_MAX;
 use quorate_wire::share::{SHARE_ENTRIES_MAX, Share, ShareAggregate, ShareEntry, What};
 
-use super::load::GroupEpoch;
 use crate::iterations::{Aggregate, IterationBody, IterationMessage};
+use crate::problem::GroupEpoch;
 use crate::problem::NOTHING;
 
 pub fn entry(key: GroupEpoch, number: Option<u64>) -> ShareEntry {

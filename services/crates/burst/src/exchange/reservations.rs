@@ -11,9 +11,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::command::ExchangeCommand;
-use super::load::{GroupEpoch, GroupLoad};
+use super::load::GroupLoad;
 use super::loads::GroupLoads;
 use crate::policy;
+use crate::problem::GroupEpoch;
 use crate::problem::{NOTHING, RESOURCES, Vector};
 
 /// A confirmed request is repeated after this many intervals, since a server may have restarted.

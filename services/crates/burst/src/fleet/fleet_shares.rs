@@ -9,8 +9,7 @@ use quorate_types::limits::{SHARE_LAPSE_INTERVALS, SHARE_STEPS_PER_INTERVAL};
 use quorate_types::{GroupId, Micros, ProjectId, ServerId};
 
 use super::fleet_policy;
-use crate::exchange::GroupEpoch;
-use crate::problem::{ReplicaCost, SharingProblem, SharingTenant, Vector};
+use crate::problem::{GroupEpoch, ReplicaCost, SharingProblem, SharingTenant, Vector};
 
 /// Servers that are late hold the others up no longer than this part of the interval.
 const WAIT_PART: u64 = SHARE_STEPS_PER_INTERVAL / 2;
