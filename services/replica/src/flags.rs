@@ -110,7 +110,7 @@ pub struct Flags {
     #[arg(long, env = "QUORATE_SHARE_ALGORITHM", value_enum, default_value = "fleet")]
     pub share_algorithm: ShareAlgorithm,
     /// How often they do.
-    #[arg(long, env = "QUORATE_SHARE_INTERVAL_MS", default_value_t = 500, value_parser = clap::value_parser!(u64).range(100..=60_000))]
+    #[arg(long, env = "QUORATE_SHARE_INTERVAL_MS", default_value_t = 500, value_parser = clap::value_parser!(u64).range(limits::SHARE_INTERVAL_MS_MIN..=limits::SHARE_INTERVAL_MS_MAX))]
     pub share_interval_ms: u64,
     /// Signal USR1 turns budgets, queues and accounting of all groups off, and on again, to measure what they cost.
     /// Only for a server that listens on loopback.

@@ -165,6 +165,25 @@ fn reports_of_one_interval_belong_together_and_lookups_that_failed_are_repeated(
     assert_eq!(shares.take_unknown(), [key(1, 1)]);
 }
 
+#[test]
+fn a_server_may_send_any_numbers() {
+    let mut shares = three_servers(&[]);
+    let mut odd = report(u64::MAX, &[(key(1, u64::MAX), u64::MAX)]);
+    (odd.interval_us, odd.free) = (u64::MAX, [u64::MAX; 3]);
+    shares.report(5, ServerId(u32::MAX), odd.clone());
+    odd.interval_us = 0;
+    shares.report(6, ServerId(2), odd);
+    shares.take_unknown();
+    shares.know(key(1, u64::MAX), Some(chain(&[u32::MAX as usize, 2])));
+    let round = shares.decide(6);
+    assert_eq!((rates(&round, 2).len(), round.interval), (1, u64::MAX));
+    assert!(shares.wake_at(u64::MAX / 2).is_none());
+    assert!(
+        shares.decide(u64::MAX / 2).rates.is_empty(),
+        "all of them have lapsed"
+    );
+}
+
 /// Two groups of one project and one of another want all of one server.
 #[test]
 fn the_operator_chooses_who_gets_how_much() {

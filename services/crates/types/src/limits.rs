@@ -152,6 +152,9 @@ pub const SHARE_AGGREGATE_LEVELS_MAX: usize = 4;
 pub const SHARE_AGGREGATES_MAX: usize = 8 * (SHARE_AGGREGATE_LEVELS_MAX + 1);
 /// A grant that is not renewed for so many intervals ends: two messages in a row may be lost.
 pub const SHARE_LAPSE_INTERVALS: u64 = 3;
+/// Shortest and longest interval of sharing.
+pub const SHARE_INTERVAL_MS_MIN: u64 = 100;
+pub const SHARE_INTERVAL_MS_MAX: u64 = 60_000;
 /// Groups of one message about shares between a server and a coordinator: a megabyte.
 pub const SHARING_ENTRIES_MAX: usize = 8_192;
 /// Reports of servers that wait for the coordinator's round. Beyond, they are lost, which costs one interval.

@@ -1,11 +1,14 @@
 //! The coordinators' part: (state, report, now) → rates for every server. Nothing of it is in a log, since the next reports
 //! replace it.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use quorate_policies::Policy;
 use quorate_types::control::{SharedRate, SharingReport};
-use quorate_types::limits::{SHARE_LAPSE_INTERVALS, SHARE_STEPS_PER_INTERVAL};
+use quorate_types::limits::{
+    GROUPS_PER_SERVER_MAX, SHARE_INTERVAL_MS_MAX, SHARE_INTERVAL_MS_MIN, SHARE_LAPSE_INTERVALS,
+    SHARE_STEPS_PER_INTERVAL,
+};
 use quorate_types::{GroupId, Micros, ProjectId, ServerId};
 
 use super::fleet_policy;
@@ -90,7 +93,11 @@ impl FleetShares {
         behind.map(|(server, _)| ServerId(*server as u32)).collect()
     }
 
+    /// A server may send any numbers.
     fn keep(&mut self, now: Micros, server: ServerId, report: SharingReport) {
+        let interval_us = report
+            .interval_us
+            .clamp(SHARE_INTERVAL_MS_MIN * 1_000, SHARE_INTERVAL_MS_MAX * 1_000);
         let key = |group_id: GroupId, epoch| (group_id, epoch);
         let wants =
             (report.wants.iter()).map(|one| (key(one.group_id, one.epoch), one.extra_per_s, one.using));
@@ -99,13 +106,14 @@ impl FleetShares {
         match known.filter(|known| known.interval == report.interval && known.at + known.interval_us > now) {
             Some(known) => {
                 known.wants.extend(wants);
+                known.wants.truncate(GROUPS_PER_SERVER_MAX);
                 known.is_new = true;
             }
             None => {
                 let reported = Reported {
                     at: now,
                     interval: report.interval,
-                    interval_us: report.interval_us,
+                    interval_us,
                     free: report.free,
                     wants: wants.collect(),
                     is_new: true,
@@ -118,11 +126,6 @@ impl FleetShares {
     /// The present round and interval.
     pub fn now_at(&self) -> (u64, u64) {
         (self.round, self.interval)
-    }
-
-    /// The connection of a server has ended.
-    pub fn leave(&mut self, server: ServerId) {
-        self.servers.remove(&(server.0 as usize));
     }
 
     /// Groups that are to be looked up. Each is named once.
@@ -168,31 +171,30 @@ impl FleetShares {
         self.round += 1;
         let numbers: BTreeMap<usize, usize> = self.servers.keys().copied().zip(0..).collect();
         let (mut tenants, mut heads) = (Vec::new(), Vec::new());
-        let mut projects = Projects::default();
-        let mut unused = std::mem::take(&mut self.groups);
+        let (mut projects, mut wanted) = (Projects::default(), HashSet::new());
+        let mut taken = HashSet::new();
         for (server, reported) in &mut self.servers {
             reported.is_new = false;
             for (key, extra_per_s, using) in &reported.wants {
-                let Some((key, known)) = unused.remove_entry(key) else {
-                    continue;
-                };
-                if let Known::Group(group) = &known
+                wanted.insert(*key);
+                if let Some(Known::Group(group)) = self.groups.get(key)
                     && group.replicas[0].server == *server
                     && let Some(replicas) = renumbered(&group.replicas, &numbers)
+                    && taken.insert(*key)
                 {
                     projects.note(group.project);
                     tenants.push(SharingTenant {
                         replicas,
                         extra_per_s: *extra_per_s,
                     });
-                    heads.push((key, reported.interval, *using));
+                    heads.push((*key, reported.interval, *using));
                 }
-                self.groups.insert(key, known);
             }
         }
-        // Lookups under way; all else is of groups that want nothing any more.
-        unused.retain(|_, known| matches!(known, Known::Asked));
-        self.groups.extend(unused);
+        // All others are of groups that want nothing any more.
+        let is_asked = |known: &Known| matches!(known, Known::Asked);
+        self.groups
+            .retain(|key, known| wanted.contains(key) || is_asked(known));
         let free = self.servers.values().map(|reported| reported.free).collect();
         let problem = SharingProblem::new(free, tenants).expect("chains are sound");
         let per_s = fleet_policy::rates(self.policy, &problem, &projects.of_tenants);
