@@ -6,7 +6,7 @@
  */
 
 import { Code } from "./codes.js";
-import { type Failure, ReadRefused } from "./errors.js";
+import { type Failure, failure, ReadRefused } from "./errors.js";
 import { type Handles, Link } from "./link.js";
 import { Reader } from "./reader.js";
 import { Windows } from "./windows.js";
@@ -19,12 +19,19 @@ class ReplicaReader extends Reader {
   override onDetached(reason: Failure): void {
     this.failAll({ ...reason, code: Code.no_connection, retryable: true });
   }
+
+  async leave(): Promise<void> {
+    this.onDetached(failure(Code.no_connection, "the replica is not asked any more"));
+    this.close();
+    await this.link.close();
+  }
 }
 
 export class SpreadReads {
   /** The offset behind the last entry that this client knows to be committed, by whatever answer. */
   end = 0;
   #version = -1;
+  #isClosed = false;
   readonly #readers = new Map<string, ReplicaReader>();
   readonly #leaving = new Set<Promise<void>>();
   readonly #windows = new Windows();
@@ -57,9 +64,10 @@ export class SpreadReads {
   }
 
   async close(): Promise<void> {
+    this.#isClosed = true;
     const readers = [...this.#readers.values()];
     this.#readers.clear();
-    await Promise.all([...this.#leaving, ...readers.map((reader) => this.#leave(reader))]);
+    await Promise.all([...this.#leaving, ...readers.map((reader) => reader.leave())]);
   }
 
   async #ask(address: string, build: (request: number) => wire.Read, timeoutMs: number): Promise<wire.Entries> {
@@ -81,7 +89,7 @@ export class SpreadReads {
 
   /** Replicas with a connection. Others are dialled meanwhile. */
   #ready(): string[] {
-    if (this.#version !== this.handles.version) this.#followHandle();
+    if (this.#version !== this.handles.version && !this.#isClosed) this.#followHandle();
     const ready: string[] = [];
     for (const [address, reader] of this.#readers) {
       if (reader.link.connection === undefined) reader.link.want();
@@ -102,14 +110,9 @@ export class SpreadReads {
     for (const [address, reader] of this.#readers) {
       if (addresses.includes(address)) continue;
       this.#readers.delete(address);
-      const leaving = this.#leave(reader).finally(() => this.#leaving.delete(leaving));
+      const leaving = reader.leave().finally(() => this.#leaving.delete(leaving));
       this.#leaving.add(leaving);
     }
     this.#windows.keep(addresses);
-  }
-
-  async #leave(reader: ReplicaReader): Promise<void> {
-    reader.close();
-    await reader.link.close();
   }
 }

@@ -2,7 +2,9 @@
 
 import asyncio
 import json
+from dataclasses import replace
 
+import pytest
 import run as conformance
 
 import quorate
@@ -64,3 +66,26 @@ def test_a_dead_replica_costs_no_read(tmp_path):
                 assert (await client.read(i % 20, max_entries=1)).entries
 
     run_with(tmp_path, {"faults": [{"on": "start", "dead": [3]}]}, work)
+
+
+def test_reads_of_a_replica_that_a_new_handle_lacks_are_asked_elsewhere(tmp_path):
+    async def work(handle):
+        async with await quorate.connect(handle, spread_reads=True) as client:
+            await client.append_many([b"x"] * 20)
+            await settled(client)
+            reads = [asyncio.create_task(client.read(i, max_entries=1)) for i in range(9)]
+            await asyncio.sleep(0.05)
+            handles = client._handles
+            handles.handle = replace(handles.handle, endpoints=handles.handle.endpoints[:1])
+            handles.version += 1
+            assert (await client.read(0)).entries
+            assert all(result.entries for result in await asyncio.gather(*reads))
+            assert client._spread._ready() == [handles.handle.endpoints[0].address]
+            late = [asyncio.create_task(client.read(i)) for i in range(3)]
+            await asyncio.sleep(0.05)
+        for read in late:
+            with pytest.raises(quorate.ReadRefused) as refused:
+                await read
+            assert refused.value.code == quorate.Code.CLIENT_CLOSED
+
+    run_with(tmp_path, {"faults": [{"on": "start", "read_delay_ms": 200}]}, work)

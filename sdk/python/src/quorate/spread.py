@@ -24,6 +24,11 @@ class _ReplicaReader(Reader):
     def on_detached(self, failure: Failure) -> None:
         self._fail_all(failure._replace(code=Code.NO_CONNECTION, retryable=True))
 
+    async def leave(self) -> None:
+        self.on_detached(Failure(Code.NO_CONNECTION, "the replica is not asked any more"))
+        self.close()
+        await self.link.close()
+
 
 class SpreadReads:
     """`end`: the offset behind the last entry that this client knows to be committed, by whatever answer."""
@@ -32,6 +37,7 @@ class SpreadReads:
         self._loop = loop
         self._handles = handles
         self._version = -1
+        self._is_closed = False
         self._readers: dict[str, _ReplicaReader] = {}
         self._leaving: set[asyncio.Task[None]] = set()
         self._windows = Windows()
@@ -76,7 +82,7 @@ class SpreadReads:
 
     def _ready(self) -> list[str]:
         """Replicas with a connection. Others are dialled meanwhile."""
-        if self._version != self._handles.version:
+        if self._version != self._handles.version and not self._is_closed:
             self._follow_handle()
         ready = []
         for address, reader in self._readers.items():
@@ -94,15 +100,12 @@ class SpreadReads:
                 reader = self._readers[address] = _ReplicaReader(self._loop)
                 Link(reader, self._handles, only=address)
         for address in [one for one in self._readers if one not in addresses]:
-            task = self._loop.create_task(self._leave(self._readers.pop(address)))
+            task = self._loop.create_task(self._readers.pop(address).leave())
             self._leaving.add(task)
             task.add_done_callback(self._leaving.discard)
         self._windows.keep(addresses)
 
-    async def _leave(self, reader: _ReplicaReader) -> None:
-        reader.close()
-        await reader.link.close()
-
     async def close(self) -> None:
+        self._is_closed = True
         readers, self._readers = list(self._readers.values()), {}
-        await asyncio.gather(*self._leaving, *(self._leave(reader) for reader in readers))
+        await asyncio.gather(*self._leaving, *(reader.leave() for reader in readers))
