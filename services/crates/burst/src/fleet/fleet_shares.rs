@@ -1,7 +1,7 @@
 //! The coordinators' part: (state, report, now) → rates for every server. Nothing of it is in a log, since the next reports
 //! replace it.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap};
 
 use quorate_policies::Policy;
 use quorate_types::control::{SharedRate, SharingReport};
@@ -21,7 +21,7 @@ const WAIT_PART: u64 = SHARE_STEPS_PER_INTERVAL / 2;
 pub struct FleetShares {
     policy: Policy,
     servers: BTreeMap<usize, Reported>,
-    groups: HashMap<GroupEpoch, Known>,
+    groups: HashMap<GroupEpoch, Noted>,
     round: u64,
     /// The latest interval that a server has begun. Servers that hear of it begin it at once, so that all keep step.
     interval: u64,
@@ -45,6 +45,14 @@ pub struct SharingGroup {
     pub project: ProjectId,
     /// The cost of a request at each replica, the head first.
     pub replicas: Vec<ReplicaCost>,
+}
+
+#[derive(Debug)]
+struct Noted {
+    known: Known,
+    /// The last rounds in which a server wanted something for it, and in which its head did.
+    wanted_in: u64,
+    shared_in: u64,
 }
 
 #[derive(Debug)]
@@ -135,19 +143,30 @@ impl FleetShares {
         unknown.retain(|key| !self.groups.contains_key(key));
         unknown.sort_unstable();
         unknown.dedup();
-        self.groups.extend(unknown.iter().map(|key| (*key, Known::Asked)));
+        for key in &unknown {
+            self.note(*key, Known::Asked);
+        }
         unknown
     }
 
     /// The answer to [`FleetShares::take_unknown`]; `None`: the group is not in this epoch.
     pub fn know(&mut self, key: GroupEpoch, group: Option<SharingGroup>) {
-        self.groups
-            .insert(key, group.map_or(Known::Nothing, Known::Group));
+        self.note(key, group.map_or(Known::Nothing, Known::Group));
     }
 
     /// The lookup failed: the groups are unknown again.
     pub fn forget_asked(&mut self) {
-        self.groups.retain(|_, known| !matches!(known, Known::Asked));
+        self.groups
+            .retain(|_, noted| !matches!(noted.known, Known::Asked));
+    }
+
+    fn note(&mut self, key: GroupEpoch, known: Known) {
+        let noted = Noted {
+            known,
+            wanted_in: self.round,
+            shared_in: 0,
+        };
+        self.groups.insert(key, noted);
     }
 
     /// The time of the next round: once every server has reported again, or the first one has waited long enough.
@@ -169,18 +188,20 @@ impl FleetShares {
         let intervals = self.servers.values().map(|reported| reported.interval);
         self.interval = intervals.max().unwrap_or(0);
         self.round += 1;
-        let numbers: BTreeMap<usize, usize> = self.servers.keys().copied().zip(0..).collect();
+        let numbers: HashMap<usize, usize> = self.servers.keys().copied().zip(0..).collect();
         let (mut tenants, mut heads) = (Vec::new(), Vec::new());
-        let (mut projects, mut wanted) = (Projects::default(), HashSet::new());
-        let mut taken = HashSet::new();
+        let mut projects = Projects::default();
         for (server, reported) in &mut self.servers {
             reported.is_new = false;
             for (key, extra_per_s, using) in &reported.wants {
-                wanted.insert(*key);
-                if let Some(Known::Group(group)) = self.groups.get(key)
+                let Some(noted) = self.groups.get_mut(key) else {
+                    continue;
+                };
+                noted.wanted_in = self.round;
+                if let Known::Group(group) = &noted.known
                     && group.replicas[0].server == *server
                     && let Some(replicas) = renumbered(&group.replicas, &numbers)
-                    && taken.insert(*key)
+                    && std::mem::replace(&mut noted.shared_in, self.round) != self.round
                 {
                     projects.note(group.project);
                     tenants.push(SharingTenant {
@@ -192,9 +213,9 @@ impl FleetShares {
             }
         }
         // All others are of groups that want nothing any more.
-        let is_asked = |known: &Known| matches!(known, Known::Asked);
+        let round = self.round;
         self.groups
-            .retain(|key, known| wanted.contains(key) || is_asked(known));
+            .retain(|_, noted| noted.wanted_in == round || matches!(noted.known, Known::Asked));
         let free = self.servers.values().map(|reported| reported.free).collect();
         let problem = SharingProblem::new(free, tenants).expect("chains are sound");
         let per_s = fleet_policy::rates(self.policy, &problem, &projects.of_tenants);
@@ -255,7 +276,7 @@ impl Projects {
 }
 
 /// `None` while a server of the chain has not reported: what is free there is not known.
-fn renumbered(replicas: &[ReplicaCost], numbers: &BTreeMap<usize, usize>) -> Option<Vec<ReplicaCost>> {
+fn renumbered(replicas: &[ReplicaCost], numbers: &HashMap<usize, usize>) -> Option<Vec<ReplicaCost>> {
     let replica = |replica: &ReplicaCost| {
         Some(ReplicaCost {
             server: *numbers.get(&replica.server)?,
