@@ -155,7 +155,8 @@ class Watch:
 
 def _promised(sla_per_s: int, profile: profiles.Profile) -> ServerResources:
     """Storage for three SLAs and no more: burst capacity comes from C's reservation."""
-    operations = profile.operations({"durability": "persistent", "request_size_bytes": SIZE_BYTES})
+    sla = {"durability": "persistent", "replication_degree": 3, "request_size_bytes": SIZE_BYTES}
+    operations = profile.operations(sla)
     promised = len(TENANTS) * sla_per_s * operations / profile.safety_factor
     # A thousandth more, or the last of three would not fit for rounding.
     return ServerResources(cpu_cores=64.0, network_bytes_per_s=10**11, storage_io_per_s=round(promised * 1.001))
