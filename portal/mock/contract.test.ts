@@ -23,6 +23,7 @@ const NOT_USED = new Set([
   'DELETE /v1/operator/servers/:id/drain',
   'GET /v1/operator/capacity',
   'GET /v1/operator/lending',
+  'GET /v1/operator/sharing',
   'GET /v1/operator/join-tokens',
   'POST /v1/operator/join-tokens',
   'DELETE /v1/operator/join-tokens/:id',

@@ -136,10 +136,13 @@ impl Sharing {
 
     fn know(&mut self, found: Option<Groups>) {
         self.lookup = None;
-        for (key, group) in found.into_iter().flatten() {
+        let Some(found) = found else {
+            // It does not lead: the next report, if one comes, asks again.
+            return self.shares.forget_asked();
+        };
+        for (key, group) in found {
             self.shares.know(key, group);
         }
-        self.shares.forget_asked();
         self.look_up();
     }
 
