@@ -134,34 +134,32 @@ def _computed(chosen: argparse.Namespace, display: Display, folder: Path) -> lis
 
 def _pulsar(folder: Path, display: Display) -> int:
     display.line("Figure 16 of Pulsar: datacenters of 3 000 to 24 000 flows, about a minute.")
-    folder.mkdir(parents=True, exist_ok=True)
     points = pulsar.measure()
     figures, command = pulsar.figures(points), f"{COMMAND} ONLY=pulsar"
+    folder.mkdir(parents=True, exist_ok=True)
     plots.allocation_times(points, folder / "figure-16")
     text = pulsar.page(points, command, named_commit(), machine(), markdown(figures))
-    (folder / "README.md").write_text(text)
-    keep(figures, command, FOLDER / "pulsar.jsonl", named_commit())
-    if folder == PULSAR:
-        rewrite(figures, command, RESULTS / f"{datetime.now(UTC):%Y-%m-%d}-pulsar.jsonl", named_commit())
-    for line in table(figures):
-        display.line(line)
-    display.line(f"written to {folder}")
-    return judged(figures)
+    return _publish_page(folder / "README.md", text, figures, "pulsar", command, display)
 
 
 def _sharing(folder: Path, display: Display) -> int:
     display.line("Sharing in fleets of 1 000 and 10 000 servers: about five minutes.")
-    folder.mkdir(parents=True, exist_ok=True)
-    measured, command = sharing.measure(display.line), f"{COMMAND} ONLY=sharing"
-    figures = sharing.figures(measured)
+    measured = sharing.measure(display.line)
+    figures, command = sharing.figures(measured), f"{COMMAND} ONLY=sharing"
     text = sharing.page(measured, command, named_commit(), machine(), markdown(figures))
-    (folder / "sharing.md").write_text(text)
-    keep(figures, command, FOLDER / "sharing.jsonl", named_commit())
-    if folder == PULSAR:
-        rewrite(figures, command, RESULTS / f"{datetime.now(UTC):%Y-%m-%d}-sharing.jsonl", named_commit())
+    return _publish_page(folder / "sharing.md", text, figures, "sharing", command, display)
+
+
+def _publish_page(page: Path, text: str, figures: list[Figure], name: str, command: str, display: Display) -> int:
+    """Write the page and keep its figures; among the results, too, where the project publishes. The exit code."""
+    page.parent.mkdir(parents=True, exist_ok=True)
+    page.write_text(text)
+    keep(figures, command, FOLDER / f"{name}.jsonl", named_commit())
+    if page.parent == PULSAR:
+        rewrite(figures, command, RESULTS / f"{datetime.now(UTC):%Y-%m-%d}-{name}.jsonl", named_commit())
     for line in table(figures):
         display.line(line)
-    display.line(f"written to {folder}")
+    display.line(f"written to {page.parent}")
     return judged(figures)
 
 

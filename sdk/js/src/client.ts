@@ -222,7 +222,7 @@ export class Client {
       waitMs: Math.max(0, Math.floor(endsAt - performance.now())),
       offset,
     });
-    const answer = await this.#read(build, timeoutMs, waitMs);
+    const answer = await this.#read(build, offset, timeoutMs, waitMs);
     const entries = entriesOf(answer, offset).slice(0, maxEntries);
     const last = entries[entries.length - 1];
     return {
@@ -233,12 +233,17 @@ export class Client {
     };
   }
 
-  async #read(build: (request: number) => wire.Read, timeoutMs: number, waitMs: number): Promise<wire.Entries> {
+  async #read(
+    build: (request: number) => wire.Read,
+    offset: number,
+    timeoutMs: number,
+    waitMs: number,
+  ): Promise<wire.Entries> {
     const spread = this.#spread;
     const begun = performance.now();
     if (spread !== undefined && waitMs <= 0) {
       spread.end = Math.max(spread.end, this.#appender.writer.ackedEnd);
-      const found = await spread.read(build, timeoutMs);
+      const found = await spread.read(build, offset, timeoutMs);
       if (found !== undefined) return found;
     }
     const leftMs = Math.max(timeoutMs - (performance.now() - begun), 1);

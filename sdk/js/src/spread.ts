@@ -39,7 +39,11 @@ export class SpreadReads {
   constructor(private readonly handles: Handles) {}
 
   /** The answer of a replica; undefined: the head is to be asked. Rejects with ReadRefused as it does. */
-  async read(build: (request: number) => wire.Read, timeoutMs: number): Promise<wire.Entries | undefined> {
+  async read(
+    build: (request: number) => wire.Read,
+    offset: number,
+    timeoutMs: number,
+  ): Promise<wire.Entries | undefined> {
     const endsAt = performance.now() + timeoutMs;
     const tried = new Set<string>();
     for (;;) {
@@ -51,7 +55,7 @@ export class SpreadReads {
         const answer = await this.#ask(address, build, endsAt - now);
         this.note(answer);
         // The replica has not heard of the commitment yet.
-        return answer.batches.length === 0 && build(0).offset < this.end ? undefined : answer;
+        return answer.batches.length === 0 && offset < this.end ? undefined : answer;
       } catch (refused) {
         if (!(refused instanceof ReadRefused) || !ASK_ANOTHER.includes(refused.code)) throw refused;
         tried.add(address);

@@ -3195,7 +3195,7 @@ export type Sharing = {
     /**
      * Policy
      *
-     * Who gets how much: `drf`, `hierarchical_drf` or `first_fit`.
+     * Policy of the shares: `drf`, `hierarchical_drf` or `first_fit`.
      */
     policy: string;
     /**
@@ -3219,7 +3219,7 @@ export type Sharing = {
     /**
      * Groups Satisfied
      *
-     * Those of them that got all of it.
+     * Groups that got all that they wanted.
      */
     groups_satisfied: number;
     /**

@@ -9,7 +9,7 @@ use quorate_burst::fleet::{FleetShares, Round, SharingGroup};
 use quorate_burst::problem::ReplicaCost;
 use quorate_coordinator_core::state::CoordinatorState;
 use quorate_policies::Policy;
-use quorate_types::control::{Placed, ToServer};
+use quorate_types::control::{Placed, SharedRate, ToServer};
 use quorate_types::limits::{SHARING_ENTRIES_MAX, SHARING_REPORTS_MAX};
 use quorate_types::{Micros, ProjectId, ServerId};
 use serde::Serialize;
@@ -24,7 +24,7 @@ use super::task::{Handle, Reported, Unavailable, unix_ms};
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct SharingView {
     pub policy: &'static str,
-    /// Rounds since this coordinator began to lead, or was started.
+    /// Rounds since this process began.
     pub rounds: u64,
     /// Servers whose reports the last round had.
     pub servers: usize,
@@ -60,7 +60,6 @@ pub fn start(
 struct Sharing {
     handle: Handle,
     began: Instant,
-    policy: Policy,
     shares: FleetShares,
     outboxes: HashMap<ServerId, mpsc::WeakSender<Placed>>,
     lookup: Option<JoinHandle<Result<Groups, Unavailable>>>,
@@ -72,7 +71,6 @@ impl Sharing {
         Self {
             handle,
             began: Instant::now(),
-            policy,
             shares: FleetShares::new(policy),
             outboxes: HashMap::new(),
             lookup: None,
@@ -107,15 +105,7 @@ impl Sharing {
         let behind = self.shares.report(self.now_us(), one.server, one.report);
         let (round, interval) = self.shares.now_at();
         for server in behind {
-            let rates = Vec::new();
-            self.send(
-                server,
-                ToServer::Shares {
-                    round,
-                    interval,
-                    rates,
-                },
-            );
+            self.tell(server, round, interval, Vec::new());
         }
     }
 
@@ -167,15 +157,7 @@ impl Sharing {
                 parts.push(Vec::new()); // so that it hears of the round
             }
             for rates in parts {
-                let (round, interval) = (round.number, round.interval);
-                self.send(
-                    server,
-                    ToServer::Shares {
-                        round,
-                        interval,
-                        rates,
-                    },
-                );
+                self.tell(server, round.number, round.interval, rates);
             }
         }
         self.outboxes.retain(|_, outbox| outbox.strong_count() > 0);
@@ -184,7 +166,7 @@ impl Sharing {
 
     fn show(&self, round: &Round, took: Duration) {
         let view = SharingView {
-            policy: self.policy.name(),
+            policy: self.view.borrow().policy,
             rounds: round.number,
             servers: round.rates.len(),
             groups_wanting: round.wanting,
@@ -197,7 +179,12 @@ impl Sharing {
     }
 
     /// A server that does not read misses it, and shares by itself after a while.
-    fn send(&self, server: ServerId, message: ToServer) {
+    fn tell(&self, server: ServerId, round: u64, interval: u64, rates: Vec<SharedRate>) {
+        let message = ToServer::Shares {
+            round,
+            interval,
+            rates,
+        };
         let outbox = self.outboxes.get(&server).and_then(mpsc::WeakSender::upgrade);
         if let Some(outbox) = outbox {
             let _is_full = outbox.try_send(Placed { place: None, message }).is_err();

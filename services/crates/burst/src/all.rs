@@ -74,12 +74,9 @@ impl Participant for AllDrf {
                         self.wants[self.positions.common(*tenant)] = Some(*extra);
                     }
                 }
-                IterationBody::Commitments(commitments) => {
-                    for (tenant, amount) in commitments {
-                        if let Some(h) = self.positions.get(*tenant) {
-                            self.collected.add(&self.local, h, message.from, *amount);
-                        }
-                    }
+                IterationBody::Commitments(amounts) => {
+                    self.collected
+                        .hear(&self.local, &self.positions, message.from, amounts);
                 }
                 _ => {}
             }

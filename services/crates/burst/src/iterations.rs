@@ -292,6 +292,21 @@ impl CollectedCommitments {
         }
     }
 
+    /// Commitments of another server, to tenants headed here.
+    pub(crate) fn hear(
+        &mut self,
+        local: &Local,
+        positions: &Positions,
+        server: usize,
+        amounts: &[(usize, u64)],
+    ) {
+        for (tenant, amount) in amounts {
+            if let Some(h) = positions.get(*tenant) {
+                self.add(local, h, server, *amount);
+            }
+        }
+    }
+
     /// The lowest commitment of each tenant's servers, if all of them answered: a wish is accepted in part.
     pub(crate) fn grants(&self, local: &Local) -> Vec<(usize, u64)> {
         let heads = local.hosted.iter().enumerate();

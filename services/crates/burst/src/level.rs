@@ -156,12 +156,9 @@ impl LevelDrf {
             IterationBody::Aggregates(aggregates) => {
                 self.aggregates_of.insert(message.from, aggregates.clone());
             }
-            IterationBody::Commitments(commitments) => {
-                for (tenant, amount) in commitments {
-                    if let Some(h) = self.positions.get(*tenant) {
-                        self.collected.add(&self.local, h, message.from, *amount);
-                    }
-                }
+            IterationBody::Commitments(amounts) => {
+                self.collected
+                    .hear(&self.local, &self.positions, message.from, amounts);
             }
             _ => {}
         }

@@ -75,11 +75,11 @@ class Sharing(Output):
     """The last round in which the leading coordinator shared out capacity that nobody uses, among the groups that want
     more than their SLAs."""
 
-    policy: str = Field(description="Who gets how much: `drf`, `hierarchical_drf` or `first_fit`.")
+    policy: str = Field(description="Policy of the shares: `drf`, `hierarchical_drf` or `first_fit`.")
     rounds: int = Field(description="Rounds since this coordinator was started; 0 while servers report nothing.")
     servers: int = Field(description="Servers that had reported.")
     groups_wanting: int = Field(description="Groups that wanted more than their SLAs.")
-    groups_satisfied: int = Field(description="Those of them that got all of it.")
+    groups_satisfied: int = Field(description="Groups that got all that they wanted.")
     took_us: int = Field(description="Time that the round took, in microseconds.")
     ended_at: datetime | None = Field(description="The round's end; null before the first one.")
 

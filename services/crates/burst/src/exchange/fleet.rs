@@ -16,6 +16,9 @@ impl Exchange {
     /// with lower rounds. Round 0 has no rates yet.
     pub fn tell(&mut self, now: Micros, round: u64, interval: u64, rates: &[SharedRate]) {
         self.intervals.follow(now, interval);
+        if rates.is_empty() && round == self.told.round {
+            return; // only the interval is new
+        }
         let told = &mut self.told;
         if told.round != round {
             told.round = round;
@@ -46,9 +49,7 @@ impl Exchange {
         let want = |load: &super::GroupLoad| {
             let using = self.grants.of(&load.key).map(|grant| grant.interval);
             let extra_per_s = self.wanted(load);
-            let is_known =
-                using.is_some() || extra_per_s > 0 || self.commitments.committed_per_s(&load.key) > 0;
-            is_known.then_some(SharingWant {
+            self.concerns_others(load).then_some(SharingWant {
                 group_id: load.key.0,
                 epoch: load.key.1,
                 extra_per_s,

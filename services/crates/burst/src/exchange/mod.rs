@@ -500,16 +500,21 @@ impl Exchange {
         commands.append(&mut self.grants.begin(now, reason));
     }
 
+    /// Whether other servers may have committed to something for the group, or are to.
+    fn concerns_others(&self, load: &GroupLoad) -> bool {
+        self.grants.of(&load.key).is_some()
+            || self.wanted(load) > 0
+            || self.commitments.committed_per_s(&load.key) > 0
+    }
+
     /// Reports which grants are in use: commitments to others are over. Coordinators pass it on where they compute.
     fn report_use(&mut self, is_passed_on: bool, commands: &mut Vec<ExchangeCommand>) {
         let mut reports = Reports::default();
         for load in self.loads.own() {
             let using = self.grants.of(&load.key).map(|grant| grant.interval);
             self.commitments.in_use(load.key, self.intervals.number, using);
-            let is_unknown =
-                using.is_none() && self.wanted(load) == 0 && self.commitments.committed_per_s(&load.key) == 0;
-            if is_passed_on || is_unknown {
-                continue; // or nobody committed to anything for it
+            if is_passed_on || !self.concerns_others(load) {
+                continue;
             }
             for other in load.others(self.me) {
                 reports.add(other, reports::entry(load.key, using));

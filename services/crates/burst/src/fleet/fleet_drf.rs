@@ -54,12 +54,9 @@ impl Participant for FleetDrf {
     fn step(&mut self, iteration: u32, inbox: &[IterationMessage]) -> Vec<IterationMessage> {
         let interval = self.local.interval;
         for message in inbox.iter().filter(|message| message.interval == interval) {
-            if let IterationBody::Commitments(commitments) = &message.body {
-                for (tenant, amount) in commitments {
-                    if let Some(h) = self.positions.get(*tenant) {
-                        self.collected.add(&self.local, h, message.from, *amount);
-                    }
-                }
+            if let IterationBody::Commitments(amounts) = &message.body {
+                self.collected
+                    .hear(&self.local, &self.positions, message.from, amounts);
             }
         }
         if iteration == COMMITS_IN {

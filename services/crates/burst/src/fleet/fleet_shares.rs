@@ -1,7 +1,7 @@
 //! The coordinators' part: (state, report, now) → rates for every server. Nothing of it is in a log, since the next reports
 //! replace it.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use quorate_policies::Policy;
 use quorate_types::control::{SharedRate, SharingReport};
@@ -9,7 +9,7 @@ use quorate_types::limits::{
     GROUPS_PER_SERVER_MAX, SHARE_INTERVAL_MS_MAX, SHARE_INTERVAL_MS_MIN, SHARE_LAPSE_INTERVALS,
     SHARE_STEPS_PER_INTERVAL,
 };
-use quorate_types::{GroupId, Micros, ProjectId, ServerId};
+use quorate_types::{Micros, ProjectId, ServerId};
 
 use super::fleet_policy;
 use crate::problem::{GroupEpoch, ReplicaCost, SharingProblem, SharingTenant, Vector};
@@ -22,12 +22,16 @@ pub struct FleetShares {
     policy: Policy,
     servers: BTreeMap<usize, Reported>,
     groups: HashMap<GroupEpoch, Noted>,
+    /// Groups that reports named and that were not looked up.
+    unknown: BTreeSet<GroupEpoch>,
+    /// The end of the wait for servers that have not reported again; `None`: none has since the last round.
+    waits_until: Option<Micros>,
     round: u64,
     /// The latest interval that a server has begun. Servers that hear of it begin it at once, so that all keep step.
     interval: u64,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Reported {
     at: Micros,
     interval: u64,
@@ -106,29 +110,31 @@ impl FleetShares {
         let interval_us = report
             .interval_us
             .clamp(SHARE_INTERVAL_MS_MIN * 1_000, SHARE_INTERVAL_MS_MAX * 1_000);
-        let key = |group_id: GroupId, epoch| (group_id, epoch);
-        let wants =
-            (report.wants.iter()).map(|one| (key(one.group_id, one.epoch), one.extra_per_s, one.using));
-        let server = server.0 as usize;
-        let known = self.servers.get_mut(&server);
-        match known.filter(|known| known.interval == report.interval && known.at + known.interval_us > now) {
-            Some(known) => {
-                known.wants.extend(wants);
-                known.wants.truncate(GROUPS_PER_SERVER_MAX);
-                known.is_new = true;
-            }
-            None => {
-                let reported = Reported {
-                    at: now,
-                    interval: report.interval,
-                    interval_us,
-                    free: report.free,
-                    wants: wants.collect(),
-                    is_new: true,
-                };
-                self.servers.insert(server, reported);
+        for one in &report.wants {
+            let key = (one.group_id, one.epoch);
+            // The next report names those again that are too many for one lookup.
+            if self.unknown.len() < GROUPS_PER_SERVER_MAX && !self.groups.contains_key(&key) {
+                self.unknown.insert(key);
             }
         }
+        let reported = self.servers.entry(server.0 as usize).or_default();
+        let belongs = reported.interval == report.interval && reported.at + reported.interval_us > now;
+        if !belongs {
+            *reported = Reported {
+                at: now,
+                interval: report.interval,
+                interval_us,
+                free: report.free,
+                ..Reported::default()
+            };
+        }
+        let wants = report.wants.iter();
+        let wants = wants.map(|one| ((one.group_id, one.epoch), one.extra_per_s, one.using));
+        reported.wants.extend(wants);
+        reported.wants.truncate(GROUPS_PER_SERVER_MAX);
+        reported.is_new = true;
+        let until = reported.at + reported.interval_us / WAIT_PART;
+        self.waits_until = Some(self.waits_until.map_or(until, |before| before.min(until)));
     }
 
     /// The present round and interval.
@@ -138,11 +144,7 @@ impl FleetShares {
 
     /// Groups that are to be looked up. Each is named once.
     pub fn take_unknown(&mut self) -> Vec<GroupEpoch> {
-        let wanted = self.servers.values().flat_map(|reported| &reported.wants);
-        let mut unknown: Vec<GroupEpoch> = wanted.map(|(key, ..)| *key).collect();
-        unknown.retain(|key| !self.groups.contains_key(key));
-        unknown.sort_unstable();
-        unknown.dedup();
+        let unknown: Vec<GroupEpoch> = std::mem::take(&mut self.unknown).into_iter().collect();
         for key in &unknown {
             self.note(*key, Known::Asked);
         }
@@ -156,8 +158,9 @@ impl FleetShares {
 
     /// The lookup failed: the groups are unknown again.
     pub fn forget_asked(&mut self) {
-        self.groups
-            .retain(|_, noted| !matches!(noted.known, Known::Asked));
+        let is_asked = |_: &GroupEpoch, noted: &mut Noted| matches!(noted.known, Known::Asked);
+        let asked = self.groups.extract_if(is_asked).map(|(key, _)| key);
+        self.unknown.extend(asked);
     }
 
     fn note(&mut self, key: GroupEpoch, known: Known) {
@@ -171,9 +174,7 @@ impl FleetShares {
 
     /// The time of the next round: once every server has reported again, or the first one has waited long enough.
     pub fn wake_at(&self, now: Micros) -> Option<Micros> {
-        let new = self.servers.values().filter(|reported| reported.is_new);
-        let patience = |reported: &Reported| reported.at + reported.interval_us / WAIT_PART;
-        let latest = new.map(patience).min()?;
+        let latest = self.waits_until?;
         let mut live = self.servers.values().filter(|reported| !reported.has_lapsed(now));
         Some(if live.all(|reported| reported.is_new) {
             now
@@ -188,6 +189,7 @@ impl FleetShares {
         let intervals = self.servers.values().map(|reported| reported.interval);
         self.interval = intervals.max().unwrap_or(0);
         self.round += 1;
+        self.waits_until = None;
         let numbers: HashMap<usize, usize> = self.servers.keys().copied().zip(0..).collect();
         let (mut tenants, mut heads) = (Vec::new(), Vec::new());
         let mut projects = Projects::default();

@@ -212,7 +212,7 @@ fn a_repaired_log_continues_and_stays_damaged_until_it_is_whole() {
     assert_eq!(state(&reader.finish(), 1), (1, true));
 }
 
-/// Of batches of epoch 1 with one entry of one byte each.
+/// A base behind batches of epoch 1 with one entry of one byte each.
 fn base(index: Index) -> Base {
     Base {
         index,

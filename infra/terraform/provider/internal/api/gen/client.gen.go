@@ -3204,13 +3204,13 @@ type Sharing struct {
 	// EndedAt The round's end; null before the first one.
 	EndedAt *time.Time `json:"ended_at"`
 
-	// GroupsSatisfied Those of them that got all of it.
+	// GroupsSatisfied Groups that got all that they wanted.
 	GroupsSatisfied int `json:"groups_satisfied"`
 
 	// GroupsWanting Groups that wanted more than their SLAs.
 	GroupsWanting int `json:"groups_wanting"`
 
-	// Policy Who gets how much: `drf`, `hierarchical_drf` or `first_fit`.
+	// Policy Policy of the shares: `drf`, `hierarchical_drf` or `first_fit`.
 	Policy string `json:"policy"`
 
 	// Rounds Rounds since this coordinator was started; 0 while servers report nothing.
