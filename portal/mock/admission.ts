@@ -15,13 +15,19 @@ const HOURS_PER_MONTH = 730
 export function demandOf(sla: ObservedSla): ReplicaDemand[] {
   return Array.from({ length: sla.replication_degree }, (_, position) => ({
     role: roleAt(position, sla.replication_degree),
-    cpu: round(sla.rate_per_s * headroom(sla) * (position === 0 ? 9e-6 : 5e-6), 4),
+    cpu: round((sla.rate_per_s * (position === 0 ? 9e-6 : 5e-6) + readsPerReplica(sla) * 2e-6) * headroom(sla), 4),
     network_bytes_per_s: Math.round(
-      sla.rate_per_s * headroom(sla) * (sla.request_size_bytes + 40) * (position === 0 ? 2 : 1),
+      (sla.rate_per_s * (position === 0 ? 2 : 1) + readsPerReplica(sla)) *
+        headroom(sla) *
+        (sla.request_size_bytes + 40),
     ),
     storage_io_per_s: sla.durability === 'persistent' ? Math.min(2_000, Math.ceil(sla.rate_per_s / 50)) : 0,
     ...spaceOf(sla),
   }))
+}
+
+function readsPerReplica(sla: ObservedSla): number {
+  return (sla.read_rate_per_s ?? 0) / (sla.min_replicas ?? Math.floor(sla.replication_degree / 2) + 1)
 }
 
 function headroom(sla: ObservedSla): number {

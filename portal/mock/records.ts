@@ -50,6 +50,7 @@ export function withDefaults(sla: Sla): ObservedSla {
     ...sla,
     min_replicas: sla.min_replicas ?? null,
     region: sla.region ?? 'local',
+    read_rate_per_s: sla.read_rate_per_s ?? 0,
     retention_bytes: sla.retention_bytes ?? 256 * 2 ** 20,
     retention_age_s: sla.retention_age_s ?? null,
     latency: sla.latency ?? 'standard',

@@ -22,6 +22,8 @@ export function minutesMissed(incidents: Incident[]): BadMinute[] {
       measured: true,
       throttled_within_sla_entries: clauses.includes('throughput') ? 412 : 0,
       within_sla_entries: 12_000,
+      late_read_entries: 0,
+      owed_read_entries: 0,
       p99_us: clauses.includes('latency') ? 14_200 : 3_900,
       target_p99_us: 10_000,
       declared: declared.get(at) ?? null,

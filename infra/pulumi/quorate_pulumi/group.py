@@ -34,6 +34,8 @@ class GroupArgs:
     rate_per_s: pulumi.Input[int]
     group_name: pulumi.Input[str] | None = None
     """Unique in the project; default: the resource's name."""
+    read_rate_per_s: pulumi.Input[int] | None = None
+    """Reads of all replicas together, each second; 0, the default: they have what is spare."""
     min_replicas: pulumi.Input[int] | None = None
     region: pulumi.Input[str] | None = None
     retention_bytes: pulumi.Input[int] | None = None

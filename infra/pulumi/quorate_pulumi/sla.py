@@ -23,6 +23,7 @@ NUMBERS: dict[str, Number] = {
     "replication_degree": Number(1, 7, required=True),
     "request_size_bytes": Number(1, 1 << 20, required=True),
     "rate_per_s": Number(1, 100_000_000, required=True),
+    "read_rate_per_s": Number(0, 100_000_000, default=0),
     "min_replicas": Number(1, 7),
     "retention_bytes": Number(1 << 20, 1 << 50, default=256 << 20),
     "retention_age_s": Number(60, 3_162_240_000),
@@ -34,7 +35,15 @@ LATENCY_DEFAULT = "standard"
 NAME_LENGTH_MAX = 100
 
 FIXED = ("durability", "replication_degree", "region")
-IN_PLACE = ("rate_per_s", "request_size_bytes", "min_replicas", "retention_bytes", "retention_age_s", "latency")
+IN_PLACE = (
+    "rate_per_s",
+    "read_rate_per_s",
+    "request_size_bytes",
+    "min_replicas",
+    "retention_bytes",
+    "retention_age_s",
+    "latency",
+)
 SLA = (*FIXED, *IN_PLACE)
 
 

@@ -30,6 +30,8 @@ def refusal_in_words(refusal: Json) -> tuple[str, str]:
     fits = refusal.get("largest_sla_that_fits")
     if fits:
         text += f" An SLA that would fit now: rate_per_s = {fits.get('rate_per_s')}"
+        if fits.get("read_rate_per_s"):
+            text += f", read_rate_per_s = {fits['read_rate_per_s']}"
         if attribute == "retention_bytes":
             text += f", retention_bytes = {fits.get('retention_bytes')}"
         if attribute == "latency":

@@ -15,6 +15,7 @@ KEYS = {"qk_manage": {"manage", "append", "read"}, "qk_other": {"manage"}, "qk_a
 RATE_MAX = 10_000  # rate that the fleet can promise in all
 PROJECT = "01930f3c-5f4e-7cc3-98c4-dc0c0c073980"
 DEFAULTS = {"region": "local", "retention_bytes": 256 << 20, "min_replicas": None, "retention_age_s": None}
+DEFAULTS |= {"read_rate_per_s": 0}
 DEFAULTS |= {"latency": "standard"}
 TYPES = {"integer": int, "string": str, "null": type(None)}
 

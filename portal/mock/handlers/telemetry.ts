@@ -94,6 +94,13 @@ const quotas = http.get('/v1/quotas', ({ request }) => {
         used: rate,
         unit: 'append/s',
       },
+      {
+        code: 'total_read_rate_per_s',
+        description: 'Reserved reads per second, all groups',
+        limit: 10_000_000,
+        used: groups.reduce((sum, { group }) => sum + (group.sla.read_rate_per_s ?? 0), 0),
+        unit: 'read/s',
+      },
     ],
   })
 })

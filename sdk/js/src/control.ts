@@ -24,6 +24,8 @@ export interface Sla {
   replication_degree: number;
   request_size_bytes: number;
   rate_per_s: number;
+  /** Reads of all replicas together, each second; 0: what is spare. */
+  read_rate_per_s?: number;
   min_replicas?: number;
   region?: string;
   retention_bytes?: number;
@@ -34,6 +36,7 @@ export interface Sla {
 /** The changeable fields of a group's SLA. Fields left out stay. */
 export interface SlaChanges {
   rate_per_s?: number;
+  read_rate_per_s?: number;
   request_size_bytes?: number;
   min_replicas?: number | null;
   retention_bytes?: number;

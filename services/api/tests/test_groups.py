@@ -37,7 +37,7 @@ async def test_a_group_is_admitted_with_its_handle(alice: Customer, coordinator:
     assert group["status"] == "active"
     assert group["epoch"] == 1
     defaults = {"min_replicas": None, "region": "local", "retention_bytes": 256 << 20, "retention_age_s": None}
-    defaults |= {"latency": "standard"}
+    defaults |= {"latency": "standard", "read_rate_per_s": 0}
     assert group["sla"] == SLA | defaults
     assert [endpoint["role"] for endpoint in group["handle"]["endpoints"]] == ["head", "follower", "tail"]
     assert answer.headers["etag"] == '"2"'
@@ -249,6 +249,31 @@ async def test_quotas(alice: Customer, owner: psycopg.Connection) -> None:
     over = problem(await alice.post(path, {"name": "three", **SLA, "rate_per_s": 1}), 403, "quota_exceeded")
     assert "groups_per_project" in over["detail"]
     problem(await alice.post("/v1/projects", {"name": "two"}), 403, "quota_exceeded")
+
+
+async def test_reads_are_reserved_within_their_quota(
+    alice: Customer, coordinator: FakeCoordinator, owner: psycopg.Connection
+) -> None:
+    plain = await alice.create_group("plain")
+    assert "read_rate_per_s" not in coordinator.quoted[-1]["sla"], "an earlier coordinator does not know the field"
+    owner.execute("INSERT INTO quota_overrides VALUES (%s, 'total_read_rate_per_s', 900)", (alice.organization_id,))
+    group = await alice.create_group("read", read_rate_per_s=600)
+    assert group["sla"]["read_rate_per_s"] == 600
+    assert coordinator.quoted[-1]["sla"]["read_rate_per_s"] == 600
+    shown = {quota["code"]: quota for quota in (await alice.get("/v1/quotas"))["items"]}
+    assert shown["total_read_rate_per_s"]["used"] == 600
+    path = f"/v1/projects/{alice.project_id}/groups"
+    over = problem(await alice.post(path, {"name": "more", **SLA, "read_rate_per_s": 301}), 403, "quota_exceeded")
+    assert "total_read_rate_per_s" in over["detail"]
+    over = problem(
+        await alice.request("PATCH", f"/v1/groups/{plain['id']}", json={"read_rate_per_s": 301}), 403, "quota_exceeded"
+    )
+    assert "total_read_rate_per_s" in over["detail"]
+    resized = await alice.request("PATCH", f"/v1/groups/{plain['id']}", json={"read_rate_per_s": 300})
+    assert resized.json()["sla"] == plain["sla"] | {"read_rate_per_s": 300}
+    fewer = await alice.request("PATCH", f"/v1/groups/{group['id']}", json={"read_rate_per_s": 0})
+    assert fewer.json()["sla"]["read_rate_per_s"] == 0, "0 says something"
+    problem(await alice.post(path, {"name": "wrong", **SLA, "read_rate_per_s": -1}), 422, "validation_failed")
 
 
 async def test_a_managing_key_gets_no_token(alice: Customer) -> None:

@@ -57,7 +57,7 @@ def odd(rng: random.Random) -> list[Window]:
         histograms = [{rng.randrange(2_000): rng.randrange(1 << 40) for _ in range(rng.randrange(5))} for _ in range(2)]
         window = Window(
             GROUP, rng.randrange(1, 1 << 40), rng.choice("abc"), rng.randrange(9), HOUR + rng.randrange(60) * WINDOW_S,
-            rng.choice(["head", "sole", "tail", "learner", "follower"]), *(rng.randrange(1 << 62) for _ in range(17)),
+            rng.choice(["head", "sole", "tail", "learner", "follower"]), *(rng.randrange(1 << 62) for _ in range(19)),
             latency_us=histograms[0], judged_latency_us=rng.choice([None, histograms[1]]),
         )  # fmt: skip
         found[window.key] = window
@@ -74,7 +74,8 @@ def test_windows_come_out_as_they_were(seed: int) -> None:
     expected = sorted(windows, key=lambda window: window.key)
     packed = Packed.of(data)
     assert packed.windows(GROUP) == expected
-    assert packed.heads(GROUP) == [window for window in expected if window.role in HEAD_ROLES]
+    by_role = [window for window in expected if window.role in HEAD_ROLES or window.owed_read_entries]
+    assert packed.judged(GROUP) == by_role
     assert packed.numbers("committed_bytes") == [window.committed_bytes for window in expected]
 
 

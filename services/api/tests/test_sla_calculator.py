@@ -196,6 +196,23 @@ def test_throttling_within_the_sla_is_ours_and_beyond_it_is_not() -> None:
     assert over(1, window(0, throttled_within_sla_entries=5)).attainments[1].bad_minutes == 0, "1 % is a hiccup"
 
 
+def test_reads_that_are_owed_and_late_are_ours_on_any_replica() -> None:
+    found = over(
+        2,
+        window(0, owed_read_entries=100),
+        window(0, role="tail", server_id=2, owed_read_entries=100, late_read_entries=3),
+        window(1, owed_read_entries=100),
+        window(1, role="follower", server_id=3, owed_read_entries=100, late_read_entries=2),
+    )
+    assert [each.bad_minutes for each in found.attainments if each.clause is THROUGHPUT] == [1], "1 % is a hiccup"
+    assert [incident.reason for incident in found.incidents] == ["3 of 200 reads within the reservation were late."]
+    assert [(minute.late_read_entries, minute.owed_read_entries) for minute in found.bad_minutes] == [(3, 200)]
+    both = over(1, window(0, throttled_within_sla_entries=9, owed_read_entries=10, late_read_entries=10))
+    assert [incident.reason for incident in both.incidents] == [
+        "9 of 500 entries within the reservation were throttled, and 10 of 10 reads within the reservation were late."
+    ]
+
+
 def test_latency_counts_from_the_reservations_start() -> None:
     """An overload of the group's own: its appends waited, and those within the reservation were quick."""
     found = over(1, window(0, latency_us=BAD, judged_latency_us=GOOD), durability="in_memory")
@@ -251,6 +268,8 @@ def histories(draw: st.DrawFn) -> tuple[list[Window], int, int, str]:
                     first_committed_entries=first,
                     throttled_within_sla_entries=draw(st.sampled_from([0, 0, 0, 3, 4])),
                     within_sla_entries=draw(st.sampled_from([4, 300, 500])),
+                    owed_read_entries=draw(st.sampled_from([0, 200, 300])),
+                    late_read_entries=draw(st.sampled_from([0, 0, 0, 2, 4])),
                     latency_us=draw(st.sampled_from([{}, GOOD, BAD])),
                     judged_latency_us=draw(st.sampled_from([None, None, GOOD, BAD])),
                 )
@@ -320,10 +339,12 @@ def oracle(
                 for a in after
             )
             active, throttled, within, slow = elapsed if measured else 0, 0, 0, False
+        readers = [w for w in windows if w.window_start_s * 1000 == begin and w.owed_read_entries]
+        late, owed = sum(w.late_read_entries for w in readers), sum(w.owed_read_entries for w in readers)
         elapsed_all += elapsed
         active_all += active
         good["availability"] += measured and elapsed - active <= 100
-        good["throughput"] += measured and 100 * throttled <= within
+        good["throughput"] += measured and 100 * throttled <= within and 100 * late <= owed
         good["latency"] += measured and not slow
     shares = {name: Fraction(count, counted) if counted else None for name, count in good.items()}
     shares["availability"] = Fraction(active_all, elapsed_all) if elapsed_all else None

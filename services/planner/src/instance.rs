@@ -81,10 +81,18 @@ pub struct SlaForm {
     pub request_size_bytes: u32,
     #[schemars(range(min = 1, max = RATE_PER_S_MAX))]
     pub rate_per_s: u64,
+    /// Reads from all replicas together; 0 when missing.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    #[schemars(range(max = RATE_PER_S_MAX))]
+    pub read_rate_per_s: u64,
     /// 256 MiB when missing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = RETENTION_BYTES_MIN))]
     pub retention_bytes: Option<u64>,
+}
+
+fn is_zero(rate_per_s: &u64) -> bool {
+    *rate_per_s == 0
 }
 
 #[derive(JsonSchema)]

@@ -239,6 +239,7 @@ pub fn sla_in_range(sla: &SlaForm, field: &str) -> Result<Sla, Unusable> {
         min_replicas: None,
         request_size_bytes: sla.request_size_bytes,
         rate_per_s: sla.rate_per_s,
+        read_rate_per_s: sla.read_rate_per_s,
         region: "local".to_string(),
         retention_bytes: sla.retention_bytes.unwrap_or(RETENTION_BYTES_DEFAULT),
         retention_age_s: None,

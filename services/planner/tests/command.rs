@@ -190,6 +190,7 @@ fn a_reservation_is_the_same_of_applicants_and_tenants() {
         fleet.set_server(ServerId(id), all, None, false, true);
     }
     let asked: Sla = Sla {
+        read_rate_per_s: 0,
         durability: Durability::Persistent,
         replication_degree: 3,
         min_replicas: None,
@@ -354,6 +355,7 @@ fn demand_is_what_admission_computes() {
                     "rate_per_s": rate_per_s, "retention_bytes": 1 << 20}),
                 );
                 wholes.push(Sla {
+                    read_rate_per_s: 0,
                     durability,
                     replication_degree: degree,
                     min_replicas: None,

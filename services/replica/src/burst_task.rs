@@ -110,10 +110,15 @@ impl Task {
         self
     }
 
-    /// The part of this server that admission promises.
+    /// The part of this server that admission promises, but for reads. No reservation for reads is lent. Readers use what
+    /// others leave by the queue between tenants, and need no grants.
     fn promised(&self) -> Vector {
         let (all, share) = (self.capacity.to_array(), self.shared.burst.promised_share());
-        std::array::from_fn(|i| (all[i] * share * TOKENS_PER_UNIT[i] * MILLI_PER_TOKEN) as u64)
+        let reads = self.shared.group_costs.reads_reserved_milli();
+        std::array::from_fn(|i| {
+            let promised = (all[i] * share * TOKENS_PER_UNIT[i] * MILLI_PER_TOKEN) as u64;
+            promised.saturating_sub(reads[i])
+        })
     }
 
     fn hear(&mut self, news: impl Iterator<Item = BurstUpdate>) {

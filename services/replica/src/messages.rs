@@ -133,6 +133,12 @@ pub enum ClientMessage {
         message: client::Message,
         weight: usize,
     },
+    /// For a connection of this shard: another shard reads entries from the disk for it.
+    FromDisk {
+        client: ClientRef,
+        entries: u64,
+        bytes: u64,
+    },
     /// To a connection of this shard: the group, of another, did not take the channel; `number` is its ATTACH's.
     NotAttached { client: ClientRef, number: u64 },
     /// The group, of whichever shard, is in quarantine: nobody answers what connections wait for.

@@ -78,7 +78,7 @@ mod tests {
     use std::time::{Duration, Instant};
 
     use quorate_group::HangWatch;
-    use quorate_types::cost::{AppendCost, Budget};
+    use quorate_types::cost::{Budget, EntryCost};
     use quorate_types::limits::HANGING_MS;
     use quorate_types::{Access, Durability, GroupConfig, Place, RunId};
     use tokio::task::LocalSet;
@@ -185,7 +185,7 @@ mod tests {
     #[tokio::test]
     async fn a_group_that_is_lost_again_is_told_so() {
         let group_id = GroupId(Uuid::from_u128(1));
-        let free = AppendCost {
+        let free = EntryCost {
             fixed_milli: [0; 3],
             per_byte_milli: [0; 3],
         };

@@ -51,6 +51,15 @@ DASHBOARD = Dashboard(
             ),
         ),
         Graph(
+            "Reserved reads", "ops",
+            "Entries that reservations for reads let pass, and those of them that left late. Late ones cost credits: "
+            "find the server's busiest resource on Fleet.",
+            (
+                Query("sum(rate(quorate_reads_owed_total[2m]))", "owed"),
+                Query("sum(rate(quorate_reads_late_total[2m]))", "late"),
+            ),
+        ),
+        Graph(
             "Commit latency", "s",
             "Over all groups; in-memory ones promise 10 ms at p99, persistent ones 50 ms. If p50 is low and p99 high, "
             "look for one slow server on the next graph.",

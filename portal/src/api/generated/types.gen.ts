@@ -1961,6 +1961,12 @@ export type NewGroup = {
      */
     rate_per_s: number;
     /**
+     * Read Rate Per S
+     *
+     * Reserved reads: entries of request_size_bytes, each second, from all replicas together. 0: reads have what is spare.
+     */
+    read_rate_per_s?: number;
+    /**
      * Region
      */
     region?: string;
@@ -2153,6 +2159,12 @@ export type ObservedSla = {
      * Rate Per S
      */
     rate_per_s: number;
+    /**
+     * Read Rate Per S
+     *
+     * 0: reads have what is spare
+     */
+    read_rate_per_s?: number;
     /**
      * Region
      */
@@ -2827,6 +2839,12 @@ export type QuoteRequest = {
      */
     rate_per_s: number;
     /**
+     * Read Rate Per S
+     *
+     * Reserved reads: entries of request_size_bytes, each second, from all replicas together. 0: reads have what is spare.
+     */
+    read_rate_per_s?: number;
+    /**
      * Region
      */
     region?: string;
@@ -3006,6 +3024,12 @@ export type Resize = {
      * Reserved appends of request_size_bytes, each second; null: unchanged.
      */
     rate_per_s?: number | null;
+    /**
+     * Read Rate Per S
+     *
+     * Reserved reads of all replicas together, each second; 0: what is spare; null: unchanged.
+     */
+    read_rate_per_s?: number | null;
     /**
      * Request Size Bytes
      *
@@ -3414,6 +3438,18 @@ export type SlaMinute = {
      * Entries that the reservation let pass, or should have.
      */
     within_sla_entries: number;
+    /**
+     * Late Read Entries
+     *
+     * Of the entries that the reservation for reads let pass: those late.
+     */
+    late_read_entries: number;
+    /**
+     * Owed Read Entries
+     *
+     * Entries that the reservation for reads let pass, on all replicas.
+     */
+    owed_read_entries: number;
     /**
      * P99 Us
      *

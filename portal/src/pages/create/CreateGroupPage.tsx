@@ -86,6 +86,7 @@ function adoptSla(form: UseFormReturn<GroupValues>, fits: Sla): void {
   form.setValue('replication_degree', fits.replication_degree, options)
   form.setValue('request_size_bytes', fits.request_size_bytes, options)
   form.setValue('rate_per_s', fits.rate_per_s, options)
+  form.setValue('read_rate_per_s', fits.read_rate_per_s ?? 0, options)
   const smallest = form.getValues('min_replicas')
   if (smallest !== null && smallest > fits.replication_degree) form.setValue('min_replicas', null, options)
 }

@@ -93,18 +93,32 @@ export function GroupFields({ form, serverMessage }: Props) {
         options={LATENCIES}
         onChange={(next) => form.setValue('latency', next, { shouldDirty: true })}
       />
-      <Advanced form={form} />
+      <Advanced form={form} wrong={wrong} />
     </Card>
   )
 }
 
-function Advanced({ form }: { form: UseFormReturn<GroupValues> }) {
+interface AdvancedProps {
+  form: UseFormReturn<GroupValues>
+  wrong: (field: keyof GroupValues) => string | undefined
+}
+
+function Advanced({ form, wrong }: AdvancedProps) {
   const values = form.watch()
   const numberOrNull = { setValueAs: (value: unknown) => (value === '' || value === null ? null : Number(value)) }
   return (
     <details className="group border-t border-line pt-5">
       <summary className="rounded text-sm font-medium text-ink-2 hover:text-ink">More options</summary>
       <div className="mt-5 grid gap-5 sm:grid-cols-2">
+        <TextField
+          label="Reads to reserve"
+          type="number"
+          inputMode="numeric"
+          unit="reads/s"
+          hint="From all replicas together. Readers and tails have what is spare beside it, without a promise."
+          {...form.register('read_rate_per_s', { valueAsNumber: true })}
+          error={wrong('read_rate_per_s')}
+        />
         <SelectField
           label="Pause appends below"
           hint="With fewer replicas alive than this, appends wait rather than risk an entry."

@@ -11,11 +11,11 @@ export const RATE_PER_S_MAX = 100_000_000
 export const DEGREE_MAX = 7
 export const RETENTION_CHOICES_BYTES = [256 * 2 ** 20, 2 ** 30, 10 * 2 ** 30, 100 * 2 ** 30, 2 ** 40]
 
-const whole = (what: string, max: number) =>
+const whole = (what: string, max: number, min = 1) =>
   z
     .number({ error: `Enter ${what} as a whole number.` })
     .int(`Enter ${what} as a whole number.`)
-    .min(1, 'At least 1.')
+    .min(min, `At least ${min}.`)
     .max(max, `At most ${max.toLocaleString('en')}.`)
 
 export const slaSchema = z.object({
@@ -24,6 +24,7 @@ export const slaSchema = z.object({
   min_replicas: z.number().int().min(1).nullable(),
   request_size_bytes: whole('the size', REQUEST_SIZE_BYTES_MAX),
   rate_per_s: whole('the rate', RATE_PER_S_MAX),
+  read_rate_per_s: whole('the reads', RATE_PER_S_MAX, 0),
   retention_bytes: z.number().int(),
   latency: z.enum(['standard', 'low']),
 })
@@ -41,6 +42,7 @@ export const DEFAULTS: GroupValues = {
   min_replicas: null,
   request_size_bytes: 64,
   rate_per_s: 5_000,
+  read_rate_per_s: 0,
   retention_bytes: RETENTION_CHOICES_BYTES[0] ?? 256 * 2 ** 20,
   latency: 'standard',
 }
@@ -60,6 +62,8 @@ export function minReplicasOf(values: Pick<SlaValues, 'min_replicas' | 'replicat
 export function differences(from: Sla, to: Sla): string[] {
   const changes: string[] = []
   if (from.rate_per_s !== to.rate_per_s) changes.push(`${to.rate_per_s.toLocaleString('en')} requests/s`)
+  if ((from.read_rate_per_s ?? 0) !== (to.read_rate_per_s ?? 0))
+    changes.push(`${(to.read_rate_per_s ?? 0).toLocaleString('en')} reads/s`)
   if (from.replication_degree !== to.replication_degree) changes.push(replicas(to.replication_degree))
   if (from.request_size_bytes !== to.request_size_bytes)
     changes.push(`${to.request_size_bytes.toLocaleString('en')} bytes a request`)

@@ -38,6 +38,7 @@ function Facts({ group }: { group: Group }) {
         <Fact term="Replication degree">{replicas(sla.replication_degree)}</Fact>
         <Fact term="Appends pause below">{replicas(sla.min_replicas ?? majority(sla.replication_degree))}</Fact>
         <Fact term="Reserved rate">{rate(sla.rate_per_s)}</Fact>
+        <Fact term="Reserved reads">{sla.read_rate_per_s ? rate(sla.read_rate_per_s) : 'None: what is spare'}</Fact>
         <Fact term="Request size">{bytes(sla.request_size_bytes)}</Fact>
         <Fact term="Promise">{promised(group.promise)}</Fact>
         <Fact term="Retention">{bytes(sla.retention_bytes)}</Fact>

@@ -124,8 +124,8 @@ class Control:
         return self._list(f"projects/{_id(project_id)}/groups")
 
     async def create_group(self, project_id: str, name: str, sla: Json) -> Json:
-        """`sla`: durability, replication_degree, request_size_bytes, rate_per_s and, optionally, min_replicas,
-        region, retention_bytes, retention_age_s, latency (standard or low). Raises AdmissionRefused."""
+        """`sla`: durability, replication_degree, request_size_bytes, rate_per_s and, optionally, read_rate_per_s,
+        min_replicas, region, retention_bytes, retention_age_s, latency (standard or low). Raises AdmissionRefused."""
         return await self._call("POST", f"projects/{_id(project_id)}/groups", {"name": name, **sla})
 
     async def group(self, group_id: str) -> Json:
@@ -133,8 +133,8 @@ class Control:
 
     async def resize_group(self, group_id: str, changes: Json) -> Json:
         """Change an SLA in place. Appends continue, at the new price. `changes`: any of rate_per_s,
-        request_size_bytes, min_replicas, retention_bytes, retention_age_s, latency. After AdmissionRefused nothing
-        has changed."""
+        read_rate_per_s, request_size_bytes, min_replicas, retention_bytes, retention_age_s, latency. After
+        AdmissionRefused nothing has changed."""
         return await self._call("PATCH", f"groups/{_id(group_id)}", changes)
 
     async def delete_group(self, group_id: str) -> None:

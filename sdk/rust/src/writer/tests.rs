@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use quorate_types::config::Role;
-use quorate_types::cost::{AppendCost, Charges, ShortBatch};
+use quorate_types::cost::{Charges, EntryCost, ShortBatch};
 use quorate_types::{Code, Micros};
 use quorate_wire::client::{Append, Attached, Notice, Refused, kind};
 
@@ -655,7 +655,7 @@ fn charges() -> Charges {
     Charges {
         rate_per_s: 16,
         tokens_per_s_milli: [16_000, 0, 0],
-        cost: AppendCost {
+        cost: EntryCost {
             fixed_milli: [1_000, 0, 0],
             per_byte_milli: [0; 3],
         },

@@ -47,6 +47,7 @@ PROJECTS_MAX = 20
 KEYS_PER_PROJECT_MAX = 100
 GROUPS_PER_PROJECT_MAX = 50
 TOTAL_RATE_PER_S_MAX = 10_000_000
+TOTAL_READ_RATE_PER_S_MAX = 10_000_000
 
 # Spend. Usage goes on in forecasts as it did in these days: a week has its weekend in it.
 SPEND_RECENT_DAYS = 7

@@ -266,13 +266,13 @@ fn advice(budget: &Budget, entries: u64, bytes: u64) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use quorate_types::cost::{AppendCost, ShortBatch};
+    use quorate_types::cost::{EntryCost, ShortBatch};
 
     use super::*;
 
     #[test]
     fn clients_with_short_batches_learn_what_they_cost_and_others_do_not() {
-        let cost = AppendCost {
+        let cost = EntryCost {
             fixed_milli: [2_000_000, 100, 0],
             per_byte_milli: [0, 2_000, 0],
         };

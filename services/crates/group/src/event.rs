@@ -81,7 +81,7 @@ pub struct Generation {
 pub struct PageRead {
     pub(crate) generation: Generation,
     pub(crate) page: ReadPage,
-    pub(crate) reader: Reader,
+    pub reader: Reader,
     /// How often its records were looked for where they no longer were.
     pub(crate) moves: u32,
 }
@@ -93,6 +93,17 @@ impl PageRead {
         pieces
             .filter(|piece| piece.payload.is_none())
             .map(|piece| piece.index)
+    }
+
+    /// Their entries, and payload bytes.
+    pub fn lacking_size(&self) -> (u64, u64) {
+        let pieces = self.page.pieces.iter().filter(|piece| piece.payload.is_none());
+        pieces.fold((0, 0), |(entries, bytes), piece| {
+            (
+                entries + u64::from(piece.entry_count),
+                bytes + u64::from(piece.payload_len),
+            )
+        })
     }
 }
 

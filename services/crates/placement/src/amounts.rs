@@ -11,7 +11,7 @@ pub const RESOURCES: usize = 5;
 const RATES: usize = 3;
 
 /// CPU in nanoseconds, network in bytes, storage IO in thousandths of an operation, each second. These are whole units
-/// of token buckets ([`quorate_types::cost::AppendCost`]). Then memory and disk, in bytes.
+/// of token buckets ([`quorate_types::cost::EntryCost`]). Then memory and disk, in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize)]
 #[serde(transparent)]
 pub struct Amounts(pub [u64; RESOURCES]);

@@ -233,6 +233,7 @@ mod tests {
         VISITED.set(0);
         for i in 0..groups {
             let sla = Sla {
+                read_rate_per_s: 0,
                 durability: if i % 2 == 0 {
                     Durability::Persistent
                 } else {
@@ -301,6 +302,7 @@ mod tests {
     #[test]
     fn a_full_fleet_refuses_without_a_scan() {
         let sla = Sla {
+            read_rate_per_s: 0,
             durability: Durability::InMemory,
             replication_degree: 3,
             request_size_bytes: 1_024,

@@ -19,6 +19,7 @@ mod index;
 mod latency;
 pub mod profile;
 pub mod quote;
+mod reads;
 
 pub use admission::{Applicant, NotPlaced, Replacement, heaviest_first, place_batch, place_one, replace};
 pub use amounts::{Amounts, RESOURCES};

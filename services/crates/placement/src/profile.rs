@@ -1,15 +1,17 @@
-//! The cost profile: the cost of one append for each role (Filo §6.1.1). Format: `profiles/README.md`.
+//! The cost profile: the cost of one append for each role, and of one read (Filo §6.1.1). Format: `profiles/README.md`.
 
-use quorate_types::cost::{AppendCost, Budget, ShortBatch};
+use quorate_types::cost::{Budget, EntryCost, ShortBatch};
 use quorate_types::limits::SINGLE_ENTRY_APPENDS_PER_S;
 pub use quorate_types::machine::Machine;
 use quorate_types::{Durability, Role, Sla, Space};
 use serde::{Deserialize, Serialize};
+use std::sync::LazyLock;
 
 use crate::amounts::Amounts;
 pub use crate::curve::ProfileError;
-use crate::curve::{BYTES_MAX, error, milli_at};
+use crate::curve::{BYTES_MAX, CPU_NS_MAX, Point, error, milli_at, validate_curve};
 use crate::latency::Latencies;
+use crate::reads::{ReadCosts, ReadCurves};
 
 /// A profile file, validated.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -54,6 +56,9 @@ struct Storage {
 struct Cpu {
     in_memory: Curves,
     persistent: Curves,
+    /// Reads do not depend on durability.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    read: Option<ReadCurves>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -74,16 +79,6 @@ struct BatchNs {
     head: u32,
     follower: u32,
     tail: u32,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Point {
-    size_bytes: u32,
-    cpu_ns: u32,
-    /// The busiest thread's part, which bounds one group. All of `cpu_ns` when missing.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    busiest_ns: Option<u32>,
 }
 
 /// The demand of each position of a group's chain, for its whole degree.
@@ -120,19 +115,20 @@ impl RoleDemands {
 }
 
 /// The formats that this version reads. The second has `machine`, `servers_version` and `busiest_ns`, the third
-/// `batch_ns`.
-const FORMATS: std::ops::RangeInclusive<u32> = 1..=3;
+/// `batch_ns`, the fourth `cpu.read`.
+const FORMATS: std::ops::RangeInclusive<u32> = 1..=4;
 /// Profiles name the machine they were measured on from this format on.
 const FORMAT_WITH_MACHINE: u32 = 2;
 /// Profiles name the cost of a batch itself from this format on; in older ones batches cost nothing.
 const FORMAT_WITH_BATCHES: u32 = 3;
+/// Measured profiles have the cost of reads from this format on. With older ones reads cost what the default profile
+/// estimates.
+const FORMAT_WITH_READS: u32 = 4;
 
 // Bounds beyond any server, so that products of accepted numbers do not overflow.
 const SHARD_CORES_MAX: f64 = 1_024.0;
 const ENTRIES_MAX: u32 = 1 << 20;
 const WRITES_MAX: u32 = 64;
-/// The bound of one append: a second of CPU.
-const CPU_NS_MAX: u32 = 1_000_000_000;
 
 impl Profile {
     /// The profile in use when none is named: an estimate, marked as one.
@@ -158,7 +154,7 @@ impl Profile {
         check(
             FORMATS.contains(&self.format),
             "format",
-            "this version reads formats 1 to 3",
+            "this version reads formats 1 to 4",
         )?;
         let measured = self.machine.is_some() && self.servers_version.is_some();
         check(
@@ -214,7 +210,19 @@ impl Profile {
             }
             validate_batch(&format!("cpu.{mode}.batch_ns"), curves.batch_ns, self.format)?;
         }
+        self.validate_reads()?;
         self.latency.as_ref().map_or(Ok(()), Latencies::validate)
+    }
+
+    fn validate_reads(&self) -> Result<(), ProfileError> {
+        match &self.cpu.read {
+            Some(curves) => curves.validate(),
+            None if self.format < FORMAT_WITH_READS => Ok(()),
+            None => Err(error(
+                "cpu.read",
+                "format 4 needs it: measure with `make profile`",
+            )),
+        }
     }
 
     /// Why the profile does not match a server with this machine and version, if it does not. An estimate matches all
@@ -242,19 +250,36 @@ impl Profile {
     }
 
     /// The demand vectors of an SLA's replicas, head first: cost of one append times the rate, in batches as they were
-    /// measured, of which [`SINGLE_ENTRY_APPENDS_PER_S`] may come alone. The latency class adds its headroom.
+    /// measured. [`SINGLE_ENTRY_APPENDS_PER_S`] of them may come alone. Each replica has its part of the reads. The latency
+    /// class adds its headroom.
     pub fn demands(&self, sla: &Sla) -> RoleDemands {
         let degree = usize::from(sla.replication_degree);
         let space = sla.terms().space();
+        let reads = self.reads().budget(sla).reserved_milli;
         let demand = |position: usize| {
-            let reserved = self.reserved_milli(sla, role_at(position, degree));
-            let taken = |milli: u64| milli.div_ceil(1_000).saturating_mul(sla.latency.headroom());
-            Amounts::new(reserved.map(taken), space)
+            let appends = self.reserved_milli(sla, role_at(position, degree));
+            let taken = |i: usize| {
+                let milli = appends[i].saturating_add(reads[i]);
+                milli.div_ceil(1_000).saturating_mul(sla.latency.headroom())
+            };
+            Amounts::new(std::array::from_fn(taken), space)
         };
         RoleDemands((0..degree).map(demand).collect())
     }
 
-    /// The reserved rate of one replica, in thousandths of tokens each second.
+    /// The cost of reads; the default profile's where this one is older.
+    fn reads(&self) -> ReadCosts<'_> {
+        static ESTIMATE: LazyLock<Option<ReadCurves>> = LazyLock::new(|| Profile::default_profile().cpu.read);
+        let curves = self.cpu.read.as_ref().or(ESTIMATE.as_ref());
+        ReadCosts {
+            curves: curves.expect("the default profile has reads"),
+            page_header_bytes: self.network.batch_header_bytes,
+            page_entries: self.network.entries_per_batch,
+            io_bytes: self.storage.io_bytes,
+        }
+    }
+
+    /// The rate of appends that one replica reserves, in thousandths of tokens each second.
     fn reserved_milli(&self, sla: &Sla, role: Role) -> [u64; 3] {
         let cost = self.append_milli(sla.durability, role, sla.request_size_bytes);
         let alone = self.short_batch(sla.durability, role).of(1);
@@ -306,11 +331,12 @@ impl Profile {
         (0..degree).map(cost).collect()
     }
 
-    /// The largest rate at which one shard can serve the group, whatever the fleet has. The additional cost of appends
-    /// that may come alone is subtracted first.
+    /// The largest rate at which one shard can serve the group, whatever the fleet has. Its reads and the additional cost
+    /// of appends that may come alone are subtracted first.
     pub fn shard_peak_per_s(&self, sla: &Sla) -> u64 {
         let degree = usize::from(sla.replication_degree);
-        let shard_ps = self.shard_cores * self.safety_factor * 1e12 / sla.latency.headroom() as f64;
+        let whole_ps = self.shard_cores * self.safety_factor * 1e12 / sla.latency.headroom() as f64;
+        let shard_ps = (whole_ps - self.reads().budget(sla).reserved_milli[0] as f64).max(0.0);
         let peak_per_s = |position: usize| {
             let role = role_at(position, degree);
             let points = self.curve(sla.durability, role);
@@ -349,12 +375,13 @@ impl Profile {
             // A profile without batches reserves the rate everywhere: the budget is that of earlier versions.
             replica_reserved_milli: (0..degree).filter(|_| has_batches).map(reserved).collect(),
             short_batch: self.short_batch(sla.durability, head),
+            reads: Some(Box::new(self.reads().budget(sla))),
             ..Budget::for_rate(sla.rate_per_s, sla.request_size_bytes, self.append_cost(sla))
         }
     }
 
     /// The head's cost as a line through the declared size, at which it is exact.
-    fn append_cost(&self, sla: &Sla) -> AppendCost {
+    fn append_cost(&self, sla: &Sla) -> EntryCost {
         let role = role_at(0, usize::from(sla.replication_degree));
         let cost_of = |size_bytes| self.append_milli(sla.durability, role, size_bytes);
         let declared = cost_of(sla.request_size_bytes);
@@ -371,7 +398,7 @@ impl Profile {
         // The remainder of the division goes to the fixed part, so the line is exact at the declared size.
         let size = u64::from(sla.request_size_bytes);
         let fixed_milli = std::array::from_fn(|i| declared[i] - per_byte_milli[i] * size);
-        AppendCost {
+        EntryCost {
             fixed_milli,
             per_byte_milli,
         }
@@ -449,55 +476,6 @@ fn acks(role: Role) -> u32 {
         Role::Follower => 0,
         _ => 1,
     }
-}
-
-impl Point {
-    fn busiest_ns(&self) -> u32 {
-        self.busiest_ns.unwrap_or(self.cpu_ns)
-    }
-}
-
-fn validate_curve(field: &str, points: &[Point]) -> Result<(), ProfileError> {
-    if points.len() < 2 {
-        return Err(error(field, "needs at least two points"));
-    }
-    for (i, point) in points.iter().enumerate() {
-        if !(1..=BYTES_MAX).contains(&point.size_bytes) {
-            return Err(error(
-                format!("{field}[{i}].size_bytes"),
-                "must be 1 to 1073741824",
-            ));
-        }
-        if !(1..=CPU_NS_MAX).contains(&point.cpu_ns) {
-            return Err(error(format!("{field}[{i}].cpu_ns"), "must be 1 to 1000000000"));
-        }
-        if i > 0 && point.size_bytes <= points[i - 1].size_bytes {
-            return Err(error(
-                format!("{field}[{i}].size_bytes"),
-                "must be above the point before",
-            ));
-        }
-        if i > 0 && point.cpu_ns < points[i - 1].cpu_ns {
-            return Err(error(
-                format!("{field}[{i}].cpu_ns"),
-                "must not be below the point before",
-            ));
-        }
-        let busiest = point.busiest_ns();
-        if busiest == 0 || busiest > point.cpu_ns {
-            return Err(error(
-                format!("{field}[{i}].busiest_ns"),
-                "must be above 0, and at most cpu_ns",
-            ));
-        }
-        if i > 0 && busiest < points[i - 1].busiest_ns() {
-            return Err(error(
-                format!("{field}[{i}].busiest_ns"),
-                "must not be below the point before",
-            ));
-        }
-    }
-    Ok(())
 }
 
 fn validate_batch(field: &str, batch_ns: Option<BatchNs>, format: u32) -> Result<(), ProfileError> {

@@ -282,7 +282,13 @@ fn a_profile_from_before_batches_were_measured_is_used_as_it_is() {
 fn a_bad_profile_names_the_field() {
     let good: serde_json::Value = serde_json::from_str(include_str!("../profiles/default.json")).unwrap();
     let cases = [
-        ("/format", serde_json::json!(4), "format"),
+        ("/format", serde_json::json!(5), "format"),
+        ("/cpu/read/disk", serde_json::json!([]), "cpu.read.disk"),
+        (
+            "/cpu/read/page_ns",
+            serde_json::json!(u32::MAX),
+            "cpu.read.page_ns",
+        ),
         ("/format", serde_json::json!(3), "cpu.in_memory.batch_ns"),
         ("/safety_factor", serde_json::json!(1.5), "safety_factor"),
         ("/shard_cores", serde_json::json!(0), "shard_cores"),

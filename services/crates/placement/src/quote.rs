@@ -14,7 +14,9 @@ use crate::profile::{Profile, RoleDemands, role_at};
 pub fn admit(fleet: &mut Fleet, profile: &Profile, sla: &Sla) -> Result<Vec<ServerId>, Refusal> {
     enough_servers(fleet, sla)?;
     if let Some(peak_per_s) = beyond_peak(profile, sla) {
-        let fits = largest_sla_that_fits(fleet, profile, sla, peak_per_s);
+        let fits = largest_like(sla, peak_per_s, false, |sla| {
+            beyond_peak(profile, sla).is_none() && placed_on_trial(fleet, profile.demands(sla).all())
+        });
         return Err(beyond_shard(sla, peak_per_s, fits));
     }
     place_one(fleet, profile.demands(sla).all())
@@ -64,7 +66,7 @@ pub fn in_place(
             .expect("there are resources")
     });
     let fits = largest_like(sla, limit_per_s, scarce.is_some_and(is_space), |sla| {
-        lacks(sla).is_none()
+        beyond_peak(profile, sla).is_none() && lacks(sla).is_none()
     });
     if let Some(peak_per_s) = beyond {
         return Err(beyond_shard(sla, peak_per_s, fits));
@@ -102,8 +104,12 @@ fn beyond_peak(profile: &Profile, sla: &Sla) -> Option<u64> {
 }
 
 fn beyond_shard(sla: &Sla, peak_per_s: u64, fits: Option<Sla>) -> Refusal {
+    let beside = match sla.read_rate_per_s {
+        0 => String::new(),
+        reads_per_s => format!(" beside {reads_per_s} reads/s"),
+    };
     let message = format!(
-        "One group is served by one shard of a server, which carries at most {peak_per_s} appends/s of {} bytes. \
+        "One group is served by one shard of a server, which carries at most {peak_per_s} appends/s of {} bytes{beside}. \
          The SLA asks for {}: use several groups, or larger requests.",
         sla.request_size_bytes, sla.rate_per_s
     );
@@ -275,7 +281,7 @@ fn explain(fleet: &mut Fleet, profile: &Profile, sla: &Sla, not_placed: &NotPlac
     };
     let limit_per_s = sla.rate_per_s.min(profile.shard_peak_per_s(sla));
     let fits = largest_like(sla, limit_per_s, is_space(scarce), |sla| {
-        placed_on_trial(fleet, profile.demands(sla).all())
+        beyond_peak(profile, sla).is_none() && placed_on_trial(fleet, profile.demands(sla).all())
     });
     refusal(
         RefusalReason::InsufficientCapacity,
@@ -353,43 +359,51 @@ fn placed_on_trial(fleet: &mut Fleet, demands: &[Amounts]) -> bool {
 /// The part of an SLA that is reduced until it fits.
 #[derive(Debug, Clone, Copy)]
 enum Reduced {
+    Reads,
     Rate,
     Retention,
-    /// The retention to the least, then the rate; then the retention is as long as fits beside it.
-    Both,
+    /// All but the rate to the least, then the rate. The retention is as long, and the reads are as many, as fit beside it.
+    All,
 }
 
-/// An SLA like this one that fits, where this one does not. Of rate and retention, the one at fault is reduced first
-/// (`is_space`: the retention).
+/// An SLA like this one that fits, where this one does not. The part at fault is reduced first (`is_space`: the
+/// retention). Reads are reduced before appends.
 fn largest_like(
     sla: &Sla,
     limit_per_s: u64,
     is_space: bool,
     mut fits: impl FnMut(&Sla) -> bool,
 ) -> Option<Sla> {
-    let like = |rate_per_s, retention_bytes| Sla {
+    let like = |rate_per_s, read_rate_per_s, retention_bytes| Sla {
         rate_per_s,
+        read_rate_per_s,
         retention_bytes,
         ..sla.clone()
     };
     let (rate_per_s, retention_bytes) = (sla.rate_per_s.min(limit_per_s), sla.retention_bytes);
+    let (reads_per_s, fewer_reads) = (sla.read_rate_per_s, sla.read_rate_per_s.saturating_sub(1));
     let less_per_s = limit_per_s.min(sla.rate_per_s - 1);
     let mut reduce = |reduced: Reduced| match reduced {
-        Reduced::Rate => largest(less_per_s, |rate| fits(&like(rate, retention_bytes)))
-            .map(|rate| like(rate, retention_bytes)),
-        Reduced::Retention => {
-            largest_retention(retention_bytes, |retention| fits(&like(rate_per_s, retention)))
-                .map(|retention| like(rate_per_s, retention))
-        }
-        Reduced::Both => {
-            let rate = largest(less_per_s, |rate| fits(&like(rate, RETENTION_BYTES_MIN)))?;
-            largest_retention(retention_bytes, |retention| fits(&like(rate, retention)))
-                .map(|retention| like(rate, retention))
+        Reduced::Reads => largest(fewer_reads, |reads| {
+            fits(&like(sla.rate_per_s, reads, retention_bytes))
+        })
+        .map(|reads| like(sla.rate_per_s, reads, retention_bytes)),
+        Reduced::Rate => largest(less_per_s, |rate| fits(&like(rate, reads_per_s, retention_bytes)))
+            .map(|rate| like(rate, reads_per_s, retention_bytes)),
+        Reduced::Retention => largest_retention(retention_bytes, |retention| {
+            fits(&like(rate_per_s, reads_per_s, retention))
+        })
+        .map(|retention| like(rate_per_s, reads_per_s, retention)),
+        Reduced::All => {
+            let rate = largest(less_per_s, |rate| fits(&like(rate, 0, RETENTION_BYTES_MIN)))?;
+            let retention = largest_retention(retention_bytes, |retention| fits(&like(rate, 0, retention)))?;
+            let reads = largest(reads_per_s, |reads| fits(&like(rate, reads, retention)));
+            Some(like(rate, reads.unwrap_or(0), retention))
         }
     };
     let order = match is_space {
-        true => [Reduced::Retention, Reduced::Rate, Reduced::Both],
-        false => [Reduced::Rate, Reduced::Retention, Reduced::Both],
+        true => [Reduced::Retention, Reduced::Reads, Reduced::Rate, Reduced::All],
+        false => [Reduced::Reads, Reduced::Rate, Reduced::Retention, Reduced::All],
     };
     order.into_iter().find_map(&mut reduce)
 }

@@ -321,6 +321,7 @@ fn sla(replication_degree: u8, request_size_bytes: u32, rate_per_s: u64, persist
         Durability::InMemory
     };
     Sla {
+        read_rate_per_s: 0,
         durability,
         replication_degree,
         min_replicas: None,

@@ -233,9 +233,9 @@ fn depth(rate_milli: u64, depth_us: Micros) -> i128 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use quorate_types::cost::AppendCost;
+    use quorate_types::cost::EntryCost;
 
-    const COST: AppendCost = AppendCost {
+    const COST: EntryCost = EntryCost {
         fixed_milli: [1_500, 128_000, 0],
         per_byte_milli: [1, 2_000, 0],
     };

@@ -4,6 +4,7 @@
 //!   Pulsar §4.4)
 //! - [`grant`]: the class of requests beyond the reservation, on capacity that others do not use now (Filo §4.2)
 //! - [`Reservation`]: the time at which the reservation alone lets a request pass, by which the SLA is judged
+//! - [`ReadReservation`]: the same of reads
 //! - [`BurstWindow`]: whether they pass, by the time that batches take (LEDBAT, RFC 6817)
 //! - [`Pace`]: a bucket of bytes for work that may wait
 //! - [`FairQueue`]: the connection to read next, before anything is taken from sockets (Pisces §3.4)
@@ -22,6 +23,7 @@ mod fair;
 pub mod grant;
 mod pace;
 mod queue_limits;
+mod read_reservation;
 mod reservation;
 mod shares;
 
@@ -32,4 +34,5 @@ pub use fair::{FairQueue, Tenant, Turn};
 pub use grant::Flow;
 pub use pace::Pace;
 pub use queue_limits::QueueLimits;
+pub use read_reservation::{PageTicket, ReadReservation};
 pub use reservation::Reservation;

@@ -88,11 +88,11 @@ impl Reservation {
 
 #[cfg(test)]
 mod tests {
-    use quorate_types::cost::AppendCost;
+    use quorate_types::cost::EntryCost;
 
     use super::*;
 
-    const COST: AppendCost = AppendCost {
+    const COST: EntryCost = EntryCost {
         fixed_milli: [1_500, 128_000, 0],
         per_byte_milli: [1, 2_000, 0],
     };

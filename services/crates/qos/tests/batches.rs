@@ -2,7 +2,7 @@
 
 use quorate_qos::{Admission, Offer, QueueLimits};
 use quorate_types::Micros;
-use quorate_types::cost::{AppendCost, Budget, ShortBatch};
+use quorate_types::cost::{Budget, EntryCost, ShortBatch};
 use quorate_types::limits::SINGLE_ENTRY_APPENDS_PER_S;
 
 const S: Micros = 1_000_000;
@@ -10,7 +10,7 @@ const ENTRY_BYTES: u64 = 64;
 const RATE_PER_S: u64 = 16_000;
 const FULL: u64 = 16;
 /// Two microseconds an append; a batch costs 4.8 itself, so an append that comes alone costs 6.5.
-const COST: AppendCost = AppendCost {
+const COST: EntryCost = EntryCost {
     fixed_milli: [2_000_000, 128_000, 0],
     per_byte_milli: [0, 2_000, 0],
 };

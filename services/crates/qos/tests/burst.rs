@@ -3,9 +3,9 @@
 use proptest::prelude::*;
 use quorate_qos::{Admission, Admitted, Offer, QueueLimits, Ready};
 use quorate_types::Micros;
-use quorate_types::cost::{AppendCost, Budget};
+use quorate_types::cost::{Budget, EntryCost};
 
-const COST: AppendCost = AppendCost {
+const COST: EntryCost = EntryCost {
     fixed_milli: [1_500, 128_000, 0],
     per_byte_milli: [1, 2_000, 0],
 };

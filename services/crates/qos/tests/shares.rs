@@ -3,11 +3,11 @@
 use proptest::prelude::*;
 use quorate_qos::{Admission, Admitted, Offer, QueueLimits, Ready};
 use quorate_types::Micros;
-use quorate_types::cost::{AppendCost, Budget};
+use quorate_types::cost::{Budget, EntryCost};
 
 const S: Micros = 1_000_000;
 const MS: Micros = 1_000;
-const COST: AppendCost = AppendCost {
+const COST: EntryCost = EntryCost {
     fixed_milli: [1_500_000, 128_000, 0],
     per_byte_milli: [1_000, 2_000, 0],
 };

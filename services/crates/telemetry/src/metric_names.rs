@@ -34,6 +34,16 @@ pub const THROTTLED: Metric = Metric {
     unit: "{entry}",
     description: "Entries refused because the group's budget was spent.",
 };
+pub const OWED_READS: Metric = Metric {
+    name: "quorate.reads.owed",
+    unit: "{entry}",
+    description: "Entries that reservations for reads let pass.",
+};
+pub const LATE_READS: Metric = Metric {
+    name: "quorate.reads.late",
+    unit: "{entry}",
+    description: "Entries of those that left more than 50 ms after the reservation had let them pass.",
+};
 pub const BURST_REQUESTS: Metric = Metric {
     name: "quorate.requests.lent",
     unit: "{request}",
@@ -106,12 +116,14 @@ pub const CPU_TIME: Metric = Metric {
 };
 
 /// In the order of the reference.
-pub const ALL: [Metric; 19] = [
+pub const ALL: [Metric; 21] = [
     APPENDS,
     ENTRIES,
     BYTES,
     REFUSED,
     THROTTLED,
+    OWED_READS,
+    LATE_READS,
     BURST_REQUESTS,
     GRANTED,
     RECLAIMS,

@@ -32,6 +32,8 @@ fn record(number: u64) -> UsageRecord {
         refused_entries: 0,
         read_entries: 0,
         read_bytes: 0,
+        owed_read_entries: 0,
+        late_read_entries: 0,
         active_ms: 60_000,
         paused_ms: 0,
         from_ms: 0,

@@ -53,6 +53,8 @@ impl Head {
         sample.totals.offered_entries += entries;
         sample.totals.read_entries += 2 * entries;
         sample.totals.read_bytes += 128 * entries;
+        sample.totals.owed_read_entries += entries;
+        sample.totals.late_read_entries += entries / 3;
         sample.latency.record(500 + entries, entries);
         // Half of each batch waited for budget, which is not judged.
         sample.judged_latency.record(500, entries / 2);
@@ -109,7 +111,7 @@ fn keep_greatest(kept: &mut Buckets, new: &Buckets) {
     }
 }
 
-fn counters(r: &mut UsageRecord) -> [&mut u64; 15] {
+fn counters(r: &mut UsageRecord) -> [&mut u64; 17] {
     [
         &mut r.committed_entries,
         &mut r.committed_bytes,
@@ -122,6 +124,8 @@ fn counters(r: &mut UsageRecord) -> [&mut u64; 15] {
         &mut r.refused_entries,
         &mut r.read_entries,
         &mut r.read_bytes,
+        &mut r.owed_read_entries,
+        &mut r.late_read_entries,
         &mut r.active_ms,
         &mut r.paused_ms,
         &mut r.to_ms,

@@ -10,6 +10,9 @@ pub const TOKENS_PER_UNIT: [f64; 3] = [1e9, 1.0, 1e3];
 /// Token buckets and grants between servers are counted in thousandths of tokens.
 pub const MILLI_PER_TOKEN: f64 = 1e3;
 
+/// One operation of storage.
+const ONE_OPERATION_MILLI: u64 = 1_000_000;
+
 /// Amounts of each resource; as a rate, per second. A server's capacity, a replica's demand.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 pub struct ResourceVector {
@@ -63,16 +66,18 @@ impl ResourceVector {
     }
 }
 
-/// The cost of one append to the head in a full batch, as tokens: `fixed + per_byte · entry bytes` of each resource.
+/// The cost of one entry in a full batch or page, as tokens: `fixed + per_byte · entry bytes` of each resource. An append
+/// and a read have such a cost each (Pulsar §3: virtual cost functions).
+///
 /// Tokens of CPU are nanoseconds, of network bytes, of storage IO thousandths of operations. All are counted in
 /// thousandths, so that buckets are exact integers and a byte has a price in each of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct AppendCost {
+pub struct EntryCost {
     pub fixed_milli: [u64; 3],
     pub per_byte_milli: [u64; 3],
 }
 
-impl AppendCost {
+impl EntryCost {
     /// Cost of `entries` entries with `bytes` bytes together.
     pub fn of(&self, entries: u64, bytes: u64) -> [u64; 3] {
         std::array::from_fn(|i| {
@@ -83,7 +88,7 @@ impl AppendCost {
 }
 
 /// The additional cost of a batch with fewer entries than costs were measured with. A batch itself has a cost, which
-/// [`AppendCost`] spreads over that many entries. Larger batches are charged as those.
+/// [`EntryCost`] spreads over that many entries. Larger batches are charged as those. A page of a reader is a batch, too.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct ShortBatch {
     /// A batch of so many entries, or more, costs as much as its entries.
@@ -112,7 +117,7 @@ pub struct Charges {
     /// The SLA's rate: at this rate the buckets get `tokens_per_s_milli`.
     pub rate_per_s: u64,
     pub tokens_per_s_milli: [u64; 3],
-    pub cost: AppendCost,
+    pub cost: EntryCost,
     pub short_batch: ShortBatch,
 }
 
@@ -123,7 +128,7 @@ impl Charges {
     }
 }
 
-fn batch_milli(cost: &AppendCost, short: &ShortBatch, entries: u64, bytes: u64) -> [u64; 3] {
+fn batch_milli(cost: &EntryCost, short: &ShortBatch, entries: u64, bytes: u64) -> [u64; 3] {
     let (own, beside) = (cost.of(entries, bytes), short.of(entries));
     std::array::from_fn(|i| own[i].saturating_add(beside[i]))
 }
@@ -134,7 +139,7 @@ pub struct Budget {
     /// The SLA's rate: requests of the declared size each second.
     pub rate_per_s: u64,
     pub request_size_bytes: u32,
-    pub cost: AppendCost,
+    pub cost: EntryCost,
     /// Tokens added each second (thousandths), per resource. The bucket holds one second of it.
     pub tokens_per_s_milli: [u64; 3],
     /// Cost of one request of the declared size to each replica, head first, in thousandths of tokens. Empty if it is not
@@ -149,11 +154,51 @@ pub struct Budget {
     /// Absent in configurations of earlier versions: then batches cost nothing themselves.
     #[serde(default, skip_serializing_if = "ShortBatch::is_free")]
     pub short_batch: ShortBatch,
+    /// Absent in configurations of earlier versions: then a read costs what its bytes cost, and none is reserved.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reads: Option<Box<ReadBudget>>,
+}
+
+/// The cost of reading, and the reservation for it, at each replica of a group: clients may read from any of them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ReadBudget {
+    /// Entries of the declared size each second at one replica; 0: reads are served from what is spare.
+    pub rate_per_s: u64,
+    /// Reserved at each replica, in thousandths of tokens each second.
+    pub reserved_milli: [u64; 3],
+    /// Of entries that are in memory.
+    pub cost: EntryCost,
+    /// A page with fewer entries than costs were measured with.
+    pub short_page: ShortBatch,
+    /// Beside that, of entries that are read from the disk first.
+    pub from_disk: EntryCost,
+}
+
+impl ReadBudget {
+    /// Tokens of a page of `entries` entries with `bytes` bytes together, in memory.
+    pub fn page_milli(&self, entries: u64, bytes: u64) -> [u64; 3] {
+        batch_milli(&self.cost, &self.short_page, entries, bytes)
+    }
+
+    /// Tokens of a page that is read from the disk first: at least one operation of it.
+    pub fn disk_page_milli(&self, entries: u64, bytes: u64) -> [u64; 3] {
+        let (page, disk) = (
+            self.page_milli(entries, bytes),
+            self.from_disk_milli(entries, bytes),
+        );
+        std::array::from_fn(|i| page[i].saturating_add(disk[i]))
+    }
+
+    /// The part of that which is spent before the page is there.
+    pub fn from_disk_milli(&self, entries: u64, bytes: u64) -> [u64; 3] {
+        let [cpu, network, storage] = self.from_disk.of(entries, bytes);
+        [cpu, network, storage.max(ONE_OPERATION_MILLI)]
+    }
 }
 
 impl Budget {
     /// A budget in which exactly `rate_per_s` requests of the declared size pass each second.
-    pub fn for_rate(rate_per_s: u64, request_size_bytes: u32, cost: AppendCost) -> Self {
+    pub fn for_rate(rate_per_s: u64, request_size_bytes: u32, cost: EntryCost) -> Self {
         let one = cost.of(1, u64::from(request_size_bytes));
         Self {
             rate_per_s,
@@ -163,6 +208,7 @@ impl Budget {
             replica_milli: Vec::new(),
             replica_reserved_milli: Vec::new(),
             short_batch: ShortBatch::default(),
+            reads: None,
         }
     }
 
@@ -212,6 +258,11 @@ impl Budget {
                     .map(|milli| milli.saturating_mul(requests))
             }
         }
+    }
+
+    /// Reservation for reads at each replica, in thousandths of tokens each second.
+    pub fn reads_reserved_milli(&self) -> [u64; 3] {
+        self.reads.as_ref().map_or([0; 3], |reads| reads.reserved_milli)
     }
 
     /// The most that a request above the reservation costs the replica at a position of the chain. The head counts requests

@@ -55,6 +55,16 @@ pub const CLIENT_BACKLOG_BYTES_MAX: usize = 8 << 20;
 /// Beyond, an SLA holds in batches like those that the cost profile was measured with. Capacity for it is reserved for
 /// each group, about a millisecond of a core each second.
 pub const SINGLE_ENTRY_APPENDS_PER_S: u64 = 1_000;
+/// The same of reads: pages with a single entry, of a reader that asks entry by entry or follows single appends.
+pub const SINGLE_ENTRY_READS_PER_S: u64 = 1_000;
+
+/// Pages that wait for their turn on one client's connection: the credit of sixteen subscriptions. Beyond, the connection
+/// is closed, as it asks for more at once than it can take. A page refers to memory of the log and copies nothing.
+pub const CLIENT_PAGES_BYTES_MAX: usize = 64 << 20;
+
+/// An entry that the reservation for reads lets pass is late if its page leaves this much later: half of the
+/// pause that availability forgives.
+pub const SLA_READ_LATE_MS: u64 = 50;
 
 /// A group of the latency class `low` takes twice the rates that it may use. So its requests load a server by half of what
 /// is promisable, where queues are short.

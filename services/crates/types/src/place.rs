@@ -106,7 +106,7 @@ mod tests {
 
     use super::*;
     use crate::access::Access;
-    use crate::cost::{AppendCost, Budget};
+    use crate::cost::{Budget, EntryCost};
 
     fn config() -> GroupConfig {
         let member = |id: u32| Member {
@@ -124,7 +124,7 @@ mod tests {
             budget: Budget::for_rate(
                 1,
                 1,
-                AppendCost {
+                EntryCost {
                     fixed_milli: [0; 3],
                     per_byte_milli: [0; 3],
                 },

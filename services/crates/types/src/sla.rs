@@ -21,6 +21,10 @@ pub struct Sla {
     pub request_size_bytes: u32,
     /// Appends of `request_size_bytes` each second.
     pub rate_per_s: u64,
+    /// Entries of `request_size_bytes` that readers get each second, from all replicas together; 0: reads have what is
+    /// spare.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub read_rate_per_s: u64,
     #[serde(default = "default_region")]
     pub region: String,
     #[serde(default = "default_retention_bytes")]
@@ -30,6 +34,10 @@ pub struct Sla {
     pub retention_age_s: Option<u64>,
     #[serde(default, skip_serializing_if = "Latency::is_standard")]
     pub latency: Latency,
+}
+
+fn is_zero(rate_per_s: &u64) -> bool {
+    *rate_per_s == 0
 }
 
 fn default_region() -> String {
@@ -51,9 +59,25 @@ impl Sla {
         }
     }
 
+    /// The promised rates, for people.
+    pub fn rates_in_words(&self) -> String {
+        let reads = match self.read_rate_per_s {
+            0 => String::new(),
+            reads_per_s => format!(" and {reads_per_s} reads/s"),
+        };
+        let (appends_per_s, size_bytes) = (self.rate_per_s, self.request_size_bytes);
+        format!("{appends_per_s} appends/s{reads} of {size_bytes} bytes")
+    }
+
     /// Fewest live replicas with which the group accepts appends.
     pub fn min_replicas(&self) -> u8 {
         self.min_replicas.unwrap_or(self.replication_degree / 2 + 1)
+    }
+
+    /// The part of the reads that each replica serves. As few replicas as accept appends serve all reads.
+    pub fn reads_per_replica_per_s(&self) -> u64 {
+        self.read_rate_per_s
+            .div_ceil(u64::from(self.min_replicas().max(1)))
     }
 
     /// The first field at fault and why, for an SLA that no fleet could serve.
@@ -75,6 +99,12 @@ impl Sla {
         }
         if !(1..=limits::RATE_PER_S_MAX).contains(&self.rate_per_s) {
             return Err(("rate_per_s", format!("must be 1 to {}", limits::RATE_PER_S_MAX)));
+        }
+        if self.read_rate_per_s > limits::RATE_PER_S_MAX {
+            return Err((
+                "read_rate_per_s",
+                format!("must be 0 to {}", limits::RATE_PER_S_MAX),
+            ));
         }
         if self.retention_bytes < limits::RETENTION_BYTES_MIN {
             return Err((

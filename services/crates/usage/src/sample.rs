@@ -52,6 +52,9 @@ pub struct Totals {
     pub refused_entries: u64,
     pub read_entries: u64,
     pub read_bytes: u64,
+    /// Entries that the reservation for reads let pass here, and those of them that left late.
+    pub owed_read_entries: u64,
+    pub late_read_entries: u64,
     /// Time at the head during which it was able to accept appends, and during which it was not.
     pub active_us: u64,
     pub paused_us: u64,
@@ -74,6 +77,8 @@ impl Totals {
             refused_entries: less(self.refused_entries, before.refused_entries),
             read_entries: less(self.read_entries, before.read_entries),
             read_bytes: less(self.read_bytes, before.read_bytes),
+            owed_read_entries: less(self.owed_read_entries, before.owed_read_entries),
+            late_read_entries: less(self.late_read_entries, before.late_read_entries),
             active_us: less(self.active_us, before.active_us),
             paused_us: less(self.paused_us, before.paused_us),
         }

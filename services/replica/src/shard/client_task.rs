@@ -167,10 +167,13 @@ impl Shard {
                 }
                 self.channel_message(client, Message::Append(append), frame.trace);
             }
+            Message::Cancel { request } => {
+                self.executor.clients.forget_pages(client, Some(request));
+                self.channel_message(client, message, None);
+            }
             Message::Read { .. }
             | Message::Subscribe { .. }
             | Message::Credit { .. }
-            | Message::Cancel { .. }
             | Message::Status { .. }
             | Message::Trim { .. } => self.channel_message(client, message, None),
             Message::Ping { nonce } => {
@@ -180,8 +183,7 @@ impl Shard {
             Message::Pong { .. } => {}
             Message::Detach => {
                 self.executor.clients.spend(id, frame_cost(0));
-                let connection = self.executor.clients.get_mut(id);
-                if let Some(group_id) = connection.and_then(|c| c.channels.detach(client.channel)) {
+                if let Some(group_id) = self.executor.clients.detach(client) {
                     self.pass_on(group_id, client, Request::Gone, None);
                 }
             }
@@ -219,7 +221,7 @@ impl Shard {
         };
         match checked {
             Ok(permission) => {
-                let cost = shared.append_costs.get(group_id);
+                let cost = shared.group_costs.get(group_id);
                 let number = self
                     .executor
                     .clients
@@ -389,6 +391,10 @@ async fn write_when_possible(shard: Rc<RefCell<Shard>>, id: u64, stream: Rc<Writ
 #[cfg(test)]
 #[path = "fair_tests.rs"]
 mod fair_tests;
+
+#[cfg(test)]
+#[path = "page_tests.rs"]
+mod page_tests;
 
 #[cfg(test)]
 #[path = "client_task_tests.rs"]

@@ -4,6 +4,8 @@
 //! the socket, and the runtime keeps in mind that it is readable. The flush task, which runs after all readers that
 //! were ready, says which of those that sleep reads next (`quorate_qos::FairQueue`). Bytes are charged once they are
 //! parsed: an append by its group's cost, whether it is admitted or refused; everything else by its size.
+//!
+//! Pages of entries ask the same queue before they are sent.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -16,21 +18,24 @@ use quorate_group::{Refusal, Request};
 use quorate_qos::{FairQueue, Tenant, Turn};
 use quorate_transport::WriteHalf;
 use quorate_types::ids::IdMap;
-use quorate_types::limits::CLIENT_OUTBOX_BYTES_MAX;
+use quorate_types::limits::{CLIENT_OUTBOX_BYTES_MAX, CLIENT_PAGES_BYTES_MAX};
 use quorate_types::{GroupId, Offset, ProjectId};
-use quorate_wire::client::{self, Message};
+use quorate_wire::client::{self, Message, kind};
 use tokio::sync::Notify;
 
 use super::connection::Connection;
 use super::flush_wake::FlushWake;
+use super::page_queue::Waiting;
 use super::remote_connections::RemoteConnections;
 use crate::backlog::Backlog;
 use crate::clock::now_us;
 use crate::messages::{ClientMessage, ShardMessage};
-use crate::shared::{GroupCost, Settings, Shards, WEIGHT_MIN, frame_cost};
+use crate::shared::{GroupCost, Settings, Shards, WEIGHT_MIN};
 
 /// The upper bits of a connection's number say which shard owns it.
 const CONNECTION_SHARD_SHIFT: u32 = 56;
+/// Pages of a connection have a seat of their own in the queue between tenants.
+const PAGES_SEAT: u64 = 1 << (CONNECTION_SHARD_SHIFT - 1);
 /// Connections without a group, and what all of them have together: hundreds of tokens checked each second, however
 /// busy the shard is. A client that attaches with a good token pays for that as the tenant that it says to be.
 const UNATTACHED: Tenant = Tenant(0);
@@ -76,13 +81,14 @@ impl Clients {
         let id = (self.shard as u64) << CONNECTION_SHARD_SHIFT | self.next_connection;
         self.next_connection += 1;
         self.connections.insert(id, Connection::new(stream));
-        self.fair.join(id, UNATTACHED);
+        self.join(id, UNATTACHED);
         self.fair.raise_weight(UNATTACHED, UNATTACHED_WEIGHT);
         id
     }
 
     pub fn close(&mut self, id: u64) -> Option<Connection> {
         self.fair.leave(id);
+        self.fair.leave(id | PAGES_SEAT);
         self.call_readers();
         self.connections.remove(&id)
     }
@@ -119,10 +125,21 @@ impl Clients {
         let tenant = *connection.tenant.get_or_insert(tenant_of(project, group_id));
         let number = connection.channels.attach(client.channel, group_id, cost);
         if is_first {
-            self.fair.join(client.connection, tenant);
+            self.join(client.connection, tenant);
         }
         self.fair.raise_weight(tenant, weight);
         Some(number)
+    }
+
+    /// The client detaches the channel; its group.
+    pub fn detach(&mut self, client: ClientRef) -> Option<GroupId> {
+        self.forget_pages(client, None);
+        self.get_mut(client.connection)?.channels.detach(client.channel)
+    }
+
+    fn join(&mut self, id: u64, tenant: Tenant) {
+        self.fair.join(id, tenant);
+        self.fair.join(id | PAGES_SEAT, tenant);
     }
 }
 
@@ -136,16 +153,18 @@ impl Clients {
             }
             return;
         }
-        let is_metered = !self.settings.is_unmetered();
+        match &message {
+            Message::Entries(_) if !self.settings.is_unmetered() => self.queue_page(client, message),
+            Message::Refused(refused) if is_of_reads(refused.op) => self.queue_refusal(client, message),
+            _ => self.push_message(client, &message),
+        }
+    }
+
+    fn push_message(&mut self, client: ClientRef, message: &Message) {
         self.push_to(client.connection, |connection| {
-            let before = connection.outbox.len();
             connection
                 .outbox
                 .push(|out| message.encode(client.channel, None, out));
-            // Entries that go out are charged to the reader; answers are part of what was asked.
-            if is_metered && matches!(message, Message::Entries(_)) {
-                connection.spend(frame_cost(connection.outbox.len() - before));
-            }
         });
     }
 
@@ -225,8 +244,109 @@ impl Clients {
         if owner != self.shard {
             let message = ClientMessage::NotAttached { client, number };
             self.shards.send(owner, ShardMessage::Client(message));
-        } else if let Some(connection) = self.connections.get_mut(&client.connection) {
-            connection.channels.refused(client.channel, number);
+        } else if let Some(connection) = self.connections.get_mut(&client.connection)
+            && connection.channels.refused(client.channel, number)
+        {
+            connection.pages.forget(client.channel, None);
+        }
+    }
+}
+
+/// Pages in their tenants' turns.
+impl Clients {
+    fn queue_page(&mut self, client: ClientRef, message: Message) {
+        let Some(connection) = self.connections.get_mut(&client.connection) else {
+            return;
+        };
+        let Message::Entries(entries) = &message else {
+            unreachable!("a page has entries");
+        };
+        if connection.pages.bytes() > CLIENT_PAGES_BYTES_MAX {
+            return connection.close_at_once("asks for more at once than it can be sent");
+        }
+        let page = connection.page(client.channel, entries, now_us());
+        connection.pages.push(Waiting {
+            channel: client.channel,
+            message,
+            page: Some(page),
+        });
+        self.send_pages(client.connection);
+    }
+
+    /// A refusal of a read ends a subscription: it does not overtake the pages before it.
+    fn queue_refusal(&mut self, client: ClientRef, message: Message) {
+        match self.connections.get_mut(&client.connection) {
+            Some(connection) if !connection.pages.is_empty() => connection.pages.push(Waiting {
+                channel: client.channel,
+                message,
+                page: None,
+            }),
+            _ => self.push_message(client, &message),
+        }
+    }
+
+    /// The client does not want the pages of the request, or of any on the channel. Numbers of both are used again.
+    pub fn forget_pages(&mut self, client: ClientRef, request: Option<u32>) {
+        if let Some(connection) = self.connections.get_mut(&client.connection) {
+            connection.pages.forget(client.channel, request);
+        }
+    }
+
+    /// Sends the connection's pages while it is their turn.
+    fn send_pages(&mut self, id: u64) {
+        let seat = id | PAGES_SEAT;
+        while let Some(first) = self
+            .connections
+            .get(&id)
+            .and_then(|connection| connection.pages.front())
+        {
+            if first.page.is_some() && self.fair.ask(seat) == Turn::Wait {
+                return self.call_readers();
+            }
+            let connection = self.connections.get_mut(&id).expect("it has pages");
+            let waiting = connection.pages.pop().expect("it is the first");
+            if let Some(page) = waiting.page {
+                self.fair.charge(seat, page.bytes as u64, page.cost);
+                page.leaves(now_us());
+            }
+            let client = ClientRef {
+                connection: id,
+                channel: waiting.channel,
+            };
+            self.push_message(client, &waiting.message);
+        }
+    }
+
+    /// A pass named the connection's pages.
+    fn send_pages_in_turn(&mut self, id: u64) {
+        let is_empty = self
+            .connections
+            .get(&id)
+            .is_none_or(|connection| connection.pages.is_empty());
+        if is_empty {
+            // They were forgotten meanwhile; the turn is taken all the same.
+            let _turn = self.fair.ask(id | PAGES_SEAT);
+        }
+        self.send_pages(id);
+    }
+
+    /// Entries are read from the disk for the client, by the group's shard.
+    pub fn charge_disk(&mut self, client: ClientRef, entries: u64, bytes: u64) {
+        let owner = shard_of_connection(client);
+        if owner != self.shard {
+            let message = ClientMessage::FromDisk {
+                client,
+                entries,
+                bytes,
+            };
+            return self.shards.send(owner, ShardMessage::Client(message));
+        }
+        let connection = self.connections.get(&client.connection);
+        let group = connection.and_then(|connection| connection.channels.cost_of(client.channel));
+        if let Some(cost) = group.and_then(|group| group.reads.disk_cost(entries, bytes))
+            && !self.settings.is_unmetered()
+        {
+            self.fair.charge(client.connection | PAGES_SEAT, 0, cost);
         }
     }
 }
@@ -322,6 +442,10 @@ impl Clients {
             self.pass_later.notify_one();
         }
         for id in next.drain(..) {
+            if id & PAGES_SEAT != 0 {
+                self.send_pages_in_turn(id & !PAGES_SEAT);
+                continue;
+            }
             let connection = self.connections.get_mut(&id);
             if let Some(waker) = connection.and_then(|connection| connection.waits_for_turn.take()) {
                 waker.wake();
@@ -347,6 +471,10 @@ impl Clients {
         }
         self.fair.forget_idle();
     }
+}
+
+fn is_of_reads(op: u8) -> bool {
+    matches!(op, kind::READ | kind::SUBSCRIBE)
 }
 
 fn shard_of_connection(client: ClientRef) -> usize {
@@ -376,7 +504,15 @@ impl Clients {
             .get_mut(&client.connection)
             .expect("it is here")
             .tenant = Some(tenant);
-        self.fair.join(client.connection, tenant);
+        self.join(client.connection, tenant);
         self.attach(client, group_id, None, cost).expect("it is here")
+    }
+    /// As of pages that left.
+    pub fn charge_pages(&mut self, id: u64, cost: [u64; 3]) {
+        self.fair.charge(id | PAGES_SEAT, 0, cost);
+    }
+
+    pub fn waiting_pages(&self, id: u64) -> usize {
+        self.connections[&id].pages.len()
     }
 }

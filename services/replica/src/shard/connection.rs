@@ -10,9 +10,10 @@ use quorate_transport::{Outbox, WriteHalf};
 use quorate_types::GroupId;
 use quorate_types::ids::IdMap;
 use quorate_types::limits::CLIENT_OUTBOX_BYTES_MAX;
-use quorate_wire::client::Message;
+use quorate_wire::client::{Entries, Message};
 use tokio::sync::Notify;
 
+use super::page_queue::{Page, PageQueue};
 use crate::backlog::Backlog;
 use crate::shared::{GroupCost, frame_cost};
 
@@ -33,6 +34,7 @@ pub struct Connection {
     spent: [u64; 3],
     /// It has something to be read, and it is not its turn.
     pub waits_for_turn: Option<Waker>,
+    pub pages: PageQueue,
 }
 
 impl Connection {
@@ -49,6 +51,7 @@ impl Connection {
             tenant: None,
             spent: [0; 3],
             waits_for_turn: None,
+            pages: PageQueue::default(),
         }
     }
 
@@ -61,10 +64,20 @@ impl Connection {
         self.close.notify_one();
     }
 
+    #[cfg(test)]
+    pub fn is_closing(&self) -> bool {
+        self.is_closing.get()
+    }
+
     /// Back-pressure: a client that does not take its answers is not read from, nor one whose requests other shards
     /// have yet to take in.
     pub fn is_ahead(&self) -> bool {
-        self.outbox.len() > CLIENT_OUTBOX_BYTES_MAX || self.backlog.is_full_of_requests()
+        self.outbox.len() + self.pages.bytes() > CLIENT_OUTBOX_BYTES_MAX || self.backlog.is_full_of_requests()
+    }
+
+    /// Entries for a channel, as a page that can leave.
+    pub fn page(&self, channel: u32, entries: &Entries, now: u64) -> Page {
+        Page::of(entries, self.channels.cost_of(channel), now)
     }
 
     /// Charges a message; the group that it is for.
@@ -126,11 +139,13 @@ impl Channels {
         self.attached.remove(&channel).map(|of| of.group_id)
     }
 
-    /// The client may have detached the channel meanwhile, and attached a group again.
-    pub fn refused(&mut self, channel: u32, number: u64) {
-        if self.attached.get(&channel).is_some_and(|of| of.number == number) {
+    /// The client may have detached the channel meanwhile, and attached a group again; false then.
+    pub fn refused(&mut self, channel: u32, number: u64) -> bool {
+        let is_its = self.attached.get(&channel).is_some_and(|of| of.number == number);
+        if is_its {
             self.attached.remove(&channel);
         }
+        is_its
     }
 
     pub fn group_of(&self, channel: u32) -> Option<GroupId> {
@@ -144,6 +159,10 @@ impl Channels {
     /// Each channel and its group.
     pub fn groups(&self) -> impl Iterator<Item = (u32, GroupId)> {
         self.attached.iter().map(|(channel, of)| (*channel, of.group_id))
+    }
+
+    pub fn cost_of(&self, channel: u32) -> Option<&Arc<GroupCost>> {
+        self.attached.get(&channel)?.cost.as_ref()
     }
 
     /// The weights of the groups that are attached.

@@ -63,7 +63,11 @@ impl Executor {
                     self.disk
                         .load(group_id, generation, (from_index, to_index), &hosted.records);
                 }
-                Output::ReadPage(read) => self.disk.read_page(group_id, read, &hosted.records),
+                Output::ReadPage(read) => {
+                    let (entries, bytes) = read.lacking_size();
+                    self.clients.charge_disk(read.reader.client, entries, bytes);
+                    self.disk.read_page(group_id, read, &hosted.records);
+                }
                 Output::ReadForPeer { to, epoch, header } => {
                     self.disk
                         .read_for_peer(group_id, to, epoch, header, &hosted.records);

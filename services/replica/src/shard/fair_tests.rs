@@ -9,7 +9,7 @@ use std::time::Instant;
 use bytes::BytesMut;
 use quorate_qos::Tenant;
 use quorate_types::config::Member;
-use quorate_types::cost::{AppendCost, Budget};
+use quorate_types::cost::{Budget, EntryCost};
 use quorate_types::{Access, Durability, GroupConfig, Permission, ServerId};
 use quorate_wire::client::{Append, NO_EXPECTED_OFFSET};
 use tokio::net::TcpListener;
@@ -20,22 +20,22 @@ use super::*;
 use crate::shard::run::let_next_read;
 use crate::shard::test_shard::test_shard;
 
-const FLOOD: GroupId = GroupId(Uuid::from_u128(7));
-const OTHER: GroupId = GroupId(Uuid::from_u128(8));
+pub const FLOOD: GroupId = GroupId(Uuid::from_u128(7));
+pub const OTHER: GroupId = GroupId(Uuid::from_u128(8));
 const ME: ServerId = ServerId(1);
-const CHANNEL: u32 = 1;
+pub const CHANNEL: u32 = 1;
 /// Ten microseconds of the thread, so that a round of two tenants is a hundred of each.
-const COST: AppendCost = AppendCost {
+pub const COST: EntryCost = EntryCost {
     fixed_milli: [10_000_000, 0, 0],
     per_byte_milli: [0; 3],
 };
-const ENTRY_BYTES: usize = 1_000;
-const FLOODING: usize = 40;
+pub const ENTRY_BYTES: usize = 1_000;
+pub const FLOODING: usize = 40;
 const APPENDS_EACH: u64 = 200;
-const PATIENCE: Duration = Duration::from_secs(60);
+pub const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Both reserved the same; the flood's buckets hold nothing, so that all it appends is refused.
-fn config(group_id: GroupId) -> GroupConfig {
+pub fn config(group_id: GroupId) -> GroupConfig {
     let mut budget = Budget::for_rate(10_000, ENTRY_BYTES as u32, COST);
     if group_id == FLOOD {
         budget.tokens_per_s_milli = [0; 3];
@@ -69,7 +69,7 @@ fn shard(dir: &std::path::Path) -> Shard {
 }
 
 /// A connection that is served; what is at the other end, and its number.
-async fn connect(shard: &Rc<RefCell<Shard>>, listener: &TcpListener) -> (StdTcpStream, u64) {
+pub async fn connect(shard: &Rc<RefCell<Shard>>, listener: &TcpListener) -> (StdTcpStream, u64) {
     let client = StdTcpStream::connect(listener.local_addr().unwrap()).unwrap();
     client.set_nonblocking(true).unwrap();
     let (accepted, _) = listener.accept().await.unwrap();
@@ -92,8 +92,8 @@ async fn connect(shard: &Rc<RefCell<Shard>>, listener: &TcpListener) -> (StdTcpS
 }
 
 /// As an ATTACH whose token was good.
-fn attach(shard: &mut Shard, connection: u64, group_id: GroupId, tenant: Tenant) {
-    let cost = shard.shared().append_costs.get(group_id);
+pub fn attach(shard: &mut Shard, connection: u64, group_id: GroupId, tenant: Tenant) {
+    let cost = shard.shared().group_costs.get(group_id);
     let client = ClientRef {
         connection,
         channel: CHANNEL,
@@ -113,7 +113,7 @@ fn attach(shard: &mut Shard, connection: u64, group_id: GroupId, tenant: Tenant)
     shard.group_request(group_id, client, request);
 }
 
-fn appends(count: u64) -> Vec<u8> {
+pub fn appends(count: u64) -> Vec<u8> {
     let mut payload = (ENTRY_BYTES as u32).to_le_bytes().to_vec();
     payload.resize(4 + ENTRY_BYTES, 9);
     let payload = Bytes::from(payload);
@@ -137,22 +137,60 @@ fn appends(count: u64) -> Vec<u8> {
     bytes.to_vec()
 }
 
-/// Counts of a client's answered appends: acknowledged, refused.
-fn answers(client: &mut StdTcpStream, reader: &mut BytesMut) -> (u64, u64) {
-    let mut buffer = [0; 65_536];
-    match client.read(&mut buffer) {
-        Ok(read) => reader.extend_from_slice(&buffer[..read]),
-        Err(error) => assert_eq!(error.kind(), ErrorKind::WouldBlock),
-    }
-    let (mut acked, mut refused) = (0, 0);
-    while let Some(frame) = quorate_wire::decode_frame(reader, FRAME_BYTES_MAX).unwrap() {
-        match Message::decode(&frame).unwrap() {
-            Message::Acked(acks) => acked += acks.len() as u64,
-            Message::Refused(_) => refused += 1,
-            _ => {}
+/// A client's end of a connection.
+pub struct Client {
+    stream: StdTcpStream,
+    /// The connection's number in the shard.
+    pub id: u64,
+    unread: BytesMut,
+    answers: Answers,
+}
+
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Answers {
+    pub acked: u64,
+    pub refused: u64,
+    pub pages: u64,
+}
+
+impl Client {
+    pub fn new(stream: StdTcpStream, id: u64) -> Self {
+        Self {
+            stream,
+            id,
+            unread: BytesMut::new(),
+            answers: Answers::default(),
         }
     }
-    (acked, refused)
+
+    pub fn send(&mut self, bytes: &[u8]) {
+        self.stream.write_all(bytes).expect("a socket holds so much");
+    }
+
+    /// The answers that have come so far.
+    pub fn answers(&mut self) -> Answers {
+        let mut buffer = [0; 65_536];
+        loop {
+            match self.stream.read(&mut buffer) {
+                Ok(0) => break,
+                Ok(read) => self.unread.extend_from_slice(&buffer[..read]),
+                Err(error) => {
+                    assert_eq!(error.kind(), ErrorKind::WouldBlock);
+                    break;
+                }
+            }
+        }
+        let answers = &mut self.answers;
+        while let Some(frame) = quorate_wire::decode_frame(&mut self.unread, FRAME_BYTES_MAX).unwrap() {
+            match Message::decode(&frame).unwrap() {
+                Message::Acked(acks) => answers.acked += acks.len() as u64,
+                Message::Refused(_) => answers.refused += 1,
+                Message::Entries(_) => answers.pages += 1,
+                _ => {}
+            }
+        }
+        *answers
+    }
 }
 
 fn offered(shard: &Rc<RefCell<Shard>>, group_id: GroupId) -> u64 {
@@ -176,7 +214,7 @@ fn read_before(name: &str, flooding: Tenant, other: Tenant) -> u64 {
         for _ in 0..FLOODING {
             let (client, id) = connect(&shard, &listener).await;
             attach(&mut shard.borrow_mut(), id, FLOOD, flooding);
-            flood.push(client);
+            flood.push(Client::new(client, id));
         }
         let (mut calm, id) = connect(&shard, &listener).await;
         attach(&mut shard.borrow_mut(), id, OTHER, other);
@@ -184,7 +222,7 @@ fn read_before(name: &str, flooding: Tenant, other: Tenant) -> u64 {
         // From here on nothing runs before all that is to be read is in sockets.
         let bytes = appends(APPENDS_EACH);
         for client in &mut flood {
-            client.write_all(&bytes).expect("a socket holds so much");
+            client.send(&bytes);
         }
         calm.write_all(&bytes).expect("a socket holds so much");
         // Nothing is lost: the rest of the flood is read, too.
@@ -197,8 +235,8 @@ fn read_before(name: &str, flooding: Tenant, other: Tenant) -> u64 {
             );
             yield_now().await;
         }
-        let (acked, refused) = answers(&mut flood[0], &mut BytesMut::new());
-        assert!(acked == 0 && refused > 0, "{acked} and {refused}");
+        let answers = flood[0].answers();
+        assert!(answers.acked == 0 && answers.refused > 0, "{answers:?}");
         assert_eq!(shard.borrow().executor.clients.ids().count(), FLOODING + 1);
     });
     drop(shard);

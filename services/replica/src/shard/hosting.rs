@@ -111,7 +111,9 @@ impl Shard {
         if let Some(mut hosted) = hosted {
             // A group that goes needs no quarantine. A group in doubt gives no last sample.
             let samples = guard(|| hosted.core.take_samples(&self.turn));
-            self.parted.extend(samples.unwrap_or_default());
+            let mut samples = samples.unwrap_or_default();
+            self.shared().group_costs.take_owed_reads(&mut samples);
+            self.parted.extend(samples);
         }
         self.forget_reports(group_id);
         let shared = self.shared();
@@ -130,7 +132,7 @@ impl Shard {
     fn forget_reports(&self, group_id: GroupId) {
         let shared = self.shared();
         shared.peers.forget(group_id);
-        shared.append_costs.forget(group_id);
+        shared.group_costs.forget(group_id);
         shared.coordinator.forget_group(group_id);
     }
 }

@@ -29,6 +29,7 @@ mod hosted;
 mod hosting;
 mod link_task;
 mod links;
+mod page_queue;
 pub mod quarantine;
 mod read_batch;
 mod remote_connections;
@@ -394,6 +395,8 @@ impl Shard {
             counts.burst_requests += burst_requests;
             counts.roles.push(role);
         }
+        let owed = self.shared().group_costs.take_owed_reads(&mut groups);
+        (counts.owed_reads, counts.late_reads) = (owed.entries, owed.late_entries);
         for sample in &groups {
             counts.latency.merge(&sample.latency);
         }
@@ -444,6 +447,11 @@ impl Shard {
             } => {
                 self.executor.clients.send_from_remote(client, message, weight);
             }
+            ClientMessage::FromDisk {
+                client,
+                entries,
+                bytes,
+            } => self.executor.clients.charge_disk(client, entries, bytes),
             ClientMessage::NotAttached { client, number } => {
                 self.executor.clients.free_channel(client, number)
             }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use quorate_journal::{Journal, JournalOptions};
 use quorate_types::config::{Beginning, Member};
-use quorate_types::cost::{AppendCost, Budget};
+use quorate_types::cost::{Budget, EntryCost};
 use quorate_types::{Access, Code, Epoch, GroupConfig, Permission, planted};
 use quorate_wire::client::{Append, Message, NO_EXPECTED_OFFSET};
 use uuid::Uuid;
@@ -27,7 +27,7 @@ const PERMISSION: Permission = Permission {
 };
 
 fn config(group_id: GroupId, durability: Durability, epoch: Epoch) -> GroupConfig {
-    let free = AppendCost {
+    let free = EntryCost {
         fixed_milli: [0; 3],
         per_byte_milli: [0; 3],
     };

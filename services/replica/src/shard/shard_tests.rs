@@ -13,7 +13,7 @@ use quorate_group::Lack;
 use quorate_journal::{Journal, JournalOptions};
 use quorate_recovery::{LogState, Places, Recovered, Scan};
 use quorate_types::config::{Beginning, Member};
-use quorate_types::cost::{AppendCost, Budget};
+use quorate_types::cost::{Budget, EntryCost};
 use quorate_types::limits::{RECENT_BYTES_PER_GROUP, RING_STALL_MS};
 use quorate_types::{Access, Code, Epoch, GroupConfig, GroupState, Index, Permission};
 use quorate_wire::client::{Append, Message, NO_EXPECTED_OFFSET, kind};
@@ -69,7 +69,7 @@ fn member(server_id: ServerId) -> Member {
 }
 
 fn config(epoch: Epoch, replicas: &[ServerId], learners: &[ServerId]) -> GroupConfig {
-    let free = AppendCost {
+    let free = EntryCost {
         fixed_milli: [0; 3],
         per_byte_milli: [0; 3],
     };

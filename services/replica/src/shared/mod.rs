@@ -4,15 +4,16 @@
 //! - [`Access`]: keys, tokens, TLS
 //! - [`Peers`]: servers that groups here have to do with
 //! - [`Coordinator`]: reports to it, and the time of its last answer
-//! - [`AppendCosts`]: costs of groups' appends, for the queue between tenants
+//! - [`GroupCosts`]: costs of groups' appends and reads, for the queue between tenants
 //! - [`BurstShared`]: burst capacity
 //! - [`Vitals`]: signs of life of the shards
 //! - [`Settings`]: the options that an operator set
 
 mod access;
-mod append_costs;
 mod burst;
 mod coordinator;
+mod group_costs;
+mod group_reads;
 mod peers;
 mod settings;
 mod shards;
@@ -28,9 +29,9 @@ use quorate_types::{GroupConfig, ServerId};
 use tokio::sync::mpsc;
 
 pub use access::{Access, Plaintext};
-pub use append_costs::{AppendCosts, GroupCost, WEIGHT_MIN, attach_cost, frame_cost};
 pub use burst::{BurstShared, BurstUpdate};
 pub use coordinator::Coordinator;
+pub use group_costs::{GroupCost, GroupCosts, WEIGHT_MIN, attach_cost, frame_cost};
 pub use peers::Peers;
 pub use settings::Settings;
 pub use shards::Shards;
@@ -47,7 +48,7 @@ pub struct Shared {
     pub access: Access,
     pub peers: Peers,
     pub coordinator: Coordinator,
-    pub append_costs: AppendCosts,
+    pub group_costs: GroupCosts,
     pub burst: BurstShared,
     pub vitals: Vitals,
     pub settings: Arc<Settings>,
@@ -73,7 +74,7 @@ impl Shared {
             access: Access::new(plaintext),
             peers: Peers::default(),
             coordinator: Coordinator::new(to_coordinator),
-            append_costs: AppendCosts::default(),
+            group_costs: GroupCosts::default(),
             burst: BurstShared::default(),
             vitals: Vitals::default(),
             settings: Arc::new(settings),
@@ -105,6 +106,6 @@ impl Shared {
         let me = self.server_id();
         self.peers.note(me, config, &self.shards);
         let capacity = self.settings.shard_capacity_milli(self.shards.count());
-        self.append_costs.set(config, me, capacity);
+        self.group_costs.set(config, me, capacity, crate::clock::now_us());
     }
 }

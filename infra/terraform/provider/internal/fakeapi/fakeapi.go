@@ -271,7 +271,7 @@ func (f *API) route(request *http.Request, body string) (int, any) {
 		}
 		return found(f.groups[parts[1]])
 	case "PATCH groups/*":
-		return f.resizeGroup(parts[1], f.fields(body, "rate_per_s", "request_size_bytes", "min_replicas", "retention_bytes", "retention_age_s", "latency"))
+		return f.resizeGroup(parts[1], f.fields(body, "rate_per_s", "read_rate_per_s", "request_size_bytes", "min_replicas", "retention_bytes", "retention_age_s", "latency"))
 	case "DELETE groups/*":
 		return remove(f.groups, parts[1])
 	case "POST quotes":
@@ -359,9 +359,9 @@ func (f *API) fields(body string, known ...string) object {
 }
 
 func (f *API) slaFields(body string, more ...string) object {
-	given := f.fields(body, append(more, "durability", "replication_degree", "min_replicas", "request_size_bytes", "rate_per_s",
+	given := f.fields(body, append(more, "durability", "replication_degree", "min_replicas", "request_size_bytes", "rate_per_s", "read_rate_per_s",
 		"region", "retention_bytes", "retention_age_s", "latency")...)
-	defaults := object{"region": "local", "retention_bytes": 256 << 20, "min_replicas": nil, "retention_age_s": nil, "latency": "standard"}
+	defaults := object{"region": "local", "retention_bytes": 256 << 20, "min_replicas": nil, "retention_age_s": nil, "latency": "standard", "read_rate_per_s": 0}
 	for name, value := range defaults {
 		if _, ok := given[name]; !ok {
 			given[name] = value

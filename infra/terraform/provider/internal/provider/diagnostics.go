@@ -92,6 +92,9 @@ func refusalInWords(refusal *gen.Refusal) (string, string) {
 	text := fmt.Sprintf("Scarce: %s. %s", refusal.ScarceResource, refusal.Message)
 	if fits := refusal.LargestSlaThatFits; fits != nil {
 		text += fmt.Sprintf("\nAn SLA that would fit now: rate_per_s = %d", fits.RatePerS)
+		if reads := readRateOf(*fits); reads > 0 {
+			text += fmt.Sprintf(", read_rate_per_s = %d", reads)
+		}
 		if attribute == "retention_bytes" {
 			text += fmt.Sprintf(", retention_bytes = %d", fits.RetentionBytes)
 		}

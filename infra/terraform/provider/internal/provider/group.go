@@ -98,8 +98,8 @@ func groupAttribute(field slaField) schema.Attribute {
 		Required: field.required, Optional: !field.required, MarkdownDescription: field.description,
 		Validators: field.numberValidators(),
 	}
-	if field.numberDefault != 0 {
-		attribute.Computed, attribute.Default = true, int64default.StaticInt64(field.numberDefault)
+	if number, has := field.defaultsTo(); has {
+		attribute.Computed, attribute.Default = true, int64default.StaticInt64(number)
 	}
 	return attribute
 }
@@ -227,6 +227,7 @@ func changedAttributes(before, after sla) []string {
 		{"min_replicas", before.MinReplicas.Equal(after.MinReplicas)},
 		{"request_size_bytes", before.RequestSizeBytes.Equal(after.RequestSizeBytes)},
 		{"rate_per_s", before.RatePerS.Equal(after.RatePerS)},
+		{"read_rate_per_s", before.ReadRatePerS.Equal(after.ReadRatePerS)},
 		{"region", before.Region.Equal(after.Region)},
 		{"retention_bytes", before.RetentionBytes.Equal(after.RetentionBytes)},
 		{"retention_age_s", before.RetentionAgeS.Equal(after.RetentionAgeS)},

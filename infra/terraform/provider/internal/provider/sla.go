@@ -19,6 +19,7 @@ type sla struct {
 	MinReplicas       types.Int64  `tfsdk:"min_replicas"`
 	RequestSizeBytes  types.Int64  `tfsdk:"request_size_bytes"`
 	RatePerS          types.Int64  `tfsdk:"rate_per_s"`
+	ReadRatePerS      types.Int64  `tfsdk:"read_rate_per_s"`
 	Region            types.String `tfsdk:"region"`
 	RetentionBytes    types.Int64  `tfsdk:"retention_bytes"`
 	RetentionAgeS     types.Int64  `tfsdk:"retention_age_s"`
@@ -49,6 +50,8 @@ var slaFields = []slaField{
 	{name: "request_size_bytes", required: true, least: 1, most: 1 << 20, description: "Size of a typical entry."},
 	{name: "rate_per_s", required: true, least: 1, most: 100_000_000,
 		description: "Reserved appends of `request_size_bytes`, each second."},
+	{name: "read_rate_per_s", most: 100_000_000,
+		description: "Reserved reads: entries of `request_size_bytes`, each second, from all replicas together. 0: reads have what is spare."},
 	{name: "region", text: []string{}, textDefault: regionDefault, description: "Region of the servers."},
 	{name: "retention_bytes", least: 1 << 20, most: 1 << 50, numberDefault: retentionBytesDefault,
 		description: "How many of its newest bytes the log keeps."},
@@ -64,7 +67,7 @@ var slaFixed = []string{"durability", "replication_degree", "region"}
 // resized is the body of a resize. It sends null for left-out fields, which the generated type cannot.
 func (s sla) resized() []byte {
 	text, err := json.Marshal(map[string]any{
-		"rate_per_s": s.RatePerS.ValueInt64(), "request_size_bytes": s.RequestSizeBytes.ValueInt64(),
+		"rate_per_s": s.RatePerS.ValueInt64(), "read_rate_per_s": s.ReadRatePerS.ValueInt64(), "request_size_bytes": s.RequestSizeBytes.ValueInt64(),
 		"min_replicas": number(s.MinReplicas), "retention_bytes": s.RetentionBytes.ValueInt64(),
 		"retention_age_s": number(s.RetentionAgeS), "latency": s.Latency.ValueString(),
 	})
@@ -77,7 +80,7 @@ func (s sla) resized() []byte {
 // known: no attribute is left to be known at the apply.
 func (s sla) known() bool {
 	for _, each := range []attr.Value{
-		s.Durability, s.ReplicationDegree, s.MinReplicas, s.RequestSizeBytes, s.RatePerS, s.Region, s.RetentionBytes, s.RetentionAgeS, s.Latency,
+		s.Durability, s.ReplicationDegree, s.MinReplicas, s.RequestSizeBytes, s.RatePerS, s.ReadRatePerS, s.Region, s.RetentionBytes, s.RetentionAgeS, s.Latency,
 	} {
 		if each.IsUnknown() {
 			return false
@@ -92,6 +95,11 @@ func slaNames() []string {
 		names = append(names, field.name)
 	}
 	return names
+}
+
+// defaultsTo is the number of an attribute that is left out; false: it is null then.
+func (f slaField) defaultsTo() (int64, bool) {
+	return f.numberDefault, !f.required && (f.numberDefault != 0 || f.least == 0)
 }
 
 func (f slaField) numberValidators() []validator.Int64 {
@@ -110,7 +118,8 @@ func (s sla) newGroup(name string) gen.NewGroup {
 		Name: name, Durability: gen.NewGroupDurability(s.Durability.ValueString()),
 		ReplicationDegree: int(s.ReplicationDegree.ValueInt64()), MinReplicas: number(s.MinReplicas),
 		RequestSizeBytes: int(s.RequestSizeBytes.ValueInt64()), RatePerS: int(s.RatePerS.ValueInt64()),
-		Region: s.Region.ValueStringPointer(), RetentionBytes: number(s.RetentionBytes), RetentionAgeS: number(s.RetentionAgeS),
+		ReadRatePerS: number(s.ReadRatePerS),
+		Region:       s.Region.ValueStringPointer(), RetentionBytes: number(s.RetentionBytes), RetentionAgeS: number(s.RetentionAgeS),
 		Latency: (*gen.NewGroupLatency)(s.Latency.ValueStringPointer()),
 	}
 }
@@ -120,7 +129,8 @@ func (s sla) quoteRequest() gen.QuoteRequest {
 	return gen.QuoteRequest{
 		Durability: gen.QuoteRequestDurability(asked.Durability), ReplicationDegree: asked.ReplicationDegree,
 		MinReplicas: asked.MinReplicas, RequestSizeBytes: asked.RequestSizeBytes, RatePerS: asked.RatePerS,
-		Region: asked.Region, RetentionBytes: asked.RetentionBytes, RetentionAgeS: asked.RetentionAgeS,
+		ReadRatePerS: asked.ReadRatePerS,
+		Region:       asked.Region, RetentionBytes: asked.RetentionBytes, RetentionAgeS: asked.RetentionAgeS,
 		Latency: (*gen.QuoteRequestLatency)(asked.Latency),
 	}
 }
@@ -130,10 +140,19 @@ func slaOf(observed gen.ObservedSla) sla {
 		Durability:        types.StringValue(string(observed.Durability)),
 		ReplicationDegree: types.Int64Value(int64(observed.ReplicationDegree)), MinReplicas: optional(observed.MinReplicas),
 		RequestSizeBytes: types.Int64Value(int64(observed.RequestSizeBytes)), RatePerS: types.Int64Value(int64(observed.RatePerS)),
+		ReadRatePerS:   types.Int64Value(readRateOf(observed)),
 		Region:         types.StringValue(observed.Region),
 		RetentionBytes: types.Int64Value(int64(observed.RetentionBytes)), RetentionAgeS: optional(observed.RetentionAgeS),
 		Latency: types.StringValue(latencyOf(observed)),
 	}
+}
+
+// readRateOf is a group's rate of reads; an API of an earlier version names none.
+func readRateOf(observed gen.ObservedSla) int64 {
+	if observed.ReadRatePerS == nil {
+		return 0
+	}
+	return int64(*observed.ReadRatePerS)
 }
 
 // latencyOf is the class of a group; an API of an earlier version names none.

@@ -112,6 +112,11 @@ function Row({ minute }: { minute: BadMinute }) {
       </td>
       <td className="py-2 pr-4 text-right">
         {count(minute.throttled_within_sla_entries)} of {count(minute.within_sla_entries)}
+        {minute.late_read_entries > 0 && (
+          <span className="block text-[13px] text-ink-3">
+            {count(minute.late_read_entries)} of {count(minute.owed_read_entries)} reads late
+          </span>
+        )}
       </td>
       <td className="py-2 text-right">{minute.p99_us === null ? '–' : latency(minute.p99_us)}</td>
     </tr>

@@ -25,6 +25,11 @@ class SlaInput(Input):
     rate_per_s: Annotated[int, Field(ge=1, le=limits.RATE_PER_S_MAX)] = Field(
         description="Reserved appends of request_size_bytes, each second."
     )
+    read_rate_per_s: Annotated[int, Field(ge=0, le=limits.RATE_PER_S_MAX)] = Field(
+        0,
+        description="Reserved reads: entries of request_size_bytes, each second, from all replicas together. "
+        "0: reads have what is spare.",
+    )
     region: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]{0,39}$")] = "local"
     retention_bytes: Annotated[int, Field(ge=limits.RETENTION_BYTES_MIN, le=limits.RETENTION_BYTES_MAX)] = Field(
         limits.RETENTION_BYTES_DEFAULT, description="How many of its newest bytes the log keeps."

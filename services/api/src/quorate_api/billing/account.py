@@ -208,7 +208,9 @@ def reserved_seconds(group: Row[Any], at: datetime) -> int:
 
 def _in_words(agreed: dict[str, Any]) -> str:
     durability = str(agreed["durability"]).replace("_", "-")
+    reads_per_s = agreed.get("read_rate_per_s", 0)
+    reads = f" and {reads_per_s:,} reads/s" if reads_per_s else ""
     return (
-        f"{agreed['rate_per_s']:,} appends/s of {agreed['request_size_bytes']:,} B, {durability}, "
+        f"{agreed['rate_per_s']:,} appends/s{reads} of {agreed['request_size_bytes']:,} B, {durability}, "
         f"{agreed['replication_degree']} replicas"
     )

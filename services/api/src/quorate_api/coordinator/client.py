@@ -320,4 +320,7 @@ def _is_slow(error: CoordinatorUnavailable) -> bool:
 
 def _said(sla: ObservedSla) -> dict[str, Any]:
     """Leaves out null fields, so that an older coordinator gets no field that it does not know."""
-    return sla.model_dump(mode="json", exclude_none=True)
+    said = sla.model_dump(mode="json", exclude_none=True)
+    if sla.read_rate_per_s == 0:
+        del said["read_rate_per_s"]
+    return said

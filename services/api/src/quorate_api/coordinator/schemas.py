@@ -25,6 +25,7 @@ class ObservedSla(BaseModel):
     min_replicas: int | None = Field(None, description="null: a majority of replication_degree")
     request_size_bytes: int
     rate_per_s: int
+    read_rate_per_s: int = Field(0, description="0: reads have what is spare")
     region: str
     retention_bytes: int
     retention_age_s: int | None = Field(None, description="null: no entry is discarded for its age")

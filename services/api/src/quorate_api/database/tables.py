@@ -177,6 +177,8 @@ usage_windows = Table(
     _count("from_ms"),
     _count("to_ms"),
     _count("stored_bytes"),
+    _count("owed_read_entries"),
+    _count("late_read_entries"),
     _count("latency_count"),
     _json("latency_us"),
     _json("judged_latency_us", nullable=True),
@@ -280,6 +282,8 @@ sla_bad_minutes = Table(
     _count("p99_us", nullable=True),
     _count("target_us"),
     _count("unreachable_ms"),
+    _count("late_read_entries"),
+    _count("owed_read_entries"),
 )
 prober_minutes = Table(
     "prober_minutes",

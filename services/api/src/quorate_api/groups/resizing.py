@@ -48,6 +48,9 @@ async def resize(
     _require_settled(now)
     if sla.rate_per_s > row.rate_per_s:
         await quotas.check(work, quotas.TOTAL_RATE, adding=sla.rate_per_s - row.rate_per_s)
+    more_reads_per_s = sla.read_rate_per_s - row.sla.get("read_rate_per_s", 0)
+    if more_reads_per_s > 0:
+        await quotas.check(work, quotas.TOTAL_READ_RATE, adding=more_reads_per_s)
     price = price_of(quote.total_demand, prices.at(datetime.now(UTC)))
     await services.require_spend_room(work, row.project_id, price.hourly_micros - row.hourly_micros)
     wanted = {
@@ -57,7 +60,9 @@ async def resize(
         "price": price.model_dump(),
     }
     await GroupRepository(work.scope).begin_resize(group_id, wanted)
-    message = f"The group {row.name} was to be resized: {sla.rate_per_s} appends/s of {sla.request_size_bytes} bytes."
+    reads = f" and {sla.read_rate_per_s} reads/s" if sla.read_rate_per_s else ""
+    rates = f"{sla.rate_per_s} appends/s{reads} of {sla.request_size_bytes} bytes"
+    message = f"The group {row.name} was to be resized: {rates}."
     await service.note(work, group_id, "resize_requested", message)
     await _settle(work, services, await service.visible(work, principal, group_id))
     return await service.visible(work, principal, group_id)

@@ -29,6 +29,9 @@ class Resize(Input):
     rate_per_s: Annotated[int, Field(ge=1, le=limits.RATE_PER_S_MAX)] | None = Field(
         None, description="Reserved appends of request_size_bytes, each second; null: unchanged."
     )
+    read_rate_per_s: Annotated[int, Field(ge=0, le=limits.RATE_PER_S_MAX)] | None = Field(
+        None, description="Reserved reads of all replicas together, each second; 0: what is spare; null: unchanged."
+    )
     request_size_bytes: Annotated[int, Field(ge=1, le=limits.REQUEST_SIZE_BYTES_MAX)] | None = Field(
         None, description="Size of a typical entry; null: unchanged."
     )

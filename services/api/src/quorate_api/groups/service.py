@@ -81,6 +81,7 @@ async def _store_intent(work: Work, services: Services, group_id: UUID, project_
         raise not_found("project")
     await quotas.check(work, quotas.GROUPS_PER_PROJECT, adding=1, project_id=project_id)
     await quotas.check(work, quotas.TOTAL_RATE, adding=asked.rate_per_s)
+    await quotas.check(work, quotas.TOTAL_READ_RATE, adding=asked.read_rate_per_s)
     price = price_of(quote.total_demand, prices.at(datetime.now(UTC)))
     await services.require_spend_room(work, project_id, price.hourly_micros)
     stored = await groups.insert(

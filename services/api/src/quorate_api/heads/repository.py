@@ -1,4 +1,4 @@
-"""Windows of heads, by which the SLA is judged."""
+"""Windows of heads, and of replicas that owed reads: the SLA is judged by them."""
 
 from collections import defaultdict
 from collections.abc import Collection
@@ -17,6 +17,7 @@ from sqlalchemy import (
     cast,
     func,
     null,
+    or_,
     select,
     union_all,
 )
@@ -49,8 +50,8 @@ class HeadRepository:
         return self._scope.connection
 
     async def around(self, spans: Collection[Span], near_s: int) -> dict[Span, list[Window]]:
-        """Heads' windows of each span, and those around it as far as the nearest minutes in which one was active,
-        oldest first.
+        """Heads' windows of each span, those of other replicas that owed reads, and those around it as far as the
+        nearest minutes in which a head was active, oldest first.
 
         `near_s`: no further than this. A former head that only takes itself for the head is active in none, so the head
         that followed it is among them.
@@ -67,7 +68,7 @@ class HeadRepository:
         in_rows = and_(
             within,
             _COLUMNS.group_id == near.c.group_id,
-            _COLUMNS.role.in_(HEAD_ROLES),
+            or_(_COLUMNS.role.in_(HEAD_ROLES), _COLUMNS.owed_read_entries > 0),
             _COLUMNS.window_start_s >= near.c.first_s,
             _COLUMNS.window_start_s <= near.c.last_s,
         )
@@ -149,5 +150,5 @@ class HeadRepository:
 def _windows(row: Any, group_id: str) -> list[Window]:
     if row["packed"] is None:
         return [window_of(row)]
-    heads = Packed.of(row["packed"]).heads(group_id)
-    return [window for window in heads if row["first_s"] <= window.window_start_s <= row["last_s"]]
+    judged = Packed.of(row["packed"]).judged(group_id)
+    return [window for window in judged if row["first_s"] <= window.window_start_s <= row["last_s"]]

@@ -16,13 +16,17 @@ from pydantic_core import from_json
 
 from quorate_api.telemetry.windows import COUNTERS, HEAD_ROLES, Window
 
-_VERSION = 2
+_VERSION = 3
 # An hour has some ten kilobytes of digits: a large dictionary and alignment are of no use.
 _FILTERS = [{"id": lzma.FILTER_LZMA2, "preset": 6, "pb": 0, "dict_size": 1 << 16}]
 _WORDS = ("incarnation", "role")
 _NUMBERS = ("server_id", "epoch", "window_start_s", "log_epoch", *COUNTERS)
 _HISTOGRAMS = ("latency_us", "judged_latency_us")
 _COLUMNS = (*_WORDS, *_NUMBERS)  # in this order: another one, or one more, makes another version
+# Version 2 has all columns but the last ones, and they were 0.
+_SINCE_VERSION_3 = ("owed_read_entries", "late_read_entries")
+assert _COLUMNS[-2:] == _SINCE_VERSION_3, _COLUMNS
+_NO_READS_OWED = dict.fromkeys(_SINCE_VERSION_3, 0)
 
 
 def pack(windows: Iterable[Window]) -> bytes:
@@ -56,9 +60,13 @@ class Packed:
         first, _, histograms = lzma.decompress(data, lzma.FORMAT_RAW, filters=_FILTERS).partition(b"\n")
         read = from_json(first)  # twice as fast as Python's own
         if isinstance(read, dict):  # version 1 named its columns
-            return cls(len(read["epoch"]), read, json.dumps([read[name] for name in _HISTOGRAMS]).encode())
+            lines = json.dumps([read[name] for name in _HISTOGRAMS]).encode()
+            return cls(len(read["epoch"]), read | _NO_READS_OWED, lines)
         version, count, *columns = read
-        assert version == _VERSION, "the worker wrote it"
+        if version == 2:
+            columns += _NO_READS_OWED.values()
+        else:
+            assert version == _VERSION, "the worker wrote it"
         return cls(count, dict(zip(_COLUMNS, columns, strict=True)), histograms)
 
     def numbers(self, name: str) -> list[int]:
@@ -69,9 +77,11 @@ class Packed:
     def windows(self, group_id: str) -> list[Window]:
         return self._windows(group_id, range(self.count))
 
-    def heads(self, group_id: str) -> list[Window]:
-        """Heads' windows alone."""
-        return self._windows(group_id, [place for place, role in enumerate(self._words("role")) if role in HEAD_ROLES])
+    def judged(self, group_id: str) -> list[Window]:
+        """Windows that the SLA is judged by: heads', and those of replicas that owed reads."""
+        roles, owed = self._words("role"), self.numbers("owed_read_entries")
+        places = [place for place in range(self.count) if roles[place] in HEAD_ROLES or owed[place]]
+        return self._windows(group_id, places)
 
     def _windows(self, group_id: str, places: Iterable[int]) -> list[Window]:
         words: dict[str, list[Any]] = {name: self._words(name) for name in _WORDS}

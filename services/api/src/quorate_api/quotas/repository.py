@@ -43,5 +43,14 @@ class QuotaRepository:
         rate = func.greatest(groups.c.rate_per_s, func.coalesce(resized, 0))
         return await self._count(self._scope.select(groups, func.sum(rate)).where(groups.c.deleted_at.is_(None)))
 
+    async def read_rate_per_s(self) -> int:
+        """The same of reads. Groups from before reads could be reserved have none."""
+        asked, resized = (
+            func.coalesce(cast(sla["read_rate_per_s"].astext, BigInteger), 0)
+            for sla in (groups.c.sla, groups.c.resize["sla"])
+        )
+        rate = func.greatest(asked, resized)
+        return await self._count(self._scope.select(groups, func.sum(rate)).where(groups.c.deleted_at.is_(None)))
+
     async def _count(self, statement: Rows) -> int:
         return int((await self._scope.connection.execute(statement)).scalar() or 0)

@@ -42,7 +42,14 @@ TOTAL_RATE = Definition(
     "Reserved appends per second of all groups",
     lambda quotas, _: quotas.rate_per_s(),
 )
-DEFINITIONS = (PROJECTS, KEYS_PER_PROJECT, GROUPS_PER_PROJECT, TOTAL_RATE)
+TOTAL_READ_RATE = Definition(
+    "total_read_rate_per_s",
+    limits.TOTAL_READ_RATE_PER_S_MAX,
+    "read/s",
+    "Reserved reads per second of all groups",
+    lambda quotas, _: quotas.read_rate_per_s(),
+)
+DEFINITIONS = (PROJECTS, KEYS_PER_PROJECT, GROUPS_PER_PROJECT, TOTAL_RATE, TOTAL_READ_RATE)
 
 
 async def lock(work: Work) -> None:

@@ -128,7 +128,11 @@ def _measured(clause: Clause, run: list[Minute]) -> str:
     if clause is THROUGHPUT:
         throttled = sum(minute.throttled_within_sla_entries for minute in run)
         within = sum(minute.within_sla_entries for minute in run)
-        return f"{throttled} of {within} entries within the reservation were throttled{missing}."
+        late = sum(minute.late_read_entries for minute in run)
+        owed = sum(minute.owed_read_entries for minute in run)
+        parts = [f"{throttled} of {within} entries within the reservation were throttled"] if throttled else []
+        parts += [f"{late} of {owed} reads within the reservation were late"] if late else []
+        return f"{', and '.join(parts)}{missing}."
     worst = max(run, key=lambda minute: minute.p99_us or 0)
     above = f"above {worst.target_us / 1000:.1f} ms"
     return f"p99 of commit latency was up to {(worst.p99_us or 0) / 1000:.1f} ms, {above}{missing}."

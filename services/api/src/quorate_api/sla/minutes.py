@@ -1,4 +1,6 @@
-"""Judged minutes of a group from its heads' usage windows. Pure. `docs/reference/sla.md` is the contract.
+"""Judged minutes of a group from usage windows: its heads', and those of replicas that owed reads. Pure.
+
+`docs/reference/sla.md` is the contract.
 
 A minute without a head's telemetry is bad, with one exception. The same head (server, incarnation, epoch) reported
 before and after it, a day apart at most, had not stood still, and the log had not grown in between. Then the head was
@@ -35,6 +37,8 @@ class Minute:
     p99_us: int | None  # of entries within the reservation; None: no such entry was committed
     target_us: int  # the bound on it
     unreachable_ms: int = 0  # time in which clients could not reach the head's server
+    late_read_entries: int = 0
+    owed_read_entries: int = 0  # the reservation for reads let them pass, on any replica
     declared: str | None = None  # an operator's reason to count it as bad, whatever was measured
     breaches: tuple[tuple[str, str], ...] = ()  # of clauses that no telemetry measures: name and reason
 
@@ -44,7 +48,9 @@ class Minute:
 
     @property
     def is_unthrottled(self) -> bool:
-        return self._counts and self.throttled_within_sla_entries * PPM <= THROTTLED_PPM_MAX * self.within_sla_entries
+        appends = self.throttled_within_sla_entries * PPM <= THROTTLED_PPM_MAX * self.within_sla_entries
+        reads = self.late_read_entries * PPM <= THROTTLED_PPM_MAX * self.owed_read_entries
+        return self._counts and appends and reads
 
     @property
     def is_timely(self) -> bool:
@@ -83,7 +89,8 @@ def judge(
     `windows` may reach beyond it. A gap at its edges is judged by the nearest minutes outside that have a
     head's window.
     """
-    heads = _heads(windows)
+    found_windows = list(windows)
+    heads, reads = _heads(found_windows), _owed_reads(found_windows)
     quiet = _quiet_minutes(heads)
     minutes, latencies = [], []
     for start_s, elapsed in counted(from_ms, to_ms):
@@ -106,9 +113,20 @@ def judge(
                 histogram.quantile_us(latency, 990),
                 target_us_at(start_s),
                 cut_ms,
+                *reads.get(start_s, (0, 0)),
             )
         )
     return Judged(minutes, histogram.merge(latencies))
+
+
+def _owed_reads(windows: Iterable[Window]) -> Mapping[int, tuple[int, int]]:
+    """Entries read within the reservation by the begin of their minute: late ones, and all."""
+    found: dict[int, tuple[int, int]] = {}
+    for window in windows:
+        if window.owed_read_entries:
+            late, owed = found.get(window.window_start_s, (0, 0))
+            found[window.window_start_s] = (late + window.late_read_entries, owed + window.owed_read_entries)
+    return found
 
 
 def _heads(windows: Iterable[Window]) -> Mapping[int, list[Window]]:

@@ -42,6 +42,8 @@ _MINUTE = (
     "p99_us",
     "target_us",
     "unreachable_ms",
+    "late_read_entries",
+    "owed_read_entries",
 )
 
 

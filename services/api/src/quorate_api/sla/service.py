@@ -241,6 +241,8 @@ def _minute(minute: Minute, measured: calculator.Report) -> SlaMinute:
         measured=minute.measured,
         throttled_within_sla_entries=minute.throttled_within_sla_entries,
         within_sla_entries=minute.within_sla_entries,
+        late_read_entries=minute.late_read_entries,
+        owed_read_entries=minute.owed_read_entries,
         p99_us=minute.p99_us,
         target_p99_us=minute.target_us,
         declared=minute.declared,

@@ -37,6 +37,7 @@ def objection(window: Window, group_since_s: float, now_s: float) -> str | None:
             window.read_entries > limits.USAGE_READ_ENTRIES_MAX,
             "more entries read than any server can send in a minute",
         ),
+        (window.late_read_entries > window.owed_read_entries, "more reads were late than were owed"),
         (
             window.committed_entries < window.first_committed_entries,
             "its counter of committed entries runs backwards",

@@ -47,6 +47,8 @@ class Record(BaseModel):
     from_ms: Counter = 0
     to_ms: Counter = 0
     stored_bytes: Counter = 0
+    owed_read_entries: Counter = 0
+    late_read_entries: Counter = 0
     latency_us: Buckets = Field(default_factory=dict)
     judged_latency_us: Buckets | None = None
 

@@ -38,6 +38,8 @@ class Window:
     from_ms: int = 0
     to_ms: int = 0
     stored_bytes: int = 0
+    owed_read_entries: int = 0  # the reservation for reads let them pass here
+    late_read_entries: int = 0
     latency_us: dict[int, int] = field(default_factory=dict)
     judged_latency_us: dict[int, int] | None = None  # None: as `latency_us`
 

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, VecDeque};
 use bytes::Bytes;
 use quorate_chain::{AppendRequest, Arrival, ClientRef, Replica, ReplicaCommand, ReplicaEvent};
 use quorate_types::config::Member;
-use quorate_types::cost::{AppendCost, Budget};
+use quorate_types::cost::{Budget, EntryCost};
 use quorate_types::{Access, Code, Durability, Epoch, GroupConfig, GroupId, Index, Micros, Offset, ServerId};
 use quorate_wire::client::NO_EXPECTED_OFFSET;
 use quorate_wire::peer::Message;
@@ -40,7 +40,7 @@ pub fn config(epoch: Epoch, replicas: &[u32], learners: &[u32]) -> GroupConfig {
         budget: Budget::for_rate(
             1,
             1,
-            AppendCost {
+            EntryCost {
                 fixed_milli: [0; 3],
                 per_byte_milli: [0; 3],
             },

@@ -156,6 +156,9 @@ impl Engine {
     }
 
     fn command_or_hold(&mut self, now: Now, call: CallId, command: Command) {
+        if let Some(reply) = fleet_version::too_new(&command, self.state().fleet_version) {
+            return self.sequencer.push(Outgoing::Answer { call, reply });
+        }
         match &mut self.roll_call {
             Some(roll_call) if command.may_issue_epochs() => {
                 if !roll_call.hold_call(call, command, now) {

@@ -3,8 +3,24 @@
 use quorate_types::{Versions, versions};
 
 use super::sequencer::Sequencer;
-use crate::command::Reply;
+use crate::command::{Command, Reply};
 use crate::view::FleetVersionView;
+
+/// The refusal of a command that would write a form which a part of the fleet cannot read yet.
+pub fn too_new(command: &Command, version: u16) -> Option<Reply> {
+    let (Command::Admit { sla, .. } | Command::Resize { sla, .. }) = command else {
+        return None;
+    };
+    let is_new = sla.read_rate_per_s > 0 && version < versions::FLEET_WITH_READS;
+    is_new.then(|| Reply::Conflict {
+        code: "fleet_not_ready",
+        message: format!(
+            "SLAs that reserve reads (read_rate_per_s) need version {} of the fleet, and it has {version}. Upgrade all \
+             servers and coordinators, then run `quorate-coordinator fleet-version --raise`.",
+            versions::FLEET_WITH_READS
+        ),
+    })
+}
 
 /// `members`: coordinators that cannot read the newest forms, in words.
 pub fn view(sequencer: &Sequencer, members: Vec<String>) -> FleetVersionView {

@@ -5,9 +5,11 @@ use quorate_coordinator_core::coordinator::{decode_batch, encode_batch, read_sta
 use quorate_coordinator_core::engine::{Input, Outgoing, Output};
 use quorate_coordinator_core::log::encode_state;
 use quorate_types::control::{RefuseCode, ToServer};
-use quorate_types::{Versions, versions};
+use quorate_types::{Durability, Sla, Versions, versions};
+use uuid::Uuid;
 
 use crate::rig::{Rig, candidate, joining};
+use crate::world::{group, sla};
 
 const CALL: u64 = 9;
 
@@ -74,6 +76,29 @@ fn a_raise_waits_for_every_server_and_every_coordinator() {
     }
     assert_eq!(rig.engine.fleet_version(Vec::new()).version, newest);
     assert_eq!(rig.engine.state().fleet_version, newest);
+}
+
+#[test]
+fn reads_are_reserved_once_everything_reads_such_an_sla() {
+    let mut rig = Rig::new();
+    let admit = || Input::Command {
+        call: CALL,
+        command: Command::Admit {
+            group_id: group(1),
+            project_id: Uuid::nil(),
+            sla: Sla {
+                read_rate_per_s: 10,
+                ..sla(Durability::InMemory, 2, 100)
+            },
+        },
+    };
+    let output = rig.take(admit());
+    assert_eq!(output.commands, [], "the release before could not read the log");
+    let message = refusal(&output);
+    assert!(message.contains("fleet-version --raise"), "{message}");
+    raise(&mut rig, &[]);
+    let output = rig.take(admit());
+    assert_eq!(output.commands.len(), 1, "{:?}", output.outgoing);
 }
 
 #[test]

@@ -28,6 +28,7 @@ pub fn server(n: u32) -> ServerId {
 
 pub fn sla(durability: Durability, degree: u8, rate_per_s: u64) -> Sla {
     Sla {
+        read_rate_per_s: 0,
         durability,
         replication_degree: degree,
         min_replicas: None,

@@ -5,7 +5,7 @@ use quorate_burst::exchange::GroupLoad;
 use quorate_chain::{ClientRef, ReplicaEvent};
 use quorate_group::{Event, Group, Output, Outputs, Record, Request, Turn};
 use quorate_types::config::Member;
-use quorate_types::cost::{AppendCost, Budget};
+use quorate_types::cost::{Budget, EntryCost};
 use quorate_types::{
     Access, Code, Durability, Epoch, GroupConfig, GroupId, Index, Micros, Permission, ServerId,
 };
@@ -43,7 +43,7 @@ pub struct Rig {
 }
 
 pub fn config(epoch: Epoch, replicas: &[ServerId]) -> GroupConfig {
-    let cost = AppendCost {
+    let cost = EntryCost {
         fixed_milli: [1_000, 0, 0],
         per_byte_milli: [0; 3],
     };

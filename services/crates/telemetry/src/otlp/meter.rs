@@ -33,6 +33,8 @@ pub struct ServerCounts {
     pub bytes: u64,
     pub refused: u64,
     pub throttled: u64,
+    pub owed_reads: u64,
+    pub late_reads: u64,
     pub burst_requests: u64,
     pub reclaims: u64,
     pub granted_per_s: u64,
@@ -57,6 +59,8 @@ impl ServerCounts {
         self.bytes += other.bytes;
         self.refused += other.refused;
         self.throttled += other.throttled;
+        self.owed_reads += other.owed_reads;
+        self.late_reads += other.late_reads;
         self.burst_requests += other.burst_requests;
         self.reclaims += other.reclaims;
         self.granted_per_s += other.granted_per_s;
@@ -78,6 +82,8 @@ pub struct Meter {
     bytes: Counter<u64>,
     refused: Counter<u64>,
     throttled: Counter<u64>,
+    owed_reads: Counter<u64>,
+    late_reads: Counter<u64>,
     burst_requests: Counter<u64>,
     reclaims: Counter<u64>,
     granted: Gauge<u64>,
@@ -115,6 +121,8 @@ impl Meter {
             bytes: counter(names::BYTES),
             refused: counter(names::REFUSED),
             throttled: counter(names::THROTTLED),
+            owed_reads: counter(names::OWED_READS),
+            late_reads: counter(names::LATE_READS),
             burst_requests: counter(names::BURST_REQUESTS),
             reclaims: counter(names::RECLAIMS),
             granted: gauge(names::GRANTED),
@@ -142,6 +150,8 @@ impl Meter {
             (&self.bytes, counts.bytes),
             (&self.refused, counts.refused),
             (&self.throttled, counts.throttled),
+            (&self.owed_reads, counts.owed_reads),
+            (&self.late_reads, counts.late_reads),
             (&self.burst_requests, counts.burst_requests),
             (&self.reclaims, counts.reclaims),
             (&self.committed, counts.latency.total()),

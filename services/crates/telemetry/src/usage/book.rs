@@ -403,6 +403,8 @@ impl Kept {
             refused_entries: 0,
             read_entries: 0,
             read_bytes: 0,
+            owed_read_entries: 0,
+            late_read_entries: 0,
             active_ms: 0,
             paused_ms: 0,
             from_ms: 0,
@@ -469,6 +471,8 @@ impl Kept {
         record.refused_entries += delta.refused_entries;
         record.read_entries += delta.read_entries + before.carried_reads.0;
         record.read_bytes += delta.read_bytes + before.carried_reads.1;
+        record.owed_read_entries += delta.owed_read_entries;
+        record.late_read_entries += delta.late_read_entries;
         sample.latency.add_to(&mut record.latency_us);
         sample.judged_latency.add_to(&mut self.judged_latency_us);
         let differs = record.latency_us != self.judged_latency_us;

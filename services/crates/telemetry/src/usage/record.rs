@@ -53,6 +53,11 @@ pub struct UsageRecord {
     pub refused_entries: u64,
     pub read_entries: u64,
     pub read_bytes: u64,
+    /// Entries that the reservation for reads let pass, and those of them that left late.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub owed_read_entries: u64,
+    #[serde(skip_serializing_if = "is_zero")]
+    pub late_read_entries: u64,
     pub active_ms: u64,
     pub paused_ms: u64,
     /// A head's time in the window, by the wall clock: from its first sample to the last time it was active. Zero for
@@ -66,6 +71,11 @@ pub struct UsageRecord {
     /// Latencies of entries within the reservation, from the time at which it let them pass; `None` if those are the same.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub judged_latency_us: Option<Buckets>,
+}
+
+/// Most groups reserve no reads.
+fn is_zero(count: &u64) -> bool {
+    *count == 0
 }
 
 /// An entry of `quorate:live`.

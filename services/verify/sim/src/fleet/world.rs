@@ -161,6 +161,7 @@ impl World {
     /// greater.
     pub fn plan_slas(&self) -> Vec<(GroupId, Sla)> {
         let sla = |group: &GroupPlan| Sla {
+            read_rate_per_s: 0,
             durability: group.durability,
             replication_degree: group.degree,
             min_replicas: group.min_replicas,

@@ -2549,8 +2549,11 @@ type NewGroup struct {
 	Name        string `json:"name"`
 
 	// RatePerS Reserved appends of request_size_bytes, each second.
-	RatePerS int     `json:"rate_per_s"`
-	Region   *string `json:"region,omitempty"`
+	RatePerS int `json:"rate_per_s"`
+
+	// ReadRatePerS Reserved reads: entries of request_size_bytes, each second, from all replicas together. 0: reads have what is spare.
+	ReadRatePerS *int    `json:"read_rate_per_s,omitempty"`
+	Region       *string `json:"region,omitempty"`
 
 	// ReplicationDegree Copies of the log, each on another server.
 	ReplicationDegree int `json:"replication_degree"`
@@ -2659,8 +2662,11 @@ type ObservedSla struct {
 	Latency    *ObservedSlaLatency `json:"latency,omitempty"`
 
 	// MinReplicas null: a majority of replication_degree
-	MinReplicas       *int   `json:"min_replicas,omitempty"`
-	RatePerS          int    `json:"rate_per_s"`
+	MinReplicas *int `json:"min_replicas,omitempty"`
+	RatePerS    int  `json:"rate_per_s"`
+
+	// ReadRatePerS 0: reads have what is spare
+	ReadRatePerS      *int   `json:"read_rate_per_s,omitempty"`
 	Region            string `json:"region"`
 	ReplicationDegree int    `json:"replication_degree"`
 	RequestSizeBytes  int    `json:"request_size_bytes"`
@@ -3000,8 +3006,11 @@ type QuoteRequest struct {
 	MinReplicas *int `json:"min_replicas,omitempty"`
 
 	// RatePerS Reserved appends of request_size_bytes, each second.
-	RatePerS int     `json:"rate_per_s"`
-	Region   *string `json:"region,omitempty"`
+	RatePerS int `json:"rate_per_s"`
+
+	// ReadRatePerS Reserved reads: entries of request_size_bytes, each second, from all replicas together. 0: reads have what is spare.
+	ReadRatePerS *int    `json:"read_rate_per_s,omitempty"`
+	Region       *string `json:"region,omitempty"`
 
 	// ReplacesGroupId A group of yours whose own reservation does not count against the SLA.
 	ReplacesGroupId *openapi_types.UUID `json:"replaces_group_id,omitempty"`
@@ -3109,6 +3118,9 @@ type Resize struct {
 
 	// RatePerS Reserved appends of request_size_bytes, each second; null: unchanged.
 	RatePerS *int `json:"rate_per_s,omitempty"`
+
+	// ReadRatePerS Reserved reads of all replicas together, each second; 0: what is spare; null: unchanged.
+	ReadRatePerS *int `json:"read_rate_per_s,omitempty"`
 
 	// RequestSizeBytes Size of a typical entry; null: unchanged.
 	RequestSizeBytes *int `json:"request_size_bytes,omitempty"`
@@ -3298,9 +3310,15 @@ type SlaMinute struct {
 	// ElapsedMs Less than 60,000 where the group began or ended in it.
 	ElapsedMs int `json:"elapsed_ms"`
 
+	// LateReadEntries Of the entries that the reservation for reads let pass: those late.
+	LateReadEntries int `json:"late_read_entries"`
+
 	// Measured false: no telemetry, and the group cannot show that it had no traffic.
 	Measured bool              `json:"measured"`
 	Missed   []SlaMinuteMissed `json:"missed"`
+
+	// OwedReadEntries Entries that the reservation for reads let pass, on all replicas.
+	OwedReadEntries int `json:"owed_read_entries"`
 
 	// P99Us Commit latency of these entries, from the time at which the reservation let them pass; null when none was committed.
 	P99Us *int `json:"p99_us"`

@@ -88,8 +88,9 @@ impl<'a> Admissions<'a> {
         self.epochs
             .found(Group::admitted((group_id, project_id), sla, cost, chain, now_ms));
         let message = format!(
-            "Admitted: {} appends/s of {} bytes on {} replicas.",
-            sla.rate_per_s, sla.request_size_bytes, sla.replication_degree
+            "Admitted: {} on {} replicas.",
+            sla.rates_in_words(),
+            sla.replication_degree
         );
         let subject = EventSubject::Group(group_id, Some(1), Some(GroupStatus::Provisioning));
         self.epochs

@@ -74,8 +74,9 @@ impl<'a> Resizes<'a> {
         }
         let before = &self.epochs.groups()[&group_id].sla;
         let message = format!(
-            "Resized: {} appends/s of {} bytes; it was {} of {}.",
-            sla.rate_per_s, sla.request_size_bytes, before.rate_per_s, before.request_size_bytes,
+            "Resized: {}; it was {}.",
+            sla.rates_in_words(),
+            before.rates_in_words(),
         );
         let terms = Terms {
             sla: sla.clone(),

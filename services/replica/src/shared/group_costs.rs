@@ -1,12 +1,15 @@
-//! Costs of groups' appends, and the share of a shard that is reserved for them. They are read when a client
+//! Costs of groups' appends and reads, and the share of a shard that is reserved for them. They are read when a client
 //! attaches, and written when a group is configured. The queue between tenants charges by it.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
+use quorate_telemetry::usage::Sample;
 use quorate_types::cost::Budget;
-use quorate_types::{GroupConfig, GroupId, ServerId};
+use quorate_types::{GroupConfig, GroupId, Micros, ServerId};
+
+use super::group_reads::{GroupReads, OwedReads};
 
 /// Weights are millionths of what the shard has of a resource. A tenant that reserved nothing has this.
 pub const WEIGHT_MIN: u64 = 100;
@@ -21,24 +24,48 @@ const ATTACH_MILLI: u64 = 100_000_000;
 
 /// By group.
 #[derive(Default)]
-pub struct AppendCosts(Mutex<HashMap<GroupId, Arc<GroupCost>>>);
+pub struct GroupCosts(Mutex<HashMap<GroupId, Arc<GroupCost>>>);
 
-impl AppendCosts {
-    pub fn set(&self, config: &GroupConfig, me: ServerId, shard_capacity_milli: [u64; 3]) {
+impl GroupCosts {
+    pub fn set(&self, config: &GroupConfig, me: ServerId, shard_capacity_milli: [u64; 3], now: Micros) {
         let weight = weight_of(config, me, shard_capacity_milli);
-        let mut costs = self.0.lock().expect("append costs");
-        costs
-            .entry(config.group_id)
-            .or_default()
-            .set(&config.budget, weight);
+        let mut costs = self.0.lock().expect("costs");
+        let cost = costs.entry(config.group_id).or_default();
+        cost.set(&config.budget, weight);
+        cost.reads.set(config.budget.reads.as_deref(), now);
     }
 
     pub fn get(&self, group_id: GroupId) -> Option<Arc<GroupCost>> {
-        self.0.lock().expect("append costs").get(&group_id).cloned()
+        self.0.lock().expect("costs").get(&group_id).cloned()
     }
 
     pub fn forget(&self, group_id: GroupId) {
-        self.0.lock().expect("append costs").remove(&group_id);
+        self.0.lock().expect("costs").remove(&group_id);
+    }
+
+    /// Reserved on this server for reads of all groups, in thousandths of tokens each second.
+    pub fn reads_reserved_milli(&self) -> [u64; 3] {
+        let costs = self.0.lock().expect("costs");
+        costs.values().fold([0; 3], |sum: [u64; 3], cost| {
+            let reserved = cost.reads.reserved_milli();
+            std::array::from_fn(|i| sum[i].saturating_add(reserved[i]))
+        })
+    }
+
+    /// Adds reads within the groups' reservations to samples; those since the last call.
+    pub fn take_owed_reads(&self, samples: &mut [Sample]) -> OwedReads {
+        let costs = self.0.lock().expect("costs");
+        let mut all = OwedReads::default();
+        for sample in samples {
+            if let Some(cost) = costs.get(&sample.group) {
+                let (owed, since) = cost.reads.take_owed();
+                sample.totals.owed_read_entries = owed.entries;
+                sample.totals.late_read_entries = owed.late_entries;
+                all.entries += since.entries;
+                all.late_entries += since.late_entries;
+            }
+        }
+        all
     }
 }
 
@@ -50,6 +77,7 @@ pub struct GroupCost {
     full_batch_entries: AtomicU64,
     lacking_milli: [AtomicU64; 3],
     weight: AtomicU64,
+    pub reads: GroupReads,
 }
 
 impl GroupCost {
@@ -107,24 +135,25 @@ pub fn attach_cost() -> [u64; 3] {
 /// The share of a shard that the group's reservation comes to, in its dominant resource.
 fn weight_of(config: &GroupConfig, me: ServerId, capacity_milli: [u64; 3]) -> u64 {
     let position = (config.replicas.iter()).position(|member| member.server_id == me);
-    let reserved = config
-        .budget
-        .reserved_milli_at(position.unwrap_or(config.replicas.len()));
-    let shares = (0..3).map(|i| reserved[i] as f64 / capacity_milli[i].max(1) as f64);
+    let budget = &config.budget;
+    let appends = budget.reserved_milli_at(position.unwrap_or(config.replicas.len()));
+    let reads = budget.reads_reserved_milli();
+    let reserved = |i: usize| appends[i].saturating_add(reads[i]);
+    let shares = (0..3).map(|i| reserved(i) as f64 / capacity_milli[i].max(1) as f64);
     let share = shares.fold(0.0, f64::max);
     ((share * WEIGHT_PER_SHARE) as u64).max(WEIGHT_MIN)
 }
 
 #[cfg(test)]
 mod tests {
-    use quorate_types::cost::{AppendCost, ShortBatch};
+    use quorate_types::cost::{EntryCost, ShortBatch};
 
     use super::*;
 
     #[test]
     fn a_client_that_says_to_append_much_pays_for_what_came() {
         let group = GroupCost::default();
-        let cost = AppendCost {
+        let cost = EntryCost {
             fixed_milli: [1_500_000, 200_000, 2_000],
             per_byte_milli: [1_000, 2_000, 0],
         };
