@@ -17,6 +17,7 @@ mod open_loop;
 mod producer;
 mod profile;
 mod profiling;
+mod reads;
 mod runs;
 mod steady;
 mod tally;
@@ -62,6 +63,8 @@ enum Command {
     /// Append steadily until stdin ends; each line on stdin ends a window, whose figures are printed as a line of JSON,
     /// and names the next
     Steady(SteadyFlags),
+    /// Read pages of a log from one replica, as fast as they come or at a fixed rate
+    Read(ReadFlags),
     /// Read a log back and check its order and completeness
     Verify(VerifyFlags),
     /// Measure the cost of isolation: with it and without, in turn, on servers with --measure-isolation
@@ -127,6 +130,34 @@ struct AppendFlags {
 }
 
 #[derive(Args)]
+struct ReadFlags {
+    /// File with a handle: its first address is read
+    #[arg(long, value_name = "FILE")]
+    handle: PathBuf,
+    /// Entries of a page: as many as the log's batches have
+    #[arg(long, default_value_t = 16, value_parser = clap::value_parser!(u32).range(1..=i64::from(BATCH_ENTRIES_MAX)))]
+    page_entries: u32,
+    /// Pages under way, over all connections
+    #[arg(long, default_value_t = 16, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    outstanding: u32,
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1_024))]
+    connections: u32,
+    /// Pages a second, over all connections (open loop); `outstanding` at most are under way
+    #[arg(long, value_name = "N")]
+    rate: Option<f64>,
+    #[arg(long, default_value_t = 5.0)]
+    seconds: f64,
+    #[arg(long, default_value_t = 1.0)]
+    warmup: f64,
+    /// Process id of the replica's server, to count its processor time
+    #[arg(long, value_name = "PID")]
+    server_pid: Option<u32>,
+    /// Write the result to this file
+    #[arg(long, value_name = "OUT")]
+    json: Option<PathBuf>,
+}
+
+#[derive(Args)]
 struct IsolationFlags {
     #[command(flatten)]
     load: LoadFlags,
@@ -180,6 +211,7 @@ fn main() -> ExitCode {
     let outcome = match command {
         Command::Append(flags) => append(&flags, plaintext),
         Command::Steady(flags) => run_steady(&flags, plaintext),
+        Command::Read(flags) => read(&flags, plaintext),
         Command::Verify(flags) => verify(&flags, plaintext),
         Command::Isolation(flags) => run_isolation(&flags, plaintext),
         Command::Profile(flags) => profiling::measure(&flags, plaintext),
@@ -228,6 +260,31 @@ fn append(flags: &AppendFlags, plaintext: bool) -> Result<bool, String> {
 fn run_steady(flags: &SteadyFlags, plaintext: bool) -> Result<bool, String> {
     let ended = steady(&flags.load.read_handles(plaintext)?, &flags.load.workload()?)?;
     write_json(flags.json.as_deref(), &ended)?;
+    Ok(true)
+}
+
+fn read(flags: &ReadFlags, plaintext: bool) -> Result<bool, String> {
+    if flags.rate.is_some_and(|rate| !(rate > 0.0 && rate.is_finite())) {
+        return Err("--rate: must be above 0".to_string());
+    }
+    let load = reads::ReadLoad {
+        page_entries: flags.page_entries,
+        outstanding: flags.outstanding,
+        connections: flags.connections.min(flags.outstanding),
+        rate_per_s: flags.rate,
+        warmup: seconds("--warmup", flags.warmup, 0.0)?,
+        window: seconds("--seconds", flags.seconds, 0.1)?,
+        server: flags.server_pid,
+    };
+    let found = reads::read(&read_handle(&flags.handle, plaintext)?, &load)?;
+    text::print(&format!(
+        "{} entries/s in pages of {:.0}, p50 {} µs, p99 {} µs",
+        text::grouped(found.entries_per_s as u64),
+        found.page_entries,
+        text::grouped(found.p50_us),
+        text::grouped(found.p99_us),
+    ));
+    write_json(flags.json.as_deref(), &found)?;
     Ok(true)
 }
 
