@@ -140,6 +140,8 @@ pub const SYNC_HOLD_BYTES: usize = 4 << 20;
 pub const FAIR_CYCLE_US: u64 = 2_000;
 /// While others wait, a connection is not read in smaller pieces: a system call costs about as much as so many bytes.
 pub const FAIR_READ_BYTES_MIN: usize = 16 << 10;
+/// Pages that one connection is sent in one turn, about: a write of so many bytes costs little more than its bytes.
+pub const FAIR_PAGES_BYTES: usize = 256 << 10;
 /// How long a cycle waits for a tenant that has a share left and does not take its answers, …
 pub const FAIR_BLOCKED_WAIT_US: u64 = 1_000;
 /// … and how long it is not waited for again: one that never reads takes no more than a sixteenth of the time.

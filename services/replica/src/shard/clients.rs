@@ -18,14 +18,14 @@ use quorate_group::{Refusal, Request};
 use quorate_qos::{FairQueue, Tenant, Turn};
 use quorate_transport::WriteHalf;
 use quorate_types::ids::IdMap;
-use quorate_types::limits::{CLIENT_OUTBOX_BYTES_MAX, CLIENT_PAGES_BYTES_MAX};
+use quorate_types::limits::{CLIENT_OUTBOX_BYTES_MAX, CLIENT_PAGES_BYTES_MAX, FAIR_PAGES_BYTES};
 use quorate_types::{GroupId, Offset, ProjectId};
 use quorate_wire::client::{self, Message, kind};
 use tokio::sync::Notify;
 
 use super::connection::Connection;
 use super::flush_wake::FlushWake;
-use super::page_queue::Waiting;
+use super::page_queue::{Page, Waiting};
 use super::remote_connections::RemoteConnections;
 use crate::backlog::Backlog;
 use crate::clock::now_us;
@@ -300,21 +300,36 @@ impl Clients {
             .get(&id)
             .and_then(|connection| connection.pages.front())
         {
-            if first.page.is_some() && self.fair.ask(seat) == Turn::Wait {
+            if first.page.is_none() {
+                self.send_first(id);
+                continue;
+            }
+            let Turn::Read { bytes_max } = self.fair.ask(seat) else {
                 return self.call_readers();
-            }
-            let connection = self.connections.get_mut(&id).expect("it has pages");
-            let waiting = connection.pages.pop().expect("it is the first");
-            if let Some(page) = waiting.page {
-                self.fair.charge(seat, page.bytes as u64, page.cost);
-                page.leaves(now_us());
-            }
-            let client = ClientRef {
-                connection: id,
-                channel: waiting.channel,
             };
-            self.push_message(client, &waiting.message);
+            // Several pages share a write; the queue counts them as one turn, and names fewer connections.
+            let (mut bytes, mut cost) = (0, [0u64; 3]);
+            while let Some(page) = self.send_first(id) {
+                bytes += page.bytes;
+                cost = std::array::from_fn(|i| cost[i].saturating_add(page.cost[i]));
+                page.leaves(now_us());
+                if bytes >= bytes_max.min(FAIR_PAGES_BYTES) {
+                    break;
+                }
+            }
+            self.fair.charge(seat, bytes as u64, cost);
         }
+    }
+
+    /// Sends the first of the connection's pages and refusals; the page.
+    fn send_first(&mut self, id: u64) -> Option<Page> {
+        let waiting = self.connections.get_mut(&id)?.pages.pop()?;
+        let client = ClientRef {
+            connection: id,
+            channel: waiting.channel,
+        };
+        self.push_message(client, &waiting.message);
+        waiting.page
     }
 
     /// A pass named the connection's pages.
