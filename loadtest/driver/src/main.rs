@@ -152,6 +152,9 @@ struct ReadFlags {
     /// Process id of the replica's server, to count its processor time
     #[arg(long, value_name = "PID")]
     server_pid: Option<u32>,
+    /// Share of the log that is read, from its beginning on: a reader that is far behind
+    #[arg(long, value_name = "SHARE", default_value_t = 1.0)]
+    oldest: f64,
     /// Write the result to this file
     #[arg(long, value_name = "OUT")]
     json: Option<PathBuf>,
@@ -267,7 +270,11 @@ fn read(flags: &ReadFlags, plaintext: bool) -> Result<bool, String> {
     if flags.rate.is_some_and(|rate| !(rate > 0.0 && rate.is_finite())) {
         return Err("--rate: must be above 0".to_string());
     }
+    if !(flags.oldest > 0.0 && flags.oldest <= 1.0) {
+        return Err("--oldest: must be above 0, and at most 1".to_string());
+    }
     let load = reads::ReadLoad {
+        oldest_share: flags.oldest,
         page_entries: flags.page_entries,
         outstanding: flags.outstanding,
         connections: flags.connections.min(flags.outstanding),

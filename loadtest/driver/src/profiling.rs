@@ -77,6 +77,9 @@ pub struct FitFlags {
     /// Files of `profile-mixes --json` to calibrate it on: for the cost of sharing a server
     #[arg(long = "mixes", value_name = "FILE", required = true)]
     mixes: Vec<PathBuf>,
+    /// Files of read cells: results of `read --json` with `source` and `size_bytes`
+    #[arg(long = "reads", value_name = "FILE", required = true)]
+    reads: Vec<PathBuf>,
     /// Name of the profile, shown in quotes
     #[arg(long)]
     version: String,
@@ -123,6 +126,9 @@ pub struct ErrorFlags {
     /// Files of `profile --json --batch-entries-max 1`: other cells than the profile was made of
     #[arg(long = "unbatched", value_name = "FILE")]
     unbatched: Vec<PathBuf>,
+    /// Files of read cells: others than the profile was made of
+    #[arg(long = "reads", value_name = "FILE")]
+    reads: Vec<PathBuf>,
     /// Write the result to this file
     #[arg(long, value_name = "OUT")]
     json: Option<PathBuf>,
@@ -224,6 +230,7 @@ pub fn fit(flags: &FitFlags) -> Result<bool, String> {
         cells: read(&flags.cells)?,
         unbatched: read(&flags.unbatched)?,
         mixes: read(&flags.mixes)?,
+        reads: read(&flags.reads)?,
     };
     let cpuinfo = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let about = fitting::About {
@@ -292,7 +299,12 @@ pub fn compare(flags: &ErrorFlags) -> Result<bool, String> {
     let text = fs::read_to_string(&flags.profile).map_err(|error| wrong(error.to_string()))?;
     let profile = Profile::parse(&text).map_err(|error| wrong(error.to_string()))?;
     let unbatched: Vec<Cell> = read(&flags.unbatched)?;
-    let found = judge(&profile, &read::<Mix>(&flags.mixes)?, &unbatched)?;
+    let found = judge(
+        &profile,
+        &read::<Mix>(&flags.mixes)?,
+        &unbatched,
+        &read(&flags.reads)?,
+    )?;
     for mix in &found.mixes {
         let server =
             |one: &crate::profile::error::Compared| format!("{:.2} of {:.2}", one.predicted, one.measured);

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use hdrhistogram::Histogram;
 use quorate_client::{Client, Entry, Handle, Options};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use tokio::task::{JoinSet, LocalSet};
 
 use crate::profile::processes::{Counters, Process};
@@ -27,9 +27,11 @@ pub struct ReadLoad {
     pub warmup: Duration,
     pub window: Duration,
     pub server: Option<u32>,
+    /// The share of the log that is read, from its beginning on.
+    pub oldest_share: f64,
 }
 
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct ReadResult {
     pub page_entries: f64,
     pub pages_per_s: f64,
@@ -82,7 +84,8 @@ async fn run(handle: &Handle, load: &ReadLoad) -> Result<ReadResult, String> {
         .await
         .map_err(|error| format!("no status: {error}"))?;
     let (first, end) = (status.trim_offset, status.commit_offset);
-    let pages = end.saturating_sub(first) / u64::from(load.page_entries);
+    let read = (end.saturating_sub(first) as f64 * load.oldest_share) as u64;
+    let pages = read / u64::from(load.page_entries);
     if pages == 0 {
         return Err(format!("the log has fewer than --page-entries: {first} to {end}"));
     }

@@ -66,10 +66,12 @@ def _profile(folder: Path) -> Path:
     default = REPOSITORY / "services" / "crates" / "placement" / "profiles" / "default.json"
     profile: dict[str, Any] = json.loads(default.read_text())
     profile["version"], profile["source"] = "beyond-reach", "for measuring without a budget in the way"
-    for durability in profile["cpu"].values():
-        for points in durability.values():
-            for index, point in enumerate(points):
-                point["cpu_ns"] = 1 + index
+    for curves in profile["cpu"].values():
+        for points in curves.values():
+            if isinstance(points, list):
+                for index, point in enumerate(points):
+                    point["cpu_ns"] = 1 + index
+    profile["cpu"]["read"]["page_ns"] = 0
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / "profile.json"
     path.write_text(json.dumps(profile))

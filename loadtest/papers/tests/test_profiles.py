@@ -83,7 +83,7 @@ def _choose(read: dict[str, Any]) -> profiles.Profile:
 @needs_tool
 def test_a_measured_profile_is_used_where_it_is_valid() -> None:
     assert _choose(_with_batches()).version == "with batches"
-    refused = _choose({**_with_batches(), "format": 4})
+    refused = _choose({**_with_batches(), "format": 5})
     assert (refused.path, refused.version) == (profiles.DEFAULT, "2026-11-provisional-1")
     assert "format" in str(refused.instead_of)
 

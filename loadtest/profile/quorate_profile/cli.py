@@ -42,6 +42,7 @@ from quorate_local import ProcessFailed, Stack
 from quorate_local.components import binary
 from quorate_local.display import Display
 from quorate_local.options import REPOSITORY, BadOptions
+from quorate_profile import reads
 from quorate_profile.measuring import Measuring
 
 COMMAND = "make profile"
@@ -110,6 +111,14 @@ class Found:
         return self.folder / "unbatched-again.json"
 
     @property
+    def reads(self) -> Path:
+        return self.folder / "reads.json"
+
+    @property
+    def reads_again(self) -> Path:
+        return self.folder / "reads-again.json"
+
+    @property
     def calibration(self) -> Path:
         return self.folder / "calibration.json"
 
@@ -144,6 +153,8 @@ def _measure(chosen: argparse.Namespace, display: Display) -> int:
         cells(fleet, 1, chosen.repeats, found.cells[0], chosen.sizes)
         tell("the same without batches")
         unbatched(fleet, found.unbatched)
+        tell("reads, from memory and from the disk")
+        fleet.read(chosen, found.reads)
         tell("mixes to calibrate on: what sharing a server costs")
         mixes(fleet, CALIBRATION_SEED, found.calibration)
         _fit(fleet, found)
@@ -153,7 +164,10 @@ def _measure(chosen: argparse.Namespace, display: Display) -> int:
         mixes(fleet, VALIDATION_SEED, found.validation)
         tell("and without batches")
         unbatched(fleet, found.unbatched_again)
+        tell("and reads")
+        fleet.read(chosen, found.reads_again)
         judged_by = ["--mixes", str(found.validation), "--unbatched", str(found.unbatched_again)]
+        judged_by += ["--reads", str(found.reads_again)]
         judged = ["--profile", str(found.profile), *judged_by, "--json", str(found.error)]
         _run([fleet.binary, "profile-error", *judged, "--figures-dir", str(chosen.folder)])
     with ExitStack() as running:
@@ -184,6 +198,10 @@ class Running:
         plaintext = ["--plaintext"] if self.is_plaintext else []
         _run([self.binary, *plaintext, what, *handles, *named, *more])
 
+    def read(self, chosen: argparse.Namespace, out: Path) -> None:
+        driver = [self.binary, *(["--plaintext"] if self.is_plaintext else [])]
+        reads.measure(self.stack, driver, chosen.seconds, chosen.folder, out, _run)
+
 
 def _start(running: ExitStack, chosen: argparse.Namespace, name: str, shards: int, display: Display) -> Running:
     folder: Path = chosen.folder / name
@@ -213,6 +231,7 @@ def _fit(fleet: Running, found: Found) -> None:
     now = datetime.now(UTC)
     source = f"`{COMMAND}` at commit {commit()}, {now:%Y-%m-%d}"
     measured = ["--cells", str(found.cells[0]), "--unbatched", str(found.unbatched), "--mixes", str(found.calibration)]
+    measured += ["--reads", str(found.reads)]
     version = f"measured-{now:%Y-%m-%d-%H%M}"
     about = ["--version", version, "--source", source, "--out", str(found.profile)]
     _run([fleet.binary, "fit", *measured, *about])
@@ -237,6 +256,7 @@ def _publish(chosen: argparse.Namespace, found: Found, display: Display) -> int:
     about = {key: profile[key] for key in ("version", "source", "machine", "servers_version", "safety_factor")}
     error["understated_others_cores"] = others
     kept = {**about, "cells": measured, "unbatched": unbatched, "calibration": calibration, "error": error}
+    kept["reads"] = json.loads(found.reads.read_text())
     broken = [figure for figure in figures if figure.name.endswith("_understated_ratio") and figure.met is False]
     name = "local" if chosen.accept or not broken else MISSED
     written = write(chosen.out, name, found.profile, kept)
@@ -299,6 +319,7 @@ def judged(error: dict[str, Any], calibrated: int, safety_factor: float, others:
     promise = f"worst server: cores used over cores predicted, while others used {others:.2f} cores; "
     promise += f"beyond 1/{safety_factor:g} a commitment is broken"
     alone = "worst role: CPU of appends that come alone over what is charged for them, on servers started anew"
+    of_reads = "worst size: CPU of reads over what is charged for them, on servers started anew"
     disk = "worst server: bytes written over what is charged, 8 KB for each operation"
     return [
         Figure("cost_model_error", error["median"], "ratio", ERROR_GOAL, note=worst),
@@ -312,6 +333,7 @@ def judged(error: dict[str, Any], calibrated: int, safety_factor: float, others:
         Figure(
             "cost_unbatched_understated_ratio", error["unbatched_understated"], "ratio", 1 / safety_factor, note=alone
         ),
+        Figure("cost_reads_understated_ratio", error["reads_understated"], "ratio", 1 / safety_factor, note=of_reads),
     ]
 
 

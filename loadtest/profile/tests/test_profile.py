@@ -84,6 +84,7 @@ def _error(*ratios: float) -> dict[str, Any]:
         "understated": max(ratios),
         "storage_understated": 0.4,
         "unbatched_understated": 0.9,
+        "reads_understated": 0.9,
         "mixes": mixes,
     }
 

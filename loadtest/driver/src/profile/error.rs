@@ -8,6 +8,7 @@ use serde_json::json;
 use super::cells::{Cell, OfRole};
 use super::median;
 use super::mixed::{Mix, Part};
+use super::read_cells::{self, ReadCell};
 
 #[derive(Debug, Serialize)]
 pub struct ProfileError {
@@ -22,6 +23,8 @@ pub struct ProfileError {
     pub network_median: f64,
     /// The largest measured ÷ predicted of cells without batches, over all roles. `None` without such cells.
     pub unbatched_understated: Option<f64>,
+    /// The same of reads.
+    pub reads_understated: Option<f64>,
     pub mixes: Vec<ComparedMix>,
 }
 
@@ -53,7 +56,12 @@ impl Compared {
 /// Servers that write less than this write no data of groups.
 const WRITTEN_BYTES_PER_S_MIN: f64 = 1e5;
 
-pub fn judge(profile: &Profile, mixes: &[Mix], unbatched: &[Cell]) -> Result<ProfileError, String> {
+pub fn judge(
+    profile: &Profile,
+    mixes: &[Mix],
+    unbatched: &[Cell],
+    reads: &[ReadCell],
+) -> Result<ProfileError, String> {
     if mixes.is_empty() || mixes.iter().any(|mix| mix.servers.is_empty()) {
         return Err("there are no mixes to compare with".to_string());
     }
@@ -70,6 +78,7 @@ pub fn judge(profile: &Profile, mixes: &[Mix], unbatched: &[Cell]) -> Result<Pro
         storage_understated: written.map(|one| one.understated()).fold(0.0, f64::max),
         network_median: median(network.map(|one| one.error()).collect()),
         unbatched_understated: unbatched_understated(profile, unbatched),
+        reads_understated: read_cells::understated(profile, reads)?,
         mixes: compared,
     })
 }
@@ -200,7 +209,7 @@ mod tests {
             parts,
             others_cores: 0.0,
         };
-        let found = judge(&profile, std::slice::from_ref(&mix), &[]).unwrap();
+        let found = judge(&profile, std::slice::from_ref(&mix), &[], &[]).unwrap();
         assert!((found.mixes[0].servers[0].predicted - first).abs() < 1e-9);
         assert!(
             (found.understated - 2.0).abs() < 1e-9,
@@ -208,6 +217,6 @@ mod tests {
         );
         assert!(found.worst >= 0.5 && found.median > 0.3);
         assert_eq!((found.storage_understated, found.network_median), (1.0, 0.0));
-        assert!(judge(&profile, &[], &[]).is_err());
+        assert!(judge(&profile, &[], &[], &[]).is_err());
     }
 }

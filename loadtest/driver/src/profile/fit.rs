@@ -15,6 +15,7 @@ use super::cells::Cell;
 use super::error::each_append;
 use super::median;
 use super::mixed::Mix;
+use super::read_cells::{ReadCell, curves};
 
 /// Bytes of an acknowledgement's frame and segment headers. All other bytes beside payloads are charged to batches.
 const ACK_BYTES: f64 = 66.0;
@@ -39,6 +40,7 @@ pub struct ProfileMeasurements {
     /// Cells of the same sizes, with one entry in each batch.
     pub unbatched: Vec<Cell>,
     pub mixes: Vec<Mix>,
+    pub reads: Vec<ReadCell>,
 }
 
 /// The file's text, and the factor for shared servers. Only cells with one group on servers of one shard distinguish
@@ -114,6 +116,7 @@ fn of_cells(measured: &ProfileMeasurements, sharing: f64, about: &About) -> Resu
         curves.insert("batch_ns".to_string(), Value::Object(batch_ns));
         cpu.insert(name.to_string(), Value::Object(curves));
     }
+    cpu.insert("read".to_string(), curves(&measured.reads, sharing)?);
     let batch = median(single.iter().map(|cell| cell.batch_entries).collect())
         .round()
         .max(1.0);
@@ -123,7 +126,7 @@ fn of_cells(measured: &ProfileMeasurements, sharing: f64, about: &About) -> Resu
     };
     let header = median(single.iter().map(over).collect());
     let text = json!({
-        "format": 3,
+        "format": 4,
         "version": about.version,
         "provisional": false,
         "source": about.source,
@@ -276,6 +279,7 @@ mod tests {
             cells,
             unbatched: unbatched.to_vec(),
             mixes: mixes.to_vec(),
+            reads: crate::profile::read_cells::some(),
         };
         profile(&measured, &about())
     }
@@ -383,6 +387,7 @@ mod tests {
             &Profile::parse(&text).unwrap(),
             &[mix([1.0; 3])],
             &[alone(Durability::Persistent, 1_024, 2_000.0)],
+            &[],
         );
         let understated = found.unwrap().unbatched_understated.unwrap();
         assert!((understated - 0.5).abs() < 1e-3, "{understated}");
@@ -390,6 +395,7 @@ mod tests {
             cells: cells.clone(),
             unbatched,
             mixes: vec![mix([1.0; 3])],
+            reads: crate::profile::read_cells::some(),
         };
         for unbatched in [
             vec![],

@@ -11,6 +11,7 @@ pub mod error;
 pub mod fit;
 pub mod mixed;
 pub mod processes;
+pub mod read_cells;
 
 use std::collections::BTreeMap;
 
