@@ -7,7 +7,7 @@ use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 use hdrhistogram::Histogram;
-use quorate_client::{Client, Entry, Handle, Options};
+use quorate_client::{Client, Entry, Handle, Options, Status};
 use serde::{Deserialize, Serialize};
 use tokio::task::{JoinSet, LocalSet};
 
@@ -15,6 +15,10 @@ use crate::profile::processes::{Counters, Process};
 
 /// A page that takes longer fails.
 const TIMEOUT: Duration = Duration::from_secs(30);
+
+/// How often the log is looked at until its beginning stays where it is.
+const SETTLE: Duration = Duration::from_millis(300);
+const SETTLES_MAX: u32 = 50;
 
 pub struct ReadLoad {
     /// Entries of a page at most.
@@ -79,10 +83,7 @@ async fn run(handle: &Handle, load: &ReadLoad) -> Result<ReadResult, String> {
         };
         clients.push(Client::open(handle.clone(), options));
     }
-    let status = clients[0]
-        .status()
-        .await
-        .map_err(|error| format!("no status: {error}"))?;
+    let status = settled(&clients[0]).await?;
     let (first, end) = (status.trim_offset, status.commit_offset);
     let read = (end.saturating_sub(first) as f64 * load.oldest_share) as u64;
     let pages = read / u64::from(load.page_entries);
@@ -114,6 +115,24 @@ async fn run(handle: &Handle, load: &ReadLoad) -> Result<ReadResult, String> {
     };
     readers.abort_all();
     result
+}
+
+/// The log's bounds once nothing is trimmed any more: retention goes on behind the last append.
+async fn settled(client: &Client) -> Result<Status, String> {
+    let status = async || {
+        let answer = client.status().await;
+        answer.map_err(|error| format!("no status: {error}"))
+    };
+    let mut before = status().await?;
+    for _ in 0..SETTLES_MAX {
+        tokio::time::sleep(SETTLE).await;
+        let now = status().await?;
+        if now.trim_offset == before.trim_offset {
+            return Ok(now);
+        }
+        before = now;
+    }
+    Err("the log is trimmed all the time".to_string())
 }
 
 async fn window(tally: &RefCell<Tally>, load: &ReadLoad) -> Result<ReadResult, String> {

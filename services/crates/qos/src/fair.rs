@@ -2,8 +2,10 @@
 //! and Varghese) with DRF accounting of several resources, as in Pisces §3.4.
 //!
 //! Bytes wait in the sockets, not here. A connection that has something to be read asks ([`FairQueue::ask`]); its
-//! tenant's credit decides whether it reads now or waits. In each cycle a tenant may spend its weight's share of the
-//! cycle's time *of each resource*. A tenant that has used up one of them, its dominant one, has no credit left.
+//! tenant's credit decides whether it reads now or waits. In each cycle a tenant may spend a share of the cycle's time *of
+//! each resource*: by its weight for that resource, as in DRF with weight vectors (Ghodsi et al., §4.3). A tenant that has
+//! used up one of them, its dominant one, has no credit left. So tenants that reserve different resources each get what
+//! they reserved, however much of it others want.
 //!
 //! The cycle ends once no tenant with something to read has credit left ([`FairQueue::pass`]). So others get the time
 //! that a tenant does not use, and a tenant that is alone never waits. The cost of a read is known only after parsing,
@@ -55,7 +57,7 @@ struct ConnectionSeat {
 /// Times are nanoseconds of the whole of a resource.
 #[derive(Debug)]
 struct Account {
-    weight: u64,
+    weights: [u64; 3],
     connections: usize,
     /// Credit left in this cycle, of each resource; below zero it is debt.
     levels: [i64; 3],
@@ -67,14 +69,14 @@ struct Account {
     awaited_since: Option<Micros>,
     not_awaited_before: Micros,
     /// Moving averages of a turn.
-    turn_ns: u64,
+    turn_ns: [u64; 3],
     turn_bytes: u64,
 }
 
 impl Account {
     fn new(cycle: u64) -> Self {
         Self {
-            weight: 1,
+            weights: [1; 3],
             connections: 0,
             levels: [0; 3],
             cycle: cycle.wrapping_sub(1),
@@ -82,7 +84,7 @@ impl Account {
             blocked: 0,
             awaited_since: None,
             not_awaited_before: 0,
-            turn_ns: 0,
+            turn_ns: [0; 3],
             turn_bytes: 0,
         }
     }
@@ -96,29 +98,37 @@ impl Account {
     }
 
     /// Cycles until there is credit again.
-    fn cycles_to_credit(&self, quantum: i64) -> u64 {
-        let missing = 1i64.saturating_sub(self.least()).max(1) as u64;
-        missing.div_ceil(quantum as u64)
+    fn cycles_to_credit(&self, quantum: [i64; 3]) -> u64 {
+        let cycles = |i: usize| {
+            let missing = 1i64.saturating_sub(self.levels[i]).max(1) as u64;
+            missing.div_ceil(quantum[i] as u64)
+        };
+        (0..3).map(cycles).max().unwrap_or(1)
+    }
+
+    /// The part of `amount` that the remaining credit is for, if a turn takes `amount`.
+    fn credit_for(&self, amount: u64) -> usize {
+        let fits = |i: usize| {
+            let (left, turn_ns) = (self.levels[i].max(0), self.turn_ns[i].max(1));
+            left as u128 * u128::from(amount) / u128::from(turn_ns)
+        };
+        let least = (0..3).map(fits).min().unwrap_or(0);
+        usize::try_from(least).unwrap_or(usize::MAX)
     }
 
     /// The number of connections that spend about the remaining credit.
     fn turns(&self) -> usize {
-        let turns = self.least().max(0) as u64 / self.turn_ns.max(1);
-        usize::try_from(turns).unwrap_or(usize::MAX).max(1)
+        self.credit_for(1).max(1)
     }
 
-    fn note_turn(&mut self, ns: u64, bytes: u64) {
-        let mix = |average: u64, now: u64| average - average / 8 + now / 8;
-        self.turn_ns = mix(self.turn_ns, ns.min(u64::MAX / 16));
-        self.turn_bytes = mix(self.turn_bytes, bytes.min(u64::MAX / 16));
+    fn note_turn(&mut self, ns: [u64; 3], bytes: u64) {
+        let mix = |average: u64, now: u64| average - average / 8 + now.min(u64::MAX / 16) / 8;
+        self.turn_ns = std::array::from_fn(|i| mix(self.turn_ns[i], ns[i]));
+        self.turn_bytes = mix(self.turn_bytes, bytes);
     }
 
     fn bytes_max(&self) -> usize {
-        let (left, bytes, ns) = (self.least().max(0), self.turn_bytes, self.turn_ns.max(1));
-        let fits = left as u128 * u128::from(bytes) / u128::from(ns);
-        usize::try_from(fits)
-            .unwrap_or(usize::MAX)
-            .max(FAIR_READ_BYTES_MIN)
+        self.credit_for(self.turn_bytes).max(FAIR_READ_BYTES_MIN)
     }
 }
 
@@ -129,10 +139,10 @@ pub struct FairQueue {
     price: [u64; 3],
     cycle_ns: u64,
     cycle: u64,
-    /// Sum of the weights that share this cycle's time.
-    base: u64,
-    /// Sum of the weights of tenants that have asked in this cycle.
-    asked: u64,
+    /// Sums of the weights that share this cycle's time.
+    base: [u64; 3],
+    /// Sums of the weights of tenants that have asked in this cycle.
+    asked: [u64; 3],
     accounts: IdMap<u128, Account>,
     seats: IdMap<Connection, ConnectionSeat>,
     /// Tenants with connections that wait.
@@ -154,8 +164,8 @@ impl FairQueue {
             price,
             cycle_ns: FAIR_CYCLE_US * 1_000,
             cycle: 1,
-            base: 1,
-            asked: 0,
+            base: [1; 3],
+            asked: [0; 3],
             accounts: IdMap::default(),
             seats: IdMap::default(),
             backlog: BTreeSet::new(),
@@ -204,17 +214,17 @@ impl FairQueue {
         }
     }
 
-    /// As [`FairQueue::set_weight`], but never lowers a weight.
-    pub fn raise_weight(&mut self, tenant: Tenant, weight: u64) {
+    /// As [`FairQueue::set_weights`], but never lowers a weight.
+    pub fn raise_weights(&mut self, tenant: Tenant, weights: [u64; 3]) {
         if let Some(account) = self.accounts.get_mut(&tenant.0) {
-            account.weight = account.weight.max(weight);
+            account.weights = std::array::from_fn(|i| account.weights[i].max(weights[i]));
         }
     }
 
-    /// A tenant's part of a cycle is its weight's part of the weights of all that want something.
-    pub fn set_weight(&mut self, tenant: Tenant, weight: u64) {
+    /// A tenant's part of a cycle's time of a resource is its weight's part of the weights of all that want something.
+    pub fn set_weights(&mut self, tenant: Tenant, weights: [u64; 3]) {
         if let Some(account) = self.accounts.get_mut(&tenant.0) {
-            account.weight = weight.max(1);
+            account.weights = weights.map(|weight| weight.max(1));
         }
     }
 
@@ -284,15 +294,15 @@ impl FairQueue {
             .accounts
             .get_mut(&seat.tenant.0)
             .expect("a seat has an account");
-        let mut most = 0;
+        let mut spent_ns = [0; 3];
         for i in 0..3 {
             let ns = (u128::from(cost[i]) * u128::from(self.price[i])) >> 32;
             let ns = i64::try_from(ns).unwrap_or(i64::MAX);
             account.levels[i] = account.levels[i].saturating_sub(ns).max(-DEBT_NS_MAX);
-            most = most.max(ns as u64);
+            spent_ns[i] = ns as u64;
         }
         if bytes > 0 {
-            account.note_turn(most, bytes);
+            account.note_turn(spent_ns, bytes);
         }
     }
 
@@ -353,7 +363,7 @@ impl FairQueue {
         let cycles = (self.backlog.iter())
             .map(|tenant| {
                 let account = &self.accounts[&tenant.0];
-                account.cycles_to_credit(self.quantum(account.weight))
+                account.cycles_to_credit(self.quantum(account.weights))
             })
             .min();
         self.cycle += cycles.unwrap_or(1);
@@ -369,35 +379,40 @@ impl FairQueue {
     fn begin_cycle(&mut self, cycles: u64) {
         self.cycle += cycles;
         // Waiting tenants asked in this cycle, or wait since an earlier one.
-        let waiting: u64 = self.backlog.iter().map(|t| self.accounts[&t.0].weight).sum();
-        let wanting = self.asked.max(waiting);
-        if wanting > 0 {
-            self.base = wanting;
+        for i in 0..3 {
+            let waiting = self.backlog.iter().map(|t| self.accounts[&t.0].weights[i]).sum();
+            let wanting = self.asked[i].max(waiting);
+            if wanting > 0 {
+                self.base[i] = wanting;
+            }
         }
-        self.asked = 0;
+        self.asked = [0; 3];
     }
 
-    fn quantum(&self, weight: u64) -> i64 {
-        let ns = u128::from(self.cycle_ns) * u128::from(weight) / u128::from(self.base);
-        i64::try_from(ns)
-            .unwrap_or(i64::MAX)
-            .clamp(1, self.cycle_ns as i64)
+    fn quantum(&self, weights: [u64; 3]) -> [i64; 3] {
+        std::array::from_fn(|i| {
+            let ns = u128::from(self.cycle_ns) * u128::from(weights[i]) / u128::from(self.base[i]);
+            i64::try_from(ns)
+                .unwrap_or(i64::MAX)
+                .clamp(1, self.cycle_ns as i64)
+        })
     }
 
     /// Gives the tenant its quantum of this cycle, and of cycles in which it did not ask.
     fn refresh(&mut self, tenant: Tenant) -> &mut Account {
-        let weight = self.accounts[&tenant.0].weight;
-        let quantum = self.quantum(weight);
+        let weights = self.accounts[&tenant.0].weights;
+        let quantum = self.quantum(weights);
         let account = self.accounts.get_mut(&tenant.0).expect("it was just there");
         let cycles = self.cycle.wrapping_sub(account.cycle);
         if cycles > 0 {
             account.cycle = self.cycle;
-            self.asked = self.asked.saturating_add(weight);
-            let filled = quantum.saturating_mul(i64::try_from(cycles).unwrap_or(i64::MAX));
-            // Unused credit of one cycle is not kept for another.
-            account.levels = account
-                .levels
-                .map(|level| level.saturating_add(filled).min(quantum));
+            let cycles = i64::try_from(cycles).unwrap_or(i64::MAX);
+            for i in 0..3 {
+                self.asked[i] = self.asked[i].saturating_add(weights[i]);
+                // Unused credit of one cycle is not kept for another.
+                let filled = quantum[i].saturating_mul(cycles);
+                account.levels[i] = account.levels[i].saturating_add(filled).min(quantum[i]);
+            }
         }
         account
     }

@@ -17,7 +17,7 @@ fn ns(of: [u64; 3]) -> [u64; 3] {
 /// A tenant that always has something to read on each of its connections.
 #[derive(Debug, Clone)]
 struct Flood {
-    weight: u64,
+    weights: [u64; 3],
     connections: u64,
     /// Cost of its cheapest read; others cost a multiple of it.
     cost_ns: [u64; 3],
@@ -25,17 +25,20 @@ struct Flood {
 }
 
 impl Flood {
-    fn dearest_ns(&self) -> u64 {
-        self.cost_ns.into_iter().max().unwrap() * self.times.iter().max().unwrap()
+    /// Its dearest read.
+    fn dearest_ns(&self) -> [u64; 3] {
+        let times = self.times.iter().max().unwrap();
+        self.cost_ns.map(|ns| ns * times)
     }
 }
 
 fn flood() -> impl Strategy<Value = Flood> {
     let cost = prop::array::uniform3(0..200_000u64)
         .prop_filter("costs something", |c| c.iter().any(|ns| *ns > 1_000));
-    (1..1_000u64, 1..40u64, cost, prop::collection::vec(1..12u64, 1..8)).prop_map(
-        |(weight, connections, cost_ns, times)| Flood {
-            weight,
+    let weights = prop::array::uniform3(1..1_000u64);
+    (weights, 1..40u64, cost, prop::collection::vec(1..12u64, 1..8)).prop_map(
+        |(weights, connections, cost_ns, times)| Flood {
+            weights,
             connections,
             cost_ns,
             times,
@@ -63,7 +66,7 @@ impl Server {
             for number in 0..flood.connections {
                 queue.join(connection(tenant, number), Tenant(tenant as u128));
             }
-            queue.set_weight(Tenant(tenant as u128), flood.weight);
+            queue.set_weights(Tenant(tenant as u128), flood.weights);
         }
         Self {
             queue,
@@ -108,14 +111,22 @@ impl Server {
         next.len()
     }
 
-    fn dominant_ns(&self, tenant: usize) -> u64 {
-        self.served_ns[tenant].into_iter().max().unwrap()
+    /// Sums of all weights.
+    fn base(&self) -> [u64; 3] {
+        std::array::from_fn(|i| self.floods.iter().map(|flood| flood.weights[i]).sum())
+    }
+
+    /// The greatest of amounts of time, each over the tenant's part of its resource.
+    fn dominant(&self, tenant: usize, ns: [u64; 3]) -> f64 {
+        let (weights, base) = (self.floods[tenant].weights, self.base());
+        let share = |i: usize| ns[i] as f64 * base[i] as f64 / weights[i] as f64;
+        (0..3).map(share).fold(0.0, f64::max)
     }
 }
 
 proptest! {
     /// The times of two tenants in their dominant resources, divided by weight, differ by at most a cycle and one read
-    /// of each. Connections and sizes do not matter.
+    /// of each. Connections and sizes do not matter. Each has a weight for each resource.
     #[test]
     fn shares_go_by_weight(floods in prop::collection::vec(flood(), 2..8), passes in 50..400usize) {
         let mut server = Server::new(floods);
@@ -123,17 +134,15 @@ proptest! {
         for _ in 0..passes {
             server.pass();
         }
-        let base: u64 = server.floods.iter().map(|f| f.weight).sum();
-        let by_weight = |ns: u64, weight: u64| ns as f64 / weight as f64;
         for a in 0..server.floods.len() {
             for b in 0..a {
                 let (fa, fb) = (&server.floods[a], &server.floods[b]);
-                let apart = by_weight(server.dominant_ns(a), fa.weight) - by_weight(server.dominant_ns(b), fb.weight);
+                let apart = server.dominant(a, server.served_ns[a]) - server.dominant(b, server.served_ns[b]);
                 // In the first cycle no tenant had asked before, so each had a whole one.
-                let first = by_weight(CYCLE_NS, fa.weight.min(fb.weight));
-                let bound = by_weight(CYCLE_NS, base)
-                    + by_weight(fa.dearest_ns(), fa.weight)
-                    + by_weight(fb.dearest_ns(), fb.weight)
+                let first = server.dominant(a, [CYCLE_NS; 3]).max(server.dominant(b, [CYCLE_NS; 3]));
+                let bound = CYCLE_NS as f64
+                    + server.dominant(a, fa.dearest_ns())
+                    + server.dominant(b, fb.dearest_ns())
                     + first;
                 prop_assert!(apart.abs() <= bound, "{a} and {b}: {apart} of {bound}");
             }
@@ -145,10 +154,12 @@ proptest! {
     fn nothing_is_idle_and_nobody_starves(floods in prop::collection::vec(flood(), 1..8)) {
         let mut server = Server::new(floods);
         server.all_ask();
-        let base: u64 = server.floods.iter().map(|f| f.weight).sum();
         // Cycles until the tenant with the largest debt for its weight has paid for one read.
-        let cycles = (server.floods.iter())
-            .map(|f| (f.dearest_ns() + CYCLE_NS) * base / (CYCLE_NS * f.weight) + 2)
+        let cycles = (0..server.floods.len())
+            .map(|t| {
+                let dearest_ns = server.floods[t].dearest_ns().map(|ns| ns + CYCLE_NS);
+                (server.dominant(t, dearest_ns) / CYCLE_NS as f64) as u64 + 3
+            })
             .max()
             .unwrap();
         let before = server.reads.clone();
@@ -174,7 +185,7 @@ proptest! {
             match step {
                 0 => {
                     queue.join(connection, Tenant(tenant));
-                    queue.set_weight(Tenant(tenant), amount);
+                    queue.set_weights(Tenant(tenant), [amount, amount / 2, 7]);
                     here.insert(connection, false);
                 }
                 1 => {
@@ -293,7 +304,7 @@ fn a_tenant_with_a_debt_beyond_counting_is_still_served() {
     for all in [[0; 3], [1; 3], [1_000_000_000_000, 1_000, 1_000_000]] {
         let mut queue = FairQueue::new(all);
         queue.join(1, Tenant(1));
-        queue.set_weight(Tenant(1), 1_000_000);
+        queue.set_weights(Tenant(1), [1_000_000; 3]);
         queue.join(2, Tenant(2));
         for _ in 0..3 {
             for connection in [1, 2] {
@@ -344,4 +355,30 @@ fn a_cycle_waits_for_a_blocked_connection_not_long_and_not_again_soon() {
     assert!(queue.pass(now, &mut next).is_some(), "later it is waited for");
     queue.unblock(2);
     assert_eq!(queue.pass(now, &mut next), None, "it has gone on");
+}
+
+/// One tenant reserved most of the network, another most of the thread. Each floods the server with requests for what the
+/// other reserved.
+#[test]
+fn a_tenant_gets_what_it_reserved_of_each_resource() {
+    let flood = |weights, cost_ns| Flood {
+        weights,
+        connections: 3,
+        cost_ns,
+        times: vec![1],
+    };
+    // Parts of the CPU and of the network: 0.2 and 0.6, and 0.6 and 0.2.
+    let reader = flood([200, 600, 1], [1_000, 10_000, 0]);
+    let other = flood([600, 200, 1], [1_000, 10_000, 0]);
+    let mut server = Server::new(vec![reader, other]);
+    server.all_ask();
+    for _ in 0..2_000 {
+        server.pass();
+    }
+    let network = |tenant: usize| server.served_ns[tenant][1] as f64;
+    let part = network(0) / (network(0) + network(1));
+    assert!(
+        (0.74..0.76).contains(&part),
+        "three quarters of what both reserved: {part}"
+    );
 }

@@ -39,7 +39,7 @@ const PAGES_SEAT: u64 = 1 << (CONNECTION_SHARD_SHIFT - 1);
 /// Connections without a group, and what all of them have together: hundreds of tokens checked each second, however
 /// busy the shard is. A client that attaches with a good token pays for that as the tenant that it says to be.
 const UNATTACHED: Tenant = Tenant(0);
-const UNATTACHED_WEIGHT: u64 = 50_000;
+const UNATTACHED_WEIGHT: [u64; 3] = [50_000; 3];
 
 pub struct Clients {
     shard: usize,
@@ -82,7 +82,7 @@ impl Clients {
         self.next_connection += 1;
         self.connections.insert(id, Connection::new(stream));
         self.join(id, UNATTACHED);
-        self.fair.raise_weight(UNATTACHED, UNATTACHED_WEIGHT);
+        self.fair.raise_weights(UNATTACHED, UNATTACHED_WEIGHT);
         id
     }
 
@@ -120,14 +120,14 @@ impl Clients {
         cost: Option<Arc<GroupCost>>,
     ) -> Option<u64> {
         let connection = self.connections.get_mut(&client.connection)?;
-        let weight = cost.as_ref().map_or(0, |cost| cost.weight());
+        let weights = cost.as_ref().map_or([0; 3], |cost| cost.weights());
         let is_first = connection.tenant.is_none();
         let tenant = *connection.tenant.get_or_insert(tenant_of(project, group_id));
         let number = connection.channels.attach(client.channel, group_id, cost);
         if is_first {
             self.join(client.connection, tenant);
         }
-        self.fair.raise_weight(tenant, weight);
+        self.fair.raise_weights(tenant, weights);
         Some(number)
     }
 
@@ -471,7 +471,7 @@ impl Clients {
 
     /// Weighs tenants again, each by the groups that its connections have attached: groups come, go and change.
     pub fn weigh_tenants(&mut self) {
-        let mut groups: HashMap<Tenant, HashMap<GroupId, u64>> = HashMap::new();
+        let mut groups: HashMap<Tenant, HashMap<GroupId, [u64; 3]>> = HashMap::new();
         for connection in self.connections.values() {
             if let Some(tenant) = connection.tenant {
                 groups
@@ -481,8 +481,11 @@ impl Clients {
             }
         }
         for (tenant, weights) in groups {
-            let weight = weights.into_values().sum::<u64>();
-            self.fair.set_weight(tenant, weight.max(WEIGHT_MIN));
+            let sum = weights.into_values().fold([0; 3], |sum: [u64; 3], of_group| {
+                std::array::from_fn(|i| sum[i] + of_group[i])
+            });
+            self.fair
+                .set_weights(tenant, sum.map(|weight| weight.max(WEIGHT_MIN)));
         }
         self.fair.forget_idle();
     }

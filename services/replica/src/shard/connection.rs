@@ -166,9 +166,9 @@ impl Channels {
     }
 
     /// The weights of the groups that are attached.
-    pub fn weights(&self) -> impl Iterator<Item = (GroupId, u64)> {
+    pub fn weights(&self) -> impl Iterator<Item = (GroupId, [u64; 3])> {
         let attached = self.attached.values();
-        attached.filter_map(|of| Some((of.group_id, of.cost.as_ref()?.weight())))
+        attached.filter_map(|of| Some((of.group_id, of.cost.as_ref()?.weights())))
     }
 }
 

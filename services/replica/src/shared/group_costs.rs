@@ -28,10 +28,10 @@ pub struct GroupCosts(Mutex<HashMap<GroupId, Arc<GroupCost>>>);
 
 impl GroupCosts {
     pub fn set(&self, config: &GroupConfig, me: ServerId, shard_capacity_milli: [u64; 3], now: Micros) {
-        let weight = weight_of(config, me, shard_capacity_milli);
+        let weights = weights_of(config, me, shard_capacity_milli);
         let mut costs = self.0.lock().expect("costs");
         let cost = costs.entry(config.group_id).or_default();
-        cost.set(&config.budget, weight);
+        cost.set(&config.budget, weights);
         cost.reads.set(config.budget.reads.as_deref(), now);
     }
 
@@ -76,25 +76,26 @@ pub struct GroupCost {
     per_byte_milli: [AtomicU64; 3],
     full_batch_entries: AtomicU64,
     lacking_milli: [AtomicU64; 3],
-    weight: AtomicU64,
+    /// By resource.
+    weights: [AtomicU64; 3],
     pub reads: GroupReads,
 }
 
 impl GroupCost {
-    fn set(&self, budget: &Budget, weight: u64) {
+    fn set(&self, budget: &Budget, weights: [u64; 3]) {
         let (cost, short) = (&budget.cost, &budget.short_batch);
         for i in 0..3 {
             self.fixed_milli[i].store(cost.fixed_milli[i], Ordering::Relaxed);
             self.per_byte_milli[i].store(cost.per_byte_milli[i], Ordering::Relaxed);
             self.lacking_milli[i].store(short.lacking_milli[i], Ordering::Relaxed);
+            self.weights[i].store(weights[i], Ordering::Relaxed);
         }
         self.full_batch_entries
             .store(u64::from(short.entries), Ordering::Relaxed);
-        self.weight.store(weight, Ordering::Relaxed);
     }
 
-    pub fn weight(&self) -> u64 {
-        self.weight.load(Ordering::Relaxed)
+    pub fn weights(&self) -> [u64; 3] {
+        std::array::from_fn(|i| self.weights[i].load(Ordering::Relaxed))
     }
 
     /// The cost of an append that says of itself to have so many entries.
@@ -132,16 +133,17 @@ pub fn attach_cost() -> [u64; 3] {
     [ATTACH_MILLI, 0, 0]
 }
 
-/// The share of a shard that the group's reservation comes to, in its dominant resource.
-fn weight_of(config: &GroupConfig, me: ServerId, capacity_milli: [u64; 3]) -> u64 {
+/// The shares of a shard's resources that are reserved for the group.
+fn weights_of(config: &GroupConfig, me: ServerId, capacity_milli: [u64; 3]) -> [u64; 3] {
     let position = (config.replicas.iter()).position(|member| member.server_id == me);
     let budget = &config.budget;
     let appends = budget.reserved_milli_at(position.unwrap_or(config.replicas.len()));
     let reads = budget.reads_reserved_milli();
-    let reserved = |i: usize| appends[i].saturating_add(reads[i]);
-    let shares = (0..3).map(|i| reserved(i) as f64 / capacity_milli[i].max(1) as f64);
-    let share = shares.fold(0.0, f64::max);
-    ((share * WEIGHT_PER_SHARE) as u64).max(WEIGHT_MIN)
+    std::array::from_fn(|i| {
+        let reserved = appends[i].saturating_add(reads[i]);
+        let share = reserved as f64 / capacity_milli[i].max(1) as f64;
+        ((share * WEIGHT_PER_SHARE) as u64).max(WEIGHT_MIN)
+    })
 }
 
 #[cfg(test)]
@@ -158,7 +160,7 @@ mod tests {
             per_byte_milli: [1_000, 2_000, 0],
         };
         let mut budget = Budget::for_rate(1_000, 64, cost);
-        group.set(&budget, 7);
+        group.set(&budget, [7; 3]);
         assert_eq!(group.of(10, 10 * 68), cost.of(10, 640));
         assert_eq!(group.of(u32::MAX, 400), cost.of(100, 0));
         assert_eq!(group.of(0, 0), [FRAME_MILLI, 0, 0], "a frame costs something");
@@ -166,7 +168,7 @@ mod tests {
             entries: 16,
             lacking_milli: [500_000, 30_000, 0],
         };
-        group.set(&budget, 7);
+        group.set(&budget, [7; 3]);
         for entries in [1, 10, 16, 40] {
             let charged = group.of(entries, entries as usize * 68);
             let entries = u64::from(entries);
