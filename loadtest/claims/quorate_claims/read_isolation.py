@@ -35,7 +35,7 @@ ALONE, BESIDE, UNISOLATED = "alone", "beside the flood", "beside it without isol
 
 @dataclass(frozen=True)
 class Calm:
-    """What the calm tenant got, and the flood beside it."""
+    """Results of the calm tenant, and the flood's beside it."""
 
     pages_per_s: float
     read_p99_ms: float

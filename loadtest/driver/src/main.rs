@@ -14,6 +14,7 @@ mod marks;
 mod measure;
 mod measured;
 mod open_loop;
+mod processes;
 mod producer;
 mod profile;
 mod profiling;

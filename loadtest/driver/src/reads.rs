@@ -11,7 +11,7 @@ use quorate_client::{Client, Entry, Handle, Options, Status};
 use serde::{Deserialize, Serialize};
 use tokio::task::{JoinSet, LocalSet};
 
-use crate::profile::processes::{Counters, Process};
+use crate::processes::{Counters, Process};
 
 /// A page that takes longer fails.
 const TIMEOUT: Duration = Duration::from_secs(30);
@@ -43,7 +43,7 @@ pub struct ReadResult {
     pub bytes_per_s: f64,
     pub p50_us: u64,
     pub p99_us: u64,
-    /// Of the server, for each entry; absent without its process.
+    /// CPU of the server for each entry; absent without its process.
     pub cpu_ns: Option<f64>,
     /// The part of its busiest thread.
     pub busiest_ns: Option<f64>,

@@ -15,10 +15,10 @@ from quorate_local.layout import write_text
 
 SIZES, ALONE_SIZES = (64, 1_024, 4_096, 16_384, 32_768), (64, 1_024)
 PAGE_ENTRIES = 16  # as the batches of appends
-FILL_S, FILL_BYTES = 2.0, 2 << 20  # of appends; bytes of them that are under way
+FILL_S, FILL_BYTES = 2.0, 2 << 20  # appends for so long; bytes that are under way
 OUTSTANDING = 16  # pages, on one connection: the server's thread is busy
-OLDEST = "0.4"  # of a persistent log: the newest 16 MiB are in memory
-# Beyond what is appended here, as in all groups of this measurement; within what an organization may reserve.
+OLDEST = "0.4"  # the part of a persistent log that is read: its newest 16 MiB are in memory
+# No budget is in the way of what is appended here, and an organization may reserve as much.
 SLA = {
     "replication_degree": SERVERS,
     "request_size_bytes": REQUEST_BYTES,

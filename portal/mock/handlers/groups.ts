@@ -1,5 +1,5 @@
 import { http, HttpResponse } from 'msw'
-import type { Group, Placement, Sla } from '@/api'
+import type { Group, GroupCosts, Placement, Sla } from '@/api'
 import { priceOf, promiseOf, quoteOf, roleAt } from '../admission'
 import { database, newId, persist, PROVISIONING_MS } from '../db'
 import { withDefaults, type MockGroup } from '../records'
@@ -141,6 +141,35 @@ const placement = http.get('/v1/groups/:id/placement', ({ request, params }) => 
   return HttpResponse.json(answer)
 })
 
+/** In the mock an entry costs a fixed part, and one for its bytes; alone, three times the fixed part. */
+const costs = http.get('/v1/groups/:id/costs', ({ request, params }) => {
+  const refusal = refuseStranger(request)
+  if (refusal) return refusal
+  const mock = groupById(params.id)
+  if (!mock) return notFound('group')
+  const { request_size_bytes, durability } = mock.group.sla
+  const kinds = durability === 'persistent' ? (['append', 'read', 'catch_up'] as const) : (['append', 'read'] as const)
+  const sizes = [...new Set([64, 1_024, 16_384, 262_144, request_size_bytes])].toSorted((left, right) => left - right)
+  const weight = (size: number, entries: number) => (entries === 1 ? 1_500 : 500) + size
+  const answer: GroupCosts = {
+    request_size_bytes,
+    operations: kinds.flatMap((operation) =>
+      sizes.flatMap((size_bytes) =>
+        [1, 16].map((entries) => ({
+          operation,
+          size_bytes,
+          entries,
+          counts_as: weight(size_bytes, entries) / weight(request_size_bytes, 16),
+          cpu_ns: weight(size_bytes, entries),
+          network_bytes: size_bytes + 40,
+          storage_operations: operation === 'read' ? 0 : 2,
+        })),
+      ),
+    ),
+  }
+  return HttpResponse.json(answer)
+})
+
 function server(id: number, role: string, alive: boolean) {
   return { server_id: id, server_name: `s${id}`, address: `10.0.0.${id}:7001`, role, alive, failure_domain: null }
 }
@@ -152,4 +181,4 @@ const events = http.get('/v1/groups/:id/events', ({ request, params }) => {
   return mock ? page(mock.events, request) : notFound('group')
 })
 
-export const groups = [quotes, listGroups, createGroup, getGroup, deleteGroup, resetGroup, placement, events]
+export const groups = [quotes, listGroups, createGroup, getGroup, deleteGroup, resetGroup, costs, placement, events]

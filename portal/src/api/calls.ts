@@ -65,6 +65,8 @@ export const getGroup = (group_id: string, signal: AbortSignal) =>
 export const deleteGroup = (group_id: string) => sdk.deleteGroup({ path: { group_id }, throwOnError })
 export const resetGroup = (group_id: string, epoch: number) =>
   sdk.resetGroup({ path: { group_id }, body: { epoch }, throwOnError })
+export const getCosts = (group_id: string, signal: AbortSignal) =>
+  sdk.getGroupCosts({ path: { group_id }, signal, throwOnError })
 export const getPlacement = (group_id: string, signal: AbortSignal) =>
   sdk.getPlacement({ path: { group_id }, signal, throwOnError })
 export const listEvents = (group_id: string, cursor: string | null, signal: AbortSignal) =>

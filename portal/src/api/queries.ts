@@ -44,6 +44,12 @@ export const groupQuery = (groupId: string) =>
     refetchInterval: ({ state }) => (state.data && UNSETTLED.has(state.data.status) ? UNSETTLED_MS : SETTLED_MS),
   })
 
+export const costsQuery = (groupId: string) =>
+  queryOptions({
+    queryKey: [...keys.group(groupId), 'costs'],
+    queryFn: ({ signal }) => calls.getCosts(groupId, signal),
+  })
+
 export const placementQuery = (groupId: string) =>
   queryOptions({
     queryKey: [...keys.group(groupId), 'placement'],

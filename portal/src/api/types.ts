@@ -26,6 +26,8 @@ export type {
   Payment,
   PaymentEntry,
   PlacedReplica as Replica,
+  GroupCosts,
+  OperationCost,
   Placement,
   Price,
   Problem,

@@ -164,6 +164,11 @@ export class Control {
     return this.#call("PATCH", `groups/${encodeURIComponent(groupId)}`, changes);
   }
 
+  /** How much of the reservation an append or a read takes, by size: `{request_size_bytes, operations}`. */
+  costs(groupId: string): Promise<Json> {
+    return this.#call("GET", `groups/${encodeURIComponent(groupId)}/costs`);
+  }
+
   async deleteGroup(groupId: string): Promise<void> {
     await this.#call("DELETE", `groups/${encodeURIComponent(groupId)}`);
   }

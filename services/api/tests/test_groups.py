@@ -276,6 +276,33 @@ async def test_reads_are_reserved_within_their_quota(
     problem(await alice.post(path, {"name": "wrong", **SLA, "read_rate_per_s": -1}), 422, "validation_failed")
 
 
+async def test_costs_say_how_much_of_a_reservation_an_operation_takes(
+    alice: Customer, bob: Customer, coordinator: FakeCoordinator
+) -> None:
+    group = await alice.create_group()
+    path = f"/v1/groups/{group['id']}/costs"
+    found = await alice.get(path)
+    assert found["request_size_bytes"] == 64
+    by = {(one["operation"], one["size_bytes"], one["entries"]): one for one in found["operations"]}
+    assert {operation for operation, _, _ in by} == {"append", "read", "catch_up"}
+    declared = by["append", 64, 16]
+    # A fixed microsecond, and a tenth of a nanosecond for each of 64 bytes.
+    assert (declared["counts_as"], declared["cpu_ns"]) == (1.0, 1_006)
+    assert by["append", 64, 1]["cpu_ns"] == 1_006 + 15 * 90, "a batch has a cost of its own"
+    assert by["append", 64, 1]["counts_as"] == pytest.approx(2.341, abs=0.01)
+    assert by["append", 1_024, 16]["counts_as"] == pytest.approx((128 + 2 * 1_024) / (128 + 2 * 64), abs=0.01)
+    assert by["catch_up", 64, 16]["counts_as"] == 1.0, "reads are reserved as if they came from the disk"
+    assert by["read", 64, 16]["cpu_ns"] < by["catch_up", 64, 16]["cpu_ns"]
+    assert by["catch_up", 64, 1]["storage_operations"] == 1.0, "no page takes less than one"
+    memory = await alice.create_group("memory", durability="in_memory")
+    operations = (await alice.get(f"/v1/groups/{memory['id']}/costs"))["operations"]
+    assert {one["operation"] for one in operations} == {"append", "read"}
+    assert min(one["counts_as"] for one in operations if one["size_bytes"] == 64) == 1.0
+    problem(await bob.request("GET", path), 404, "not_found")
+    coordinator.down = True
+    problem(await alice.request("GET", path), 503, "coordinator_unavailable")
+
+
 async def test_a_managing_key_gets_no_token(alice: Customer) -> None:
     key = await alice.create_key(scopes=["manage"])
     answer = await alice.api.post(

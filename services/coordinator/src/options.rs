@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use clap::{Parser, ValueEnum};
 
 use quorate_coordinator_core::command::{Headroom, Mismatched};
+use quorate_coordinator_core::state::Overpromising;
 use quorate_one_sided::TransportFlags;
 use quorate_policies::Policy;
 use quorate_types::limits::{HANGING_MS, SLOW_REPORT_MS};
@@ -61,6 +62,9 @@ pub struct Options {
     /// Treatment of servers whose processor, number of cores or version differs from the profile's
     #[arg(long, env = "QUORATE_FOREIGN_PROFILE", value_enum, default_value_t = MismatchedProfile::Warn)]
     pub foreign_profile: MismatchedProfile,
+    /// Treatment of a profile by whose costs the groups of a server need more than may be promised of it
+    #[arg(long, env = "QUORATE_OVERPROMISING_PROFILE", value_enum, default_value_t = OverpromisingProfile::Refuse)]
+    pub overpromising_profile: OverpromisingProfile,
     /// Share of each server that is kept from new groups, as room for replicas of failed servers: percent, or one-domain.
     /// One-domain is an N-th in a region with N failure domains, of which there must be four
     #[arg(
@@ -129,6 +133,23 @@ impl MismatchedProfile {
         match self {
             Self::Warn => Mismatched::Used,
             Self::Refuse => Mismatched::Refused,
+        }
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum OverpromisingProfile {
+    /// It is not put in use: each promise that was made holds by the profile in use.
+    Refuse,
+    /// It is put in use: new groups are admitted by it, and promises may be broken that were made before.
+    Use,
+}
+
+impl OverpromisingProfile {
+    pub fn treatment(self) -> Overpromising {
+        match self {
+            Self::Refuse => Overpromising::Refused,
+            Self::Use => Overpromising::Used,
         }
     }
 }

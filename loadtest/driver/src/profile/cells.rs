@@ -8,9 +8,9 @@ use serde::{Deserialize, Serialize};
 use tokio::task::LocalSet;
 
 use super::MeasuredGroup;
-use super::processes::{Counters, Process, Used, disk_flushes, loopback_bytes};
 use crate::cpu::CpuSeconds;
 use crate::load::{Load, PATIENCE};
+use crate::processes::{Counters, Process, Used, disk_flushes, loopback_bytes};
 use crate::workload::Workload;
 
 /// One durability and size, once. Amounts are for each append.

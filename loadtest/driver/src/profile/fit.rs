@@ -216,8 +216,8 @@ fn curve(cells: &[&Cell], role: Role, sharing: f64) -> Value {
 mod tests {
     use super::super::cells::OfRole;
     use super::super::mixed::{Part, Server};
-    use super::super::processes::Used;
     use super::*;
+    use crate::processes::Used;
     use quorate_types::Sla;
 
     fn cell(durability: Durability, size_bytes: u32, head_ns: f64) -> Cell {

@@ -13,9 +13,9 @@ use tokio::task::LocalSet;
 
 use super::MeasuredGroup;
 use super::cells::outstanding;
-use super::processes::{Counters, Process, Used, loopback_bytes};
 use crate::cpu::CpuSeconds;
 use crate::load::{Load, PATIENCE};
+use crate::processes::{Counters, Process, Used, loopback_bytes};
 use crate::workload::Workload;
 
 /// One measured mix. Rates are means over the window.

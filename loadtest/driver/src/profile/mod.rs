@@ -10,7 +10,6 @@ pub mod cells;
 pub mod error;
 pub mod fit;
 pub mod mixed;
-pub mod processes;
 pub mod read_cells;
 
 use std::collections::BTreeMap;
@@ -18,7 +17,7 @@ use std::collections::BTreeMap;
 use quorate_client::Handle;
 use quorate_types::{Durability, Role};
 
-use processes::Process;
+use crate::processes::Process;
 
 /// A group to put load on, with the processes of its replicas.
 pub struct MeasuredGroup {

@@ -27,7 +27,7 @@ pub struct ReadCell {
 }
 
 impl ReadCell {
-    /// Of the server, for each entry.
+    /// CPU of the server for each entry, all threads and the busiest.
     fn used(&self) -> Result<(f64, f64), String> {
         let used = self.result.cpu_ns.zip(self.result.busiest_ns);
         used.ok_or_else(|| "reads were measured without the server's process".to_string())

@@ -943,6 +943,24 @@ export type Group = {
 };
 
 /**
+ * GroupCosts
+ *
+ * The group's virtual cost functions: how much of its reservation an operation takes.
+ */
+export type GroupCosts = {
+    /**
+     * Request Size Bytes
+     *
+     * The declared size.
+     */
+    request_size_bytes: number;
+    /**
+     * Operations
+     */
+    operations: Array<OperationCost>;
+};
+
+/**
  * GroupEvent
  */
 export type GroupEvent = {
@@ -2197,6 +2215,48 @@ export type Offer = {
      * Discount Percent
      */
     discount_percent: number;
+};
+
+/**
+ * OperationCost
+ *
+ * The cost of one entry, for the server that takes it.
+ */
+export type OperationCost = {
+    /**
+     * Operation
+     *
+     * append: at the head; read: an entry in memory, at any replica; catch_up: one on its disk.
+     */
+    operation: 'append' | 'read' | 'catch_up';
+    /**
+     * Size Bytes
+     */
+    size_bytes: number;
+    /**
+     * Entries
+     *
+     * Entries of the batch or page that it comes in: 1, or as many as are measured.
+     */
+    entries: number;
+    /**
+     * Counts As
+     *
+     * So many appends, or reads, of the declared size in a full batch or page: the reservation's unit.
+     */
+    counts_as: number;
+    /**
+     * Cpu Ns
+     */
+    cpu_ns: number;
+    /**
+     * Network Bytes
+     */
+    network_bytes: number;
+    /**
+     * Storage Operations
+     */
+    storage_operations: number;
 };
 
 /**
@@ -4824,6 +4884,40 @@ export type GetHandleResponses = {
 };
 
 export type GetHandleResponse = GetHandleResponses[keyof GetHandleResponses];
+
+export type GetGroupCostsData = {
+    body?: never;
+    path: {
+        /**
+         * Group Id
+         */
+        group_id: string;
+    };
+    query?: never;
+    url: '/v1/groups/{group_id}/costs';
+};
+
+export type GetGroupCostsErrors = {
+    /**
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
+     */
+    '4XX': Problem;
+    /**
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
+     */
+    '5XX': Problem;
+};
+
+export type GetGroupCostsError = GetGroupCostsErrors[keyof GetGroupCostsErrors];
+
+export type GetGroupCostsResponses = {
+    /**
+     * Successful Response
+     */
+    200: GroupCosts;
+};
+
+export type GetGroupCostsResponse = GetGroupCostsResponses[keyof GetGroupCostsResponses];
 
 export type GetPlacementData = {
     body?: never;

@@ -11,6 +11,7 @@ import { CopyButton } from '@/ui/Copy'
 import { Section } from '@/ui/Surface'
 import { usePageTitle } from '@/ui/title'
 import { ConfirmByName } from './ConfirmByName'
+import { CostsSection } from './CostsSection'
 import { useGroup } from './GroupPage'
 
 export function SettingsTab() {
@@ -19,6 +20,7 @@ export function SettingsTab() {
   return (
     <div className="max-w-3xl space-y-5">
       <Facts group={group} />
+      <CostsSection group={group} />
       <Deletion group={group} />
     </div>
   )

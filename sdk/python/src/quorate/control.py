@@ -137,6 +137,10 @@ class Control:
         AdmissionRefused nothing has changed."""
         return await self._call("PATCH", f"groups/{_id(group_id)}", changes)
 
+    async def costs(self, group_id: str) -> Json:
+        """How much of the reservation an append or a read takes, by size: `{request_size_bytes, operations}`."""
+        return await self._call("GET", f"groups/{_id(group_id)}/costs")
+
     async def delete_group(self, group_id: str) -> None:
         await self._call("DELETE", f"groups/{_id(group_id)}")
 

@@ -56,6 +56,14 @@ CHARGES = {
     "short_batch": {"entries": 16, "lacking_milli": [90_000, 0, 0]},
 }
 
+READS = {
+    "rate_per_s": 0,
+    "reserved_milli": [0, 0, 0],
+    "cost": {"fixed_milli": [800_000, 8_000, 0], "per_byte_milli": [250, 1_000, 0]},
+    "short_page": {"entries": 16, "lacking_milli": [180_000, 8_000, 0]},
+    "from_disk": {"fixed_milli": [200_000, 0, 0], "per_byte_milli": [250, 0, 123]},
+}
+
 
 class FakeCoordinator:
     TOKEN: ClassVar[str] = "admin-token"
@@ -301,6 +309,7 @@ class FakeCoordinator:
             "learners": [],
             "access": "full",
             "charges": CHARGES,
+            "reads": READS,
             "sla_revision": 1,
             "sla_since": datetime.now(UTC).isoformat(),
             "created_at": datetime.now(UTC).isoformat(),

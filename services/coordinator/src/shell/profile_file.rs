@@ -12,18 +12,21 @@ use tracing::error;
 
 use super::task::{Handle, notes};
 use crate::exit::Failure;
-use crate::options::{MismatchedProfile, Options};
+use crate::options::{MismatchedProfile, Options, OverpromisingProfile};
 use quorate_coordinator_core::command::Command;
 use quorate_coordinator_core::state::{CoordinatorState, check_profile};
 
 /// A measurement takes minutes, so a second more does not count.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
+/// A file that was refused is looked at again this much later: that takes the costs of all groups.
+const LOOK_AGAIN: Duration = Duration::from_secs(5);
 
 /// The source of the profile, and the treatment of servers that it does not match.
 #[derive(Clone)]
 pub struct ProfileSource {
     path: Option<PathBuf>,
     mismatched: MismatchedProfile,
+    overpromising: OverpromisingProfile,
 }
 
 impl ProfileSource {
@@ -31,6 +34,7 @@ impl ProfileSource {
         Self {
             path: options.profile.clone(),
             mismatched: options.foreign_profile,
+            overpromising: options.overpromising_profile,
         }
     }
 
@@ -52,7 +56,7 @@ impl ProfileSource {
     /// Whether the profile may replace the one in use.
     pub fn check(&self, profile: &Profile, state: &CoordinatorState) -> Result<(), Failure> {
         let mismatched = self.mismatched.treatment();
-        match check_profile(profile, state, mismatched) {
+        match check_profile(profile, state, mismatched, self.overpromising.treatment()) {
             Ok(others) => {
                 for (server, how) in others {
                     notes::mismatch(server, &how, false);
@@ -70,7 +74,8 @@ impl ProfileSource {
 }
 
 /// Reads the file for ever. A file that is no profile, or that is refused, changes nothing: the profile in use stays, and
-/// the log says why. A refused profile is put in use when the servers that it does not match are gone.
+/// the log says why. A refused profile is put in use once nothing speaks against it: servers that it does not match are gone,
+/// or those with too many groups have fewer.
 pub async fn follow(source: ProfileSource, engine: Handle) {
     let Some(path) = source.path.clone() else { return };
     // The last content with which nothing is left to do. At first there is none: the profile may have been refused at
@@ -114,6 +119,7 @@ pub async fn follow(source: ProfileSource, engine: Handle) {
                     error!("{}; the profile in use stays", failure.message);
                 }
                 reported = Some(failure.message);
+                tokio::time::sleep(LOOK_AGAIN).await;
                 continue;
             }
         };

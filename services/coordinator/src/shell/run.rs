@@ -57,6 +57,7 @@ pub async fn run(options: Options) -> Result<(), Failure> {
         settings,
         profile,
         policy: policy(&options),
+        overpromising: options.overpromising_profile.treatment(),
         secrets: new_secrets,
         address: side.address(),
         release: env!("CARGO_PKG_VERSION").into(),

@@ -255,13 +255,13 @@ mod tests {
             };
             assert!(!quote(&mut fleet, &profile, &one_more).admissible);
         }
-        let taken = sla(Durability::InMemory, 1, 900_000);
+        let taken = sla(Durability::InMemory, 1, 500_000);
         admit(&mut fleet, &profile, &taken).expect("it fits");
         let refusal = quote(&mut fleet, &profile, &taken)
             .refusal
             .expect("the CPU is taken");
         assert_eq!(refusal.scarce_resource, ScarceResource::Cpu);
         let fits = refusal.largest_sla_that_fits.expect("fewer reads fit");
-        assert!(fits.read_rate_per_s < 900_000 && fits.rate_per_s == 1, "{fits:?}");
+        assert!(fits.read_rate_per_s < 500_000 && fits.rate_per_s == 1, "{fits:?}");
     }
 }

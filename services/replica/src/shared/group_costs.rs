@@ -84,11 +84,11 @@ pub struct GroupCost {
 impl GroupCost {
     fn set(&self, budget: &Budget, weights: [u64; 3]) {
         let (cost, short) = (&budget.cost, &budget.short_batch);
-        for i in 0..3 {
+        for (i, weight) in weights.into_iter().enumerate() {
             self.fixed_milli[i].store(cost.fixed_milli[i], Ordering::Relaxed);
             self.per_byte_milli[i].store(cost.per_byte_milli[i], Ordering::Relaxed);
             self.lacking_milli[i].store(short.lacking_milli[i], Ordering::Relaxed);
-            self.weights[i].store(weights[i], Ordering::Relaxed);
+            self.weights[i].store(weight, Ordering::Relaxed);
         }
         self.full_batch_entries
             .store(u64::from(short.entries), Ordering::Relaxed);

@@ -137,6 +137,16 @@ class Charges(BaseModel):
     short_batch: ShortBatch
 
 
+class ReadCharges(BaseModel):
+    """The cost of reads at each replica, and what is reserved for them."""
+
+    rate_per_s: Annotated[int, Field(ge=0)]
+    reserved_milli: Tokens
+    cost: EntryCost
+    short_page: ShortBatch
+    from_disk: EntryCost  # beside the cost from memory
+
+
 class GroupView(BaseModel):
     group_id: UUID
     project_id: UUID | None = None
@@ -147,6 +157,7 @@ class GroupView(BaseModel):
     learners: list[Replica] = []
     access: Access = "full"  # a coordinator of an earlier version does not say
     charges: Charges | None = None  # likewise
+    reads: ReadCharges | None = None  # likewise
     sla_since: datetime | None = None  # time at which this SLA took effect
     created_at: datetime | None = None
 

@@ -6,7 +6,17 @@ from uuid import UUID
 from fastapi import APIRouter, Header, Request, Response
 
 from quorate_api.groups import resizing, service
-from quorate_api.groups.schemas import CreatedGroup, Group, GroupEvent, Handle, NewGroup, Placement, Reset, Resize
+from quorate_api.groups.schemas import (
+    CreatedGroup,
+    Group,
+    GroupCosts,
+    GroupEvent,
+    Handle,
+    NewGroup,
+    Placement,
+    Reset,
+    Resize,
+)
 from quorate_api.http.pagination import PageParameters
 from quorate_api.http.principal import Caller, Environment, Permission, Transaction
 from quorate_api.http.route import ScopedRoute
@@ -102,6 +112,12 @@ async def reset_group(
 async def get_handle(group_id: UUID, work: Transaction, services: Environment, caller: Caller) -> Handle:
     """The addresses of the group's replicas, and a token for them."""
     return await service.handle(work, services, caller, group_id)
+
+
+@router.get("/groups/{group_id}/costs")
+async def get_group_costs(group_id: UUID, work: Transaction, services: Environment, caller: Caller) -> GroupCosts:
+    """The cost of appends and reads of several sizes, as parts of the group's reservation."""
+    return await service.operation_costs(work, services, caller, group_id)
 
 
 @router.get("/groups/{group_id}/placement")

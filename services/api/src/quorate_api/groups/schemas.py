@@ -127,6 +127,29 @@ class CreatedGroup(Group):
     )
 
 
+class OperationCost(Output):
+    """The cost of one entry, for the server that takes it."""
+
+    operation: Literal["append", "read", "catch_up"] = Field(
+        description="append: at the head; read: an entry in memory, at any replica; catch_up: one on its disk."
+    )
+    size_bytes: int
+    entries: int = Field(description="Entries of the batch or page that it comes in: 1, or as many as are measured.")
+    counts_as: float = Field(
+        description="So many appends, or reads, of the declared size in a full batch or page: the reservation's unit."
+    )
+    cpu_ns: int
+    network_bytes: int
+    storage_operations: float
+
+
+class GroupCosts(Output):
+    """The group's virtual cost functions: how much of its reservation an operation takes."""
+
+    request_size_bytes: int = Field(description="The declared size.")
+    operations: list[OperationCost]
+
+
 class PlacedReplica(Output):
     server_id: int
     server_name: str

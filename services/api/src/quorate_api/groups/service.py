@@ -20,9 +20,18 @@ from quorate_api.coordinator.schemas import GroupView, ObservedSla, Replica
 from quorate_api.database.ids import new_id
 from quorate_api.database.work import Work
 from quorate_api.errors import Code, FieldError, Problem, not_found
-from quorate_api.groups import handles
+from quorate_api.groups import costs, handles
 from quorate_api.groups.repository import GroupRepository
-from quorate_api.groups.schemas import CreatedGroup, Group, GroupEvent, Handle, NewGroup, PlacedReplica, Placement
+from quorate_api.groups.schemas import (
+    CreatedGroup,
+    Group,
+    GroupCosts,
+    GroupEvent,
+    Handle,
+    NewGroup,
+    PlacedReplica,
+    Placement,
+)
 from quorate_api.http.pagination import Paging
 from quorate_api.http.principal import Permission, Principal
 from quorate_api.http.schemas import Page
@@ -203,6 +212,16 @@ async def handle(work: Work, services: Services, principal: Principal, group_id:
         raise not_found("group")
     view = await _freshest(work, services, row)
     return await handles.issue(services, principal, row, view)
+
+
+async def operation_costs(work: Work, services: Services, principal: Principal, group_id: UUID) -> GroupCosts:
+    row = await visible(work, principal, group_id)
+    principal.require(Permission.VIEW)
+    view = await _freshest(work, services, row)
+    if view.charges is None:
+        raise Problem(Code.COORDINATOR_UNAVAILABLE, "The group's costs are not known now.", retry_after_s=2)
+    operations = costs.costs(view.sla, view.charges, view.reads)
+    return GroupCosts(request_size_bytes=view.sla.request_size_bytes, operations=operations)
 
 
 async def placement(work: Work, services: Services, principal: Principal, group_id: UUID) -> Placement:

@@ -52,12 +52,23 @@ pub fn write(note: &Note) {
     }
 }
 
-/// The servers that a profile would take from the fleet, and the remedy.
+/// The servers that speak against a profile, and the remedy.
 pub fn profile_refused(refused: &ProfileRefused) -> String {
-    let ProfileRefused { server, how, more } = refused;
-    format!(
-        "{server} and {more} more servers: {how}: measure again (make profile), or allow it with --foreign-profile warn"
-    )
+    match refused {
+        ProfileRefused::Mismatched { server, how, more } => format!(
+            "{server} and {more} more servers: {how}: measure again (make profile), or allow it with --foreign-profile warn"
+        ),
+        ProfileRefused::Overpromised {
+            server,
+            resource,
+            percent,
+            more,
+        } => format!(
+            "by its costs the groups of {server} need {percent} % of the {resource} that may be promised of it, and {more} \
+             more servers have too many groups, too: add servers and drain these, or allow it with \
+             --overpromising-profile use"
+        ),
+    }
 }
 
 /// A profile comes into use.

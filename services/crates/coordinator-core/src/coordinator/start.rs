@@ -5,13 +5,15 @@ use quorate_types::RunId;
 
 use crate::command::{Command, FleetSecrets, PlacementPolicy};
 use crate::engine::Settings;
-use crate::state::{CoordinatorState, ProfileRefused, check_profile};
+use crate::state::{CoordinatorState, Overpromising, ProfileRefused, check_profile};
 
 #[derive(Debug, Clone)]
 pub struct Start {
     pub settings: Settings,
     pub profile: Profile,
     pub policy: PlacementPolicy,
+    /// Of the profile.
+    pub overpromising: Overpromising,
     /// New keys, for a fleet that has none.
     pub secrets: Option<Box<FleetSecrets>>,
     /// Other coordinators reach this one there. None: it stays alone.
@@ -41,7 +43,8 @@ impl Start {
     /// Commands that put the configuration in use, where the state has another. The profile stays if it is refused.
     pub fn commands(&self, state: &CoordinatorState) -> (Vec<Command>, Result<(), ProfileRefused>) {
         let mut commands = Vec::new();
-        let checked = check_profile(&self.profile, state, self.policy.mismatched).map(|_| ());
+        let checked = check_profile(&self.profile, state, self.policy.mismatched, self.overpromising);
+        let checked = checked.map(|_| ());
         if state.profile != self.profile && checked.is_ok() {
             let profile = Box::new(self.profile.clone());
             commands.push(Command::UseProfile { profile });

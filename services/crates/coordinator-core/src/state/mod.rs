@@ -24,4 +24,4 @@ mod validate;
 pub use apply::{applied, apply};
 pub use entity::{Drain, Event, EventKind, Group, GroupStatus, History, JoinToken, Server, lacking};
 pub use machine::CoordinatorState;
-pub use profile_check::{ProfileRefused, check_profile};
+pub use profile_check::{Overpromising, ProfileRefused, check_profile};

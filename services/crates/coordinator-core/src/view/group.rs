@@ -1,7 +1,7 @@
 //! A group as the API shows it.
 
 use quorate_types::config::Role;
-use quorate_types::cost::Charges;
+use quorate_types::cost::{Charges, ReadBudget};
 use quorate_types::{Access, Epoch, GroupId, Offset, ServerId, Sla};
 use serde::Serialize;
 use uuid::Uuid;
@@ -29,6 +29,9 @@ pub struct GroupView {
     pub access: Access,
     /// The head's charges for batches.
     pub charges: Charges,
+    /// The cost of reads; in the view of one group alone.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reads: Option<Box<ReadBudget>>,
     /// The first offset of the log: above 0 when the group was lost and reset.
     pub begins_at_offset: Offset,
     /// 1, and one more for each resize.
@@ -73,6 +76,7 @@ impl GroupView {
             quarantined_on: group.quarantine.servers.iter().copied().collect(),
             access: group.access,
             charges: config.budget.charges(),
+            reads: config.budget.reads.clone(),
             begins_at_offset: group.beginning.map_or(0, |beginning| beginning.offset),
             sla_revision: group.sla_revision,
             sla_since: rfc3339(group.sla_since_ms.unwrap_or(group.created_at_ms)),
@@ -82,6 +86,10 @@ impl GroupView {
 
     pub fn all(state: &CoordinatorState) -> Vec<Self> {
         let groups = state.groups.values();
-        groups.map(|group| Self::of(state, group)).collect()
+        let without_reads = |group| Self {
+            reads: None,
+            ..Self::of(state, group)
+        };
+        groups.map(without_reads).collect()
     }
 }

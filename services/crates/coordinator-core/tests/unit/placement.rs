@@ -3,7 +3,9 @@
 use crate::world::{World, credential, group, registration, server, sla};
 use quorate_coordinator_core::command::{Command, Effect, Proof, Registration, Reply};
 use quorate_coordinator_core::command::{Headroom, Mismatched, PlacementPolicy, Relief, Replacements};
-use quorate_coordinator_core::state::{CoordinatorState, apply};
+use quorate_coordinator_core::state::{
+    CoordinatorState, Overpromising, ProfileRefused, apply, check_profile,
+};
 use quorate_coordinator_core::view::ServerView;
 use quorate_placement::{Choice, Profile};
 use quorate_types::Durability::InMemory;
@@ -200,6 +202,73 @@ fn measured_on(cores: u32) -> Profile {
         profile[field] = value.clone();
     }
     Profile::parse(&profile.to_string()).unwrap()
+}
+
+/// The built-in profile at so many times the CPU.
+fn times_as_dear(times: u64) -> Profile {
+    let mut profile = serde_json::to_value(Profile::default_profile()).unwrap();
+    for mode in ["in_memory", "persistent"] {
+        for role in ["head", "follower", "tail"] {
+            for point in profile["cpu"][mode][role].as_array_mut().unwrap() {
+                point["cpu_ns"] = (point["cpu_ns"].as_u64().unwrap() * times).into();
+            }
+        }
+    }
+    profile["version"] = format!("{times} times as dear").into();
+    Profile::parse(&profile.to_string()).unwrap()
+}
+
+#[test]
+fn a_profile_by_which_promises_would_not_hold_is_refused_beforehand() {
+    let mut world = World::new(3);
+    let check = |world: &World, times, overpromising| {
+        check_profile(
+            &times_as_dear(times),
+            &world.state,
+            Mismatched::Used,
+            overpromising,
+        )
+        .map(|_| ())
+    };
+    assert_eq!(
+        check(&world, 1_000, Overpromising::Refused),
+        Ok(()),
+        "nothing is promised"
+    );
+    let groups = fill(&mut world);
+    assert_eq!(
+        check(&world, 1, Overpromising::Refused),
+        Ok(()),
+        "it costs the same"
+    );
+    let refused = check(&world, 2, Overpromising::Refused);
+    let Err(ProfileRefused::Overpromised {
+        resource,
+        percent,
+        more,
+        ..
+    }) = refused
+    else {
+        panic!("not refused: {refused:?}");
+    };
+    assert_eq!((resource, more), ("cpu", 2));
+    assert!(
+        (150..=200).contains(&percent),
+        "{percent} % of what may be promised"
+    );
+    assert_eq!(
+        check(&world, 2, Overpromising::Used),
+        Ok(()),
+        "an operator may say so"
+    );
+    for n in 1..=groups {
+        world.delete(n);
+    }
+    assert_eq!(
+        check(&world, 2, Overpromising::Refused),
+        Ok(()),
+        "the promises are gone"
+    );
 }
 
 /// Comes back in the same process, and names its machine.

@@ -102,6 +102,7 @@ impl Node {
             settings: settings(),
             profile: Profile::default_profile(),
             policy: PlacementPolicy::default(),
+            overpromising: Default::default(),
             secrets: Some(Box::new(secrets_of(self.id))),
             address: None,
             release: "0.1.0".into(),

@@ -185,6 +185,7 @@ fn start(plan: &Plan, log: &mut MemberLog, seed: u64, now: Micros) -> Decisions 
         settings: settings(plan),
         profile: Profile::default_profile(),
         policy: policy(),
+        overpromising: Default::default(),
         secrets: None,
         address: None,
         release: "simulated".into(),

@@ -1116,6 +1116,27 @@ func (e ObservedSlaLatency) Valid() bool {
 	}
 }
 
+// Defines values for OperationCostOperation.
+const (
+	OperationCostOperationAppend  OperationCostOperation = "append"
+	OperationCostOperationCatchUp OperationCostOperation = "catch_up"
+	OperationCostOperationRead    OperationCostOperation = "read"
+)
+
+// Valid indicates whether the value is a known member of the OperationCostOperation enum.
+func (e OperationCostOperation) Valid() bool {
+	switch e {
+	case OperationCostOperationAppend:
+		return true
+	case OperationCostOperationCatchUp:
+		return true
+	case OperationCostOperationRead:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for PaymentProvider.
 const (
 	PaymentProviderManual PaymentProvider = "manual"
@@ -2066,6 +2087,14 @@ type GroupAccess string
 // GroupStatus defines model for Group.Status.
 type GroupStatus string
 
+// GroupCosts The group's virtual cost functions: how much of its reservation an operation takes.
+type GroupCosts struct {
+	Operations []OperationCost `json:"operations"`
+
+	// RequestSizeBytes The declared size.
+	RequestSizeBytes int `json:"request_size_bytes"`
+}
+
 // GroupEvent defines model for GroupEvent.
 type GroupEvent struct {
 	At       time.Time `json:"at"`
@@ -2684,6 +2713,25 @@ type Offer struct {
 	DiscountPercent int `json:"discount_percent"`
 	Months          int `json:"months"`
 }
+
+// OperationCost The cost of one entry, for the server that takes it.
+type OperationCost struct {
+	// CountsAs So many appends, or reads, of the declared size in a full batch or page: the reservation's unit.
+	CountsAs float64 `json:"counts_as"`
+	CpuNs    int     `json:"cpu_ns"`
+
+	// Entries Entries of the batch or page that it comes in: 1, or as many as are measured.
+	Entries      int `json:"entries"`
+	NetworkBytes int `json:"network_bytes"`
+
+	// Operation append: at the head; read: an entry in memory, at any replica; catch_up: one on its disk.
+	Operation         OperationCostOperation `json:"operation"`
+	SizeBytes         int                    `json:"size_bytes"`
+	StorageOperations float64                `json:"storage_operations"`
+}
+
+// OperationCostOperation append: at the head; read: an entry in memory, at any replica; catch_up: one on its disk.
+type OperationCostOperation string
 
 // Organization defines model for Organization.
 type Organization struct {
@@ -4134,6 +4182,13 @@ type ClientInterface interface {
 	// Corresponds with PATCH /v1/groups/{group_id} (the `ResizeGroup` operationId).
 	ResizeGroup(ctx context.Context, groupId openapi_types.UUID, params *ResizeGroupParams, body ResizeGroupJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// GetGroupCosts Get Group Costs
+	//
+	// The cost of appends and reads of several sizes, as parts of the group's reservation.
+	//
+	// Corresponds with GET /v1/groups/{group_id}/costs (the `GetGroupCosts` operationId).
+	GetGroupCosts(ctx context.Context, groupId openapi_types.UUID, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// ListGroupEvents List Group Events
 	//
 	// The group's events, newest first.
@@ -4991,6 +5046,23 @@ func (c *Client) ResizeGroupWithBody(ctx context.Context, groupId openapi_types.
 // Corresponds with PATCH /v1/groups/{group_id} (the `ResizeGroup` operationId).
 func (c *Client) ResizeGroup(ctx context.Context, groupId openapi_types.UUID, params *ResizeGroupParams, body ResizeGroupJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewResizeGroupRequest(c.Server, groupId, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// GetGroupCosts Get Group Costs
+//
+// The cost of appends and reads of several sizes, as parts of the group's reservation.
+//
+// Corresponds with GET /v1/groups/{group_id}/costs (the `GetGroupCosts` operationId).
+func (c *Client) GetGroupCosts(ctx context.Context, groupId openapi_types.UUID, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewGetGroupCostsRequest(c.Server, groupId)
 	if err != nil {
 		return nil, err
 	}
@@ -6924,6 +6996,40 @@ func NewResizeGroupRequestWithBody(server string, groupId openapi_types.UUID, pa
 			req.Header.Set("if-match", headerParam0)
 		}
 
+	}
+
+	return req, nil
+}
+
+// NewGetGroupCostsRequest constructs an http.Request for the GetGroupCosts method
+func NewGetGroupCostsRequest(server string, groupId openapi_types.UUID) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "group_id", groupId, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/groups/%s/costs", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
 	}
 
 	return req, nil
@@ -10155,6 +10261,15 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with PATCH /v1/groups/{group_id} (the `ResizeGroup` operationId).
 	ResizeGroupWithResponse(ctx context.Context, groupId openapi_types.UUID, params *ResizeGroupParams, body ResizeGroupJSONRequestBody, reqEditors ...RequestEditorFn) (*ResizeGroupResponse, error)
 
+	// GetGroupCostsWithResponse Get Group Costs
+	//
+	// The cost of appends and reads of several sizes, as parts of the group's reservation.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /v1/groups/{group_id}/costs (the `GetGroupCosts` operationId).
+	GetGroupCostsWithResponse(ctx context.Context, groupId openapi_types.UUID, reqEditors ...RequestEditorFn) (*GetGroupCostsResponse, error)
+
 	// ListGroupEventsWithResponse List Group Events
 	//
 	// The group's events, newest first.
@@ -11403,6 +11518,61 @@ func (r ResizeGroupResponse) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r ResizeGroupResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type GetGroupCostsResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *GroupCosts
+	// ApplicationproblemJSON4XX the response for an HTTP 4XX `application/problem+json` response
+	ApplicationproblemJSON4XX *Problem
+	// ApplicationproblemJSON5XX the response for an HTTP 5XX `application/problem+json` response
+	ApplicationproblemJSON5XX *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r GetGroupCostsResponse) GetJSON200() *GroupCosts {
+	return r.JSON200
+}
+
+// GetApplicationproblemJSON4XX returns the response for an HTTP 4XX `application/problem+json` response
+func (r GetGroupCostsResponse) GetApplicationproblemJSON4XX() *Problem {
+	return r.ApplicationproblemJSON4XX
+}
+
+// GetApplicationproblemJSON5XX returns the response for an HTTP 5XX `application/problem+json` response
+func (r GetGroupCostsResponse) GetApplicationproblemJSON5XX() *Problem {
+	return r.ApplicationproblemJSON5XX
+}
+
+// GetBody returns the raw response body bytes
+func (r GetGroupCostsResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r GetGroupCostsResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r GetGroupCostsResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r GetGroupCostsResponse) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -15061,6 +15231,21 @@ func (c *ClientWithResponses) ResizeGroupWithResponse(ctx context.Context, group
 	return ParseResizeGroupResponse(rsp)
 }
 
+// GetGroupCostsWithResponse Get Group Costs
+//
+// The cost of appends and reads of several sizes, as parts of the group's reservation.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /v1/groups/{group_id}/costs (the `GetGroupCosts` operationId).
+func (c *ClientWithResponses) GetGroupCostsWithResponse(ctx context.Context, groupId openapi_types.UUID, reqEditors ...RequestEditorFn) (*GetGroupCostsResponse, error) {
+	rsp, err := c.GetGroupCosts(ctx, groupId, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseGetGroupCostsResponse(rsp)
+}
+
 // ListGroupEventsWithResponse List Group Events
 //
 // The group's events, newest first.
@@ -16620,6 +16805,46 @@ func ParseResizeGroupResponse(rsp *http.Response) (*ResizeGroupResponse, error) 
 	switch {
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
 		var dest Group
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 4:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON4XX = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 5:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON5XX = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseGetGroupCostsResponse parses an HTTP response from a GetGroupCostsWithResponse call
+func ParseGetGroupCostsResponse(rsp *http.Response) (*GetGroupCostsResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &GetGroupCostsResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest GroupCosts
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}

@@ -123,13 +123,15 @@ impl Group {
 
     /// The amounts that each member is charged: by position, as if the chain were whole; a learner as the tail.
     pub fn charges(&self) -> Vec<(ServerId, Amounts)> {
-        let chain = self
-            .chain
-            .iter()
-            .enumerate()
-            .map(|(position, server)| (*server, self.demands.at(position)));
+        self.charges_by(&self.demands)
+    }
+
+    /// The same by other demands for the same SLA.
+    pub fn charges_by(&self, demands: &RoleDemands) -> Vec<(ServerId, Amounts)> {
+        let chain = self.chain.iter().enumerate();
+        let chain = chain.map(|(position, server)| (*server, demands.at(position)));
         chain
-            .chain(self.learner.map(|server| (server, self.demands.tail())))
+            .chain(self.learner.map(|server| (server, demands.tail())))
             .collect()
     }
 
