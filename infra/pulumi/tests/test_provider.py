@@ -35,6 +35,7 @@ def test_creates_a_group_and_waits_until_it_serves(api, props):
         "region": "local",
         "retention_bytes": 256 << 20,
         "latency": "standard",
+        "read_rate_per_s": 0,
     }
     assert all(isinstance(value, int) for name, value in body.items() if name.endswith(("_s", "_bytes", "_degree")))
     assert key.startswith("pulumi-")

@@ -218,6 +218,7 @@ impl Clients {
 
     /// Writes what waits on each connection that got something in this flush.
     pub fn write_dirty(&mut self) {
+        let mut with_pages = Vec::new();
         for id in self.dirty.drain(..) {
             let Some(connection) = self.connections.get_mut(&id) else {
                 continue;
@@ -228,6 +229,16 @@ impl Clients {
                 Ok(false) => connection.blocked.notify_one(),
                 Err(_) => connection.close.notify_one(),
             }
+            if !connection.pages.is_empty() {
+                with_pages.push(id);
+            }
+        }
+        // Their sockets have taken some: pages that waited for that go on.
+        for id in with_pages {
+            self.send_pages(id);
+        }
+        if !self.dirty.is_empty() {
+            self.flush.wake_again();
         }
     }
 
@@ -295,11 +306,7 @@ impl Clients {
     /// Sends the connection's pages while it is their turn.
     fn send_pages(&mut self, id: u64) {
         let seat = id | PAGES_SEAT;
-        while let Some(first) = self
-            .connections
-            .get(&id)
-            .and_then(|connection| connection.pages.front())
-        {
+        while let Some(first) = self.next_page(id) {
             if first.page.is_none() {
                 self.send_first(id);
                 continue;
@@ -321,6 +328,14 @@ impl Clients {
         }
     }
 
+    /// The first that waits on the connection, unless its socket has more than it takes: then pages wait here, and do not
+    /// fill the outbox, whose owner would be taken for one that does not read.
+    fn next_page(&self, id: u64) -> Option<&Waiting> {
+        let connection = self.connections.get(&id)?;
+        let has_room = connection.outbox.len() <= CLIENT_OUTBOX_BYTES_MAX;
+        connection.pages.front().filter(|_| has_room)
+    }
+
     /// Sends the first of the connection's pages and refusals; the page.
     fn send_first(&mut self, id: u64) -> Option<Page> {
         let waiting = self.connections.get_mut(&id)?.pages.pop()?;
@@ -334,12 +349,8 @@ impl Clients {
 
     /// A pass named the connection's pages.
     fn send_pages_in_turn(&mut self, id: u64) {
-        let is_empty = self
-            .connections
-            .get(&id)
-            .is_none_or(|connection| connection.pages.is_empty());
-        if is_empty {
-            // They were forgotten meanwhile; the turn is taken all the same.
+        if self.next_page(id).is_none() {
+            // They were forgotten meanwhile, or the socket is full; the turn is taken all the same.
             let _turn = self.fair.ask(id | PAGES_SEAT);
         }
         self.send_pages(id);

@@ -208,26 +208,11 @@ fn a_connection_with_too_many_pages_is_not_read_and_then_closed() {
             connection: client.id,
             channel: CHANNEL,
         };
-        let payload = Bytes::from(vec![0; 1 << 20]);
         let mut pages = 0;
         while !clients.get(client.id).expect("it is there").is_closing() {
-            let batch = quorate_wire::client::EntriesBatch {
-                base_offset: 0,
-                timestamp_us: 0,
-                entry_count: 1,
-                payload_crc: 0,
-                payload: payload.clone(),
-            };
-            let entries = quorate_wire::client::Entries {
-                request: 1,
-                next_offset: 1,
-                commit_offset: 1,
-                trim_offset: 0,
-                batches: vec![batch],
-            };
             let was_ahead = clients.get(client.id).expect("it is there").is_ahead();
             assert_eq!(was_ahead, pages * (1 << 20) > CLIENT_OUTBOX_BYTES_MAX);
-            clients.send(of, Message::Entries(entries));
+            clients.send(of, mebibyte());
             pages += 1;
         }
         assert_eq!(
@@ -235,5 +220,59 @@ fn a_connection_with_too_many_pages_is_not_read_and_then_closed() {
             CLIENT_PAGES_BYTES_MAX / (1 << 20) + 2,
             "one beyond, and the one that finds it so"
         );
+    });
+}
+
+/// A page of a mebibyte.
+fn mebibyte() -> Message {
+    let mut payload = BytesMut::zeroed(1 << 20);
+    payload[..4].copy_from_slice(&((1u32 << 20) - 4).to_le_bytes());
+    let payload = payload.freeze();
+    Message::Entries(quorate_wire::client::Entries {
+        request: 1,
+        next_offset: 1,
+        commit_offset: 1,
+        trim_offset: 0,
+        batches: vec![quorate_wire::client::EntriesBatch {
+            base_offset: 0,
+            timestamp_us: 0,
+            entry_count: 1,
+            payload_crc: crc32fast::hash(&payload),
+            payload,
+        }],
+    })
+}
+
+/// More pages than a client may leave unread: they wait for its socket, in their own queue.
+#[test]
+fn a_client_that_reads_slowly_gets_all_of_its_pages() {
+    with_shard("slow", async move |shard, listener| {
+        let mut client = reader(&shard, &listener, OTHER, Tenant(2)).await;
+        let of = ClientRef {
+            connection: client.id,
+            channel: CHANNEL,
+        };
+        let count = 3 * (CLIENT_OUTBOX_BYTES_MAX >> 20) as u64;
+        for _ in 0..count {
+            shard.borrow_mut().executor.clients.send(of, mebibyte());
+        }
+        for _ in 0..1_000 {
+            yield_now().await; // the server writes what the socket takes
+        }
+        {
+            let clients = &shard.borrow().executor.clients;
+            let connection = clients.get(client.id).expect("it is there");
+            assert!(!connection.is_closing() && clients.waiting_pages(client.id) > 0);
+            assert!(
+                connection.outbox.len() <= CLIENT_OUTBOX_BYTES_MAX + (1 << 21),
+                "{}",
+                connection.outbox.len()
+            );
+        }
+        let began = Instant::now();
+        while client.answers().pages < count {
+            assert!(began.elapsed() < PATIENCE, "{} pages", client.answers().pages);
+            yield_now().await;
+        }
     });
 }

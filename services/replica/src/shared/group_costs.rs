@@ -22,31 +22,43 @@ const FRAME_BYTE_MILLI: [u64; 3] = [250, 1_000, 0];
 /// A token's signature is checked.
 const ATTACH_MILLI: u64 = 100_000_000;
 
-/// By group.
+type ByGroup = HashMap<GroupId, Arc<GroupCost>>;
+
 #[derive(Default)]
-pub struct GroupCosts(Mutex<HashMap<GroupId, Arc<GroupCost>>>);
+pub struct GroupCosts {
+    costs: Mutex<ByGroup>,
+    /// Groups that have reserved reads since they came here: few, and looked at each second.
+    reading: Mutex<ByGroup>,
+}
 
 impl GroupCosts {
     pub fn set(&self, config: &GroupConfig, me: ServerId, shard_capacity_milli: [u64; 3], now: Micros) {
         let weights = weights_of(config, me, shard_capacity_milli);
-        let mut costs = self.0.lock().expect("costs");
-        let cost = costs.entry(config.group_id).or_default();
+        let (group_id, reads) = (config.group_id, config.budget.reads.as_deref());
+        let cost = {
+            let mut costs = self.costs.lock().expect("costs");
+            costs.entry(group_id).or_default().clone()
+        };
         cost.set(&config.budget, weights);
-        cost.reads.set(config.budget.reads.as_deref(), now);
+        cost.reads.set(reads, now);
+        if reads.is_some_and(|reads| reads.rate_per_s > 0) {
+            self.reading.lock().expect("costs").insert(group_id, cost);
+        }
     }
 
     pub fn get(&self, group_id: GroupId) -> Option<Arc<GroupCost>> {
-        self.0.lock().expect("costs").get(&group_id).cloned()
+        self.costs.lock().expect("costs").get(&group_id).cloned()
     }
 
     pub fn forget(&self, group_id: GroupId) {
-        self.0.lock().expect("costs").remove(&group_id);
+        self.costs.lock().expect("costs").remove(&group_id);
+        self.reading.lock().expect("costs").remove(&group_id);
     }
 
     /// Reserved on this server for reads of all groups, in thousandths of tokens each second.
     pub fn reads_reserved_milli(&self) -> [u64; 3] {
-        let costs = self.0.lock().expect("costs");
-        costs.values().fold([0; 3], |sum: [u64; 3], cost| {
+        let reading = self.reading.lock().expect("costs");
+        reading.values().fold([0; 3], |sum: [u64; 3], cost| {
             let reserved = cost.reads.reserved_milli();
             std::array::from_fn(|i| sum[i].saturating_add(reserved[i]))
         })
@@ -54,10 +66,13 @@ impl GroupCosts {
 
     /// Adds reads within the groups' reservations to samples; those since the last call.
     pub fn take_owed_reads(&self, samples: &mut [Sample]) -> OwedReads {
-        let costs = self.0.lock().expect("costs");
+        let reading = self.reading.lock().expect("costs");
         let mut all = OwedReads::default();
+        if reading.is_empty() {
+            return all;
+        }
         for sample in samples {
-            if let Some(cost) = costs.get(&sample.group) {
+            if let Some(cost) = reading.get(&sample.group) {
                 let (owed, since) = cost.reads.take_owed();
                 sample.totals.owed_read_entries = owed.entries;
                 sample.totals.late_read_entries = owed.late_entries;
