@@ -444,7 +444,31 @@ impl<T> Admission<T> {
 
     fn can_spare(&self, now: Micros, cost: [u64; 3]) -> bool {
         let owed = std::array::from_fn(|i| self.waiting_cost[i] - self.others_cost[i]);
-        self.reservation.can_spare(now, cost, owed, &self.buckets)
+        self.reservation.can_spare(now, cost, owed, &self.buckets) && self.keeps_owed(now, cost)
+    }
+
+    /// Whether all owed requests that wait pass in time behind this one. The reservation may have taken in a later one that
+    /// has left since: its tokens are there only after those before it.
+    fn keeps_owed(&self, now: Micros, cost: [u64; 3]) -> bool {
+        let Some(first) = self.first_owed else {
+            return true;
+        };
+        let mut buckets = self.buckets.clone();
+        let mut start_of = |cost| {
+            let start = buckets.start(now, cost);
+            // A start that never comes is too late for all.
+            (start < Micros::MAX && buckets.take(start, cost).is_ok()).then_some(start)
+        };
+        if start_of(cost).is_none() {
+            return false;
+        }
+        let places = (first..).zip(self.queue.range((first - self.first) as usize..));
+        let waiting = places.filter_map(|(number, place)| Some((number, place.as_ref()?)));
+        let mut owed = waiting.filter(|(_, waiting)| waiting.owed != Owed::No);
+        owed.all(|(number, waiting)| {
+            let promised = self.start(number, waiting).unwrap_or(Micros::MAX);
+            start_of(waiting.cost).is_some_and(|start| start <= promised)
+        })
     }
 
     fn take_grant(&mut self, now: Micros, cost: [u64; 3]) -> bool {

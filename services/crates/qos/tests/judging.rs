@@ -363,3 +363,38 @@ proptest! {
         }
     }
 }
+
+/// A request that is not owed waits for burst capacity between owed ones. The last of these leaves, and the tokens that it
+/// will not take are not there yet.
+#[test]
+fn what_a_later_request_leaves_is_not_spent_before_an_earlier_one() {
+    let mut head = Head::new(1_786);
+    let offers = [
+        (0, 64, 1_162, 20),
+        (32, 74, 956, 20),
+        (165, 273, 2_921, 559),
+        (1_303, 1, 3_186, 2_000),
+        (1_397, 61, 292, 1_953),
+        (2_102, 83, 733, 1_841),
+        (2_663, 279, 999, 2_356),
+    ];
+    let mut now = 0;
+    for (at_ms, entries, entry_bytes, timeout_ms) in offers {
+        if at_ms == 1_303 {
+            head.run(now, 755 * MS);
+            now = 755 * MS;
+            head.grant(now, 1_786, now + 700 * MS);
+            // It takes all of the grant.
+            head.run(now, 873 * MS);
+            now = 873 * MS;
+            head.offer_bytes(now, 52, 52 * 2_863, 20 * MS);
+        }
+        head.run(now, at_ms * MS);
+        now = at_ms * MS;
+        head.offer_bytes(now, entries, entries * entry_bytes, timeout_ms * MS);
+    }
+    head.run(now, 2_793 * MS);
+    assert_eq!(head.queue.remove_where(|entries| *entries == 279), [279]);
+    head.run(2_793 * MS, 20 * S);
+    head.judged.assert_kept("behind one that is not owed");
+}
