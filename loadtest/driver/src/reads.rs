@@ -1,6 +1,7 @@
 //! Puts reads on one replica: pages of a log that is there, at random places, a number of them under way at a time.
 //!
-//! A replica sends whole batches. So pages begin at multiples of their length, and their log is to be of such batches. Latency counts from the call to the page. The cost of the server is its processor time for each entry.
+//! A replica sends whole batches. So pages begin at multiples of their length, and their log is to be of such batches.
+//! Latency counts from the call to the page. The cost of the server is its processor time for each entry.
 
 use std::cell::RefCell;
 use std::rc::Rc;

@@ -3501,7 +3501,7 @@ export type SlaMinute = {
     /**
      * Late Read Entries
      *
-     * Of the entries that the reservation for reads let pass: those late.
+     * Late ones of the entries that the reservation for reads let pass.
      */
     late_read_entries: number;
     /**

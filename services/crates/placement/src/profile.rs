@@ -255,7 +255,7 @@ impl Profile {
     pub fn demands(&self, sla: &Sla) -> RoleDemands {
         let degree = usize::from(sla.replication_degree);
         let space = sla.terms().space();
-        let reads = self.reads().budget(sla).reserved_milli;
+        let reads = self.reads().reserved_milli(sla);
         let demand = |position: usize| {
             let appends = self.reserved_milli(sla, role_at(position, degree));
             let taken = |i: usize| {
@@ -336,7 +336,7 @@ impl Profile {
     pub fn shard_peak_per_s(&self, sla: &Sla) -> u64 {
         let degree = usize::from(sla.replication_degree);
         let whole_ps = self.shard_cores * self.safety_factor * 1e12 / sla.latency.headroom() as f64;
-        let shard_ps = (whole_ps - self.reads().budget(sla).reserved_milli[0] as f64).max(0.0);
+        let shard_ps = (whole_ps - self.reads().reserved_milli(sla)[0] as f64).max(0.0);
         let peak_per_s = |position: usize| {
             let role = role_at(position, degree);
             let points = self.curve(sla.durability, role);

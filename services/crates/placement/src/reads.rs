@@ -58,6 +58,14 @@ impl ReadCosts<'_> {
         }
     }
 
+    /// Reserved at each replica, in thousandths of tokens each second.
+    pub fn reserved_milli(&self, sla: &Sla) -> [u64; 3] {
+        match sla.read_rate_per_s {
+            0 => [0; 3], // most SLAs, and admission asks often
+            _ => self.budget(sla).reserved_milli,
+        }
+    }
+
     fn short_page(&self) -> ShortBatch {
         let entries = self.page_entries;
         let each = |milli: u64| milli / u64::from(entries);
@@ -82,10 +90,7 @@ impl ReadCosts<'_> {
     fn line(&self, size_bytes: u32, points: &[Point], (network, network_byte): (u64, u64)) -> EntryCost {
         let cpu_ps = |size, extend| milli_at(points, size, extend, |point| (point.size_bytes, point.cpu_ns));
         let declared_ps = cpu_ps(size_bytes, false);
-        let empty_ps = match points.len() {
-            0 | 1 => declared_ps,
-            _ => cpu_ps(0, true).min(declared_ps),
-        };
+        let empty_ps = cpu_ps(0, true).min(declared_ps);
         let byte_ps = (declared_ps - empty_ps) / u64::from(size_bytes);
         EntryCost {
             fixed_milli: [declared_ps - byte_ps * u64::from(size_bytes), network, 0],

@@ -417,8 +417,7 @@ impl<T> Admission<T> {
     /// only what the budget can spare.
     fn take(&mut self, from: Micros, now: Micros, cost: [u64; 3], owed: Owed) -> Option<Class> {
         let start = self.buckets.start(from, cost);
-        let may_reserve = owed != Owed::No || self.can_spare(now, cost);
-        if start > now || !may_reserve {
+        if start > now || (owed == Owed::No && !self.can_spare(now, cost)) {
             return self.take_grant(now, cost).then_some(Class::Burst);
         }
         let passes = self.buckets.take(start, cost);

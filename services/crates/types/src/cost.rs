@@ -166,7 +166,7 @@ pub struct ReadBudget {
     pub rate_per_s: u64,
     /// Reserved at each replica, in thousandths of tokens each second.
     pub reserved_milli: [u64; 3],
-    /// Of entries that are in memory.
+    /// The cost of entries in memory.
     pub cost: EntryCost,
     /// A page with fewer entries than costs were measured with.
     pub short_page: ShortBatch,

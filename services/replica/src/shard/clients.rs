@@ -20,7 +20,7 @@ use quorate_transport::WriteHalf;
 use quorate_types::ids::IdMap;
 use quorate_types::limits::{CLIENT_OUTBOX_BYTES_MAX, CLIENT_PAGES_BYTES_MAX, FAIR_PAGES_BYTES};
 use quorate_types::{GroupId, Offset, ProjectId};
-use quorate_wire::client::{self, Message, kind};
+use quorate_wire::client::{self, Entries, Message, kind};
 use tokio::sync::Notify;
 
 use super::connection::Connection;
@@ -153,10 +153,12 @@ impl Clients {
             }
             return;
         }
-        match &message {
-            Message::Entries(_) if !self.settings.is_unmetered() => self.queue_page(client, message),
-            Message::Refused(refused) if is_of_reads(refused.op) => self.queue_refusal(client, message),
-            _ => self.push_message(client, &message),
+        match message {
+            Message::Entries(entries) if !self.settings.is_unmetered() => self.queue_page(client, entries),
+            Message::Refused(refused) if is_of_reads(refused.op) => {
+                self.queue_refusal(client, Message::Refused(refused));
+            }
+            message => self.push_message(client, &message),
         }
     }
 
@@ -265,20 +267,17 @@ impl Clients {
 
 /// Pages in their tenants' turns.
 impl Clients {
-    fn queue_page(&mut self, client: ClientRef, message: Message) {
+    fn queue_page(&mut self, client: ClientRef, entries: Entries) {
         let Some(connection) = self.connections.get_mut(&client.connection) else {
             return;
-        };
-        let Message::Entries(entries) = &message else {
-            unreachable!("a page has entries");
         };
         if connection.pages.bytes() > CLIENT_PAGES_BYTES_MAX {
             return connection.close_at_once("asks for more at once than it can be sent");
         }
-        let page = connection.page(client.channel, entries, now_us());
+        let page = connection.page(client.channel, &entries, now_us());
         connection.pages.push(Waiting {
             channel: client.channel,
-            message,
+            message: Message::Entries(entries),
             page: Some(page),
         });
         self.send_pages(client.connection);

@@ -31,12 +31,13 @@ impl Page {
         let entry_bytes = payload_bytes.saturating_sub(4 * count_of_entries);
         let least = frame_cost(payload_bytes as usize);
         let group = group.filter(|_| count_of_entries > 0);
-        let cost = group.and_then(|group| group.reads.page_cost(count_of_entries, entry_bytes));
         // The reservation is in the tokens of the profile, whatever a frame costs at least.
-        let judged = group.zip(cost).and_then(|(group, cost)| {
-            let ticket = group.reads.ready(now, cost)?;
-            Some((ticket, group.clone()))
+        let found = group.and_then(|group| {
+            let (cost, ticket) = group.reads.ready(now, count_of_entries, entry_bytes)?;
+            Some((cost, ticket.zip(Some(group.clone()))))
         });
+        let (cost, judged) = found.unzip();
+        let judged = judged.flatten();
         let cost = cost.map_or(least, |cost| std::array::from_fn(|i| cost[i].max(least[i])));
         Self {
             bytes: payload_bytes as usize,

@@ -45,26 +45,22 @@ impl GroupReads {
         }
     }
 
-    /// Tokens of a page, in thousandths. `None`: the group's configuration does not say.
-    pub fn page_cost(&self, entries: u64, bytes: u64) -> Option<[u64; 3]> {
-        let budget = self.0.lock().expect("reads").budget;
-        Some(budget?.page_milli(entries, bytes))
+    /// A page can leave: its cost in thousandths of tokens, and its place in the reservation. `None`: the group's
+    /// configuration does not say what reads cost.
+    pub fn ready(&self, now: Micros, entries: u64, bytes: u64) -> Option<([u64; 3], Option<PageTicket>)> {
+        let mut reads = self.0.lock().expect("reads");
+        let cost = reads.budget.as_ref()?.page_milli(entries, bytes);
+        let reservation = reads.reservation.as_mut();
+        Some((
+            cost,
+            reservation.and_then(|reservation| reservation.ready(now, cost)),
+        ))
     }
 
-    /// The same of the part of a page that is read from the disk first.
+    /// Tokens of the part of a page that is read from the disk first.
     pub fn disk_cost(&self, entries: u64, bytes: u64) -> Option<[u64; 3]> {
         let budget = self.0.lock().expect("reads").budget;
         Some(budget?.from_disk_milli(entries, bytes))
-    }
-
-    /// A page of this cost can leave.
-    pub fn ready(&self, now: Micros, cost: [u64; 3]) -> Option<PageTicket> {
-        self.0
-            .lock()
-            .expect("reads")
-            .reservation
-            .as_mut()?
-            .ready(now, cost)
     }
 
     /// The page leaves.

@@ -73,7 +73,7 @@ class SlaMinute(Output):
     measured: bool = Field(description="false: no telemetry, and the group cannot show that it had no traffic.")
     throttled_within_sla_entries: int
     within_sla_entries: int = Field(description="Entries that the reservation let pass, or should have.")
-    late_read_entries: int = Field(description="Of the entries that the reservation for reads let pass: those late.")
+    late_read_entries: int = Field(description="Late ones of the entries that the reservation for reads let pass.")
     owed_read_entries: int = Field(description="Entries that the reservation for reads let pass, on all replicas.")
     p99_us: int | None = Field(
         description="Commit latency of these entries, from the time at which the reservation let them pass;"

@@ -12,7 +12,7 @@ pub struct Start {
     pub settings: Settings,
     pub profile: Profile,
     pub policy: PlacementPolicy,
-    /// Of the profile.
+    /// The treatment of the profile where promises would not hold by it.
     pub overpromising: Overpromising,
     /// New keys, for a fleet that has none.
     pub secrets: Option<Box<FleetSecrets>>,

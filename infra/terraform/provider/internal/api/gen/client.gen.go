@@ -3358,7 +3358,7 @@ type SlaMinute struct {
 	// ElapsedMs Less than 60,000 where the group began or ended in it.
 	ElapsedMs int `json:"elapsed_ms"`
 
-	// LateReadEntries Of the entries that the reservation for reads let pass: those late.
+	// LateReadEntries Late ones of the entries that the reservation for reads let pass.
 	LateReadEntries int `json:"late_read_entries"`
 
 	// Measured false: no telemetry, and the group cannot show that it had no traffic.
