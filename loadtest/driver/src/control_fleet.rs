@@ -168,6 +168,7 @@ impl PlayedServer {
             storage_fault: None,
             slow: Vec::new(),
             hung_ms: 0,
+            estimated: None,
             changes: Some(changes),
             quarantined: Vec::new(),
         };

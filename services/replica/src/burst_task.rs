@@ -72,7 +72,7 @@ impl Task {
                 let Some(loads) = collect(&self.shared).await else {
                     return; // a shard has stopped
                 };
-                self.exchange.set_capacity(self.promised());
+                self.exchange.set_capacity(self.lendable());
                 self.report.begin(&loads, self.shared.server_id().0 as usize);
                 self.report_states();
                 self = self.aside(|exchange| exchange.begin(now_us(), loads)).await;
@@ -110,15 +110,16 @@ impl Task {
         self
     }
 
-    /// The part of this server that admission promises, but for reads. No reservation for reads is lent. Readers use what
+    /// The part of this server that admission promises, or that it can really do, but for reads. No reservation for reads is lent. Readers use what
     /// others leave by the queue between tenants, and need no grants.
-    fn promised(&self) -> Vector {
+    fn lendable(&self) -> Vector {
         let (all, share) = (self.capacity.to_array(), self.shared.burst.promised_share());
+        let promised =
+            || std::array::from_fn(|i| (all[i] * share * TOKENS_PER_UNIT[i] * MILLI_PER_TOKEN) as u64);
+        let lendable = self.shared.capacity.now().map(|now| now.lendable);
         let reads = self.shared.group_costs.reads_reserved_milli();
-        std::array::from_fn(|i| {
-            let promised = (all[i] * share * TOKENS_PER_UNIT[i] * MILLI_PER_TOKEN) as u64;
-            promised.saturating_sub(reads[i])
-        })
+        let lendable = lendable.unwrap_or_else(promised);
+        std::array::from_fn(|i| lendable[i].saturating_sub(reads[i]))
     }
 
     fn hear(&mut self, news: impl Iterator<Item = BurstUpdate>) {

@@ -527,6 +527,7 @@ fn heartbeat(seq: u64, takes_changes: bool, shared: &Shared) -> Heartbeat {
         changes,
         quarantined: shared.coordinator.quarantined(),
         hung_ms: shared.vitals.hung_ms(),
+        estimated: shared.capacity.told(),
     }
 }
 

@@ -112,6 +112,11 @@ pub struct Flags {
     /// How often they do.
     #[arg(long, env = "QUORATE_SHARE_INTERVAL_MS", default_value_t = 500, value_parser = clap::value_parser!(u64).range(limits::SHARE_INTERVAL_MS_MIN..=limits::SHARE_INTERVAL_MS_MAX))]
     pub share_interval_ms: u64,
+    /// Whether the estimate of this server's capacity bounds what is lent and promised: `lower`, where it can do less than
+    /// admission promises; `raise`: where it can do more, that is lent as well, up to what --cpu and --storage-io-per-s
+    /// say.
+    #[arg(long, env = "QUORATE_ESTIMATE_CAPACITY", value_enum, default_value = "lower")]
+    pub estimate_capacity: EstimateCapacity,
     /// Signal USR1 turns budgets, queues and accounting of all groups off, and on again, to measure what they cost.
     /// Only for a server that listens on loopback.
     #[arg(long, env = "QUORATE_MEASURE_ISOLATION")]
@@ -137,6 +142,13 @@ pub enum ShareAlgorithm {
     Head,
     /// Each server by its own groups (Filo).
     All,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum EstimateCapacity {
+    Off,
+    Lower,
+    Raise,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

@@ -4,6 +4,7 @@
 mod accept;
 mod backlog;
 mod burst_task;
+mod capacity_task;
 mod certificate;
 mod clock;
 mod clock_watch;

@@ -9,7 +9,7 @@ use std::sync::{Arc, mpsc};
 use bytes::Bytes;
 use quorate_burst::exchange::GroupLoad;
 use quorate_chain::{ClientRef, Replica};
-use quorate_group::{Grant, Request};
+use quorate_group::{Grant, Request, Work};
 use quorate_group_log::{Answer, LogLocation};
 use quorate_journal::Lsn;
 use quorate_recovery::Places;
@@ -31,6 +31,8 @@ pub enum ShardMessage {
     Client(ClientMessage),
     Burst(BurstMessage),
     Sample(oneshot::Sender<ShardSample>),
+    /// The work that groups here were since this was last asked.
+    Work(oneshot::Sender<Work>),
     Stop,
 }
 

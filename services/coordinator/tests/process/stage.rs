@@ -396,6 +396,7 @@ impl Server {
             changes: None,
             quarantined: Vec::new(),
             hung_ms: 0,
+            estimated: None,
         }));
         while let Some(message) = self.receive(Duration::from_millis(5)) {
             match message {

@@ -6,6 +6,7 @@ use quorate_types::{GroupId, GroupState, Micros, Role, limits};
 use quorate_usage::{Histogram, Sample, Totals};
 
 use crate::turn::Turn;
+use crate::work::Judged;
 
 const AWAY_US: Micros = limits::SLA_AWAY_MS * 1_000;
 const STALL_US: Micros = limits::SLA_STALL_MS * 1_000;
@@ -17,6 +18,7 @@ pub(crate) struct Counters {
     /// Commit latencies of entries, since they were last taken.
     latency: Histogram,
     judged_latency: Histogram,
+    judged: Judged,
     chain_latency: Histogram,
     accounted_at_us: Micros,
     /// As last added to the server's counts.
@@ -32,6 +34,7 @@ impl Counters {
             totals: Totals::default(),
             latency: Histogram::default(),
             judged_latency: Histogram::default(),
+            judged: Judged::default(),
             chain_latency: Histogram::default(),
             accounted_at_us: now_us,
             metered: Totals::default(),
@@ -70,8 +73,9 @@ impl Counters {
         self.chain_latency
             .record(now_us.saturating_sub(arrival.ordered_us), entries);
         if let Some(start_us) = arrival.start_us {
-            self.judged_latency
-                .record(now_us.saturating_sub(start_us), entries);
+            let took_us = now_us.saturating_sub(start_us);
+            self.judged_latency.record(took_us, entries);
+            self.judged.committed(took_us, entries);
         }
     }
 
@@ -156,6 +160,10 @@ impl Counters {
 
     pub fn totals(&self) -> &Totals {
         &self.totals
+    }
+
+    pub fn judged(&self) -> Judged {
+        self.judged
     }
 
     /// Counts since the last call.

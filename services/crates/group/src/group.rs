@@ -26,6 +26,7 @@ use crate::refusal::Refusal;
 use crate::spans::Spans;
 use crate::turn::Turn;
 use crate::view::View;
+use crate::work::WorkMeter;
 
 #[derive(Debug)]
 pub struct Group {
@@ -43,6 +44,7 @@ pub struct Group {
     /// Ticks since the last event that was none.
     quiet_ticks: u32,
     memory: Memory,
+    work: WorkMeter,
 }
 
 impl Group {
@@ -97,6 +99,7 @@ impl Group {
             is_damaged: false,
             quiet_ticks: 0,
             memory: Memory::default(),
+            work: WorkMeter::default(),
         }
     }
 

@@ -3,6 +3,7 @@
 use quorate_burst::exchange::GroupLoad;
 use quorate_chain::{AppendRequest, ClientRef, Replica};
 use quorate_qos::{Admitted, Offer, Ready};
+use quorate_types::cost::Budget;
 use quorate_types::planted::{self, Bug};
 use quorate_types::{Code, Index, Micros, Permission};
 use quorate_wire::TraceContext;
@@ -407,6 +408,10 @@ impl Intake {
 
     pub fn take_load(&mut self, replica: &Replica, now_us: Micros) -> Option<GroupLoad> {
         self.burst.load(self.appends.queue.as_ref(), replica, now_us)
+    }
+
+    pub fn budget(&self) -> Option<&Budget> {
+        self.appends.queue.as_ref().map(|queue| &queue.budget)
     }
 
     pub fn take_burst_requests(&mut self) -> u64 {

@@ -51,6 +51,7 @@ mod spans;
 mod turn;
 mod view;
 mod waiting_reads;
+mod work;
 
 pub use absent::{Absence, refuse_absent};
 pub use clock::{Doubt, ServerClock, Vouch};
@@ -64,3 +65,4 @@ pub use quarantines::{Quarantines, Release, Standing};
 pub use refusal::{Refusal, refused_as};
 pub use span::{Span, SpanKind};
 pub use turn::Turn;
+pub use work::Work;

@@ -161,6 +161,53 @@ pub struct Heartbeat {
     /// Heartbeats do not come from those threads, so only this tells. Older servers do not say.
     #[serde(default)]
     pub hung_ms: u64,
+    /// Absent where nothing is estimated, and from older servers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub estimated: Option<EstimatedCapacity>,
+}
+
+/// What a server can really do, by its own measurements (Pulsar §4.3).
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct EstimatedCapacity {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cpu: Option<CapacityEstimate>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub storage_io: Option<CapacityEstimate>,
+}
+
+/// Parts of the capacity that the server registered with, in thousandths.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CapacityEstimate {
+    pub permille: u16,
+    /// `increasing`, `reverted`, `waiting` or `stable`, for people.
+    pub phase: String,
+    /// A saturated resource has shown it. Otherwise it is an assumption.
+    pub is_measured: bool,
+    /// It has been no higher for so long that admission should go by it; 1000: there is no reason to promise less.
+    pub lasting_permille: u16,
+}
+
+impl EstimatedCapacity {
+    /// Phases cut to what anybody needs to read.
+    pub fn shortened(self) -> Self {
+        let cut = |one: CapacityEstimate| CapacityEstimate {
+            phase: one.phase.chars().take(LINK_TRANSPORT_CHARS_MAX).collect(),
+            ..one
+        };
+        Self {
+            cpu: self.cpu.map(cut),
+            storage_io: self.storage_io.map(cut),
+        }
+    }
+
+    /// In the order of [`crate::cost::RESOURCES`], in thousandths.
+    pub fn lasting_permille(&self) -> [u16; 3] {
+        let of = |one: &Option<CapacityEstimate>| {
+            let lasting = one.as_ref().map_or(1_000, |one| one.lasting_permille);
+            lasting.clamp(1, 1_000)
+        };
+        [of(&self.cpu), 1_000, of(&self.storage_io)]
+    }
 }
 
 /// A server's part of what is shared in an interval (`docs/internals/allocation.md`, "Who computes"). Reports of one interval

@@ -66,6 +66,10 @@ pub const CLIENT_PAGES_BYTES_MAX: usize = 64 << 20;
 /// pause that availability forgives.
 pub const SLA_READ_LATE_MS: u64 = 50;
 
+/// Control interval of capacity estimation, and the samples of outstanding requests in it: Pulsar's 1 s.
+pub const CAPACITY_INTERVAL_MS: u64 = 1_000;
+pub const CAPACITY_SAMPLES: u64 = 5;
+
 /// A group of the latency class `low` takes twice the rates that it may use. So its requests load a server by half of what
 /// is promisable, where queues are short.
 pub const LOW_LATENCY_HEADROOM: u64 = 2;

@@ -21,10 +21,13 @@ pub const LINK: Versions = Versions::between(2, 3);
 pub const CONTROL: Versions = Versions::between(1, 2);
 /// Between coordinators.
 pub const MEMBERS: Versions = Versions::only(1);
-/// The fleet's. From version 2 on, the coordinators' log may have the command that raises it, and SLAs with reads.
+/// The fleet's. From version 2 on, the coordinators' log may have the command that raises it, SLAs with reads, and estimates
+/// of servers' capacities.
 pub const FLEET: Versions = Versions::between(1, 2);
 /// The fleet's version from which on an SLA may reserve reads.
 pub const FLEET_WITH_READS: u16 = 2;
+/// The fleet's version from which on admission goes by servers' estimates of their capacities.
+pub const FLEET_WITH_ESTIMATES: u16 = 2;
 
 impl Default for Versions {
     /// Releases that do not say speak the first version.

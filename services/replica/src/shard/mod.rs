@@ -51,7 +51,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use quorate_chain::{ClientRef, ReplicaEvent};
-use quorate_group::{Event, Outputs, Pool, Quarantines, Request, Turn, refuse_absent};
+use quorate_group::{Event, Outputs, Pool, Quarantines, Request, Turn, Work, refuse_absent};
 use quorate_group_log::{Answer, LogLocation};
 use quorate_journal::Lsn;
 use quorate_one_sided::Way;
@@ -417,6 +417,13 @@ impl Shard {
             ShardMessage::Burst(message) => self.burst(message),
             ShardMessage::Sample(answer) => {
                 let _gone = answer.send(self.sample()).is_err();
+            }
+            ShardMessage::Work(answer) => {
+                let mut all = Work::default();
+                for work in self.ask_all(|hosted, _| hosted.core.take_work()) {
+                    all.add(&work);
+                }
+                let _gone = answer.send(all).is_err();
             }
             ShardMessage::Stop => unreachable!("handled by the inbox"),
         }

@@ -33,6 +33,7 @@ pub fn run(
     inbox: mpsc::UnboundedReceiver<ShardMessage>,
     spin: Duration,
 ) {
+    shared.processors.join();
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()

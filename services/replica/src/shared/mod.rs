@@ -7,14 +7,18 @@
 //! - [`GroupCosts`]: costs of groups' appends and reads, for the queue between tenants
 //! - [`BurstShared`]: burst capacity
 //! - [`Vitals`]: signs of life of the shards
+//! - [`Processors`]: their time on processors
+//! - [`Capacity`]: estimates of what the server can do
 //! - [`Settings`]: the options that an operator set
 
 mod access;
 mod burst;
+mod capacity;
 mod coordinator;
 mod group_costs;
 mod group_reads;
 mod peers;
+mod processors;
 mod settings;
 mod shards;
 mod vitals;
@@ -30,9 +34,11 @@ use tokio::sync::mpsc;
 
 pub use access::{Access, Plaintext};
 pub use burst::{BurstShared, BurstUpdate};
+pub use capacity::{Capacity, Estimated};
 pub use coordinator::Coordinator;
 pub use group_costs::{GroupCost, GroupCosts, WEIGHT_MIN, attach_cost, frame_cost};
 pub use peers::Peers;
+pub use processors::Processors;
 pub use settings::Settings;
 pub use shards::Shards;
 pub use vitals::{Pulse, Vitals};
@@ -51,6 +57,8 @@ pub struct Shared {
     pub group_costs: GroupCosts,
     pub burst: BurstShared,
     pub vitals: Vitals,
+    pub processors: Processors,
+    pub capacity: Capacity,
     pub settings: Arc<Settings>,
     /// The way of spans; `None` when nobody exports them.
     pub spans: Option<SpanSender>,
@@ -77,6 +85,8 @@ impl Shared {
             group_costs: GroupCosts::default(),
             burst: BurstShared::default(),
             vitals: Vitals::default(),
+            processors: Processors::default(),
+            capacity: Capacity::default(),
             settings: Arc::new(settings),
             spans,
             group_logs: OnceLock::new(),

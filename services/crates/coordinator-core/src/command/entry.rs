@@ -99,6 +99,12 @@ pub enum Command {
         server: ServerId,
         cause: Option<String>,
     },
+    /// A server has found out, by its own measurements, that it can do less than it registered with, or as much again. By
+    /// resource, in thousandths of that.
+    CapacityEstimated {
+        server: ServerId,
+        permille: [u16; 3],
+    },
     /// All replicas shall leave the server.
     Drain {
         server: ServerId,
@@ -201,6 +207,7 @@ impl Command {
             | Command::StorageFaultLasts { .. }
             | Command::PairUnreachable { .. }
             | Command::ServerSlow { .. }
+            | Command::CapacityEstimated { .. }
             | Command::Drain { .. }
             | Command::CallOffDrain { .. }
             | Command::Forget { .. }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use quorate_types::control::{LinkTransport, Register};
+use quorate_types::control::{EstimatedCapacity, LinkTransport, Register};
 use quorate_types::{ServerId, Versions};
 
 use crate::ids::ConnectionId;
@@ -20,6 +20,8 @@ pub struct Told {
     pub fleet_versions: Versions,
     /// How its links go. Older servers do not say.
     pub links: Option<LinkTransport>,
+    /// By its last heartbeat.
+    pub estimated: Option<EstimatedCapacity>,
 }
 
 impl Told {
@@ -27,6 +29,7 @@ impl Told {
         Self {
             fleet_versions: register.fleet_versions,
             links: register.links.clone().map(LinkTransport::shortened),
+            estimated: None,
         }
     }
 }
@@ -71,6 +74,12 @@ impl Connections {
     pub fn told_by(&self, server: ServerId) -> Option<&Told> {
         let connection = self.open.get(&self.of(server)?)?;
         Some(&connection.told)
+    }
+
+    pub fn hear_estimate(&mut self, connection: ConnectionId, estimated: Option<EstimatedCapacity>) {
+        if let Some(opened) = self.open.get_mut(&connection) {
+            opened.told.estimated = estimated.map(EstimatedCapacity::shortened);
+        }
     }
 
     pub fn of(&self, server: ServerId) -> Option<ConnectionId> {

@@ -111,6 +111,7 @@ impl Engine {
         for view in &mut views {
             let told = self.sequencer.connected().told_by(view.server_id);
             view.links = told.and_then(|told| told.links.clone());
+            view.estimated = told.and_then(|told| told.estimated.clone());
         }
         views
     }

@@ -1,9 +1,9 @@
 //! Servers' messages. A message that changes nothing is kept from the log.
 
-use quorate_types::ServerId;
-use quorate_types::control::{GroupReport, QuarantinedReplica, ToCoordinator, ToServer};
+use quorate_types::control::{EstimatedCapacity, GroupReport, QuarantinedReplica, ToCoordinator, ToServer};
 use quorate_types::limits::{QUARANTINE_REASON_CHARS_MAX, QUARANTINED_GROUPS_MAX, STORAGE_FAULT_CHARS_MAX};
 use quorate_types::planted::{self, Bug};
+use quorate_types::{ServerId, versions};
 
 use crate::command::Command;
 use crate::state::{CoordinatorState, Group};
@@ -68,6 +68,19 @@ pub fn storage_fault(state: &CoordinatorState, server: ServerId, fault: Option<S
     let fault = fault.map(|text| text.chars().take(STORAGE_FAULT_CHARS_MAX).collect());
     let is_other = state.servers[&server].storage_fault != fault;
     is_other.then_some(Command::StorageFault { server, fault })
+}
+
+/// The command that a heartbeat's estimates lead to, if admission is to go by others than the known ones. It waits until
+/// all coordinators can read it.
+pub fn estimated(
+    state: &CoordinatorState,
+    server: ServerId,
+    estimated: Option<&EstimatedCapacity>,
+) -> Option<Command> {
+    let permille = estimated?.lasting_permille();
+    let is_other = state.servers[&server].estimated_permille != permille;
+    let can_be_read = state.fleet_version >= versions::FLEET_WITH_ESTIMATES;
+    (is_other && can_be_read).then_some(Command::CapacityEstimated { server, permille })
 }
 
 /// The commands for replicas that a server reports in quarantine, if they are not known as such.

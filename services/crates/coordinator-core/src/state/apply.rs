@@ -74,6 +74,9 @@ fn carry_out(step: &mut Step<'_>, command: &Command) {
             at_fault,
         } => (step.reachability()).set_pair((*server, *peer), *unreachable, *at_fault),
         Command::ServerSlow { server, cause } => server_slow(step, *server, cause.clone()),
+        Command::CapacityEstimated { server, permille } => {
+            (step.roster()).capacity_estimated(*server, *permille)
+        }
         Command::Drain { server } => step.drains().begin(*server),
         Command::CallOffDrain { server } => call_off_drain(step, *server),
         Command::Forget { server } => forget(step, *server),

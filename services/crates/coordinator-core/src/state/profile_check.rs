@@ -93,7 +93,7 @@ fn check_promises(profile: &Profile, state: &CoordinatorState) -> Result<(), Pro
     }
     let beyond = |(id, needed): (&ServerId, &Amounts)| {
         let server = &state.servers[id];
-        let promisable = Amounts::of_capacity(server.capacity, server.room, profile.safety_factor).rates();
+        let promisable = server.promisable(profile.safety_factor).rates();
         let charged = state.fleets.in_region(&server.region)?.allocated(*id).rates();
         let needed = needed.rates();
         let percent = |i: usize| (u128::from(needed[i]) * 100 / u128::from(promisable[i].max(1))) as u64;

@@ -1,6 +1,6 @@
 //! A server as the API shows it.
 
-use quorate_types::control::{DrainState, LinkTransport};
+use quorate_types::control::{DrainState, EstimatedCapacity, LinkTransport};
 use quorate_types::sla::ScarceResource;
 use quorate_types::{GroupId, ServerId};
 use serde::Serialize;
@@ -37,6 +37,8 @@ pub struct ServerView {
     pub takes_replicas: bool,
     /// How its links to other servers go, while it is connected here. Older servers do not say.
     pub links: Option<LinkTransport>,
+    /// What it can really do, by its own measurements, while it is connected here. Older servers do not say.
+    pub estimated: Option<EstimatedCapacity>,
     pub registered_at: String,
     pub failed_at: Option<String>,
 }
@@ -91,6 +93,7 @@ impl ServerView {
             foreign: state.mismatch(server),
             takes_replicas: state.takes_replicas(server),
             links: None,
+            estimated: None,
             registered_at: rfc3339(server.registered_at_ms),
             failed_at: server.failed_at_ms.map(rfc3339),
         }

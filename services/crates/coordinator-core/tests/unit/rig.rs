@@ -134,6 +134,7 @@ impl Rig {
             storage_fault: None,
             slow: Vec::new(),
             hung_ms,
+            estimated: None,
             changes: None,
             quarantined: Vec::new(),
         });

@@ -11,6 +11,7 @@ use quorate_usage::{Sample, Totals};
 use super::Group;
 use crate::event::Generation;
 use crate::turn::Turn;
+use crate::work::Work;
 
 /// So many ticks without another event make a group quiet: two seconds, more than any retry of the protocol waits.
 const QUIET_AFTER_TICKS: u32 = 20;
@@ -132,5 +133,12 @@ impl Group {
     /// The group's load since the last call, for the controller.
     pub fn take_load(&mut self, now_us: Micros) -> Option<GroupLoad> {
         self.intake.take_load(&self.replica, now_us)
+    }
+
+    /// The group's work for this server since the last call; `None` before the first configuration.
+    pub fn take_work(&mut self) -> Option<Work> {
+        let (budget, counters) = (self.intake.budget()?, &self.counters);
+        let (totals, judged) = (counters.totals(), counters.judged());
+        Some(self.work.take(self.me, &self.replica, budget, totals, judged))
     }
 }

@@ -22,6 +22,7 @@ pub(super) fn heartbeat(server: &mut Server, seq: u64) -> Heartbeat {
         storage_fault: server.disk_fault.then(|| "full".to_string()),
         slow: server.slow.clone(),
         hung_ms: server.hang.watch.hung_ms(),
+        estimated: None,
         changes: Some(changes),
         quarantined: server.quarantined.reports().cloned().collect(),
     }

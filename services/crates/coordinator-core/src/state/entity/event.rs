@@ -28,6 +28,7 @@ pub enum EventKind {
     ServerStopped,
     ServerSlow,
     ServerRecovered,
+    ServerCapacity,
     /// A server's disk is damaged, or older than the one it had.
     ServerDiskStale,
     /// Its operator gave it up.

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use quorate_placement::Amounts;
 use quorate_types::control::DrainState;
 use quorate_types::cost::ResourceVector;
 use quorate_types::sla::ScarceResource;
@@ -43,6 +44,9 @@ pub struct Server {
     /// Why it counts as slow, while it does: it takes no new replicas.
     #[serde(default)]
     pub slow: Option<String>,
+    /// The part of its capacity that it can really do, by its own measurements: by resource, in thousandths.
+    #[serde(default = "whole", skip_serializing_if = "is_whole")]
+    pub estimated_permille: [u16; 3],
     /// Groups whose data it may still hold though it is no member any more, with the epoch that excluded it. It gets
     /// orders to drop them when that is safe, until it reports that it did.
     pub to_drop: BTreeMap<GroupId, Epoch>,
@@ -87,6 +91,7 @@ impl Server {
             fault_lasts: false,
             drain: None,
             slow: None,
+            estimated_permille: whole(),
             to_drop,
             registered_at_ms: now_ms,
             failed_at_ms: None,
@@ -110,7 +115,18 @@ impl Server {
         if !is_same_process {
             self.set_storage_fault(None);
             self.slow = None;
+            self.estimated_permille = whole();
         }
+    }
+
+    /// The amounts that may be promised of it.
+    pub fn promisable(&self, safety_factor: f64) -> Amounts {
+        let real = |all: f64, permille: u16| all * f64::from(permille) / 1e3;
+        let stated = self.capacity.to_array();
+        let real = ResourceVector::from_array(std::array::from_fn(|i| {
+            real(stated[i], self.estimated_permille[i])
+        }));
+        Amounts::of_capacity(real, self.room, safety_factor)
     }
 
     /// Another fault begins anew to last.
@@ -148,6 +164,15 @@ impl Server {
             Some(_) => DrainState::Drained,
         }
     }
+}
+
+/// Nothing less was found out than what the operator stated.
+fn whole() -> [u16; 3] {
+    [1_000; 3]
+}
+
+fn is_whole(permille: &[u16; 3]) -> bool {
+    *permille == whole()
 }
 
 /// The reason why a replica finds no place, for people.

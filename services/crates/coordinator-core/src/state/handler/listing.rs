@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use quorate_placement::{Amounts, Profile};
+use quorate_placement::Profile;
 use quorate_types::ServerId;
 
 use crate::command::{Mismatched, PlacementPolicy};
@@ -75,7 +75,7 @@ impl<'a> Listing<'a> {
     }
 
     fn set(&mut self, server: &Server) {
-        let promisable = Amounts::of_capacity(server.capacity, server.room, self.profile.safety_factor);
+        let promisable = server.promisable(self.profile.safety_factor);
         let takes_replicas = takes_replicas(self.profile, self.policy, server);
         self.fleets.in_region_or_new(&server.region).set_server(
             server.server_id,

@@ -1,6 +1,7 @@
 //! The roster: servers join, return, fail, slow down and are given up. Replicas on them are other handlers' concern.
 
 use quorate_types::ServerId;
+use quorate_types::cost::RESOURCES;
 
 use super::listing::Listing;
 use super::outbox::Outbox;
@@ -176,6 +177,33 @@ impl<'a> Roster<'a> {
         self.servers.set_fault_lasts(id);
         self.out
             .event(EventKind::ServerStorageFault, EventSubject::Server(id), message);
+    }
+
+    /// Takes in the part of its capacity that a server can really do. Promises that were made stay.
+    pub fn capacity_estimated(&mut self, id: ServerId, permille: [u16; 3]) {
+        let Some(server) = self.servers.get(&id) else {
+            return;
+        };
+        if server.estimated_permille == permille || permille.iter().any(|part| !(1..=1_000).contains(part)) {
+            return;
+        }
+        let low = (RESOURCES.iter().zip(permille)).filter(|(_, part)| *part < 1_000);
+        let low: Vec<String> = low
+            .map(|(name, part)| format!("{}% of its {name}", part / 10))
+            .collect();
+        let name = &server.name;
+        let message = match low.as_slice() {
+            [] => format!("Server {name} can do what it was registered with again: all of it is promised."),
+            low => format!(
+                "Server {name} can do no more than {} by its own measurements: no more is promised from now on. Look for \
+                 other processes on its machine, and at its disk.",
+                low.join(" and ")
+            ),
+        };
+        self.servers.set_estimated(id, permille);
+        self.listing.server(self.servers, id);
+        self.out
+            .event(EventKind::ServerCapacity, EventSubject::Server(id), message);
     }
 
     /// Marks a server as slow, for this cause, or as recovered. False: it was that already, or is unknown.

@@ -124,6 +124,10 @@ impl Servers {
         self.change(id, |server| server.slow = cause);
     }
 
+    pub fn set_estimated(&mut self, id: ServerId, permille: [u16; 3]) {
+        self.change(id, |server| server.estimated_permille = permille);
+    }
+
     pub fn begin_drain(&mut self, id: ServerId, now_ms: u64) {
         let drain = Drain {
             since_ms: now_ms,

@@ -1,0 +1,342 @@
+//! The probing window of one resource, and its phases (Pulsar §4.3, Figure 8).
+//!
+//! The estimate lies between `low`, which was served, and `high`, which was too much or was never tried. It rises to the middle
+//! between the two as long as it is used and nothing is congested. *Congestion* is either of two signals, three intervals in a
+//! row: the throughput is below the estimate although the resource is saturated; or guarantees are missed.
+//!
+//! Three things differ from the paper, which has no access to its appliances. Congestion is only believed of a resource that is
+//! saturated itself. A saturated resource shows its capacity by what it serves, so the window then closes around that at once
+//! instead of by halves. And a processor is not asked for more than its busy time leaves room for.
+
+/// Readings in a row that show the same, before anything is concluded.
+const CONSISTENT: u32 = 3;
+/// A window that is narrower than this part of the upper bound, in thousandths, is found out.
+const STABLE_PERMILLE: u64 = 10;
+/// A throughput lower than the estimate by more than this part is below it.
+const BELOW_PERMILLE: u64 = 30;
+/// An estimate of which less than this part is used says nothing about more.
+const IN_USE_PERMILLE: u64 = 900;
+/// After congestion, this part of the throughput is worth probing above it.
+const ABOVE_SERVED_PERMILLE: u64 = 100;
+/// Other requests than when the estimate settled, by their average cost (the paper's 10 %).
+const WORKLOAD_PERMILLE: f64 = 100.0;
+/// α of Equation 7 in 1/s: the part of the additional outstanding tokens by which the estimate falls.
+const ALPHA_PER_S: f64 = 0.1;
+/// While stable, one reading moves the estimate by no more than this part.
+const MOVE_PERMILLE: u64 = 20;
+/// After so many readings that say nothing, what was found out is forgotten.
+const FORGET_READINGS: u32 = 300;
+
+use crate::reading::{Reading, Saturation};
+
+/// Bounds of an estimate, in tokens/s.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Bounds {
+    /// Taken for granted until measured: what admission promises.
+    pub start_per_s: u64,
+    /// Never more than this: what the operator stated.
+    pub most_per_s: u64,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Phase {
+    /// Rises by halves of the window, while it is used.
+    Increasing,
+    /// Fell to what was served.
+    Reverted,
+    /// Guarantees are missed: nothing is tried until they are met.
+    Waiting,
+    /// The window is narrow; the estimate follows small changes.
+    Stable,
+}
+
+impl Phase {
+    pub fn name(self) -> &'static str {
+        match self {
+            Phase::Increasing => "increasing",
+            Phase::Reverted => "reverted",
+            Phase::Waiting => "waiting",
+            Phase::Stable => "stable",
+        }
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Estimate {
+    pub per_s: u64,
+    pub phase: Phase,
+    /// A saturated resource has shown it. Otherwise it is no more than an assumption.
+    pub is_measured: bool,
+}
+
+#[derive(Debug, Clone)]
+pub struct Estimator {
+    bounds: Bounds,
+    /// The window: minW and maxW.
+    low: u64,
+    high: u64,
+    estimate: Estimate,
+    congested: Streak,
+    missed: Streak,
+    roomy: Streak,
+    other_workload: Streak,
+    /// Throughput in the readings that are congested, together.
+    served: u64,
+    /// Throughput in the last reading.
+    served_before: u64,
+    settled: Option<Settled>,
+    unconfirmed: u32,
+}
+
+/// The resource as it was when the stable phase began.
+#[derive(Debug, Clone, Copy)]
+struct Settled {
+    /// O_s
+    outstanding: u64,
+    request: f64,
+}
+
+/// Readings in a row that show something.
+#[derive(Debug, Clone, Copy, Default)]
+struct Streak(u32);
+
+impl Streak {
+    fn note(&mut self, shows: bool) {
+        self.0 = if shows { self.0 + 1 } else { 0 };
+    }
+
+    /// Concluded once: the next streak begins anew.
+    fn take(&mut self) -> bool {
+        let is_consistent = self.0 >= CONSISTENT;
+        if is_consistent {
+            self.0 = 0;
+        }
+        is_consistent
+    }
+}
+
+impl Estimator {
+    pub fn new(bounds: Bounds) -> Self {
+        let start = bounds.start_per_s.min(bounds.most_per_s);
+        let mut new = Self {
+            bounds,
+            low: start,
+            high: bounds.most_per_s,
+            estimate: Estimate {
+                per_s: start,
+                phase: Phase::Increasing,
+                is_measured: false,
+            },
+            congested: Streak::default(),
+            missed: Streak::default(),
+            roomy: Streak::default(),
+            other_workload: Streak::default(),
+            served: 0,
+            served_before: 0,
+            settled: None,
+            unconfirmed: 0,
+        };
+        new.settle_if_narrow();
+        new
+    }
+
+    pub fn estimate(&self) -> Estimate {
+        self.estimate
+    }
+
+    /// Other bounds: the operator promises another share. What was measured stays as far as it fits.
+    pub fn set_bounds(&mut self, bounds: Bounds) {
+        if bounds == self.bounds {
+            return;
+        }
+        let before = self.estimate;
+        *self = Self::new(bounds);
+        if before.is_measured {
+            self.estimate = before;
+            self.estimate.per_s = before.per_s.min(bounds.most_per_s);
+            (self.low, self.high) = (self.estimate.per_s, bounds.most_per_s.max(self.estimate.per_s));
+        }
+    }
+
+    /// Takes in the reading of the interval that has just ended.
+    pub fn observe(&mut self, reading: &Reading) -> Estimate {
+        self.note(reading);
+        if self.congested.take() {
+            self.revert_to_served(reading);
+        } else if self.missed.take() {
+            self.high = self.estimate.per_s;
+            self.estimate.per_s = self.low;
+            self.set_phase(Phase::Waiting);
+        } else {
+            match self.estimate.phase {
+                Phase::Increasing => self.increase(reading),
+                Phase::Reverted | Phase::Waiting => {
+                    let next = if reading.misses_guarantees {
+                        Phase::Waiting
+                    } else {
+                        Phase::Increasing
+                    };
+                    self.set_phase(next);
+                    if !reading.misses_guarantees {
+                        self.settle_if_narrow();
+                    }
+                }
+                Phase::Stable => self.hold(reading),
+            }
+        }
+        let (low, high, per_s) = (self.low, self.high, self.estimate.per_s);
+        assert!(low <= per_s && per_s <= high && high <= self.bounds.most_per_s);
+        self.estimate
+    }
+
+    fn note(&mut self, reading: &Reading) {
+        let is_saturated = reading.saturation == Saturation::Saturated;
+        let is_congested = is_saturated && reading.used_per_s < less(self.estimate.per_s, BELOW_PERMILLE);
+        self.served = if is_congested {
+            self.served + reading.used_per_s / u64::from(CONSISTENT)
+        } else {
+            0
+        };
+        self.congested.note(is_congested);
+        self.missed.note(reading.misses_guarantees);
+        self.unconfirmed = if is_saturated || self.is_used(reading) {
+            0
+        } else {
+            self.unconfirmed + 1
+        };
+        if self.unconfirmed >= FORGET_READINGS {
+            *self = Self::new(self.bounds);
+        }
+        // What is served can be served, whoever let it through. One reading may have what was late in the one before.
+        let before = std::mem::replace(&mut self.served_before, reading.used_per_s);
+        let served = reading.used_per_s.min(before).min(self.bounds.most_per_s);
+        if served > self.estimate.per_s {
+            self.estimate.per_s = served;
+            self.low = served;
+            self.high = self.high.max(served);
+        }
+    }
+
+    /// The throughput signal: what was served is the capacity.
+    fn revert_to_served(&mut self, reading: &Reading) {
+        let served = std::mem::take(&mut self.served).min(self.bounds.most_per_s);
+        self.high = more(served, ABOVE_SERVED_PERMILLE)
+            .min(self.estimate.per_s)
+            .max(served);
+        self.low = served;
+        self.estimate.per_s = served;
+        self.estimate.is_measured = true;
+        self.set_phase(if reading.misses_guarantees {
+            Phase::Waiting
+        } else {
+            Phase::Reverted
+        });
+    }
+
+    fn increase(&mut self, reading: &Reading) {
+        if reading.saturation == Saturation::Saturated {
+            if self.congested.0 == 0 {
+                // It serves just what it is asked for: there is no more to find.
+                self.low = self.estimate.per_s;
+                self.high = self.estimate.per_s;
+                self.estimate.is_measured = true;
+                self.settle(reading);
+            }
+            return;
+        }
+        if !self.is_used(reading) {
+            return;
+        }
+        self.low = self.estimate.per_s;
+        if self.is_narrow() {
+            return self.settle(reading);
+        }
+        let middle = self.low + (self.high - self.low) / 2;
+        let next = middle.min(reading.ceiling_per_s.unwrap_or(middle));
+        self.estimate.per_s = next.max(self.estimate.per_s);
+    }
+
+    /// Equation 7, and the reasons to search again.
+    fn hold(&mut self, reading: &Reading) {
+        let settled = *self.settled.get_or_insert(Settled {
+            outstanding: reading.outstanding,
+            request: reading.request,
+        });
+        let is_used = self.is_used(reading);
+        let is_other = reading.request > 0.0
+            && settled.request > 0.0
+            && (reading.request / settled.request - 1.0).abs() * 1e3 > WORKLOAD_PERMILLE;
+        self.other_workload.note(is_other);
+        self.roomy
+            .note(is_used && reading.saturation == Saturation::Slack);
+        if self.roomy.take() || self.other_workload.take() {
+            self.high = self.bounds.most_per_s;
+            self.set_phase(Phase::Increasing);
+            return self.settle_if_narrow();
+        }
+        if settled.request <= 0.0 && reading.request > 0.0 {
+            self.settle(reading);
+        }
+        if is_used && self.estimate.is_measured {
+            self.follow(reading, settled);
+        }
+    }
+
+    /// Small changes, by the number of outstanding tokens (Equation 7), or by the time that a processor has left.
+    fn follow(&mut self, reading: &Reading, settled: Settled) {
+        let per_s = self.estimate.per_s;
+        let most_move = per_s / 1_000 * MOVE_PERMILLE;
+        let moved = match reading.ceiling_per_s {
+            Some(ceiling) if reading.saturation < Saturation::Saturated => {
+                ceiling.clamp(per_s, per_s.saturating_add(most_move))
+            }
+            _ => {
+                let more = settled.outstanding as f64 - reading.outstanding as f64;
+                let most_move = most_move as f64;
+                (per_s as f64 + (ALPHA_PER_S * more).clamp(-most_move, most_move)) as u64
+            }
+        };
+        self.estimate.per_s = moved.min(self.bounds.most_per_s);
+        self.low = self.low.min(self.estimate.per_s);
+        self.high = self.high.max(self.estimate.per_s);
+    }
+
+    fn is_used(&self, reading: &Reading) -> bool {
+        let part = u128::from(self.estimate.per_s) * u128::from(IN_USE_PERMILLE) / 1_000;
+        u128::from(reading.used_per_s) >= part
+    }
+
+    fn is_narrow(&self) -> bool {
+        self.high - self.low <= self.bounds.most_per_s / 1_000 * STABLE_PERMILLE
+    }
+
+    fn settle_if_narrow(&mut self) {
+        if self.is_narrow() {
+            self.set_phase(Phase::Stable);
+        }
+    }
+
+    fn settle(&mut self, reading: &Reading) {
+        self.set_phase(Phase::Stable);
+        self.settled = Some(Settled {
+            outstanding: reading.outstanding,
+            request: reading.request,
+        });
+    }
+
+    fn set_phase(&mut self, phase: Phase) {
+        self.estimate.phase = phase;
+        self.settled = None;
+        (self.roomy, self.other_workload) = (Streak::default(), Streak::default());
+    }
+}
+
+fn less(per_s: u64, permille: u64) -> u64 {
+    let part = u128::from(per_s) * u128::from(permille) / 1_000;
+    per_s - part as u64
+}
+
+fn more(per_s: u64, permille: u64) -> u64 {
+    let part = u128::from(per_s) * u128::from(permille) / 1_000;
+    per_s.saturating_add(part as u64)
+}

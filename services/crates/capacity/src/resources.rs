@@ -1,0 +1,133 @@
+//! The estimates of one server: of its processors and its disk.
+//!
+//! The network is not estimated, as in Pulsar §4.5: the capacity of a link is known.
+
+use crate::estimator::{Bounds, Estimate, Estimator};
+use crate::lasting::{Lasting, WHOLE_PERMILLE};
+use crate::reading::{CpuTime, DiskTime, Reading, Saturation};
+
+/// In the order of `quorate_types::cost::RESOURCES`.
+pub const RESOURCES: usize = 3;
+const CPU: usize = 0;
+const STORAGE: usize = 2;
+const ESTIMATED: [usize; 2] = [CPU, STORAGE];
+
+/// Measurements of one interval; amounts in thousandths of tokens.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Measured {
+    pub used_per_s: [u64; RESOURCES],
+    pub outstanding: [u64; RESOURCES],
+    pub entries_per_s: f64,
+    /// `None`: not known, since shards look for work without sleeping.
+    pub cpu: Option<CpuTime>,
+    pub disk: DiskTime,
+    pub misses_guarantees: bool,
+}
+
+#[derive(Debug, Clone)]
+pub struct ServerEstimates {
+    stated: [u64; RESOURCES],
+    promised: [u64; RESOURCES],
+    raises: bool,
+    /// Of [`ESTIMATED`].
+    found: [Found; 2],
+}
+
+#[derive(Debug, Clone)]
+struct Found {
+    estimator: Estimator,
+    lasting: Lasting,
+}
+
+impl ServerEstimates {
+    /// `stated`: by the operator, in thousandths of tokens each second. Admission promises `promised_share` of it. `raises`:
+    /// more than that may be lent as well, as far as it was measured.
+    pub fn new(stated: [u64; RESOURCES], promised_share: f64, raises: bool) -> Self {
+        let promised = part_of(stated, promised_share);
+        let found = |i: usize| Found {
+            estimator: Estimator::new(bounds(stated[i], promised[i], raises)),
+            lasting: Lasting::default(),
+        };
+        Self {
+            stated,
+            promised,
+            raises,
+            found: ESTIMATED.map(found),
+        }
+    }
+
+    pub fn set_promised_share(&mut self, promised_share: f64) {
+        self.promised = part_of(self.stated, promised_share);
+        for (found, i) in self.found.iter_mut().zip(ESTIMATED) {
+            let bounds = bounds(self.stated[i], self.promised[i], self.raises);
+            found.estimator.set_bounds(bounds);
+        }
+    }
+
+    pub fn observe(&mut self, measured: &Measured) {
+        for (found, i) in self.found.iter_mut().zip(ESTIMATED) {
+            let estimate = found.estimator.observe(&reading(measured, i));
+            found.lasting.note(&estimate, self.stated[i]);
+        }
+    }
+
+    /// May be handed out here, reserved or lent, in thousandths of tokens each second.
+    pub fn lendable(&self) -> [u64; RESOURCES] {
+        let mut lendable = self.promised;
+        for (found, i) in self.found.iter().zip(ESTIMATED) {
+            lendable[i] = found.estimator.estimate().per_s;
+        }
+        lendable
+    }
+
+    /// `None` of a resource that is not estimated.
+    pub fn estimates(&self) -> [Option<Estimate>; RESOURCES] {
+        let of = |i: usize| {
+            let found = ESTIMATED.iter().position(|one| *one == i)?;
+            Some(self.found[found].estimator.estimate())
+        };
+        std::array::from_fn(of)
+    }
+
+    /// The part of the stated capacity that admission should go by, in thousandths.
+    pub fn lasting_permille(&self) -> [u16; RESOURCES] {
+        let mut permille = [WHOLE_PERMILLE; RESOURCES];
+        for (found, i) in self.found.iter().zip(ESTIMATED) {
+            permille[i] = found.lasting.permille();
+        }
+        permille
+    }
+}
+
+fn part_of(stated: [u64; RESOURCES], share: f64) -> [u64; RESOURCES] {
+    stated.map(|all| (all as f64 * share) as u64)
+}
+
+fn bounds(stated: u64, promised: u64, raises: bool) -> Bounds {
+    Bounds {
+        start_per_s: promised,
+        most_per_s: if raises { stated } else { promised },
+    }
+}
+
+fn reading(measured: &Measured, resource: usize) -> Reading {
+    let used_per_s = measured.used_per_s[resource];
+    let (saturation, ceiling_per_s) = match (resource, measured.cpu) {
+        (CPU, Some(cpu)) => (cpu.saturation(), cpu.ceiling_per_s(used_per_s)),
+        (STORAGE, _) => (measured.disk.saturation(), None),
+        _ => (Saturation::Between, None),
+    };
+    let request = if measured.entries_per_s > 0.0 {
+        used_per_s as f64 / measured.entries_per_s
+    } else {
+        0.0
+    };
+    Reading {
+        used_per_s,
+        saturation,
+        ceiling_per_s,
+        outstanding: measured.outstanding[resource],
+        misses_guarantees: measured.misses_guarantees,
+        request,
+    }
+}

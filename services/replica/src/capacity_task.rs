@@ -1,0 +1,163 @@
+//! Estimates what this server can do (`docs/internals/allocation.md`, "What a server can really do"): asks the shards for the
+//! work that groups were, and the kernel and the journal for the time that it took.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use quorate_capacity::reading::{CpuTime, DiskTime};
+use quorate_capacity::{Measured, ServerEstimates};
+use quorate_group::Work;
+use quorate_journal::Journal;
+use quorate_types::Micros;
+use quorate_types::cost::{MILLI_PER_TOKEN, TOKENS_PER_UNIT};
+use quorate_types::limits::{CAPACITY_INTERVAL_MS, CAPACITY_SAMPLES};
+use tokio::sync::oneshot;
+use tokio::task::spawn_local;
+use tokio::time::MissedTickBehavior;
+
+use crate::clock::now_us;
+use crate::flags::{EstimateCapacity, Flags};
+use crate::messages::ShardMessage;
+use crate::shared::{Estimated, Shared};
+
+/// Call when the server has its number and its shards run.
+pub fn start(flags: &Flags, shared: &Arc<Shared>, journal: &Arc<Journal>) {
+    let raises = match flags.estimate_capacity {
+        EstimateCapacity::Off => return,
+        EstimateCapacity::Lower => false,
+        EstimateCapacity::Raise => true,
+    };
+    let units = flags.capacity().to_array();
+    let stated = std::array::from_fn(|i| (units[i] * TOKENS_PER_UNIT[i] * MILLI_PER_TOKEN) as u64);
+    let task = Task {
+        stated,
+        raises,
+        // Shards that look for work without sleeping are always busy.
+        knows_busy: flags.spin_us() == 0,
+        estimates: None,
+        counted: Counted::now(shared, journal),
+        shared: shared.clone(),
+        journal: journal.clone(),
+    };
+    spawn_local(task.run());
+}
+
+struct Task {
+    shared: Arc<Shared>,
+    journal: Arc<Journal>,
+    stated: [u64; 3],
+    raises: bool,
+    knows_busy: bool,
+    /// `None` until the coordinator has said what it promises.
+    estimates: Option<(f64, ServerEstimates)>,
+    counted: Counted,
+}
+
+/// Counts at the end of the last interval.
+#[derive(Clone, Copy)]
+struct Counted {
+    at: Micros,
+    shards_busy: Option<Duration>,
+    disk_busy_us: u64,
+    syncs: u64,
+}
+
+impl Counted {
+    fn now(shared: &Shared, journal: &Journal) -> Self {
+        let stats = journal.stats();
+        Self {
+            at: now_us(),
+            shards_busy: shared.processors.busy(),
+            disk_busy_us: stats.busy_us,
+            syncs: stats.syncs,
+        }
+    }
+}
+
+impl Task {
+    async fn run(mut self) {
+        let sample = Duration::from_millis(CAPACITY_INTERVAL_MS / CAPACITY_SAMPLES);
+        let mut interval = tokio::time::interval(sample);
+        interval.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        loop {
+            let mut work = Work::default();
+            for _ in 0..CAPACITY_SAMPLES {
+                interval.tick().await;
+                let Some(more) = collect(&self.shared).await else {
+                    return; // a shard has stopped
+                };
+                work.add(&more);
+            }
+            self.observe(&work);
+        }
+    }
+
+    fn observe(&mut self, work: &Work) {
+        let before = std::mem::replace(&mut self.counted, Counted::now(&self.shared, &self.journal));
+        let measured = self.measured(work, before);
+        let share = self.shared.burst.promised_share();
+        if share <= 0.0 {
+            return;
+        }
+        let (known, estimates) = self
+            .estimates
+            .get_or_insert_with(|| (share, ServerEstimates::new(self.stated, share, self.raises)));
+        if *known != share {
+            *known = share;
+            estimates.set_promised_share(share);
+        }
+        let phases = estimates.estimates();
+        estimates.observe(&measured);
+        if phases != estimates.estimates() {
+            tracing::debug!(?measured, estimates = ?estimates.estimates(), "the capacity is estimated otherwise");
+        }
+        self.shared.capacity.set(Estimated {
+            lendable: estimates.lendable(),
+            estimates: estimates.estimates(),
+            lasting_permille: estimates.lasting_permille(),
+            stated: self.stated,
+        });
+    }
+
+    fn measured(&self, work: &Work, before: Counted) -> Measured {
+        let now = self.counted;
+        let elapsed_us = now.at.saturating_sub(before.at).max(1);
+        let per_s = |amount: u64| u128::from(amount) * 1_000_000 / u128::from(elapsed_us);
+        let shards_busy = now.shards_busy.zip(before.shards_busy);
+        let cpu = shards_busy
+            .filter(|_| self.knows_busy)
+            .map(|(now, before)| CpuTime {
+                busy_us: now.saturating_sub(before).as_micros() as Micros,
+                elapsed_us: elapsed_us * self.shared.processors.count() as Micros,
+            });
+        Measured {
+            used_per_s: work
+                .served_milli
+                .map(|milli| u64::try_from(per_s(milli)).unwrap_or(u64::MAX)),
+            outstanding: work.outstanding_milli.map(|milli| milli / CAPACITY_SAMPLES),
+            entries_per_s: per_s(work.entries) as f64,
+            cpu,
+            disk: DiskTime {
+                busy_us: now.disk_busy_us - before.disk_busy_us,
+                syncs: now.syncs - before.syncs,
+                elapsed_us,
+            },
+            misses_guarantees: work.late_entries * 100 > work.owed_entries,
+        }
+    }
+}
+
+/// The work of all shards' groups since the last call; `None` when a shard has stopped.
+async fn collect(shared: &Shared) -> Option<Work> {
+    let mut answers = Vec::new();
+    for shard in 0..shared.shards.count() {
+        let (sender, receiver) = oneshot::channel();
+        shared.shards.send(shard, ShardMessage::Work(sender));
+        answers.push(receiver);
+    }
+    let mut all = Work::default();
+    for answer in answers {
+        all.add(&answer.await.ok()?);
+    }
+    Some(all)
+}
