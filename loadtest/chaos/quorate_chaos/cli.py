@@ -18,12 +18,12 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
 from typing import Any
 
-from quorate_chaos import gray, machine, results, throttle
+from quorate_chaos import gray, machine, results
 from quorate_chaos.faults import FAULTS
 from quorate_chaos.load import CHECKER
 from quorate_chaos.run import LOAD_S
 from quorate_chaos.trial import FOLDER
-from quorate_harness import figures
+from quorate_harness import figures, throttle
 from quorate_local.options import BINARIES, REPOSITORY
 
 RUN_TIMEOUT_S = 180.0

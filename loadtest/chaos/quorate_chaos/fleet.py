@@ -19,8 +19,8 @@ from quorate_chaos import machine
 from quorate_chaos.coordinators import Coordinators, Unready
 from quorate_chaos.network import COORDINATOR, COORDINATORS, Network
 from quorate_chaos.power import Power, Rolled
-from quorate_chaos.throttle import Throttle
 from quorate_harness.held_syncs import HeldSyncs
+from quorate_harness.throttle import Throttle
 from quorate_local import components
 from quorate_local.layout import Layout, write_json, write_text
 from quorate_local.options import ServerResources, StackOptions

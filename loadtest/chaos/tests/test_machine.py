@@ -8,7 +8,8 @@ import time
 
 import pytest
 
-from quorate_chaos import cli, machine, throttle
+from quorate_chaos import cli, machine
+from quorate_harness import throttle
 from quorate_local.identity import Identity
 from quorate_local.options import REPOSITORY
 

@@ -16,6 +16,7 @@ from pathlib import Path
 import httpx2
 
 from quorate_claims import (
+    capacity,
     catchup,
     coordinators,
     failover,
@@ -52,6 +53,7 @@ CLAIMS = [
     Claim("one-sided", "an append over one-sided writes takes microseconds, no more processor time", one_sided.measure),
     Claim("reads", "reads that are spread avoid a slow replica", spread_reads.measure),
     Claim("read-isolation", "a flood of reads leaves another tenant its reads and appends", read_isolation.measure),
+    Claim("capacity", "a server finds out what it can really do, and keeps its promises meanwhile", capacity.measure),
     Claim("stopped", "a stopped follower under full load costs bounded memory", stopped.measure),
     Claim("space", "servers full of promises run out of neither memory nor disk", space.measure),
     Claim("idle", "an idle group costs a server little memory", idle.measure),

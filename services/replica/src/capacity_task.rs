@@ -35,7 +35,8 @@ pub fn start(flags: &Flags, shared: &Arc<Shared>, journal: &Arc<Journal>) {
         // Shards that look for work without sleeping are always busy.
         knows_busy: flags.spin_us() == 0,
         estimates: None,
-        counted: Counted::now(shared, journal),
+        processors: ProcessorCounts::now(shared),
+        disk: DiskCounts::now(journal),
         shared: shared.clone(),
         journal: journal.clone(),
     };
@@ -50,28 +51,67 @@ struct Task {
     knows_busy: bool,
     /// `None` until the coordinator has said what it promises.
     estimates: Option<(f64, ServerEstimates)>,
-    counted: Counted,
+    processors: ProcessorCounts,
+    disk: DiskCounts,
 }
 
-/// Counts at the end of the last interval.
-#[derive(Clone, Copy)]
-struct Counted {
+/// As they were at the end of the last interval.
+struct ProcessorCounts {
     at: Micros,
-    shards_busy: Option<Duration>,
-    disk_busy_us: u64,
-    syncs: u64,
+    busy: Option<Duration>,
 }
 
-impl Counted {
-    fn now(shared: &Shared, journal: &Journal) -> Self {
+/// As they were when syncs were last counted: a sync is counted when it ends, which may be intervals later.
+struct DiskCounts {
+    at: Micros,
+    busy_us: u64,
+    syncs: u64,
+    /// Storage that was used since, in thousandths of tokens.
+    served_milli: u64,
+}
+
+impl ProcessorCounts {
+    fn now(shared: &Shared) -> Self {
+        Self {
+            at: now_us(),
+            busy: shared.processors.busy(),
+        }
+    }
+}
+
+impl DiskCounts {
+    fn now(journal: &Journal) -> Self {
         let stats = journal.stats();
         Self {
             at: now_us(),
-            shards_busy: shared.processors.busy(),
-            disk_busy_us: stats.busy_us,
+            busy_us: stats.busy_us,
             syncs: stats.syncs,
+            served_milli: 0,
         }
     }
+
+    /// Storage used each second and the time that it took; `None` while a sync takes longer than the interval.
+    fn take(&mut self, journal: &Journal, served_milli: u64) -> Option<(u64, DiskTime)> {
+        self.served_milli = self.served_milli.saturating_add(served_milli);
+        let waits_ms = journal.oldest_unsynced().map_or(0, |age| age.as_millis());
+        let now = Self::now(journal);
+        if now.syncs == self.syncs && waits_ms >= u128::from(CAPACITY_INTERVAL_MS) {
+            return None;
+        }
+        let before = std::mem::replace(self, now);
+        let elapsed_us = self.at.saturating_sub(before.at).max(1);
+        let time = DiskTime {
+            busy_us: self.busy_us - before.busy_us,
+            syncs: self.syncs - before.syncs,
+            elapsed_us,
+        };
+        Some((per_s(before.served_milli, elapsed_us), time))
+    }
+}
+
+fn per_s(amount: u64, elapsed_us: Micros) -> u64 {
+    let per_s = u128::from(amount) * 1_000_000 / u128::from(elapsed_us);
+    u64::try_from(per_s).unwrap_or(u64::MAX)
 }
 
 impl Task {
@@ -93,8 +133,7 @@ impl Task {
     }
 
     fn observe(&mut self, work: &Work) {
-        let before = std::mem::replace(&mut self.counted, Counted::now(&self.shared, &self.journal));
-        let measured = self.measured(work, before);
+        let measured = self.measured(work);
         let share = self.shared.burst.promised_share();
         if share <= 0.0 {
             return;
@@ -106,42 +145,37 @@ impl Task {
             *known = share;
             estimates.set_promised_share(share);
         }
-        let phases = estimates.estimates();
         estimates.observe(&measured);
-        if phases != estimates.estimates() {
-            tracing::debug!(?measured, estimates = ?estimates.estimates(), "the capacity is estimated otherwise");
-        }
+        tracing::debug!(?measured, estimates = ?estimates.estimates(), "capacity");
         self.shared.capacity.set(Estimated {
             lendable: estimates.lendable(),
             estimates: estimates.estimates(),
             lasting_permille: estimates.lasting_permille(),
-            stated: self.stated,
         });
     }
 
-    fn measured(&self, work: &Work, before: Counted) -> Measured {
-        let now = self.counted;
+    fn measured(&mut self, work: &Work) -> Measured {
+        let now = ProcessorCounts::now(&self.shared);
+        let before = std::mem::replace(&mut self.processors, now);
+        let now = &self.processors;
         let elapsed_us = now.at.saturating_sub(before.at).max(1);
-        let per_s = |amount: u64| u128::from(amount) * 1_000_000 / u128::from(elapsed_us);
-        let shards_busy = now.shards_busy.zip(before.shards_busy);
-        let cpu = shards_busy
-            .filter(|_| self.knows_busy)
-            .map(|(now, before)| CpuTime {
-                busy_us: now.saturating_sub(before).as_micros() as Micros,
-                elapsed_us: elapsed_us * self.shared.processors.count() as Micros,
-            });
+        let shards_busy = now.busy.zip(before.busy).filter(|_| self.knows_busy);
+        let cpu = shards_busy.map(|(now, before)| CpuTime {
+            busy_us: now.saturating_sub(before).as_micros() as Micros,
+            elapsed_us: elapsed_us * self.shared.processors.count() as Micros,
+        });
+        let [cpu_milli, network_milli, storage_milli] = work.served_milli;
+        let (storage_per_s, disk) = self.disk.take(&self.journal, storage_milli).unzip();
         Measured {
-            used_per_s: work
-                .served_milli
-                .map(|milli| u64::try_from(per_s(milli)).unwrap_or(u64::MAX)),
+            used_per_s: [
+                per_s(cpu_milli, elapsed_us),
+                per_s(network_milli, elapsed_us),
+                storage_per_s.unwrap_or(0),
+            ],
             outstanding: work.outstanding_milli.map(|milli| milli / CAPACITY_SAMPLES),
-            entries_per_s: per_s(work.entries) as f64,
+            entries_per_s: per_s(work.entries, elapsed_us) as f64,
             cpu,
-            disk: DiskTime {
-                busy_us: now.disk_busy_us - before.disk_busy_us,
-                syncs: now.syncs - before.syncs,
-                elapsed_us,
-            },
+            disk,
             misses_guarantees: work.late_entries * 100 > work.owed_entries,
         }
     }

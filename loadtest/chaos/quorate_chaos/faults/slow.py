@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from quorate_chaos import machine, throttle
+from quorate_chaos import machine
 from quorate_chaos.trial import DISK, FOLDER, Fault, Shape, Trial
+from quorate_harness import throttle
 
 # A sync takes about three writes, so a second or more: far beyond any sound disk, and well below a failure.
 WRITES_PER_S = (1, 2)

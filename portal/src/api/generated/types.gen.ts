@@ -222,6 +222,36 @@ export type Capacity = {
 };
 
 /**
+ * CapacityEstimate
+ */
+export type CapacityEstimate = {
+    /**
+     * Capacity
+     *
+     * In the unit of `resources`: cores, or storage operations a second.
+     */
+    capacity: number;
+    /**
+     * Phase
+     *
+     * Phase of the search: `increasing`, `reverted`, `waiting` or `stable`.
+     */
+    phase: string;
+    /**
+     * Is Measured
+     *
+     * Whether a saturated resource has shown it; otherwise it is assumed.
+     */
+    is_measured: boolean;
+    /**
+     * Lasting Permille
+     *
+     * Part of the nominal capacity that admission goes by, in thousandths: the highest estimate of the last half minute, and 1000 where nothing lower was measured.
+     */
+    lasting_permille: number;
+};
+
+/**
  * Charges
  *
  * The head's charges for batches, and the rates that fill its buckets (sdk/contract/pacing.md).
@@ -783,6 +813,16 @@ export type ErrorBudget = {
      */
     left: number;
     burn_rates: BurnRates;
+};
+
+/**
+ * Estimated
+ *
+ * What a server can really do, by its own measurements.
+ */
+export type Estimated = {
+    cpu: CapacityEstimate | null;
+    storage_io: CapacityEstimate | null;
 };
 
 /**
@@ -3249,6 +3289,10 @@ export type Server = {
      */
     draining: boolean;
     drain: Drain | null;
+    /**
+     * Null while the server is away, and where it estimates nothing (`--estimate-capacity off`).
+     */
+    estimated: Estimated | null;
     /**
      * Registered At
      */

@@ -44,6 +44,10 @@ def server_view(number: int) -> dict[str, Any]:
         "takes_replicas": True,
         "draining": False,
         "drain": None,
+        "estimated": {
+            "cpu": {"capacity": 1.5, "phase": "stable", "is_measured": True, "lasting_permille": 750},
+            "storage_io": None,
+        },
         "registered_at": datetime.now(UTC).isoformat(),
         "failed_at": None,
     }

@@ -4,22 +4,24 @@
 //! between the two as long as it is used and nothing is congested. *Congestion* is either of two signals, three intervals in a
 //! row: the throughput is below the estimate although the resource is saturated; or guarantees are missed.
 //!
-//! Three things differ from the paper, which has no access to its appliances. Congestion is only believed of a resource that is
-//! saturated itself. A saturated resource shows its capacity by what it serves, so the window then closes around that at once
-//! instead of by halves. And a processor is not asked for more than its busy time leaves room for.
+//! Two things differ from the paper, which has no access to its appliances. Congestion is only believed of a resource that is
+//! saturated itself. And a saturated resource shows its capacity by what it serves: the window closes around that at once instead
+//! of by halves, and the estimate follows its mean.
 
 /// Readings in a row that show the same, before anything is concluded.
 const CONSISTENT: u32 = 3;
 /// A window that is narrower than this part of the upper bound, in thousandths, is found out.
 const STABLE_PERMILLE: u64 = 10;
-/// A throughput lower than the estimate by more than this part is below it.
-const BELOW_PERMILLE: u64 = 30;
+/// A throughput that differs from the estimate by more than this part is another. Throughput varies by half of it.
+const OTHER_PERMILLE: u64 = 100;
 /// An estimate of which less than this part is used says nothing about more.
 const IN_USE_PERMILLE: u64 = 900;
 /// After congestion, this part of the throughput is worth probing above it.
 const ABOVE_SERVED_PERMILLE: u64 = 100;
 /// Other requests than when the estimate settled, by their average cost (the paper's 10 %).
 const WORKLOAD_PERMILLE: f64 = 100.0;
+/// While saturated, the estimate follows what is served by this part of the difference.
+const FOLLOW_PERMILLE: u64 = 250;
 /// α of Equation 7 in 1/s: the part of the additional outstanding tokens by which the estimate falls.
 const ALPHA_PER_S: f64 = 0.1;
 /// While stable, one reading moves the estimate by no more than this part.
@@ -80,7 +82,7 @@ pub struct Estimator {
     missed: Streak,
     roomy: Streak,
     other_workload: Streak,
-    /// Throughput in the readings that are congested, together.
+    /// Mean throughput in the readings that are congested, but for the first.
     served: u64,
     /// Throughput in the last reading.
     served_before: u64,
@@ -170,6 +172,12 @@ impl Estimator {
         } else {
             match self.estimate.phase {
                 Phase::Increasing => self.increase(reading),
+                Phase::Waiting if reading.misses_guarantees => {
+                    // That is no search: what a saturated resource serves is its capacity.
+                    if reading.saturation == Saturation::Saturated && self.estimate.is_measured {
+                        self.follow_served(reading);
+                    }
+                }
                 Phase::Reverted | Phase::Waiting => {
                     let next = if reading.misses_guarantees {
                         Phase::Waiting
@@ -191,14 +199,16 @@ impl Estimator {
 
     fn note(&mut self, reading: &Reading) {
         let is_saturated = reading.saturation == Saturation::Saturated;
-        let is_congested = is_saturated && reading.used_per_s < less(self.estimate.per_s, BELOW_PERMILLE);
-        self.served = if is_congested {
-            self.served + reading.used_per_s / u64::from(CONSISTENT)
+        let is_congested = is_saturated && reading.used_per_s < less(self.estimate.per_s, OTHER_PERMILLE);
+        // The change may have come in the middle of the first of them.
+        self.served = if is_congested && self.congested.0 > 0 {
+            self.served + reading.used_per_s / u64::from(CONSISTENT - 1)
         } else {
             0
         };
         self.congested.note(is_congested);
-        self.missed.note(reading.misses_guarantees);
+        let may_be_why = reading.saturation > Saturation::Slack;
+        self.missed.note(reading.misses_guarantees && may_be_why);
         self.unconfirmed = if is_saturated || self.is_used(reading) {
             0
         } else {
@@ -210,7 +220,7 @@ impl Estimator {
         // What is served can be served, whoever let it through. One reading may have what was late in the one before.
         let before = std::mem::replace(&mut self.served_before, reading.used_per_s);
         let served = reading.used_per_s.min(before).min(self.bounds.most_per_s);
-        if served > self.estimate.per_s {
+        if served > more(self.estimate.per_s, OTHER_PERMILLE) {
             self.estimate.per_s = served;
             self.low = served;
             self.high = self.high.max(served);
@@ -241,6 +251,7 @@ impl Estimator {
                 self.high = self.estimate.per_s;
                 self.estimate.is_measured = true;
                 self.settle(reading);
+                self.follow_served(reading);
             }
             return;
         }
@@ -251,9 +262,7 @@ impl Estimator {
         if self.is_narrow() {
             return self.settle(reading);
         }
-        let middle = self.low + (self.high - self.low) / 2;
-        let next = middle.min(reading.ceiling_per_s.unwrap_or(middle));
-        self.estimate.per_s = next.max(self.estimate.per_s);
+        self.estimate.per_s = self.low + (self.high - self.low) / 2;
     }
 
     /// Equation 7, and the reasons to search again.
@@ -272,38 +281,57 @@ impl Estimator {
         if self.roomy.take() || self.other_workload.take() {
             self.high = self.bounds.most_per_s;
             self.set_phase(Phase::Increasing);
-            return self.settle_if_narrow();
+            self.settle_if_narrow();
+            return self.increase(reading);
         }
         if settled.request <= 0.0 && reading.request > 0.0 {
             self.settle(reading);
         }
-        if is_used && self.estimate.is_measured {
+        if reading.saturation == Saturation::Saturated {
+            self.estimate.is_measured |= self.congested.0 == 0;
+            if self.estimate.is_measured {
+                self.follow_served(reading);
+            }
+        } else if is_used && self.estimate.is_measured {
             self.follow(reading, settled);
         }
+    }
+
+    /// A saturated resource shows its capacity, but for the variation between intervals.
+    fn follow_served(&mut self, reading: &Reading) {
+        let (per_s, served) = (self.estimate.per_s, reading.used_per_s);
+        // More is another capacity, or nothing: the next readings will tell.
+        let most = part(per_s, OTHER_PERMILLE);
+        let part = |difference: u64| part(difference.min(most), FOLLOW_PERMILLE);
+        self.move_to(if served < per_s {
+            per_s - part(per_s - served)
+        } else {
+            per_s + part(served - per_s)
+        });
     }
 
     /// Small changes, by the number of outstanding tokens (Equation 7), or by the time that a processor has left.
     fn follow(&mut self, reading: &Reading, settled: Settled) {
         let per_s = self.estimate.per_s;
         let most_move = per_s / 1_000 * MOVE_PERMILLE;
-        let moved = match reading.ceiling_per_s {
-            Some(ceiling) if reading.saturation < Saturation::Saturated => {
-                ceiling.clamp(per_s, per_s.saturating_add(most_move))
-            }
-            _ => {
+        self.move_to(match reading.ceiling_per_s {
+            Some(ceiling) => ceiling.clamp(per_s, per_s.saturating_add(most_move)),
+            None => {
                 let more = settled.outstanding as f64 - reading.outstanding as f64;
                 let most_move = most_move as f64;
                 (per_s as f64 + (ALPHA_PER_S * more).clamp(-most_move, most_move)) as u64
             }
-        };
-        self.estimate.per_s = moved.min(self.bounds.most_per_s);
+        });
+    }
+
+    fn move_to(&mut self, per_s: u64) {
+        self.estimate.per_s = per_s.min(self.bounds.most_per_s);
         self.low = self.low.min(self.estimate.per_s);
         self.high = self.high.max(self.estimate.per_s);
     }
 
     fn is_used(&self, reading: &Reading) -> bool {
-        let part = u128::from(self.estimate.per_s) * u128::from(IN_USE_PERMILLE) / 1_000;
-        u128::from(reading.used_per_s) >= part
+        reading.used_per_s >= part(self.estimate.per_s, IN_USE_PERMILLE)
     }
 
     fn is_narrow(&self) -> bool {
@@ -332,11 +360,14 @@ impl Estimator {
 }
 
 fn less(per_s: u64, permille: u64) -> u64 {
-    let part = u128::from(per_s) * u128::from(permille) / 1_000;
-    per_s - part as u64
+    per_s - part(per_s, permille)
 }
 
 fn more(per_s: u64, permille: u64) -> u64 {
-    let part = u128::from(per_s) * u128::from(permille) / 1_000;
-    per_s.saturating_add(part as u64)
+    per_s.saturating_add(part(per_s, permille))
+}
+
+/// `permille` is at most 1 000.
+fn part(per_s: u64, permille: u64) -> u64 {
+    (u128::from(per_s) * u128::from(permille) / 1_000) as u64
 }

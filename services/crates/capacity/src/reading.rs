@@ -6,9 +6,11 @@ use quorate_types::Micros;
 const SLACK_PERMILLE: u64 = 850;
 /// One that was busy for more serves no more.
 const SATURATED_PERMILLE: u64 = 960;
-/// Shorter syncs hold nobody up, however many follow one another: each takes all that waits.
-const LONG_SYNC_US: Micros = 20_000;
-const SHORT_SYNC_US: Micros = LONG_SYNC_US / 2;
+/// Under load, syncs of a disk that has room take no longer than its least ones, this many times, and this much.
+const SATURATED_TIMES: u64 = 2;
+const SATURATED_MORE_US: Micros = 5_000;
+/// Readings for which the least syncs are known at least, and twice as many at most.
+const LEAST_READINGS: u32 = 300;
 /// Processors are not asked for more than what would take this part of their time at the present cost of a token, in
 /// thousandths. Larger batches make tokens cheaper, so it is more than all of the time.
 const CEILING_PERMILLE: u64 = 1_050;
@@ -53,9 +55,9 @@ pub struct CpuTime {
 impl CpuTime {
     pub fn saturation(self) -> Saturation {
         match self.busy_permille() {
-            0..SLACK_PERMILLE => Saturation::Slack,
-            SLACK_PERMILLE..SATURATED_PERMILLE => Saturation::Between,
-            _ => Saturation::Saturated,
+            SATURATED_PERMILLE.. => Saturation::Saturated,
+            SLACK_PERMILLE.. => Saturation::Between,
+            _ => Saturation::Slack,
         }
     }
 
@@ -82,19 +84,49 @@ pub struct DiskTime {
 }
 
 impl DiskTime {
-    /// A journal that syncs all the time is not saturated by that: under load it takes more with each sync. It is, once
-    /// syncs are so long that the requests of an interval wait for them.
-    pub fn saturation(self) -> Saturation {
-        let busy_permille = (self.busy_us * 1_000).checked_div(self.elapsed_us).unwrap_or(0);
-        // One that has not ended is as long as the interval.
-        let sync_us = self.busy_us.checked_div(self.syncs).unwrap_or(self.elapsed_us);
-        if busy_permille < SLACK_PERMILLE || sync_us < SHORT_SYNC_US {
+    /// One that has not ended is as long as the interval.
+    fn sync_us(self) -> Micros {
+        self.busy_us.checked_div(self.syncs).unwrap_or(self.elapsed_us)
+    }
+}
+
+/// A disk's shortest syncs in the last while.
+#[derive(Debug, Clone, Default)]
+pub struct DiskWatch {
+    /// The least mean of a reading in this span, and in the one before.
+    least_us: [Option<Micros>; 2],
+    readings: u32,
+}
+
+impl DiskWatch {
+    /// A journal that syncs all the time is not saturated by that: under load it takes more with each sync. It is, once that
+    /// makes syncs longer than they were.
+    pub fn saturation(&mut self, disk: DiskTime) -> Saturation {
+        let busy_permille = (disk.busy_us * 1_000).checked_div(disk.elapsed_us).unwrap_or(0);
+        if busy_permille == 0 {
+            return Saturation::Slack;
+        }
+        let (sync_us, least_us) = (disk.sync_us(), self.least_us(disk.sync_us()));
+        let long_us = SATURATED_TIMES * least_us + SATURATED_MORE_US;
+        if busy_permille < SLACK_PERMILLE || sync_us < long_us / 2 {
             Saturation::Slack
-        } else if busy_permille >= SATURATED_PERMILLE && sync_us >= LONG_SYNC_US {
+        } else if busy_permille >= SATURATED_PERMILLE && sync_us >= long_us {
             Saturation::Saturated
         } else {
             Saturation::Between
         }
+    }
+
+    /// The least so far, this one included.
+    fn least_us(&mut self, sync_us: Micros) -> Micros {
+        self.readings += 1;
+        if self.readings > LEAST_READINGS {
+            self.readings = 1;
+            self.least_us = [None, self.least_us[0]];
+        }
+        let least_us = self.least_us[0].map_or(sync_us, |least_us| least_us.min(sync_us));
+        self.least_us[0] = Some(least_us);
+        self.least_us[1].map_or(least_us, |before| before.min(least_us))
     }
 }
 
@@ -121,29 +153,60 @@ mod tests {
         assert_eq!(busy(90_000).ceiling_per_s(400), None);
     }
 
-    #[test]
-    fn a_disk_is_saturated_by_long_syncs_alone() {
-        let disk = |busy_us, syncs| DiskTime {
+    fn disk(busy_us: Micros, syncs: u64) -> DiskTime {
+        DiskTime {
             busy_us,
             syncs,
             elapsed_us: 1_000_000,
-        };
+        }
+    }
+
+    #[test]
+    fn a_disk_is_saturated_by_syncs_that_became_longer() {
+        let mut watch = DiskWatch::default();
         assert_eq!(
-            disk(990_000, 990).saturation(),
+            watch.saturation(disk(990_000, 990)),
             Saturation::Slack,
             "a millisecond each"
         );
-        assert_eq!(disk(990_000, 66).saturation(), Saturation::Between);
-        assert_eq!(disk(990_000, 20).saturation(), Saturation::Saturated);
+        assert_eq!(watch.saturation(disk(990_000, 200)), Saturation::Between);
+        assert_eq!(watch.saturation(disk(990_000, 100)), Saturation::Saturated);
         assert_eq!(
-            disk(500_000, 5).saturation(),
+            watch.saturation(disk(500_000, 5)),
             Saturation::Slack,
             "it was idle as long"
         );
         assert_eq!(
-            disk(1_000_000, 0).saturation(),
+            watch.saturation(disk(1_000_000, 0)),
             Saturation::Saturated,
             "one hangs"
+        );
+        assert_eq!(watch.saturation(disk(0, 0)), Saturation::Slack);
+    }
+
+    #[test]
+    fn a_disk_that_was_always_slow_is_not_saturated_by_one_client() {
+        let mut watch = DiskWatch::default();
+        for _ in 0..3 * LEAST_READINGS {
+            assert_eq!(
+                watch.saturation(disk(990_000, 40)),
+                Saturation::Slack,
+                "25 ms each"
+            );
+        }
+        assert_eq!(watch.saturation(disk(990_000, 15)), Saturation::Saturated);
+    }
+
+    #[test]
+    fn shorter_syncs_of_long_ago_are_forgotten() {
+        let mut watch = DiskWatch::default();
+        watch.saturation(disk(990_000, 990));
+        let saturated = (0..3 * LEAST_READINGS)
+            .take_while(|_| watch.saturation(disk(990_000, 40)) == Saturation::Saturated)
+            .count();
+        assert!(
+            (LEAST_READINGS as usize..2 * LEAST_READINGS as usize).contains(&saturated),
+            "{saturated}"
         );
     }
 }

@@ -4,7 +4,7 @@
 
 use crate::estimator::{Bounds, Estimate, Estimator};
 use crate::lasting::{Lasting, WHOLE_PERMILLE};
-use crate::reading::{CpuTime, DiskTime, Reading, Saturation};
+use crate::reading::{CpuTime, DiskTime, DiskWatch, Reading, Saturation};
 
 /// In the order of `quorate_types::cost::RESOURCES`.
 pub const RESOURCES: usize = 3;
@@ -20,7 +20,8 @@ pub struct Measured {
     pub entries_per_s: f64,
     /// `None`: not known, since shards look for work without sleeping.
     pub cpu: Option<CpuTime>,
-    pub disk: DiskTime,
+    /// `None`: a sync is under way for longer than the interval, and the next reading has all of it.
+    pub disk: Option<DiskTime>,
     pub misses_guarantees: bool,
 }
 
@@ -31,6 +32,7 @@ pub struct ServerEstimates {
     raises: bool,
     /// Of [`ESTIMATED`].
     found: [Found; 2],
+    disk: DiskWatch,
 }
 
 #[derive(Debug, Clone)]
@@ -53,6 +55,7 @@ impl ServerEstimates {
             promised,
             raises,
             found: ESTIMATED.map(found),
+            disk: DiskWatch::default(),
         }
     }
 
@@ -66,7 +69,10 @@ impl ServerEstimates {
 
     pub fn observe(&mut self, measured: &Measured) {
         for (found, i) in self.found.iter_mut().zip(ESTIMATED) {
-            let estimate = found.estimator.observe(&reading(measured, i));
+            if i == STORAGE && measured.disk.is_none() {
+                continue;
+            }
+            let estimate = found.estimator.observe(&reading(measured, &mut self.disk, i));
             found.lasting.note(&estimate, self.stated[i]);
         }
     }
@@ -110,11 +116,11 @@ fn bounds(stated: u64, promised: u64, raises: bool) -> Bounds {
     }
 }
 
-fn reading(measured: &Measured, resource: usize) -> Reading {
+fn reading(measured: &Measured, disk: &mut DiskWatch, resource: usize) -> Reading {
     let used_per_s = measured.used_per_s[resource];
-    let (saturation, ceiling_per_s) = match (resource, measured.cpu) {
-        (CPU, Some(cpu)) => (cpu.saturation(), cpu.ceiling_per_s(used_per_s)),
-        (STORAGE, _) => (measured.disk.saturation(), None),
+    let (saturation, ceiling_per_s) = match (resource, measured.cpu, measured.disk) {
+        (CPU, Some(cpu), _) => (cpu.saturation(), cpu.ceiling_per_s(used_per_s)),
+        (STORAGE, _, Some(time)) => (disk.saturation(time), None),
         _ => (Saturation::Between, None),
     };
     let request = if measured.entries_per_s > 0.0 {

@@ -152,6 +152,7 @@ fn missed_guarantees_end_the_search_until_they_are_met() {
     for _ in 0..4 {
         let mut missed = roomy.serve(&estimator);
         missed.misses_guarantees = true;
+        missed.saturation = Saturation::Between;
         estimator.observe(&missed);
     }
     let waiting = estimator.estimate();
@@ -163,6 +164,7 @@ fn missed_guarantees_end_the_search_until_they_are_met() {
     for _ in 0..10 {
         let mut missed = roomy.serve(&estimator);
         missed.misses_guarantees = true;
+        missed.saturation = Saturation::Between;
         estimator.observe(&missed);
         assert!(estimator.estimate().per_s <= held);
         assert_eq!(estimator.estimate().phase, Phase::Waiting);
@@ -179,6 +181,7 @@ fn other_requests_start_the_search_again() {
     for interval in 1..=3 {
         let mut reading = greedy(400_000).serve(&estimator);
         reading.request = 12.0;
+        reading.saturation = Saturation::Between;
         estimator.observe(&reading);
         let is_stable = estimator.estimate().phase == Phase::Stable;
         assert_eq!(is_stable, interval < 3, "interval {interval}");
@@ -191,6 +194,7 @@ fn a_longer_queue_lowers_a_stable_estimate() {
     greedy(400_000).settles(&mut estimator);
     let before = estimator.estimate().per_s;
     let mut reading = greedy(400_000).serve(&estimator);
+    reading.saturation = Saturation::Between;
     reading.outstanding += 50_000;
     estimator.observe(&reading);
     let after = estimator.estimate().per_s;
@@ -198,6 +202,25 @@ fn a_longer_queue_lowers_a_stable_estimate() {
         (before - 5_500..before - 4_500).contains(&after),
         "{before} {after}: a tenth of it"
     );
+}
+
+#[test]
+fn a_throughput_that_varies_is_followed_by_its_mean() {
+    let mut estimator = Estimator::new(BOUNDS);
+    let varied = [0, 60, -90, 30, 80, -40, -70, 90, -30, -20, 50, -60]; // thousandths
+    let mut worst: f64 = 0.0;
+    for (interval, permille) in varied.iter().cycle().take(120).enumerate() {
+        let capacity_per_s = (400_000 + 400 * permille) as u64;
+        let reserved = Resource {
+            reserved_per_s: 10_000_000,
+            ..greedy(capacity_per_s)
+        };
+        estimator.observe(&reserved.serve(&estimator));
+        if interval >= 8 {
+            worst = worst.max((estimator.estimate().per_s as f64 / 400_000.0 - 1.0).abs());
+        }
+    }
+    assert!(worst <= 0.05, "{worst}");
 }
 
 #[test]

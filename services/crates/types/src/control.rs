@@ -163,11 +163,11 @@ pub struct Heartbeat {
     pub hung_ms: u64,
     /// Absent where nothing is estimated, and from older servers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub estimated: Option<EstimatedCapacity>,
+    pub estimated: Option<Box<EstimatedCapacity>>,
 }
 
 /// What a server can really do, by its own measurements (Pulsar §4.3).
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct EstimatedCapacity {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cpu: Option<CapacityEstimate>,
@@ -175,15 +175,17 @@ pub struct EstimatedCapacity {
     pub storage_io: Option<CapacityEstimate>,
 }
 
-/// Parts of the capacity that the server registered with, in thousandths.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+/// The estimate of one resource.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct CapacityEstimate {
-    pub permille: u16,
+    /// In the unit of the capacity that the server registered with: cores, or operations each second.
+    pub capacity: f64,
     /// `increasing`, `reverted`, `waiting` or `stable`, for people.
     pub phase: String,
     /// A saturated resource has shown it. Otherwise it is an assumption.
     pub is_measured: bool,
-    /// It has been no higher for so long that admission should go by it; 1000: there is no reason to promise less.
+    /// The part of the registered capacity that admission should go by, in thousandths: the estimate has been no higher for
+    /// long. 1000: there is no reason to promise less.
     pub lasting_permille: u16,
 }
 

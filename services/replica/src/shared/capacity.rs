@@ -4,6 +4,7 @@ use std::sync::Mutex;
 
 use quorate_capacity::Estimate;
 use quorate_types::control::{CapacityEstimate, EstimatedCapacity};
+use quorate_types::cost::{MILLI_PER_TOKEN, TOKENS_PER_UNIT};
 
 #[derive(Default)]
 pub struct Capacity {
@@ -16,8 +17,6 @@ pub struct Estimated {
     pub lendable: [u64; 3],
     pub estimates: [Option<Estimate>; 3],
     pub lasting_permille: [u16; 3],
-    /// As the operator stated it, in thousandths of tokens each second.
-    pub stated: [u64; 3],
 }
 
 impl Capacity {
@@ -31,21 +30,20 @@ impl Capacity {
     }
 
     /// For the coordinators.
-    pub fn told(&self) -> Option<EstimatedCapacity> {
+    pub fn told(&self) -> Option<Box<EstimatedCapacity>> {
         let now = self.now()?;
         let of = |i: usize| {
             let estimate = now.estimates[i]?;
-            let permille = u128::from(estimate.per_s) * 1_000 / u128::from(now.stated[i].max(1));
             Some(CapacityEstimate {
-                permille: u16::try_from(permille).unwrap_or(u16::MAX),
+                capacity: estimate.per_s as f64 / (TOKENS_PER_UNIT[i] * MILLI_PER_TOKEN),
                 phase: estimate.phase.name().to_string(),
                 is_measured: estimate.is_measured,
                 lasting_permille: now.lasting_permille[i],
             })
         };
-        Some(EstimatedCapacity {
+        Some(Box::new(EstimatedCapacity {
             cpu: of(0),
             storage_io: of(2),
-        })
+        }))
     }
 }

@@ -196,6 +196,18 @@ class DrainView(BaseModel):
     message: str
 
 
+class CapacityEstimateView(BaseModel):
+    capacity: float
+    phase: str
+    is_measured: bool
+    lasting_permille: int
+
+
+class EstimatedView(BaseModel):
+    cpu: CapacityEstimateView | None = None
+    storage_io: CapacityEstimateView | None = None
+
+
 class ServerView(BaseModel):
     server_id: int
     name: str
@@ -214,6 +226,7 @@ class ServerView(BaseModel):
     takes_replicas: bool
     draining: bool
     drain: DrainView | None = None
+    estimated: EstimatedView | None = None
     registered_at: datetime
     failed_at: datetime | None = None
 

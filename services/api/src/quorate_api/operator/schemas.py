@@ -31,6 +31,23 @@ class Drain(Output):
     message: str = Field(description="Progress, and what the drain waits for, for people.")
 
 
+class CapacityEstimate(Output):
+    capacity: float = Field(description="In the unit of `resources`: cores, or storage operations a second.")
+    phase: str = Field(description="Phase of the search: `increasing`, `reverted`, `waiting` or `stable`.")
+    is_measured: bool = Field(description="Whether a saturated resource has shown it; otherwise it is assumed.")
+    lasting_permille: int = Field(
+        description="Part of the nominal capacity that admission goes by, in thousandths: the highest estimate of the "
+        "last half minute, and 1000 where nothing lower was measured."
+    )
+
+
+class Estimated(Output):
+    """What a server can really do, by its own measurements."""
+
+    cpu: CapacityEstimate | None
+    storage_io: CapacityEstimate | None
+
+
 class Server(Output):
     server_id: int
     name: str
@@ -54,6 +71,9 @@ class Server(Output):
     )
     draining: bool
     drain: Drain | None
+    estimated: Estimated | None = Field(
+        description="Null while the server is away, and where it estimates nothing (`--estimate-capacity off`)."
+    )
     registered_at: datetime
     failed_at: datetime | None
 

@@ -81,11 +81,11 @@ impl<'a> Messages<'a> {
         sequencer.send(connection, ack);
         let fault = reports::storage_fault(sequencer.state(), server, heartbeat.storage_fault);
         sequencer.propose(self.now, fault);
-        let estimated = reports::estimated(sequencer.state(), server, heartbeat.estimated.as_ref());
+        let estimated = reports::estimated(sequencer.state(), server, heartbeat.estimated.as_deref());
         sequencer.propose(self.now, estimated);
         sequencer
             .connections()
-            .hear_estimate(connection, heartbeat.estimated);
+            .hear_estimate(connection, heartbeat.estimated.map(|one| *one));
         let offsets = reports::offsets(sequencer.state(), server, &heartbeat.groups);
         sequencer.propose(self.now, offsets);
         let quarantined = reports::quarantined(sequencer.state(), server, &heartbeat.quarantined);

@@ -2,6 +2,7 @@
 
 mod accesses;
 mod engine;
+mod estimates;
 mod failures;
 mod fleet_version;
 mod golden;

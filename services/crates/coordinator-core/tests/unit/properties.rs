@@ -70,6 +70,10 @@ enum Step {
         server: u32,
         slow: bool,
     },
+    Estimate {
+        server: u32,
+        permille: u16,
+    },
     Part {
         server: u32,
         peer: u32,
@@ -118,6 +122,7 @@ fn step() -> impl Strategy<Value = Step> {
         1 => server().prop_map(|server| Step::StorageFaultLasts { server }),
         2 => (server(), prop::bool::weighted(0.3)).prop_map(|(server, off)| Step::Drain { server, off }),
         1 => (server(), any::<bool>()).prop_map(|(server, slow)| Step::Slow { server, slow }),
+        1 => (server(), 1u16..=1_000).prop_map(|(server, permille)| Step::Estimate { server, permille }),
         1 => (server(), server(), any::<bool>())
             .prop_map(|(server, peer, unreachable)| Step::Part { server, peer, unreachable }),
         1 => server().prop_map(|server| Step::Forget { server }),
@@ -305,6 +310,10 @@ fn run(world: &mut World, disks: &mut Disks, number: usize, step: &Step) {
         Step::Slow { server: n, slow } => world.apply(Command::ServerSlow {
             server: server(*n),
             cause: slow.then(|| "its disk".to_string()),
+        }),
+        Step::Estimate { server: n, permille } => world.apply(Command::CapacityEstimated {
+            server: server(*n),
+            permille: [*permille, 1_000, 1_000],
         }),
         Step::Part {
             server: n,

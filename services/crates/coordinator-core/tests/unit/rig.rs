@@ -127,18 +127,29 @@ impl Rig {
         unreachable: &[ServerId],
         hung_ms: u64,
     ) -> Output {
-        let message = ToCoordinator::Heartbeat(Heartbeat {
-            seq: 5,
+        let heartbeat = Heartbeat {
             groups,
             unreachable: unreachable.to_vec(),
-            storage_fault: None,
-            slow: Vec::new(),
             hung_ms,
-            estimated: None,
-            changes: None,
-            quarantined: Vec::new(),
-        });
+            ..quiet_heartbeat()
+        };
+        let message = ToCoordinator::Heartbeat(heartbeat);
         self.take(Input::Message { connection, message })
+    }
+}
+
+/// Of a server that has nothing to tell.
+pub fn quiet_heartbeat() -> Heartbeat {
+    Heartbeat {
+        seq: 5,
+        groups: Vec::new(),
+        unreachable: Vec::new(),
+        storage_fault: None,
+        slow: Vec::new(),
+        hung_ms: 0,
+        estimated: None,
+        changes: None,
+        quarantined: Vec::new(),
     }
 }
 

@@ -1724,6 +1724,21 @@ type Capacity struct {
 	ServersAlive int     `json:"servers_alive"`
 }
 
+// CapacityEstimate defines model for CapacityEstimate.
+type CapacityEstimate struct {
+	// Capacity In the unit of `resources`: cores, or storage operations a second.
+	Capacity float64 `json:"capacity"`
+
+	// IsMeasured Whether a saturated resource has shown it; otherwise it is assumed.
+	IsMeasured bool `json:"is_measured"`
+
+	// LastingPermille Part of the nominal capacity that admission goes by, in thousandths: the highest estimate of the last half minute, and 1000 where nothing lower was measured.
+	LastingPermille int `json:"lasting_permille"`
+
+	// Phase Phase of the search: `increasing`, `reverted`, `waiting` or `stable`.
+	Phase string `json:"phase"`
+}
+
 // Charges The head's charges for batches, and the rates that fill its buckets (sdk/contract/pacing.md).
 type Charges struct {
 	// Cost The cost of an entry, and of each of its bytes.
@@ -2003,6 +2018,12 @@ type ErrorBudget struct {
 
 // ErrorBudgetUnit ms for availability, minutes for the other clauses.
 type ErrorBudgetUnit string
+
+// Estimated What a server can really do, by its own measurements.
+type Estimated struct {
+	Cpu       *CapacityEstimate `json:"cpu"`
+	StorageIo *CapacityEstimate `json:"storage_io"`
+}
 
 // EventAnswer defines model for EventAnswer.
 type EventAnswer struct {
@@ -3223,9 +3244,12 @@ type Server struct {
 	Alive   bool   `json:"alive"`
 
 	// Auxiliary Takes replacements of failed replicas only.
-	Auxiliary     bool       `json:"auxiliary"`
-	Drain         *Drain     `json:"drain"`
-	Draining      bool       `json:"draining"`
+	Auxiliary bool   `json:"auxiliary"`
+	Drain     *Drain `json:"drain"`
+	Draining  bool   `json:"draining"`
+
+	// Estimated Null while the server is away, and where it estimates nothing (`--estimate-capacity off`).
+	Estimated     *Estimated `json:"estimated"`
 	FailedAt      *time.Time `json:"failed_at"`
 	FailureDomain *string    `json:"failure_domain"`
 

@@ -13,14 +13,14 @@ from contextlib import suppress
 from pathlib import Path
 
 ROOT = Path("/sys/fs/cgroup/blkio")
-LIMIT = "blkio.throttle.write_iops_device"
+WRITES, BYTES = "blkio.throttle.write_iops_device", "blkio.throttle.write_bps_device"
 _PREFIX = "quorate-chaos-"
 _REMOVE_TIMEOUT_S = 5.0
 
 
 def missing(folder: Path) -> str | None:
     """The reason why this machine cannot slow down the disk of `folder`; None if it can."""
-    if not (ROOT / LIMIT).exists():
+    if not (ROOT / WRITES).exists():
         return f"the kernel has no cgroup v1 hierarchy with the blkio controller at {ROOT}"
     if _device(folder) is None:
         return f"{folder} lies on no block device"
@@ -36,16 +36,24 @@ class Throttle:
 
     def slow(self, pid: int, writes_per_s: int) -> None:
         """From now on the process's writes, and its syncs, wait for their turn."""
-        self._group.mkdir(exist_ok=True)
-        self._limit(writes_per_s)
-        (self._group / "cgroup.procs").write_text(str(pid))
+        self._limit(WRITES, writes_per_s, pid)
+
+    def narrow(self, pid: int, bytes_per_s: int) -> None:
+        """The same, by their bytes."""
+        self._limit(BYTES, bytes_per_s, pid)
 
     def lift(self) -> None:
         if self._group.exists():
-            self._limit(0)  # none
+            for limit in (WRITES, BYTES):
+                self._set(limit, 0)  # none
 
-    def _limit(self, writes_per_s: int) -> None:
-        (self._group / LIMIT).write_text(f"{_device(self._disk)} {writes_per_s}")
+    def _limit(self, limit: str, per_s: int, pid: int) -> None:
+        self._group.mkdir(exist_ok=True)
+        self._set(limit, per_s)
+        (self._group / "cgroup.procs").write_text(str(pid))
+
+    def _set(self, limit: str, per_s: int) -> None:
+        (self._group / limit).write_text(f"{_device(self._disk)} {per_s}")
 
 
 def remove(folder: Path) -> None:
