@@ -101,6 +101,7 @@ def _of_disk(conditions: Conditions) -> list[Figure]:
         env = {**ESTIMATING, "QUORATE_JOURNAL_SEGMENT_BYTES": str(SEGMENT_BYTES)}
         with fleet(folder, conditions.display, 1, server_env=env) as servers:
             disk, pid = throttle.Throttle(folder), servers.pid("s1")
+            _wait_quiet(servers, pid)
             tenants = [Tenant.admit(servers, 4_000, 4_096, "persistent") for _ in range(TENANTS)]
             changes = [
                 lambda per_s=per_s: disk.narrow(pid, per_s) for per_s in _alternating(conditions, DISK_BYTES_PER_S)
@@ -141,6 +142,21 @@ def _of_guarantees(conditions: Conditions) -> list[Figure]:
     note = f"windows of {WINDOW_S:.0f} s with more than 1 % refused or later than {LATE_MS:.0f} ms, of {windows}; "
     note += f"worst p99 {max(p99s):.1f} ms"
     return [Figure("capacity_probe_sla_violation_ratio", missed / windows, "ratio", 0.0, note=note)]
+
+
+def _wait_quiet(servers: Fleet, pid: int) -> None:
+    """Until the server has prepared its journal's segments."""
+    io = Path(f"/proc/{pid}/io")
+    before = ""
+
+    def is_quiet() -> bool:
+        nonlocal before
+        time.sleep(2.0)
+        now = next(line for line in io.read_text().splitlines() if line.startswith("write_bytes"))
+        was, before = before, now
+        return now == was
+
+    servers.wait(is_quiet, "the server to prepare its journal", DEADLINE_S)
 
 
 def _figures(

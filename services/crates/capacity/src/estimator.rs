@@ -292,8 +292,12 @@ impl Estimator {
             if self.estimate.is_measured {
                 self.follow_served(reading);
             }
-        } else if is_used && self.estimate.is_measured {
-            self.follow(reading, settled);
+        } else if self.estimate.is_measured {
+            match reading.implied_per_s {
+                Some(implied) if reading.saturation == Saturation::Between => self.follow_busy(implied),
+                None if is_used => self.follow_outstanding(reading, settled),
+                _ => {}
+            }
         }
     }
 
@@ -310,18 +314,18 @@ impl Estimator {
         });
     }
 
-    /// Small changes, by the number of outstanding tokens (Equation 7), or by the time that a processor has left.
-    fn follow(&mut self, reading: &Reading, settled: Settled) {
+    /// A processor that is nearly saturated shows what it would serve.
+    fn follow_busy(&mut self, implied_per_s: u64) {
         let per_s = self.estimate.per_s;
-        let most_move = per_s / 1_000 * MOVE_PERMILLE;
-        self.move_to(match reading.ceiling_per_s {
-            Some(ceiling) => ceiling.clamp(per_s, per_s.saturating_add(most_move)),
-            None => {
-                let more = settled.outstanding as f64 - reading.outstanding as f64;
-                let most_move = most_move as f64;
-                (per_s as f64 + (ALPHA_PER_S * more).clamp(-most_move, most_move)) as u64
-            }
-        });
+        self.move_to(implied_per_s.clamp(less(per_s, MOVE_PERMILLE), more(per_s, MOVE_PERMILLE)));
+    }
+
+    /// Equation 7.
+    fn follow_outstanding(&mut self, reading: &Reading, settled: Settled) {
+        let per_s = self.estimate.per_s;
+        let most = part(per_s, MOVE_PERMILLE) as f64;
+        let more = settled.outstanding as f64 - reading.outstanding as f64;
+        self.move_to((per_s as f64 + (ALPHA_PER_S * more).clamp(-most, most)) as u64);
     }
 
     fn move_to(&mut self, per_s: u64) {

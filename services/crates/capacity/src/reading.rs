@@ -5,17 +5,14 @@ use quorate_types::Micros;
 /// A resource that was busy for less than this part of the interval, in thousandths, has room.
 const SLACK_PERMILLE: u64 = 850;
 /// One that was busy for more serves no more.
-const SATURATED_PERMILLE: u64 = 960;
+const SATURATED_PERMILLE: u64 = 950;
 /// Under load, syncs of a disk that has room take no longer than its least ones, this many times, and this much.
 const SATURATED_TIMES: u64 = 2;
 const SATURATED_MORE_US: Micros = 5_000;
 /// Readings for which the least syncs are known at least, and twice as many at most.
 const LEAST_READINGS: u32 = 300;
-/// Processors are not asked for more than what would take this part of their time at the present cost of a token, in
-/// thousandths. Larger batches make tokens cheaper, so it is more than all of the time.
-const CEILING_PERMILLE: u64 = 1_050;
 /// Below, the cost of a token is mostly that of being awake.
-const CEILING_BUSY_PERMILLE_MIN: u64 = 50;
+const IMPLIED_BUSY_PERMILLE_MIN: u64 = 50;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Saturation {
@@ -33,8 +30,8 @@ pub struct Reading {
     /// Served in this interval: the *throughput* of Pulsar §4.3.
     pub used_per_s: u64,
     pub saturation: Saturation,
-    /// No more than this is worth trying next; `None`: unknown.
-    pub ceiling_per_s: Option<u64>,
+    /// The rate at which the resource would have no time left; `None`: not known.
+    pub implied_per_s: Option<u64>,
     /// Let through and not served yet, on average.
     pub outstanding: u64,
     /// Requests within a reservation were refused or late.
@@ -61,11 +58,11 @@ impl CpuTime {
         }
     }
 
-    /// The rate at which the shards would have no time left, and a little more.
-    pub fn ceiling_per_s(self, used_per_s: u64) -> Option<u64> {
+    /// The rate at which the shards would have no time left, if tokens cost as much time as now.
+    pub fn implied_per_s(self, used_per_s: u64) -> Option<u64> {
         let busy = self.busy_permille();
-        let ceiling = |busy: u64| u128::from(used_per_s) * u128::from(CEILING_PERMILLE) / u128::from(busy);
-        (busy >= CEILING_BUSY_PERMILLE_MIN).then(|| u64::try_from(ceiling(busy)).unwrap_or(u64::MAX))
+        let implied = |busy: u64| u128::from(used_per_s) * 1_000 / u128::from(busy);
+        (busy >= IMPLIED_BUSY_PERMILLE_MIN).then(|| u64::try_from(implied(busy)).unwrap_or(u64::MAX))
     }
 
     fn busy_permille(self) -> u64 {
@@ -144,13 +141,9 @@ mod tests {
         assert_eq!(busy(1_800_000).saturation(), Saturation::Between);
         assert_eq!(busy(1_920_000).saturation(), Saturation::Saturated);
         assert_eq!(CpuTime::default().saturation(), Saturation::Slack);
-        assert_eq!(
-            busy(1_000_000).ceiling_per_s(400),
-            Some(840),
-            "twice, and a little"
-        );
-        assert_eq!(busy(2_500_000).ceiling_per_s(400), Some(420), "a late reading");
-        assert_eq!(busy(90_000).ceiling_per_s(400), None);
+        assert_eq!(busy(1_000_000).implied_per_s(400), Some(800));
+        assert_eq!(busy(2_500_000).implied_per_s(400), Some(400), "a late reading");
+        assert_eq!(busy(90_000).implied_per_s(400), None);
     }
 
     fn disk(busy_us: Micros, syncs: u64) -> DiskTime {

@@ -118,8 +118,8 @@ fn bounds(stated: u64, promised: u64, raises: bool) -> Bounds {
 
 fn reading(measured: &Measured, disk: &mut DiskWatch, resource: usize) -> Reading {
     let used_per_s = measured.used_per_s[resource];
-    let (saturation, ceiling_per_s) = match (resource, measured.cpu, measured.disk) {
-        (CPU, Some(cpu), _) => (cpu.saturation(), cpu.ceiling_per_s(used_per_s)),
+    let (saturation, implied_per_s) = match (resource, measured.cpu, measured.disk) {
+        (CPU, Some(cpu), _) => (cpu.saturation(), cpu.implied_per_s(used_per_s)),
         (STORAGE, _, Some(time)) => (disk.saturation(time), None),
         _ => (Saturation::Between, None),
     };
@@ -131,7 +131,7 @@ fn reading(measured: &Measured, disk: &mut DiskWatch, resource: usize) -> Readin
     Reading {
         used_per_s,
         saturation,
-        ceiling_per_s,
+        implied_per_s,
         outstanding: measured.outstanding[resource],
         misses_guarantees: measured.misses_guarantees,
         request,

@@ -28,13 +28,13 @@ impl Resource {
         let busy = used_per_s as f64 / self.capacity_per_s.max(1) as f64;
         let saturation = match busy {
             ..0.85 => Saturation::Slack,
-            0.85..0.96 => Saturation::Between,
+            0.85..0.95 => Saturation::Between,
             _ => Saturation::Saturated,
         };
         Reading {
             used_per_s,
             saturation,
-            ceiling_per_s: (self.tells_busy && busy > 0.05).then(|| (used_per_s as f64 / busy * 1.05) as u64),
+            implied_per_s: (self.tells_busy && busy > 0.05).then(|| (used_per_s as f64 / busy) as u64),
             outstanding: used_per_s / 100 + (asked - used_per_s),
             misses_guarantees: false,
             request: 10.0,
@@ -174,6 +174,22 @@ fn missed_guarantees_end_the_search_until_they_are_met() {
 }
 
 #[test]
+fn an_estimate_that_is_too_high_falls_while_a_processor_is_nearly_saturated() {
+    let mut estimator = Estimator::new(BOUNDS);
+    greedy(400_000).settles(&mut estimator);
+    let nearly = Resource {
+        demand_per_s: 300_000,
+        tells_busy: true,
+        ..greedy(330_000)
+    };
+    for _ in 0..20 {
+        estimator.observe(&nearly.serve(&estimator));
+    }
+    let estimate = estimator.estimate().per_s;
+    assert!((325_000..335_000).contains(&estimate), "{estimate}");
+}
+
+#[test]
 fn other_requests_start_the_search_again() {
     let mut estimator = Estimator::new(BOUNDS);
     greedy(400_000).settles(&mut estimator);
@@ -271,9 +287,9 @@ proptest! {
     ) {
         let bounds = Bounds { start_per_s: start, most_per_s: start + beyond };
         let mut estimator = Estimator::new(bounds);
-        for (used_per_s, saturation, ceiling_per_s, outstanding, misses_guarantees, request) in readings {
+        for (used_per_s, saturation, implied_per_s, outstanding, misses_guarantees, request) in readings {
             let saturation = [Saturation::Slack, Saturation::Between, Saturation::Saturated][usize::from(saturation)];
-            let reading = Reading { used_per_s, saturation, ceiling_per_s, outstanding, misses_guarantees, request };
+            let reading = Reading { used_per_s, saturation, implied_per_s, outstanding, misses_guarantees, request };
             let estimate = estimator.observe(&reading);
             prop_assert!(estimate.per_s <= bounds.most_per_s);
         }
