@@ -9,6 +9,7 @@ spare, beyond what admission promises, and another tenant's entries tell whether
 from __future__ import annotations
 
 import asyncio
+import itertools
 import json
 import os
 import subprocess
@@ -68,8 +69,9 @@ class Phase:
         return PHASE_S / INTERVAL_S
 
     def error(self, real: float) -> float:
-        late = [abs(estimate / real - 1) for at, estimate in self.estimates if at >= SETTLED_AFTER * INTERVAL_S]
-        return median(late)
+        """Of the mean estimate in the time in which the real capacity was measured: that varies, too."""
+        late = [estimate for at, estimate in self.estimates if at >= SETTLED_AFTER * INTERVAL_S]
+        return abs(sum(late) / len(late) / real - 1)
 
 
 def measure(conditions: Conditions) -> list[Figure]:
@@ -102,7 +104,7 @@ def _of_disk(conditions: Conditions) -> list[Figure]:
         with fleet(folder, conditions.display, 1, server_env=env) as servers:
             disk, pid = throttle.Throttle(folder), servers.pid("s1")
             _wait_quiet(servers, pid)
-            tenants = [Tenant.admit(servers, 4_000, 4_096, "persistent") for _ in range(TENANTS)]
+            tenants = [Tenant.admit(servers, 400, 4_096, "persistent") for _ in range(TENANTS)]
             changes = [
                 lambda per_s=per_s: disk.narrow(pid, per_s) for per_s in _alternating(conditions, DISK_BYTES_PER_S)
             ]
@@ -168,11 +170,24 @@ def _figures(
         settled.append(phase.settles(real))
         errors.append(phase.error(real))
         conditions.display.line(f"  {real:,.3f} of {of}: {settled[-1]:.1f} intervals, error {errors[-1]:.1%}")
+    _keep_trace(conditions.folder / f"{of}.json", phases, tokens_per_entry / tokens_per_unit)
     note = f"worst of {len(settled)} changes by {by}; median {{:.3g}}"
     return [
         Figure(f"capacity_settles_intervals_{of}", max(settled), "intervals", 8, note=note.format(median(settled))),
         Figure(f"capacity_error_{of}", max(errors), "ratio", NEAR, note=note.format(median(errors))),
     ]
+
+
+def _keep_trace(file: Path, phases: list[Phase], units_per_entry: float) -> None:
+    """For a plot: (seconds, estimate) and (seconds, served units a second) over all phases."""
+    estimates, served = [], []
+    for number, phase in enumerate(phases):
+        since = number * PHASE_S
+        estimates += [(round(since + at, 2), estimate) for at, estimate in phase.estimates]
+        seconds = [entry for n, entry in enumerate(phase.entries) if n % 5 == 0]
+        for (begun, before), (ended, after) in itertools.pairwise(seconds):
+            served.append((round(since + ended, 2), (after - before) / (ended - begun) * units_per_entry))
+    file.write_text(json.dumps({"estimates": estimates, "served": served}))
 
 
 def _alternating(conditions: Conditions, values: tuple[int, int]) -> list[int]:
