@@ -12,6 +12,7 @@ mpl.use("Agg")
 import matplotlib.pyplot as plt
 
 from quorate_papers import pulsar
+from quorate_papers.capacity import Trace
 from quorate_papers.conservation import ALGORITHMS as SHARING
 from quorate_papers.conservation import Point as Shared
 from quorate_papers.conservation import medians
@@ -123,6 +124,20 @@ def allocation_times(points: list[pulsar.Point], path: Path) -> None:
         for active, seconds in pulsar.PAPER_S.items():
             _paper(axes[0], pulsar.SIZES[-1], seconds * 1_000, INK, f"the paper, {active:.0%}")
         _finish(figure, tuple(axes), path, "machines")
+
+
+def capacity(traces: list[Trace], path: Path) -> None:
+    """Pulsar's Figure 14: the estimate over time, and what was served."""
+    with plt.rc_context(STYLE):
+        figure, axes = plt.subplots(1, len(traces), figsize=(10, 4), layout="constrained")
+        for axis, trace in zip(axes, traces, strict=True):
+            most = 1.6 * max(amount for _, amount in trace.served)  # estimates begin far above
+            axis.plot(*zip(*trace.served, strict=True), color=COLOURS[1], linewidth=1, label="served")
+            shown = [(at, min(amount, most)) for at, amount in trace.estimates]
+            axis.step(*zip(*shown, strict=True), where="post", color=COLOURS[0], label="estimate")
+            axis.set_title(trace.title)
+            axis.set_ylim(0, most)
+        _finish(figure, tuple(axes), path, "seconds")
 
 
 def conservation(points: list[Shared], path: Path, *, is_papers: bool = False) -> None:

@@ -16,7 +16,20 @@ from typing import Any
 from quorate_harness.figures import FOLDER, Figure, commit, keep, machine, markdown, rewrite, table
 from quorate_local.display import Display
 from quorate_local.options import REPOSITORY
-from quorate_papers import computed, costs, figure7, page, placement, plots, profiles, pulsar, runs, seen, sharing
+from quorate_papers import (
+    capacity,
+    computed,
+    costs,
+    figure7,
+    page,
+    placement,
+    plots,
+    profiles,
+    pulsar,
+    runs,
+    seen,
+    sharing,
+)
 
 COMMAND = "make figures"
 PUBLISHED = REPOSITORY / "docs" / "papers" / "filo"
@@ -37,6 +50,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     folder.mkdir(parents=True, exist_ok=True)
     if chosen.only == "fig3":
         return _figure_3(chosen.cells, folder, display)
+    if chosen.only == "capacity":
+        return _capacity(PULSAR if folder == PUBLISHED else folder, display)
     if chosen.only in ("pulsar", "sharing"):
         make = _pulsar if chosen.only == "pulsar" else _sharing
         return make(PULSAR if folder == PUBLISHED else folder, display)
@@ -142,6 +157,18 @@ def _pulsar(folder: Path, display: Display) -> int:
     return _publish_page(folder / "README.md", text, figures, "pulsar", command, display)
 
 
+def _capacity(folder: Path, display: Display) -> int:
+    try:
+        traces = capacity.traces()
+    except FileNotFoundError:
+        display.line(f"There is nothing to plot yet: run {capacity.FIRST} first.")
+        return 1
+    folder.mkdir(parents=True, exist_ok=True)
+    plots.capacity(traces, folder / "figure-14")
+    display.line(f"written to {folder}")
+    return 0
+
+
 def _sharing(folder: Path, display: Display) -> int:
     display.line("Sharing in fleets of 1 000 and 10 000 servers: about five minutes.")
     measured = sharing.measure(display.line)
@@ -193,8 +220,9 @@ def _arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="quorate-figures", description=__doc__)
     parser.add_argument(
         "--only",
-        choices=["fig3", "computed", "fig7", "pulsar", "sharing"],
-        help="what `make profile` measured, what is computed, real servers, Figure 16 of Pulsar, or large fleets",
+        choices=["fig3", "computed", "fig7", "pulsar", "sharing", "capacity"],
+        help="what `make profile` measured, what is computed, real servers, Figure 16 of Pulsar, large fleets, or what "
+        "`make claims ONLY=capacity` measured",
     )
     run_s, again = figure7.RUN_S, runs.REPEATS_MAX
     parser.add_argument(

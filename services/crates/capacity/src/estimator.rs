@@ -21,7 +21,7 @@ const ABOVE_SERVED_PERMILLE: u64 = 100;
 /// Other requests than when the estimate settled, by their average cost (the paper's 10 %).
 const WORKLOAD_PERMILLE: f64 = 100.0;
 /// While saturated, the estimate follows what is served by this part of the difference.
-const FOLLOW_PERMILLE: u64 = 250;
+const FOLLOW_PERMILLE: u64 = 200;
 /// α of Equation 7 in 1/s: the part of the additional outstanding tokens by which the estimate falls.
 const ALPHA_PER_S: f64 = 0.1;
 /// While stable, one reading moves the estimate by no more than this part.
@@ -79,13 +79,12 @@ pub struct Estimator {
     high: u64,
     estimate: Estimate,
     congested: Streak,
+    exceeded: Streak,
     missed: Streak,
     roomy: Streak,
     other_workload: Streak,
-    /// Mean throughput in the readings that are congested, but for the first.
-    served: u64,
-    /// Throughput in the last reading.
-    served_before: u64,
+    /// Throughput in this reading and in the one before. A change may have come in the middle of the first of a streak.
+    served: [u64; 2],
     settled: Option<Settled>,
     unconfirmed: u32,
 }
@@ -130,11 +129,11 @@ impl Estimator {
                 is_measured: false,
             },
             congested: Streak::default(),
+            exceeded: Streak::default(),
             missed: Streak::default(),
             roomy: Streak::default(),
             other_workload: Streak::default(),
-            served: 0,
-            served_before: 0,
+            served: [0; 2],
             settled: None,
             unconfirmed: 0,
         };
@@ -200,13 +199,10 @@ impl Estimator {
     fn note(&mut self, reading: &Reading) {
         let is_saturated = reading.saturation == Saturation::Saturated;
         let is_congested = is_saturated && reading.used_per_s < less(self.estimate.per_s, OTHER_PERMILLE);
-        // The change may have come in the middle of the first of them.
-        self.served = if is_congested && self.congested.0 > 0 {
-            self.served + reading.used_per_s / u64::from(CONSISTENT - 1)
-        } else {
-            0
-        };
+        self.served = [reading.used_per_s, self.served[0]];
         self.congested.note(is_congested);
+        self.exceeded
+            .note(reading.used_per_s > more(self.estimate.per_s, OTHER_PERMILLE));
         let may_be_why = reading.saturation > Saturation::Slack;
         self.missed.note(reading.misses_guarantees && may_be_why);
         self.unconfirmed = if is_saturated || self.is_used(reading) {
@@ -217,19 +213,24 @@ impl Estimator {
         if self.unconfirmed >= FORGET_READINGS {
             *self = Self::new(self.bounds);
         }
-        // What is served can be served, whoever let it through. One reading may have what was late in the one before.
-        let before = std::mem::replace(&mut self.served_before, reading.used_per_s);
-        let served = reading.used_per_s.min(before).min(self.bounds.most_per_s);
-        if served > more(self.estimate.per_s, OTHER_PERMILLE) {
-            self.estimate.per_s = served;
-            self.low = served;
-            self.high = self.high.max(served);
+        // What is served can be served, whoever let it through.
+        if self.exceeded.take() {
+            let served = self.served();
+            self.estimate.per_s = self.estimate.per_s.max(served);
+            self.low = self.estimate.per_s;
+            self.high = self.high.max(self.estimate.per_s);
         }
+    }
+
+    /// The mean throughput of the last two readings.
+    fn served(&self) -> u64 {
+        let [now, before] = self.served.map(|served| served.min(self.bounds.most_per_s));
+        now / 2 + before / 2
     }
 
     /// The throughput signal: what was served is the capacity.
     fn revert_to_served(&mut self, reading: &Reading) {
-        let served = std::mem::take(&mut self.served).min(self.bounds.most_per_s);
+        let served = self.served();
         self.high = more(served, ABOVE_SERVED_PERMILLE)
             .min(self.estimate.per_s)
             .max(served);
