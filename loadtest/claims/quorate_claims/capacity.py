@@ -32,9 +32,10 @@ PHASE_S, PHASES = 24.0, 5
 INTERVAL_S = 1.0  # of estimation
 SETTLED_AFTER = 8  # intervals that a phase has to be found out in
 POLL_S = 0.2
+AVERAGED_S = 4.0  # over which estimate and capacity are compared
 NEAR = 0.05
 TENANTS = 4
-HOG_TIMES = (3, 8)  # in turn
+HOG_TIMES = (5, 12)  # in turn
 DISK_BYTES_PER_S = (1 << 20, 384 << 10)
 SEGMENT_BYTES = 512 << 20  # none is prepared meanwhile, which would take its part of the disk
 WINDOW_S, WINDOWS = 5.0, 12  # in which a guarantee holds or not
@@ -52,26 +53,34 @@ class Phase:
     estimates: list[tuple[float, float]] = field(default_factory=list)
     entries: list[tuple[float, int]] = field(default_factory=list)
 
-    def real(self, tokens_per_entry: float, tokens_per_unit: float) -> float:
-        """Capacity in units, from the entries that were committed once the phase had lasted for a while."""
-        late = [(at, count) for at, count in self.entries if at >= SETTLED_AFTER * INTERVAL_S]
-        if len(late) < 2:
-            raise MeasurementFailed("a phase was too short")
-        (begun, before), (ended, after) = late[0], late[-1]
-        return (after - before) / (ended - begun) * tokens_per_entry / tokens_per_unit
+    def served(self, units_per_entry: float, begin: float, end: float) -> float | None:
+        """Capacity in units, from the entries that were committed in these seconds; None at the end of the phase."""
+        within = [(at, count) for at, count in self.entries if begin <= at <= end]
+        if len(within) < 2 or within[-1][0] - within[0][0] < (end - begin) / 2:
+            return None
+        (begun, before), (ended, after) = within[0], within[-1]
+        return (after - before) / (ended - begun) * units_per_entry
 
-    def settles(self, real: float) -> float:
-        """Intervals from the change until the estimate is near the capacity, on average over three of them."""
+    def errors(self, units_per_entry: float) -> list[tuple[float, float]]:
+        """(seconds, error) of the mean estimate in a window, beside what was served in it: that varies, too."""
+        found = []
         for at, _ in self.estimates:
-            then = [estimate for when, estimate in self.estimates if at <= when < at + 3 * INTERVAL_S]
-            if abs(sum(then) / len(then) / real - 1) <= NEAR:
-                return at / INTERVAL_S
-        return PHASE_S / INTERVAL_S
+            served = self.served(units_per_entry, at, at + AVERAGED_S)
+            if served:
+                then = [estimate for when, estimate in self.estimates if at <= when <= at + AVERAGED_S]
+                found.append((at, abs(sum(then) / len(then) / served - 1)))
+        return found
 
-    def error(self, real: float) -> float:
-        """Of the mean estimate in the time in which the real capacity was measured: that varies, too."""
-        late = [estimate for at, estimate in self.estimates if at >= SETTLED_AFTER * INTERVAL_S]
-        return abs(sum(late) / len(late) / real - 1)
+    def settles(self, units_per_entry: float) -> float:
+        """Intervals from the change until the estimate is near the capacity."""
+        near = [at for at, error in self.errors(units_per_entry) if error <= NEAR]
+        return (near[0] if near else PHASE_S) / INTERVAL_S
+
+    def error(self, units_per_entry: float) -> float:
+        late = [error for at, error in self.errors(units_per_entry) if at >= SETTLED_AFTER * INTERVAL_S]
+        if not late:
+            raise MeasurementFailed("a phase was too short")
+        return median(late)
 
 
 def measure(conditions: Conditions) -> list[Figure]:
@@ -90,9 +99,9 @@ def _of_cpu(conditions: Conditions) -> list[Figure]:
             taken.beside(servers.pid("s1"))
             tenants = [Tenant.admit(servers, 300_000, 256, "in_memory") for _ in range(TENANTS)]
             changes = [lambda times=times: taken.take(times) for times in _alternating(conditions, HOG_TIMES)]
-            with _load(servers, tenants, len(changes), ["--outstanding", "1024", "--batch-entries-max", "2"]):
+            with _load(servers, tenants, len(changes), ["--outstanding", "2048", "--batch-entries-max", "2"]):
                 phases = _phases(servers, tenants, changes, "cpu")
-            return _figures(conditions, "cpu", tenants[0].tokens(0), 1e9, phases, "a busy process on its core")
+            return _figures(conditions, "cpu", tenants[0].tokens(0) / 1e9, phases, "a busy process on its core")
     finally:
         taken.remove()
 
@@ -111,7 +120,7 @@ def _of_disk(conditions: Conditions) -> list[Figure]:
             with _load(servers, tenants, len(changes), ["--outstanding", "2"]):
                 phases = _phases(servers, tenants, changes, "storage_io")
             disk.lift()
-            return _figures(conditions, "disk", tenants[0].tokens(2), 1e3, phases, "a narrower disk")
+            return _figures(conditions, "disk", tenants[0].tokens(2) / 1e3, phases, "a narrower disk")
     finally:
         throttle.remove(folder)
 
@@ -161,16 +170,14 @@ def _wait_quiet(servers: Fleet, pid: int) -> None:
     servers.wait(is_quiet, "the server to prepare its journal", DEADLINE_S)
 
 
-def _figures(
-    conditions: Conditions, of: str, tokens_per_entry: float, tokens_per_unit: float, phases: list[Phase], by: str
-) -> list[Figure]:
+def _figures(conditions: Conditions, of: str, units_per_entry: float, phases: list[Phase], by: str) -> list[Figure]:
     settled, errors = [], []
     for phase in phases[1:]:  # the first begins with the load
-        real = phase.real(tokens_per_entry, tokens_per_unit)
-        settled.append(phase.settles(real))
-        errors.append(phase.error(real))
-        conditions.display.line(f"  {real:,.3f} of {of}: {settled[-1]:.1f} intervals, error {errors[-1]:.1%}")
-    _keep_trace(conditions.folder / f"{of}.json", phases, tokens_per_entry / tokens_per_unit)
+        settled.append(phase.settles(units_per_entry))
+        errors.append(phase.error(units_per_entry))
+        served = phase.served(units_per_entry, SETTLED_AFTER * INTERVAL_S, PHASE_S)
+        conditions.display.line(f"  {served:,.3g} of {of}: {settled[-1]:.1f} intervals, error {errors[-1]:.1%}")
+    _keep_trace(conditions.folder / f"{of}.json", phases, units_per_entry)
     note = f"worst of {len(settled)} changes by {by}; median {{:.3g}}"
     return [
         Figure(f"capacity_settles_intervals_{of}", max(settled), "intervals", 8, note=note.format(median(settled))),

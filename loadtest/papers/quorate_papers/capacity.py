@@ -1,4 +1,4 @@
-"""Figure 14 of Pulsar: the estimate of a capacity that changes under load, as `make claims ONLY=capacity` measured it."""
+"""Figure 14 of Pulsar: the estimate of a capacity that changes under load, as `make claims ONLY=capacity` had it."""
 
 from __future__ import annotations
 

@@ -6,6 +6,8 @@ use quorate_types::Micros;
 const SLACK_PERMILLE: u64 = 850;
 /// One that was busy for more serves no more.
 const SATURATED_PERMILLE: u64 = 950;
+/// A sync is counted in the reading in which it ends, so even two readings of a disk that syncs all the time have less.
+const DISK_SATURATED_PERMILLE: u64 = 900;
 /// Under load, syncs of a disk that has room take no longer than its least ones, this many times, and this much.
 const SATURATED_TIMES: u64 = 2;
 const SATURATED_MORE_US: Micros = 5_000;
@@ -93,21 +95,24 @@ pub struct DiskWatch {
     /// The least mean of a reading in this span, and in the one before.
     least_us: [Option<Micros>; 2],
     readings: u32,
+    before: DiskTime,
 }
 
 impl DiskWatch {
     /// A journal that syncs all the time is not saturated by that: under load it takes more with each sync. It is, once that
     /// makes syncs longer than they were.
     pub fn saturation(&mut self, disk: DiskTime) -> Saturation {
-        let busy_permille = (disk.busy_us * 1_000).checked_div(disk.elapsed_us).unwrap_or(0);
-        if busy_permille == 0 {
+        let before = std::mem::replace(&mut self.before, disk);
+        if disk.busy_us == 0 {
             return Saturation::Slack;
         }
+        let busy_us = disk.busy_us + before.busy_us;
+        let busy_permille = busy_us * 1_000 / (disk.elapsed_us + before.elapsed_us).max(1);
         let (sync_us, least_us) = (disk.sync_us(), self.least_us(disk.sync_us()));
         let long_us = SATURATED_TIMES * least_us + SATURATED_MORE_US;
         if busy_permille < SLACK_PERMILLE || sync_us < long_us / 2 {
             Saturation::Slack
-        } else if busy_permille >= SATURATED_PERMILLE && sync_us >= long_us {
+        } else if busy_permille >= DISK_SATURATED_PERMILLE && sync_us >= long_us {
             Saturation::Saturated
         } else {
             Saturation::Between
@@ -168,6 +173,11 @@ mod tests {
             watch.saturation(disk(500_000, 5)),
             Saturation::Slack,
             "it was idle as long"
+        );
+        assert_eq!(
+            watch.saturation(disk(1_000_000, 0)),
+            Saturation::Slack,
+            "half of the time"
         );
         assert_eq!(
             watch.saturation(disk(1_000_000, 0)),
