@@ -29,16 +29,16 @@ from quorate_harness.fleet import Fleet, MeasurementFailed, fleet
 from quorate_local.components import binary
 
 PHASE_S, PHASES = 24.0, 5
-INTERVAL_S = 1.0  # of estimation
+INTERVAL_S = 1.0  # the server's, of its estimates
 SETTLED_AFTER = 8  # intervals that a phase has to be found out in
 POLL_S = 0.2
-AVERAGED_S = 4.0  # over which estimate and capacity are compared
+AVERAGED_S = 4.0  # estimate and capacity are compared over so long
 NEAR = 0.05
 TENANTS = 4
 HOG_TIMES = (5, 12)  # in turn
 DISK_BYTES_PER_S = (1 << 20, 384 << 10)
 SEGMENT_BYTES = 512 << 20  # none is prepared meanwhile, which would take its part of the disk
-WINDOW_S, WINDOWS = 5.0, 12  # in which a guarantee holds or not
+WINDOW_S, WINDOWS = 5.0, 12  # a guarantee holds in a window, or not
 LATE_MS, LATE_SHARE = 50.0, 0.01  # as the SLA has it (`docs/reference/sla.md`)
 OWNER_PER_S, OWNER_RESERVED_PER_S = 8_000, 10_000
 CORE = 1
@@ -256,7 +256,7 @@ class Tenant:
         return cls(group, path, size, servers.group(group)["charges"])
 
     def tokens(self, resource: int) -> float:
-        """Of one entry in a full batch, by the advertised cost."""
+        """The advertised cost of one entry in a full batch."""
         cost = self.charges["cost"]
         milli = cost["fixed_milli"][resource] + cost["per_byte_milli"][resource] * self.size
         return float(milli) / 1e3

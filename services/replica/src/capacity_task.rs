@@ -1,5 +1,5 @@
-//! Estimates what this server can do (`docs/internals/allocation.md`, "What a server can really do"): asks the shards for the
-//! work that groups were, and the kernel and the journal for the time that it took.
+//! Estimates the capacity of this server (`docs/internals/allocation.md`, "What a server can really do"). Shards know the work
+//! that groups were. The kernel and the journal know the time that it took.
 
 use std::sync::Arc;
 use std::time::Duration;

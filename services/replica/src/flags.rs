@@ -112,9 +112,8 @@ pub struct Flags {
     /// How often they do.
     #[arg(long, env = "QUORATE_SHARE_INTERVAL_MS", default_value_t = 500, value_parser = clap::value_parser!(u64).range(limits::SHARE_INTERVAL_MS_MIN..=limits::SHARE_INTERVAL_MS_MAX))]
     pub share_interval_ms: u64,
-    /// Whether the estimate of this server's capacity bounds what is lent and promised: `lower`, where it can do less than
-    /// admission promises; `raise`: where it can do more, that is lent as well, up to what --cpu and --storage-io-per-s
-    /// say.
+    /// Whether lending and admission go by what this server can really do: `lower` where that is less than admission
+    /// promises; `raise` also where it is more, which is lent, up to --cpu and --storage-io-per-s.
     #[arg(long, env = "QUORATE_ESTIMATE_CAPACITY", value_enum, default_value = "lower")]
     pub estimate_capacity: EstimateCapacity,
     /// Signal USR1 turns budgets, queues and accounting of all groups off, and on again, to measure what they cost.

@@ -818,7 +818,7 @@ export type ErrorBudget = {
 /**
  * Estimated
  *
- * What a server can really do, by its own measurements.
+ * The capacity that a server really has, by its own measurements.
  */
 export type Estimated = {
     cpu: CapacityEstimate | null;

@@ -145,7 +145,7 @@ impl Estimator {
         self.estimate
     }
 
-    /// Other bounds: the operator promises another share. What was measured stays as far as it fits.
+    /// Other bounds: the operator promises another share. A measured estimate stays as far as it fits.
     pub fn set_bounds(&mut self, bounds: Bounds) {
         if bounds == self.bounds {
             return;
@@ -213,7 +213,7 @@ impl Estimator {
         if self.unconfirmed >= FORGET_READINGS {
             *self = Self::new(self.bounds);
         }
-        // What is served can be served, whoever let it through.
+        // A served rate can be served, whoever let it through.
         if self.exceeded.take() {
             let served = self.served();
             self.estimate.per_s = self.estimate.per_s.max(served);

@@ -4,7 +4,7 @@ use quorate_types::Micros;
 
 /// A resource that was busy for less than this part of the interval, in thousandths, has room.
 const SLACK_PERMILLE: u64 = 850;
-/// One that was busy for more serves no more.
+/// A processor that was busy for more serves no more.
 const SATURATED_PERMILLE: u64 = 950;
 /// A sync is counted in the reading in which it ends, so even two readings of a disk that syncs all the time have less.
 const DISK_SATURATED_PERMILLE: u64 = 900;
@@ -83,7 +83,7 @@ pub struct DiskTime {
 }
 
 impl DiskTime {
-    /// One that has not ended is as long as the interval.
+    /// The mean length of a sync. Where none has ended, it is as long as the interval.
     fn sync_us(self) -> Micros {
         self.busy_us.checked_div(self.syncs).unwrap_or(self.elapsed_us)
     }

@@ -30,7 +30,7 @@ pub struct ServerEstimates {
     stated: [u64; RESOURCES],
     promised: [u64; RESOURCES],
     raises: bool,
-    /// Of [`ESTIMATED`].
+    /// Resources in the order of [`ESTIMATED`].
     found: [Found; 2],
     disk: DiskWatch,
 }

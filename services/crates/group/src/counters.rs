@@ -5,8 +5,8 @@ use quorate_types::limits::TELEMETRY_EPOCH_SAMPLES_MAX;
 use quorate_types::{GroupId, GroupState, Micros, Role, limits};
 use quorate_usage::{Histogram, Sample, Totals};
 
+use crate::throughput::Judged;
 use crate::turn::Turn;
-use crate::work::Judged;
 
 const AWAY_US: Micros = limits::SLA_AWAY_MS * 1_000;
 const STALL_US: Micros = limits::SLA_STALL_MS * 1_000;

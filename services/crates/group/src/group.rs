@@ -24,9 +24,9 @@ use crate::output::{Output, Outputs, Record, Report};
 use crate::reading::Reading;
 use crate::refusal::Refusal;
 use crate::spans::Spans;
+use crate::throughput::WorkMeter;
 use crate::turn::Turn;
 use crate::view::View;
-use crate::work::WorkMeter;
 
 #[derive(Debug)]
 pub struct Group {

@@ -48,10 +48,10 @@ mod refusal;
 mod repairs;
 mod span;
 mod spans;
+mod throughput;
 mod turn;
 mod view;
 mod waiting_reads;
-mod work;
 
 pub use absent::{Absence, refuse_absent};
 pub use clock::{Doubt, ServerClock, Vouch};
@@ -64,5 +64,5 @@ pub use pool::Pool;
 pub use quarantines::{Quarantines, Release, Standing};
 pub use refusal::{Refusal, refused_as};
 pub use span::{Span, SpanKind};
+pub use throughput::Work;
 pub use turn::Turn;
-pub use work::Work;

@@ -166,7 +166,7 @@ pub struct Heartbeat {
     pub estimated: Option<Box<EstimatedCapacity>>,
 }
 
-/// What a server can really do, by its own measurements (Pulsar §4.3).
+/// The capacity that a server really has, by its own measurements (Pulsar §4.3).
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct EstimatedCapacity {
     #[serde(default, skip_serializing_if = "Option::is_none")]

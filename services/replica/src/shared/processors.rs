@@ -17,7 +17,7 @@ impl Processors {
         }
     }
 
-    /// Of all shards together since each began; `None` where the kernel does not count.
+    /// The time of all shards together since each began; `None` where the kernel does not count.
     pub fn busy(&self) -> Option<Duration> {
         let threads = self.threads.lock().expect("threads");
         let times = threads.iter().map(|thread| {

@@ -42,7 +42,7 @@ class CapacityEstimate(Output):
 
 
 class Estimated(Output):
-    """What a server can really do, by its own measurements."""
+    """The capacity that a server really has, by its own measurements."""
 
     cpu: CapacityEstimate | None
     storage_io: CapacityEstimate | None

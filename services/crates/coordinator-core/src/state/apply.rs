@@ -74,9 +74,7 @@ fn carry_out(step: &mut Step<'_>, command: &Command) {
             at_fault,
         } => (step.reachability()).set_pair((*server, *peer), *unreachable, *at_fault),
         Command::ServerSlow { server, cause } => server_slow(step, *server, cause.clone()),
-        Command::CapacityEstimated { server, permille } => {
-            (step.roster()).capacity_estimated(*server, *permille)
-        }
+        Command::CapacityEstimated { server, permille } => step.roster().estimated(*server, *permille),
         Command::Drain { server } => step.drains().begin(*server),
         Command::CallOffDrain { server } => call_off_drain(step, *server),
         Command::Forget { server } => forget(step, *server),
@@ -113,10 +111,7 @@ fn carry_out(step: &mut Step<'_>, command: &Command) {
             epoch,
             learner,
         } => (step.chain_repairs()).learner_caught_up(*server, *group_id, *epoch, *learner),
-        Command::Dropped { server, group_id } => {
-            step.quarantines().dropped(*server, *group_id);
-            step.leftovers().dropped(*server, *group_id);
-        }
+        Command::Dropped { server, group_id } => dropped(step, *server, *group_id),
         Command::Quarantined {
             server,
             group_id,
@@ -207,6 +202,11 @@ fn server_slow(step: &mut Step<'_>, server: ServerId, cause: Option<String>) {
     if is_other && has_recovered && !step.servers()[&server].is_vacating() {
         step.moves().call_off(server);
     }
+}
+
+fn dropped(step: &mut Step<'_>, server: ServerId, group_id: GroupId) {
+    step.quarantines().dropped(server, group_id);
+    step.leftovers().dropped(server, group_id);
 }
 
 fn call_off_drain(step: &mut Step<'_>, server: ServerId) {

@@ -37,7 +37,7 @@ pub struct ServerView {
     pub takes_replicas: bool,
     /// How its links to other servers go, while it is connected here. Older servers do not say.
     pub links: Option<LinkTransport>,
-    /// What it can really do, by its own measurements, while it is connected here. Older servers do not say.
+    /// The capacity that it really has, by its own measurements, while it is connected here. Older servers do not say.
     pub estimated: Option<EstimatedCapacity>,
     pub registered_at: String,
     pub failed_at: Option<String>,

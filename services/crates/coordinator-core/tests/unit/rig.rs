@@ -138,7 +138,7 @@ impl Rig {
     }
 }
 
-/// Of a server that has nothing to tell.
+/// The heartbeat of a server that has nothing to tell.
 pub fn quiet_heartbeat() -> Heartbeat {
     Heartbeat {
         seq: 5,

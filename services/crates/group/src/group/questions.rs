@@ -10,8 +10,8 @@ use quorate_usage::{Sample, Totals};
 
 use super::Group;
 use crate::event::Generation;
+use crate::throughput::Work;
 use crate::turn::Turn;
-use crate::work::Work;
 
 /// So many ticks without another event make a group quiet: two seconds, more than any retry of the protocol waits.
 const QUIET_AFTER_TICKS: u32 = 20;

@@ -2019,7 +2019,7 @@ type ErrorBudget struct {
 // ErrorBudgetUnit ms for availability, minutes for the other clauses.
 type ErrorBudgetUnit string
 
-// Estimated What a server can really do, by its own measurements.
+// Estimated The capacity that a server really has, by its own measurements.
 type Estimated struct {
 	Cpu       *CapacityEstimate `json:"cpu"`
 	StorageIo *CapacityEstimate `json:"storage_io"`

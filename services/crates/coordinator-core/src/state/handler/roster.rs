@@ -180,7 +180,7 @@ impl<'a> Roster<'a> {
     }
 
     /// Takes in the part of its capacity that a server can really do. Promises that were made stay.
-    pub fn capacity_estimated(&mut self, id: ServerId, permille: [u16; 3]) {
+    pub fn estimated(&mut self, id: ServerId, permille: [u16; 3]) {
         let Some(server) = self.servers.get(&id) else {
             return;
         };

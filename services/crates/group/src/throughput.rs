@@ -34,7 +34,7 @@ impl Work {
     }
 }
 
-/// What the group had done when it was last asked.
+/// The group's counts when it was last asked.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct WorkMeter {
     /// It was in the chain, so what it has done since is its work. A learner copies what others did.
