@@ -11,6 +11,9 @@ pub const RESOURCES: usize = 3;
 const CPU: usize = 0;
 const STORAGE: usize = 2;
 const ESTIMATED: [usize; 2] = [CPU, STORAGE];
+/// Shards that serve less than this part of the stated capacity, in thousandths, are busy with something else: groups that come
+/// and go, connections. That says nothing about requests.
+const SERVED_PERMILLE_MIN: u64 = 10;
 
 /// Measurements of one interval; amounts in thousandths of tokens.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
@@ -72,7 +75,12 @@ impl ServerEstimates {
             if i == STORAGE && measured.disk.is_none() {
                 continue;
             }
-            let estimate = found.estimator.observe(&reading(measured, &mut self.disk, i));
+            let serves_little = measured.used_per_s[i] < self.stated[i] / 1_000 * SERVED_PERMILLE_MIN;
+            let mut reading = reading(measured, &mut self.disk, i);
+            if i == CPU && serves_little {
+                reading.saturation = reading.saturation.min(Saturation::Between);
+            }
+            let estimate = found.estimator.observe(&reading);
             found.lasting.note(&estimate, self.stated[i]);
         }
     }
@@ -135,5 +143,89 @@ fn reading(measured: &Measured, disk: &mut DiskWatch, resource: usize) -> Readin
         outstanding: measured.outstanding[resource],
         misses_guarantees: measured.misses_guarantees,
         request,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::estimator::Phase;
+
+    const STATED: [u64; RESOURCES] = [4_000_000, 1_000_000, 400_000];
+
+    /// A second of shards that have no time left, and of a disk that is idle.
+    fn busy(used_cpu: u64) -> Measured {
+        Measured {
+            used_per_s: [used_cpu, 0, 100],
+            entries_per_s: 10.0,
+            cpu: Some(CpuTime {
+                busy_us: 1_000_000,
+                elapsed_us: 1_000_000,
+            }),
+            disk: Some(DiskTime {
+                busy_us: 1_000,
+                syncs: 10,
+                elapsed_us: 1_000_000,
+            }),
+            ..Measured::default()
+        }
+    }
+
+    #[test]
+    fn a_server_that_can_do_less_lends_less_at_once_and_promises_less_later() {
+        let mut server = ServerEstimates::new(STATED, 0.8, false);
+        assert_eq!(server.lendable(), [3_200_000, 800_000, 320_000]);
+        for _ in 0..4 {
+            server.observe(&busy(1_000_000));
+        }
+        assert_eq!(server.lendable(), [1_000_000, 800_000, 320_000]);
+        assert_eq!(server.lasting_permille(), [1_000; 3]);
+        for _ in 0..30 {
+            server.observe(&busy(1_000_000));
+        }
+        assert_eq!(server.lasting_permille(), [250, 1_000, 1_000]);
+        let [cpu, network, storage] = server.estimates();
+        assert!(cpu.is_some_and(|cpu| cpu.is_measured && cpu.phase == Phase::Stable));
+        assert_eq!(network, None);
+        assert!(storage.is_some_and(|storage| !storage.is_measured));
+    }
+
+    #[test]
+    fn shards_that_are_busy_with_something_else_say_nothing() {
+        let mut server = ServerEstimates::new(STATED, 0.8, false);
+        for _ in 0..60 {
+            server.observe(&busy(30_000));
+        }
+        assert_eq!(server.lendable(), [3_200_000, 800_000, 320_000]);
+        assert_eq!(server.lasting_permille(), [1_000; 3]);
+    }
+
+    #[test]
+    fn shards_that_spin_say_nothing_either() {
+        let mut server = ServerEstimates::new(STATED, 0.8, false);
+        let spinning = Measured {
+            cpu: None,
+            ..busy(1_000_000)
+        };
+        for _ in 0..60 {
+            server.observe(&spinning);
+        }
+        assert_eq!(server.lendable()[CPU], 3_200_000);
+    }
+
+    #[test]
+    fn a_sync_that_is_under_way_is_read_when_it_ends() {
+        let mut server = ServerEstimates::new(STATED, 0.8, true);
+        server.observe(&busy(1));
+        let before = server.estimates();
+        let under_way = Measured {
+            disk: None,
+            cpu: None,
+            ..busy(1)
+        };
+        for _ in 0..60 {
+            server.observe(&under_way);
+        }
+        assert_eq!(server.estimates()[STORAGE], before[STORAGE]);
     }
 }

@@ -70,6 +70,15 @@ impl Judged {
 }
 
 impl WorkMeter {
+    /// Nothing has come since the last call, and nothing is outstanding: so it is with most groups of a large server.
+    pub fn is_idle(&self, replica: &Replica, totals: &Totals) -> bool {
+        let batches = self.committed.batches;
+        self.is_begun
+            && (replica.commit_index(), replica.log().last_index()) == (batches, batches)
+            && totals.read_entries == self.read_entries
+            && totals.throttled_within_sla_entries == self.throttled_entries
+    }
+
     pub fn take(
         &mut self,
         me: ServerId,

@@ -135,10 +135,13 @@ impl Group {
         self.intake.take_load(&self.replica, now_us)
     }
 
-    /// The group's work for this server since the last call; `None` before the first configuration.
+    /// The group's work for this server since the last call, if there was some.
     pub fn take_work(&mut self) -> Option<Work> {
         let (budget, counters) = (self.intake.budget()?, &self.counters);
         let (totals, judged) = (counters.totals(), counters.judged());
+        if self.work.is_idle(&self.replica, totals) {
+            return None;
+        }
         Some(self.work.take(self.me, &self.replica, budget, totals, judged))
     }
 }
