@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 import os
 import signal
-import subprocess
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -19,9 +18,9 @@ from pathlib import Path
 from uuid import uuid4
 
 from quorate_claims.claim import Conditions, median
+from quorate_claims.driving import ended, start
 from quorate_harness.figures import Figure
-from quorate_harness.fleet import Fleet, MeasurementFailed, fleet
-from quorate_local.components import binary
+from quorate_harness.fleet import Fleet, fleet
 
 ROUNDS = 5
 SECONDS = 4.0
@@ -29,7 +28,6 @@ ENTRY_BYTES, PAGE_ENTRIES = 1_024, 16
 CALM_PAGES_PER_S, CALM_APPENDS_PER_S = 200, 200
 RESERVED_READS_PER_S = 2 * CALM_PAGES_PER_S * PAGE_ENTRIES  # it uses half of its reservation
 FLOOD_PAGES, FLOOD_CONNECTIONS = 2_048, 64
-DEADLINE_S = 60.0
 ALONE, BESIDE, UNISOLATED = "alone", "beside the flood", "beside it without isolation"
 
 
@@ -95,10 +93,10 @@ def _filled(servers: Fleet, reads_per_s: int) -> Path:
 
 def _once(servers: Fleet, calm: Path, flood: Path | None) -> Calm:
     with _flooding(servers, flood) as flooded:
-        reads = _start(servers, calm, "read", ["--rate", str(CALM_PAGES_PER_S), "--outstanding", "64", *_pages()])
+        reads = start(servers, calm, "read", ["--rate", str(CALM_PAGES_PER_S), "--outstanding", "64", *_pages()])
         appends = ["--size", str(ENTRY_BYTES), "--rate", str(CALM_APPENDS_PER_S), "--warmup", "1"]
         appended = _drive(servers, calm, "append", [*appends, "--seconds", str(SECONDS)])
-        read = _ended(*reads)
+        read = ended(*reads)
     return Calm(
         read["pages_per_s"],
         read["p99_us"] / 1_000,
@@ -115,38 +113,15 @@ def _flooding(servers: Fleet, flood: Path | None) -> Iterator[dict[str, float]]:
         yield found
         return
     of = ["--outstanding", str(FLOOD_PAGES), "--connections", str(FLOOD_CONNECTIONS), *_pages()]
-    running = _start(servers, flood, "read", of)
+    running = start(servers, flood, "read", of)
     time.sleep(0.3)
     yield found
-    found |= _ended(*running)
+    found |= ended(*running)
 
 
 def _pages() -> list[str]:
     return ["--page-entries", str(PAGE_ENTRIES), "--seconds", str(SECONDS), "--warmup", "1"]
 
 
-Driver = tuple[subprocess.Popen[bytes], Path]
-
-
-def _start(servers: Fleet, handle: Path, what: str, flags: list[str]) -> Driver:
-    out = servers.folder / f"{what}-{uuid4()}.json"
-    driver = binary(servers.stack.options, "quorate-load")
-    command = [driver, what, "--handle", str(handle), "--json", str(out), *flags]
-    return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE), out
-
-
-def _ended(process: subprocess.Popen[bytes], out: Path) -> dict[str, float]:
-    try:
-        _, said = process.communicate(timeout=DEADLINE_S)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        raise MeasurementFailed("the load driver did not end") from None
-    if not out.exists():
-        raise MeasurementFailed(f"the load driver failed: {said.decode()[-300:]}")
-    found: dict[str, float] = json.loads(out.read_text())
-    out.unlink()
-    return found
-
-
 def _drive(servers: Fleet, handle: Path, what: str, flags: list[str]) -> dict[str, float]:
-    return _ended(*_start(servers, handle, what, flags))
+    return ended(*start(servers, handle, what, flags))

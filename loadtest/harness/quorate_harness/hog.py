@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 import subprocess
-import time
 from contextlib import suppress
 from pathlib import Path
 
+from quorate_harness import cgroups
+
 ROOT = Path("/sys/fs/cgroup/cpu")
 SERVER_SHARES = 1_024
-_REMOVE_TIMEOUT_S = 5.0
 
 
 def missing() -> str | None:
@@ -48,15 +48,8 @@ class Hog:
     def remove(self) -> None:
         """After the processes beside it have ended, or end now."""
         self._stop()
-        deadline = time.monotonic() + _REMOVE_TIMEOUT_S
         for group in (self._server, self._own):
-            while group.exists():
-                try:
-                    group.rmdir()
-                except OSError:
-                    if time.monotonic() > deadline:
-                        raise
-                    time.sleep(0.05)
+            cgroups.remove(group)
 
     def _stop(self) -> None:
         if self._busy is not None:

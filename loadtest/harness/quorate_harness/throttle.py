@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import hashlib
 import os
-import time
 from contextlib import suppress
 from pathlib import Path
+
+from quorate_harness import cgroups
 
 ROOT = Path("/sys/fs/cgroup/blkio")
 WRITES, BYTES = "blkio.throttle.write_iops_device", "blkio.throttle.write_bps_device"
 _PREFIX = "quorate-chaos-"
-_REMOVE_TIMEOUT_S = 5.0
 
 
 def missing(folder: Path) -> str | None:
@@ -58,15 +58,7 @@ class Throttle:
 
 def remove(folder: Path) -> None:
     """After the run: its processes have ended, or end now."""
-    group = _group_of(folder)
-    deadline = time.monotonic() + _REMOVE_TIMEOUT_S
-    while group.exists():
-        try:
-            group.rmdir()
-        except OSError:
-            if time.monotonic() > deadline:
-                raise
-            time.sleep(0.05)
+    cgroups.remove(_group_of(folder))
 
 
 def remove_abandoned() -> None:

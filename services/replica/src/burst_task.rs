@@ -7,7 +7,6 @@ use std::time::Duration;
 use quorate_burst::exchange::{self, Exchange, ExchangeCommand, GrantReason, Granted, GroupLoad};
 use quorate_burst::{Policy, Vector};
 use quorate_group::Grant;
-use quorate_types::cost::{MILLI_PER_TOKEN, ResourceVector, TOKENS_PER_UNIT};
 use quorate_types::limits::{
     SHARE_LAPSE_INTERVALS, SHARE_STEPS_PER_INTERVAL, SHARE_UPDATES_AT_ONCE, TELEMETRY_GRANTS_PUBLISHED_S,
 };
@@ -47,7 +46,6 @@ pub fn start(flags: &Flags, shared: &Arc<Shared>) {
     let me = shared.server_id().0 as usize;
     let task = Task {
         shared: shared.clone(),
-        capacity: flags.capacity(),
         exchange: Exchange::new(me, settings, [0; 3], now_us()),
         report: GrantReport::default(),
         report_at: 0,
@@ -57,7 +55,6 @@ pub fn start(flags: &Flags, shared: &Arc<Shared>) {
 
 struct Task {
     shared: Arc<Shared>,
-    capacity: ResourceVector,
     exchange: Exchange,
     report: GrantReport,
     /// The time at which all grants are reported again.
@@ -113,9 +110,10 @@ impl Task {
     /// The part of this server that admission promises, or that it can really do, but for reads. No reservation for reads is lent. Readers use what
     /// others leave by the queue between tenants, and need no grants.
     fn lendable(&self) -> Vector {
-        let (all, share) = (self.capacity.to_array(), self.shared.burst.promised_share());
-        let promised =
-            || std::array::from_fn(|i| (all[i] * share * TOKENS_PER_UNIT[i] * MILLI_PER_TOKEN) as u64);
+        let promised = || {
+            let share = self.shared.burst.promised_share();
+            self.shared.settings.capacity_milli(share)
+        };
         let lendable = self.shared.capacity.now().map(|now| now.lendable);
         let reads = self.shared.group_costs.reads_reserved_milli();
         let lendable = lendable.unwrap_or_else(promised);

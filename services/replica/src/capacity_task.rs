@@ -1,4 +1,4 @@
-//! Estimates the capacity of this server (`docs/internals/allocation.md`, "What a server can really do"). Shards know the work
+//! Estimates the capacity of this server (`docs/internals/allocation.md`, "The real capacity of a server"). Shards know the work
 //! that groups were. The kernel and the journal know the time that it took.
 
 use std::sync::Arc;
@@ -9,7 +9,6 @@ use quorate_capacity::{Measured, ServerEstimates};
 use quorate_group::Work;
 use quorate_journal::Journal;
 use quorate_types::Micros;
-use quorate_types::cost::{MILLI_PER_TOKEN, TOKENS_PER_UNIT};
 use quorate_types::limits::{CAPACITY_INTERVAL_MS, CAPACITY_SAMPLES};
 use tokio::sync::oneshot;
 use tokio::task::spawn_local;
@@ -27,10 +26,8 @@ pub fn start(flags: &Flags, shared: &Arc<Shared>, journal: &Arc<Journal>) {
         EstimateCapacity::Lower => false,
         EstimateCapacity::Raise => true,
     };
-    let units = flags.capacity().to_array();
-    let stated = std::array::from_fn(|i| (units[i] * TOKENS_PER_UNIT[i] * MILLI_PER_TOKEN) as u64);
     let task = Task {
-        stated,
+        stated: shared.settings.capacity_milli(1.0),
         raises,
         // Shards that look for work without sleeping are always busy.
         knows_busy: flags.spin_us() == 0,

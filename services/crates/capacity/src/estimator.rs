@@ -8,6 +8,8 @@
 //! saturated itself. And a saturated resource shows its capacity by what it serves: the window closes around that at once instead
 //! of by halves, and the estimate follows its mean.
 
+use crate::reading::{Reading, Saturation};
+
 /// Readings in a row that show the same, before anything is concluded.
 const CONSISTENT: u32 = 3;
 /// A window that is narrower than this part of the upper bound, in thousandths, is found out.
@@ -28,8 +30,6 @@ const ALPHA_PER_S: f64 = 0.1;
 const MOVE_PERMILLE: u64 = 20;
 /// After so many readings that say nothing, what was found out is forgotten.
 const FORGET_READINGS: u32 = 300;
-
-use crate::reading::{Reading, Saturation};
 
 /// Bounds of an estimate, in tokens/s.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -95,6 +95,15 @@ struct Settled {
     /// O_s
     outstanding: u64,
     request: f64,
+}
+
+impl Settled {
+    fn of(reading: &Reading) -> Self {
+        Self {
+            outstanding: reading.outstanding,
+            request: reading.request,
+        }
+    }
 }
 
 /// Readings in a row that show something.
@@ -177,16 +186,10 @@ impl Estimator {
                         self.follow_served(reading);
                     }
                 }
+                Phase::Reverted if reading.misses_guarantees => self.set_phase(Phase::Waiting),
                 Phase::Reverted | Phase::Waiting => {
-                    let next = if reading.misses_guarantees {
-                        Phase::Waiting
-                    } else {
-                        Phase::Increasing
-                    };
-                    self.set_phase(next);
-                    if !reading.misses_guarantees {
-                        self.settle_if_narrow();
-                    }
+                    self.set_phase(Phase::Increasing);
+                    self.settle_if_narrow();
                 }
                 Phase::Stable => self.hold(reading),
             }
@@ -268,10 +271,7 @@ impl Estimator {
 
     /// Equation 7, and the reasons to search again.
     fn hold(&mut self, reading: &Reading) {
-        let settled = *self.settled.get_or_insert(Settled {
-            outstanding: reading.outstanding,
-            request: reading.request,
-        });
+        let settled = *self.settled.get_or_insert(Settled::of(reading));
         let is_used = self.is_used(reading);
         let is_other = reading.request > 0.0
             && settled.request > 0.0
@@ -351,10 +351,7 @@ impl Estimator {
 
     fn settle(&mut self, reading: &Reading) {
         self.set_phase(Phase::Stable);
-        self.settled = Some(Settled {
-            outstanding: reading.outstanding,
-            request: reading.request,
-        });
+        self.settled = Some(Settled::of(reading));
     }
 
     fn set_phase(&mut self, phase: Phase) {

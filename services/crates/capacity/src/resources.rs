@@ -221,6 +221,7 @@ mod tests {
         let under_way = Measured {
             disk: None,
             cpu: None,
+            misses_guarantees: true,
             ..busy(1)
         };
         for _ in 0..60 {

@@ -4,7 +4,8 @@ use std::sync::Mutex;
 
 use quorate_capacity::Estimate;
 use quorate_types::control::{CapacityEstimate, EstimatedCapacity};
-use quorate_types::cost::{MILLI_PER_TOKEN, TOKENS_PER_UNIT};
+
+use super::settings::MILLI_PER_UNIT;
 
 #[derive(Default)]
 pub struct Capacity {
@@ -35,7 +36,7 @@ impl Capacity {
         let of = |i: usize| {
             let estimate = now.estimates[i]?;
             Some(CapacityEstimate {
-                capacity: estimate.per_s as f64 / (TOKENS_PER_UNIT[i] * MILLI_PER_TOKEN),
+                capacity: estimate.per_s as f64 / MILLI_PER_UNIT[i],
                 phase: estimate.phase.name().to_string(),
                 is_measured: estimate.is_measured,
                 lasting_permille: now.lasting_permille[i],

@@ -6,7 +6,7 @@ use quorate_one_sided::Fabric;
 use quorate_types::cost::ResourceVector;
 
 /// Tokens of a [`ResourceVector`] in thousandths: picoseconds, thousandths of bytes, millionths of operations.
-const MILLI_PER_UNIT: [f64; 3] = [1e12, 1e3, 1e6];
+pub(super) const MILLI_PER_UNIT: [f64; 3] = [1e12, 1e3, 1e6];
 
 pub struct Settings {
     /// Groups go without budgets, queues and accounting; only ever with `--measure-isolation`.
@@ -41,6 +41,12 @@ impl Settings {
         !self.is_unmetered.fetch_xor(true, Ordering::Relaxed)
     }
 
+    /// A share of all that the operator stated, in thousandths of tokens each second.
+    pub fn capacity_milli(&self, share: f64) -> [u64; 3] {
+        let all = self.capacity.to_array();
+        std::array::from_fn(|i| (all[i] * share * MILLI_PER_UNIT[i]) as u64)
+    }
+
     /// One shard's amount of each resource, in thousandths of tokens each second: a thread, and a part of the rest.
     pub fn shard_capacity_milli(&self, shards: usize) -> [u64; 3] {
         let [_, network, storage] = self.capacity.to_array();
@@ -59,5 +65,7 @@ mod tests {
         let settings = Settings::new(ResourceVector::new(8.0, 1e9, 4e5), 1, u64::MAX);
         let expected = [1_000_000_000_000, 250_000_000_000, 100_000_000_000];
         assert_eq!(settings.shard_capacity_milli(4), expected);
+        let half = [4_000_000_000_000, 500_000_000_000, 200_000_000_000];
+        assert_eq!(settings.capacity_milli(0.5), half);
     }
 }
