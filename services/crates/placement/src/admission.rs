@@ -3,6 +3,7 @@
 use quorate_types::ServerId;
 
 use crate::amounts::Amounts;
+use crate::demand::Demand;
 use crate::fleet::{Fleet, Pool};
 
 /// One applicant: its demand profile, one vector per replica in chain order.
@@ -23,7 +24,10 @@ pub struct NotPlaced {
 }
 
 /// Places one applicant, on-line. The servers in chain order; all of them or none are charged (Cons2).
-pub fn place_one(fleet: &mut Fleet, replicas: &[Amounts]) -> Result<Vec<ServerId>, NotPlaced> {
+pub fn place_one<D: Into<Demand> + Copy>(
+    fleet: &mut Fleet,
+    replicas: &[D],
+) -> Result<Vec<ServerId>, NotPlaced> {
     let total = fleet.free_total();
     place(fleet, replicas, total)
 }
@@ -80,13 +84,14 @@ pub fn heaviest_first<T>(fleet: &Fleet, failed: &mut [T], demand: impl Fn(&T) ->
 }
 
 /// Places the replicas of one applicant, the highest share of `total` first (PO_b).
-pub(crate) fn place(
+pub(crate) fn place<D: Into<Demand> + Copy>(
     fleet: &mut Fleet,
-    replicas: &[Amounts],
+    replicas: &[D],
     total: Amounts,
 ) -> Result<Vec<ServerId>, NotPlaced> {
+    let replicas: Vec<Demand> = replicas.iter().map(|one| (*one).into()).collect();
     let mut order: Vec<usize> = (0..replicas.len()).collect();
-    let share = |position: &usize| replicas[*position].dominant_share(total).0;
+    let share = |position: &usize| replicas[*position].whole().dominant_share(total).0;
     order.sort_by(|a, b| share(b).total_cmp(&share(a))); // PO_b; equal ones in chain order
     let mut elected: Vec<ServerId> = Vec::with_capacity(replicas.len());
     for (placed, position) in order.iter().copied().enumerate() {
@@ -98,7 +103,7 @@ pub(crate) fn place(
                 }
                 return Err(NotPlaced {
                     replica: position,
-                    demand: replicas[position],
+                    demand: replicas[position].whole(),
                     elected,
                 });
             }

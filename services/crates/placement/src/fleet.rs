@@ -3,11 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 
-use quorate_types::ServerId;
 use quorate_types::limits::GROUPS_PER_SERVER_MAX;
+use quorate_types::{ProjectId, ServerId};
 use serde::{Deserialize, Serialize};
 
 use crate::amounts::{Amounts, RESOURCES, UNLIMITED};
+use crate::demand::{Demand, SharedReservations};
 use crate::index::{Domains, Index, Key};
 
 /// The servers that may be elected.
@@ -44,6 +45,8 @@ struct Slot {
     /// The nominal capacity times the safety factor (R^no).
     promisable: Amounts,
     allocated: Amounts,
+    /// The part of `allocated` that replicas of one project have in common.
+    shared: SharedReservations,
     /// Replicas that are charged to it.
     replicas: usize,
     /// Closed to applicants, open to replacements.
@@ -109,6 +112,25 @@ impl Slot {
     }
 }
 
+/// The part of the fleet in which a server is searched for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Room {
+    Applicants,
+    Recovery,
+    Auxiliary,
+}
+
+impl Room {
+    /// The resources of a server that are open to it; `None`: the server is no part of it.
+    fn of(self, slot: &Slot) -> Option<Amounts> {
+        let is_in = slot.may_be_elected() && slot.auxiliary == (self == Room::Auxiliary);
+        is_in.then(|| match self {
+            Room::Applicants => slot.free_for_applicants(),
+            Room::Recovery | Room::Auxiliary => slot.free(),
+        })
+    }
+}
+
 fn headroom_of(promisable: Amounts, permille: u64) -> Amounts {
     let kept = |all: u64| match all {
         UNLIMITED => 0,
@@ -134,6 +156,8 @@ pub struct Fleet {
     is_spread: bool,
     /// The number of groups that two servers share, the lesser id first ([`Fleet::add_shared`]).
     shared: BTreeMap<(ServerId, ServerId), u32>,
+    /// Servers that reserve something for a project's shared guarantee.
+    hosts: BTreeMap<ProjectId, BTreeSet<ServerId>>,
     /// Bits of the failure domains, in the order of their first servers.
     domains: BTreeMap<String, Domains>,
 }
@@ -230,9 +254,11 @@ impl Fleet {
         auxiliary: bool,
         available: bool,
     ) {
-        let known = self.slots.get(&id);
-        let (allocated, replicas) = known.map_or((Amounts::ZERO, 0), |slot| (slot.allocated, slot.replicas));
         self.unlist(id);
+        let known = self.slots.remove(&id);
+        let (allocated, shared, replicas) = known.map_or_else(Default::default, |slot| {
+            (slot.allocated, slot.shared, slot.replicas)
+        });
         let headroom = headroom_of(promisable, self.headroom_permille);
         if let Some(name) = &failure_domain
             && self.domains.len() < 63
@@ -246,6 +272,7 @@ impl Fleet {
                 promisable,
                 headroom,
                 allocated,
+                shared,
                 replicas,
                 failure_domain,
                 auxiliary,
@@ -271,52 +298,73 @@ impl Fleet {
 
     /// Charges `demand` to a server whether it fits or not: for a replica that is there already, as when a follower
     /// becomes head. The safety margin is there for it; no server is *elected* beyond its room.
-    pub fn charge(&mut self, id: ServerId, demand: Amounts) {
+    pub fn charge(&mut self, id: ServerId, demand: impl Into<Demand>) {
+        let demand = demand.into();
         self.unlist(id);
         let slot = self.slot_mut(id);
-        slot.allocated = slot.allocated.plus(demand);
+        let (needed, is_first) = slot.shared.add(&demand);
+        slot.allocated = slot.allocated.plus(needed);
         slot.replicas += 1;
+        if let Some(shared) = demand.shared.filter(|_| is_first) {
+            self.hosts.entry(shared.project).or_default().insert(id);
+        }
         self.list(id);
     }
 
     /// Undoes a charge of `demand`.
-    pub fn release(&mut self, id: ServerId, demand: Amounts) {
+    pub fn release(&mut self, id: ServerId, demand: impl Into<Demand>) {
+        let demand = demand.into();
         self.unlist(id);
         let slot = self.slot_mut(id);
-        slot.allocated = slot.allocated.minus(demand);
+        let (freed, is_last) = slot.shared.remove(&demand);
+        slot.allocated = slot.allocated.minus(freed);
         slot.replicas -= 1;
+        if let Some(shared) = demand.shared.filter(|_| is_last) {
+            let hosts = self.hosts.get_mut(&shared.project).expect("it was a host");
+            hosts.remove(&id);
+            if hosts.is_empty() {
+                self.hosts.remove(&shared.project);
+            }
+        }
         self.list(id);
     }
 
     /// ElectServer: the fleet's choice (PO_c) among servers that have room for `demand` (Cons1) and are not `members`
     /// (Cons3). It is in a failure domain of its own when such a one has room. The server is charged.
-    pub fn elect(&mut self, demand: Amounts, members: &[ServerId], pool: Pool) -> Option<ServerId> {
+    pub fn elect(&mut self, demand: impl Into<Demand>, members: &[ServerId], pool: Pool) -> Option<ServerId> {
         self.elect_among(demand, members, pool, &|_| true)
     }
 
     /// The same, among accepted servers.
     pub fn elect_among(
         &mut self,
-        demand: Amounts,
+        demand: impl Into<Demand>,
         members: &[ServerId],
         pool: Pool,
         accept: &dyn Fn(ServerId) -> bool,
     ) -> Option<ServerId> {
+        let demand = demand.into();
         let elected = match pool {
-            Pool::Admission => self.search(&self.general, demand, members, accept),
+            Pool::Admission => self.search(Room::Applicants, &demand, members, accept),
             Pool::Replacement => self
-                .search(self.for_recovery(), demand, members, accept)
-                .or_else(|| self.search(&self.auxiliary, demand, members, accept)),
+                .search(Room::Recovery, &demand, members, accept)
+                .or_else(|| self.search(Room::Auxiliary, &demand, members, accept)),
         }?;
         self.charge(elected, demand);
         Some(elected)
     }
 
     /// Whether this very server has room for `demand`: it holds the group's data from before.
-    pub fn fits_on(&self, id: ServerId, demand: Amounts) -> bool {
-        self.slots
-            .get(&id)
-            .is_some_and(|slot| slot.may_be_elected() && demand.fits(slot.free()))
+    pub fn fits_on(&self, id: ServerId, demand: impl Into<Demand>) -> bool {
+        let demand = demand.into();
+        let fits = |slot: &Slot| slot.may_be_elected() && slot.shared.needed(&demand).fits(slot.free());
+        self.slots.get(&id).is_some_and(fits)
+    }
+
+    /// The amounts that a replica would add to this server: less than its whole demand where it hosts the project.
+    pub fn needed_on(&self, id: ServerId, demand: &Demand) -> Amounts {
+        let slot = self.slots.get(&id);
+        slot.map_or(demand.whole(), |slot| slot.shared.needed(demand))
     }
 
     /// The resources of this server that are open to an applicant. It need not be available: the replica is there already.
@@ -328,8 +376,8 @@ impl Fleet {
 
     fn search(
         &self,
-        index: &Index,
-        demand: Amounts,
+        room: Room,
+        demand: &Demand,
         members: &[ServerId],
         accept: &dyn Fn(ServerId) -> bool,
     ) -> Option<ServerId> {
@@ -343,29 +391,59 @@ impl Fleet {
         let untaken = !taken_bits.fold(0, |bits, bit| bits | bit);
         let other = |id: ServerId| !members.contains(&id) && accept(id);
         let apart = |id: ServerId| other(id) && domain(id).is_none_or(|own| !taken.contains(&own));
-        self.choose(index, demand, untaken, members, &apart).or_else(|| {
+        let choose = |domains, accept: &dyn Fn(ServerId) -> bool| {
+            self.choose_host(room, demand, members, accept)
+                .or_else(|| self.choose(room, demand.whole(), domains, members, accept))
+        };
+        choose(untaken, &apart).or_else(|| {
             if taken.is_empty() {
                 None
             } else {
-                self.choose(index, demand, Domains::MAX, members, &other)
+                choose(Domains::MAX, &other)
             }
         })
     }
 
+    /// A server that reserves for the replica's project already, and so needs less for it than others do.
+    fn choose_host(
+        &self,
+        room: Room,
+        demand: &Demand,
+        members: &[ServerId],
+        accept: &dyn Fn(ServerId) -> bool,
+    ) -> Option<ServerId> {
+        let hosts = self.hosts.get(&demand.shared?.project)?.iter();
+        let accepted = hosts.filter(|id| accept(**id));
+        let fitting = accepted.filter_map(|id| {
+            let slot = &self.slots[id];
+            let (needed, free) = (slot.shared.needed(demand), room.of(slot)?);
+            needed.fits(free).then(|| (slot.key(*id).0, needed, free))
+        });
+        let mut fitting: Vec<(Key, Amounts, Amounts)> = fitting.collect();
+        fitting.sort_unstable_by_key(|(key, ..)| *key);
+        let compared = fitting.into_iter().take(self.compared_max());
+        let compared = compared.map(|((_, id), needed, free)| (self.slots[&id].likeness(needed, free), id));
+        self.best_of(compared.collect(), demand.whole(), members)
+    }
+
+    fn compared_max(&self) -> usize {
+        match self.choice {
+            Choice::LeastLoaded => 1,
+            Choice::Shape => COMPARED_MAX,
+        }
+    }
+
     fn choose(
         &self,
-        index: &Index,
+        room: Room,
         demand: Amounts,
         domains: Domains,
         members: &[ServerId],
         accept: &dyn Fn(ServerId) -> bool,
     ) -> Option<ServerId> {
-        let compared_max = match self.choice {
-            Choice::LeastLoaded => 1,
-            Choice::Shape => COMPARED_MAX,
-        };
+        let compared_max = self.compared_max();
         let mut compared: Vec<(f64, ServerId)> = Vec::with_capacity(compared_max);
-        index.fits(demand, domains, accept, &mut |id, free| {
+        self.index(room).fits(demand, domains, accept, &mut |id, free| {
             let likeness = match compared_max {
                 1 => 0.0,
                 _ => self.slots[&id].likeness(demand, free),
@@ -377,6 +455,16 @@ impl Fleet {
                 ControlFlow::Continue(())
             }
         });
+        self.best_of(compared, demand, members)
+    }
+
+    /// The best of servers with their likeness, the least loaded first.
+    fn best_of(
+        &self,
+        compared: Vec<(f64, ServerId)>,
+        demand: Amounts,
+        members: &[ServerId],
+    ) -> Option<ServerId> {
         // The first of equals is the least loaded.
         let likest = |best: (f64, ServerId), one: (f64, ServerId)| if one.0 > best.0 { one } else { best };
         let best = compared.iter().copied().reduce(likest)?;
@@ -398,11 +486,11 @@ impl Fleet {
         fewest.reduce(better).map(|(_, _, id)| id)
     }
 
-    fn for_recovery(&self) -> &Index {
-        if self.headroom_permille == 0 {
-            &self.general
-        } else {
-            &self.recovery
+    fn index(&self, room: Room) -> &Index {
+        match room {
+            Room::Recovery if self.headroom_permille > 0 => &self.recovery,
+            Room::Applicants | Room::Recovery => &self.general,
+            Room::Auxiliary => &self.auxiliary,
         }
     }
 

@@ -6,32 +6,67 @@ use quorate_types::{Durability, ServerId};
 
 use crate::admission::{NotPlaced, place_one};
 use crate::amounts::{Amounts, RESOURCES};
+use crate::demand::{Demand, SharedGuarantee, demands_with};
 use crate::fleet::Fleet;
 use crate::profile::{Profile, RoleDemands, role_at};
 
-/// Admits an SLA, which must be valid (`Sla::validate`). The servers of the chain, head first, which are charged; or the
-/// refusal, with nothing charged.
-pub fn admit(fleet: &mut Fleet, profile: &Profile, sla: &Sla) -> Result<Vec<ServerId>, Refusal> {
+/// An SLA, which must be valid (`Sla::validate`), with the shared guarantee of the project that asks for it.
+#[derive(Debug, Clone, Copy)]
+pub struct Asked<'a> {
+    pub sla: &'a Sla,
+    pub shared: Option<SharedGuarantee>,
+}
+
+impl<'a> From<&'a Sla> for Asked<'a> {
+    fn from(sla: &'a Sla) -> Self {
+        Self { sla, shared: None }
+    }
+}
+
+impl Asked<'_> {
+    /// The demands of the replicas by this profile, head first.
+    fn demands(&self, profile: &Profile) -> Vec<Demand> {
+        let (own, budget) = (profile.demands(self.sla), profile.budget(self.sla));
+        demands_with(&own, &budget, self.sla, self.shared)
+    }
+
+    /// Another SLA for the same project.
+    fn but<'b>(&self, sla: &'b Sla) -> Asked<'b> {
+        Asked {
+            sla,
+            shared: self.shared,
+        }
+    }
+}
+
+/// Admits a group. The servers of the chain, head first, which are charged; or the refusal, with nothing charged.
+pub fn admit<'a>(
+    fleet: &mut Fleet,
+    profile: &Profile,
+    asked: impl Into<Asked<'a>>,
+) -> Result<Vec<ServerId>, Refusal> {
+    let asked = asked.into();
+    let sla = asked.sla;
     enough_servers(fleet, sla)?;
     if let Some(peak_per_s) = beyond_peak(profile, sla) {
         let fits = largest_like(sla, peak_per_s, false, |sla| {
-            beyond_peak(profile, sla).is_none() && placed_on_trial(fleet, profile.demands(sla).all())
+            beyond_peak(profile, sla).is_none() && placed_on_trial(fleet, &asked.but(sla).demands(profile))
         });
         return Err(beyond_shard(sla, peak_per_s, fits));
     }
-    place_one(fleet, profile.demands(sla).all())
-        .map_err(|not_placed| explain(fleet, profile, sla, &not_placed))
+    place_one(fleet, &asked.demands(profile))
+        .map_err(|not_placed| explain(fleet, profile, asked, &not_placed))
 }
 
 /// The same for a group that was admitted before, by its own demand vectors: its profile may have been another.
 pub fn place_again(
     fleet: &mut Fleet,
     profile: &Profile,
-    sla: &Sla,
-    demands: &RoleDemands,
+    asked: Asked<'_>,
+    demands: &[Demand],
 ) -> Result<Vec<ServerId>, Refusal> {
-    enough_servers(fleet, sla)?;
-    place_one(fleet, demands.all()).map_err(|not_placed| explain(fleet, profile, sla, &not_placed))
+    enough_servers(fleet, asked.sla)?;
+    place_one(fleet, demands).map_err(|not_placed| explain(fleet, profile, asked, &not_placed))
 }
 
 /// Whether a group with the demands `now` can have this SLA where it is. `seats` are its servers, each with a position in
@@ -40,15 +75,17 @@ pub fn place_again(
 pub fn in_place(
     fleet: &Fleet,
     profile: &Profile,
-    sla: &Sla,
+    asked: Asked<'_>,
     now: &RoleDemands,
     seats: &[(ServerId, usize)],
 ) -> Result<(), Refusal> {
+    let sla = asked.sla;
     let lacks = |sla: &Sla| {
-        let demands = profile.demands(sla);
+        let demands = asked.but(sla).demands(profile);
         let mut seats = seats.iter().copied();
         seats.find_map(|(server, position)| {
-            let (needed, free) = (demands.at(position), fleet.free_for_applicants(server));
+            let free = fleet.free_for_applicants(server);
+            let needed = fleet.needed_on(server, &demands[position]);
             let fits = grows_within(needed, free, now.at(position));
             (!fits).then_some((position, needed, free))
         })
@@ -158,7 +195,8 @@ fn remedy(resource: usize, sla: &Sla) -> String {
 
 /// The resource that keeps a replica with `demand` from every server beside `members`: the one that most of them lack.
 /// `Servers` when there is no other server.
-pub fn scarce_for(fleet: &Fleet, demand: Amounts, members: &[ServerId]) -> ScarceResource {
+pub fn scarce_for(fleet: &Fleet, demand: impl Into<Demand>, members: &[ServerId]) -> ScarceResource {
+    let demand = demand.into().whole();
     let mut others = fleet.free_of_others(members).peekable();
     if others.peek().is_none() {
         return match fleet.full_servers() {
@@ -202,12 +240,13 @@ fn enough_servers(fleet: &Fleet, sla: &Sla) -> Result<(), Refusal> {
 }
 
 /// A dry run of [`admit`]: nothing stays charged.
-pub fn quote(fleet: &mut Fleet, profile: &Profile, sla: &Sla) -> Quote {
-    let demands = profile.demands(sla);
+pub fn quote<'a>(fleet: &mut Fleet, profile: &Profile, asked: impl Into<Asked<'a>>) -> Quote {
+    let asked = asked.into();
+    let sla = asked.sla;
     let dominant = dominant(fleet, profile, sla);
-    match admit(fleet, profile, sla) {
+    match admit(fleet, profile, asked) {
         Ok(servers) => {
-            undo(fleet, demands.all(), &servers);
+            undo(fleet, &asked.demands(profile), &servers);
             Quote {
                 failure_domains: fleet.failure_domains(&servers),
                 ..quote_of(profile, sla, dominant, None)
@@ -248,14 +287,15 @@ pub fn quote_of(profile: &Profile, sla: &Sla, dominant: ScarceResource, refusal:
     }
 }
 
-fn undo(fleet: &mut Fleet, demands: &[Amounts], servers: &[ServerId]) {
+fn undo<D: Into<Demand> + Copy>(fleet: &mut Fleet, demands: &[D], servers: &[ServerId]) {
     for (server, demand) in servers.iter().zip(demands) {
         fleet.release(*server, *demand);
     }
 }
 
 /// Names the resource that most servers lack for the replica that found no place.
-fn explain(fleet: &mut Fleet, profile: &Profile, sla: &Sla, not_placed: &NotPlaced) -> Refusal {
+fn explain(fleet: &mut Fleet, profile: &Profile, asked: Asked<'_>, not_placed: &NotPlaced) -> Refusal {
+    let sla = asked.sla;
     let (scarce, most_free) = scarcest(not_placed.demand, fleet.free_of_others(&not_placed.elected));
     let is_most_too_little = not_placed.demand.0[scarce] > most_free.0[scarce];
     let (needed, free) = (spoken(not_placed.demand, scarce), spoken(most_free, scarce));
@@ -281,7 +321,7 @@ fn explain(fleet: &mut Fleet, profile: &Profile, sla: &Sla, not_placed: &NotPlac
     };
     let limit_per_s = sla.rate_per_s.min(profile.shard_peak_per_s(sla));
     let fits = largest_like(sla, limit_per_s, is_space(scarce), |sla| {
-        beyond_peak(profile, sla).is_none() && placed_on_trial(fleet, profile.demands(sla).all())
+        beyond_peak(profile, sla).is_none() && placed_on_trial(fleet, &asked.but(sla).demands(profile))
     });
     refusal(
         RefusalReason::InsufficientCapacity,
@@ -348,7 +388,7 @@ pub fn largest_rate_that_fits(
     })
 }
 
-fn placed_on_trial(fleet: &mut Fleet, demands: &[Amounts]) -> bool {
+fn placed_on_trial<D: Into<Demand> + Copy>(fleet: &mut Fleet, demands: &[D]) -> bool {
     let placed = place_one(fleet, demands);
     if let Ok(servers) = &placed {
         undo(fleet, demands, servers);

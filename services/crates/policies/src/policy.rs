@@ -1,5 +1,7 @@
 //! The policies by name.
 
+use serde::{Deserialize, Serialize};
+
 use crate::drf;
 use crate::first_fit;
 use crate::hierarchical;
@@ -7,7 +9,8 @@ use crate::problem::{Allocation, Problem};
 use crate::revenue;
 
 /// How resources are shared. Each is a pure function of demands, weights and capacities.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Policy {
     /// Equal dominant shares by weight, whatever the project.
     #[default]

@@ -50,6 +50,9 @@ pub enum ToCoordinator {
     },
     /// An interval of sharing has begun. Only a coordinator whose welcome says so takes it.
     Sharing(SharingReport),
+    /// Groups whose heads are here, and that may use a part of their project's guarantee. Only a coordinator whose welcome says
+    /// so takes it.
+    Flows(FlowReport),
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -261,6 +264,41 @@ pub struct SharedRate {
     pub using: Option<u64>,
 }
 
+/// A server's groups that may use a part of their project's guarantee (`docs/internals/allocation.md`, "Guarantees of
+/// projects"). A report has all of them.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct FlowReport {
+    /// Random for each connection. Shares that were told on an earlier one are in use only if `flows` has them.
+    pub stream: u64,
+    /// The last decision of this stream that is carried out; 0: none.
+    pub decision: u64,
+    pub flows: Vec<GroupFlow>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct GroupFlow {
+    pub group_id: GroupId,
+    pub epoch: Epoch,
+    /// Requests/s of the declared size that it wants beside its own rate.
+    pub wanted_per_s: u64,
+    /// Its share of the guarantee, and the idle capacity that it may use beside it, in use now. `None`: all that it gets.
+    pub share_per_s: u64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub idle_max_per_s: Option<u64>,
+}
+
+/// A group's share of its project's guarantee, as long as its head stays the head.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct GroupShare {
+    pub group_id: GroupId,
+    /// Requests/s of the declared size beside its own rate; `None`: as before. The head reports in any case.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub per_s: Option<u64>,
+    /// Idle capacity that it may use beside that; `None`: all that it gets.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub idle_max_per_s: Option<u64>,
+}
+
 /// A replica that an assertion stopped: it is served no more by this process.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct QuarantinedReplica {
@@ -399,6 +437,15 @@ pub enum ToServer {
         interval: u64,
         rates: Vec<SharedRate>,
     },
+    /// Shares of projects' guarantees for groups whose heads are on this server; other groups' are as before. Sent to servers
+    /// that report flows.
+    ProjectShares {
+        /// Of the report that this answers: on another connection it means nothing.
+        stream: u64,
+        /// Rises with each message.
+        decision: u64,
+        shares: Vec<GroupShare>,
+    },
     /// The group is quarantined as a whole in this epoch. A server that has its replica in quarantine answers clients
     /// `group_quarantined`, until a later epoch. Sent to such servers alone.
     Quarantined {
@@ -436,6 +483,7 @@ impl ToServer {
             | ToServer::FleetVersion { .. }
             | ToServer::Drain { .. }
             | ToServer::Shares { .. }
+            | ToServer::ProjectShares { .. }
             | ToServer::Quarantined { .. } => false,
         }
     }
@@ -488,6 +536,9 @@ pub struct Welcome {
     /// The coordinator computes what is shared, from [`SharingReport`]s. Older ones do not.
     #[serde(default)]
     pub takes_sharing: bool,
+    /// The coordinator divides projects' guarantees, from [`FlowReport`]s. Older ones do not.
+    #[serde(default)]
+    pub takes_flows: bool,
     /// The coordinator's wall clock; an older coordinator does not say.
     #[serde(default)]
     pub unix_ms: Option<u64>,

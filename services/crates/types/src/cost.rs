@@ -10,6 +10,11 @@ pub const TOKENS_PER_UNIT: [f64; 3] = [1e9, 1.0, 1e3];
 /// Token buckets and grants between servers are counted in thousandths of tokens.
 pub const MILLI_PER_TOKEN: f64 = 1e3;
 
+/// Equal parts of a server's resources, in thousandths of resource tokens: a microsecond of a core, 300 bytes of network, a
+/// tenth of a storage operation. A server with four cores and the default capacity of the rest has about as much of each. One
+/// token of a project's guarantee is that much at one replica (`docs/internals/allocation.md`, "Guarantees of projects").
+pub const GUARANTEE_TOKEN_MILLI: [u64; 3] = [1_000_000, 300_000, 100_000];
+
 /// One operation of storage.
 const ONE_OPERATION_MILLI: u64 = 1_000_000;
 
@@ -290,6 +295,41 @@ impl Budget {
             let most = (alone(i) * full_head).div_ceil(alone_head);
             u64::try_from(most).unwrap_or(u64::MAX).max(full[i])
         })
+    }
+
+    /// Tokens of a guarantee that a request of the declared size costs, in thousandths; at least one. At each replica the
+    /// dearest resource counts, and replicas add up: Pulsar's virtual cost function (§3).
+    pub fn guarantee_tokens_milli(&self, degree: usize) -> u64 {
+        let at = |position: usize| {
+            let cost = self.burst_milli_at(position);
+            let tokens = (0..3).map(|i| u128::from(cost[i]) * 1_000 / u128::from(GUARANTEE_TOKEN_MILLI[i]));
+            tokens.max().unwrap_or(0)
+        };
+        let sum: u128 = (0..degree).map(at).sum();
+        u64::try_from(sum).unwrap_or(u64::MAX).max(1)
+    }
+
+    /// Tokens of a guarantee that the reserved rate is worth, rounded up.
+    pub fn reserved_guarantee_tokens(&self, degree: usize) -> u64 {
+        let milli = u128::from(self.rate_per_s) * u128::from(self.guarantee_tokens_milli(degree));
+        u64::try_from(milli.div_ceil(1_000)).unwrap_or(u64::MAX)
+    }
+
+    /// Requests of the declared size each second that so many tokens of a guarantee are worth.
+    pub fn requests_of_guarantee(&self, tokens_per_s: u64, degree: usize) -> u64 {
+        let milli = u128::from(tokens_per_s) * 1_000 / u128::from(self.guarantee_tokens_milli(degree));
+        u64::try_from(milli).unwrap_or(u64::MAX)
+    }
+
+    /// The same budget with so many more requests each second at the head, while a project's guarantee gives them to it.
+    pub fn with_more(&self, per_s: u64) -> Self {
+        let one = self.request_milli();
+        let more = |i: usize| self.tokens_per_s_milli[i].saturating_add(one[i].saturating_mul(per_s));
+        Self {
+            rate_per_s: self.rate_per_s.saturating_add(per_s),
+            tokens_per_s_milli: std::array::from_fn(more),
+            ..self.clone()
+        }
     }
 
     /// Requests of the declared size that cost the head as much as the given tokens, in the dearest resource.

@@ -175,6 +175,20 @@ pub const SHARE_INTERVAL_MS_MAX: u64 = 60_000;
 pub const SHARING_ENTRIES_MAX: usize = 8_192;
 /// Reports of servers that wait for the coordinator's round. Beyond, they are lost, which costs one interval.
 pub const SHARING_REPORTS_MAX: usize = 4_096;
+/// The interval in which coordinators divide projects' guarantees among groups, and heads report what they want.
+pub const GUARANTEE_INTERVAL_MS: u64 = 250;
+/// A server without any group that has a share of its project's guarantee reports so once in so many intervals.
+pub const GUARANTEE_IDLE_INTERVALS: u64 = 20;
+/// Shares of guarantees are kept so long after a coordinator was last heard. Most troubles of coordinators are over by then.
+pub const GUARANTEE_KEPT_S: u64 = 600;
+/// Coordinators believe a head to use its share for so much longer: its clock may be slow, and a message under way.
+pub const GUARANTEE_KEPT_MARGIN_S: u64 = 60;
+/// A million cores' worth: products with costs fit 128 bits.
+pub const GUARANTEE_TOKENS_PER_S_MAX: u64 = 1_000_000_000_000;
+/// Groups that a local policy names. Others have weight 1.
+pub const GUARANTEE_POLICY_GROUPS_MAX: usize = 1_000;
+pub const GUARANTEE_WEIGHT_MAX: u32 = 1_000_000;
+pub const GUARANTEE_CLASS_CHARS_MAX: usize = 64;
 /// SHARE frames that wait to be read. Beyond, they are lost, which costs no more than one interval.
 pub const SHARE_UPDATES_MAX: usize = 4_096;
 /// SHARE frames read at once: owners that come back together cause one reclaim.

@@ -173,6 +173,7 @@ impl<'a> Registrar<'a> {
             certificate_pem: None,
             takes_changes: true,
             takes_sharing: true,
+            takes_flows: true,
             unix_ms: Some(self.now.unix_ms),
             term: None,
             version: versions::CONTROL.agree(accepted.versions).expect("it was vetted"),
