@@ -139,15 +139,15 @@ impl ProjectShares {
             }
             match reported.get(&key.1) {
                 Some(reported) => flow.hear(report.decision, reported),
-                None if !flow.is_current => gone.push(*key),
-                None => {}
+                None if flow.is_current => flow.hear_nothing(report.decision),
+                None => gone.push(*key),
             }
         }
         gone.iter().for_each(|key| drop(self.flows.remove(key)));
     }
 
-    /// Shares for all groups, and questions to heads that have not reported. Servers that are told nothing for `renew_after`
-    /// get a message all the same, so that they keep their shares.
+    /// Shares that changed. Servers that are told nothing for `renew_after` get a message all the same, so that they keep
+    /// theirs.
     pub fn decide(&mut self, now: Micros, renew_after: Micros) -> Vec<Told> {
         self.decision += 1;
         self.servers.retain(|server, _| self.alive.contains(server));
@@ -263,6 +263,13 @@ impl Flow {
             .hear(decision, reported.idle_max_per_s.unwrap_or(u64::MAX));
     }
 
+    /// Its server reports no share of it: it uses none, and takes all of the idle capacity that it gets.
+    fn hear_nothing(&mut self, decision: u64) {
+        self.wanted_per_s = 0;
+        self.share.hear(decision, 0);
+        self.idle.hear(decision, u64::MAX);
+    }
+
     /// The most of a purse that it may be using, in tokens/s.
     fn possible(&self, kind: Kind, now: Micros) -> u64 {
         match self.purse(kind).possible() {
@@ -301,23 +308,22 @@ impl Round<'_> {
             if !flow.is_current {
                 continue;
             }
-            let mut share = GroupShare {
-                group_id: key.1,
-                per_s: None,
-                idle_max_per_s: None,
+            let Some(per_s) = shared.get(key).copied() else {
+                continue;
             };
-            if let Some(per_s) = shared.get(key) {
-                let idle = idle
-                    .as_ref()
-                    .map_or(u64::MAX, |idle| idle.get(key).copied().unwrap_or(0));
-                if flow.share.latest() == Some(*per_s) && flow.idle.latest() == Some(idle) {
-                    continue;
-                }
-                flow.share.tell(self.decision, *per_s);
-                flow.idle.tell(self.decision, idle);
-                share.per_s = Some(*per_s);
-                share.idle_max_per_s = (idle != u64::MAX).then_some(idle);
+            let idle = idle
+                .as_ref()
+                .map_or(u64::MAX, |idle| idle.get(key).copied().unwrap_or(0));
+            if flow.share.latest() == Some(per_s) && flow.idle.latest() == Some(idle) {
+                continue;
             }
+            flow.share.tell(self.decision, per_s);
+            flow.idle.tell(self.decision, idle);
+            let share = GroupShare {
+                group_id: key.1,
+                per_s,
+                idle_max_per_s: (idle != u64::MAX).then_some(idle),
+            };
             told.push((key.0, share));
         }
         told

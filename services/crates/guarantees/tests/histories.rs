@@ -58,8 +58,7 @@ impl Server {
         for share in shares {
             let n = (share.group_id.0.as_u128() - 1) as usize;
             if self.heads.contains(&n) {
-                let before = self.watched.get(&n).copied().unwrap_or(0);
-                self.watched.insert(n, share.per_s.unwrap_or(before));
+                self.watched.insert(n, share.per_s);
             }
         }
         self.decision = decision;
@@ -316,7 +315,7 @@ proptest! {
             }
             prop_assert!(world.in_use() <= SHARED, "{}", world.in_use());
         }
-        world.settle(5);
+        world.settle(8);
         let given = world.in_use();
         prop_assert!(given + 12 >= SHARED, "all is given out again: {given} of {SHARED}");
     }
