@@ -4,11 +4,13 @@
 //! - `control`: connections of replica servers; `http`: calls of the API
 //! - `profile_file`, `key_file`: files that are read again when they change
 //! - `members`: links to the other coordinators
+//! - `guarantees`: shares of projects' guarantees
 //! - `sharing`: the rates of groups that want more than they reserved
 //! - `task`: the task that owns the engine and the log
 //! - `secrets`: tokens and keys
 
 mod control;
+mod guarantees;
 mod http;
 mod key_file;
 mod listeners;

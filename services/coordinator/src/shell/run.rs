@@ -16,8 +16,8 @@ use super::members::{Contact, Side, is_new_fleet};
 use super::profile_file::ProfileSource;
 use super::recovery::{Recovery, recover};
 use super::secrets::{self, PrivateKeys};
-use super::task::{CoordinatorTask, Credentials, notes, unix_ms};
-use super::{control, http, key_file, profile_file, sharing};
+use super::task::{CoordinatorTask, Credentials, Reports, notes, unix_ms};
+use super::{control, guarantees, http, key_file, profile_file, sharing};
 use crate::disk::{Disk, DurableLog};
 use crate::exit::Failure;
 use crate::options::Options;
@@ -66,7 +66,8 @@ pub async fn run(options: Options) -> Result<(), Failure> {
     let (coordinator, log) = member_of(recovery, start);
     let (disk, done) = Disk::start(log);
     let data_dir = options.data_dir.clone();
-    let (sharing, reports) = sharing::channel();
+    let (sharing, sharing_reports) = sharing::channel();
+    let (flows, flow_reports) = guarantees::channel();
     let members = side.for_task();
     let (task, handle, inputs) = CoordinatorTask::new(
         coordinator,
@@ -75,9 +76,12 @@ pub async fn run(options: Options) -> Result<(), Failure> {
         credentials,
         data_dir,
         started,
-        sharing,
+        Reports { sharing, flows },
     );
-    let sharing_view = sharing::start(options.sharing_policy.into(), handle.clone(), reports);
+    let computed = http::Computed {
+        sharing: sharing::start(options.sharing_policy.into(), handle.clone(), sharing_reports),
+        flows: guarantees::start(handle.clone(), flow_reports),
+    };
 
     announce(&options.data_dir, &control, &http, side.address().as_deref())?;
     let (stopping, stop) = watch::channel(false);
@@ -91,7 +95,7 @@ pub async fn run(options: Options) -> Result<(), Failure> {
     let connections = http::Connections::of(http, keys.clone(), options.allow_plaintext);
     tokio::spawn(http::serve(
         connections,
-        http::Context::new(handle, sharing_view, &admin_token, keys),
+        http::Context::new(handle, computed, &admin_token, keys),
     ));
     side.serve();
     tokio::spawn(stop_when_asked(stopping));

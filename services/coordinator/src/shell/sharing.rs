@@ -9,7 +9,7 @@ use quorate_burst::fleet::{FleetShares, Round, SharingGroup};
 use quorate_burst::problem::ReplicaCost;
 use quorate_coordinator_core::state::CoordinatorState;
 use quorate_policies::Policy;
-use quorate_types::control::{Placed, SharedRate, ToServer};
+use quorate_types::control::{Placed, SharedRate, SharingReport, ToServer};
 use quorate_types::limits::{SHARING_ENTRIES_MAX, SHARING_REPORTS_MAX};
 use quorate_types::{Micros, ProjectId, ServerId};
 use serde::Serialize;
@@ -38,7 +38,10 @@ pub struct SharingView {
 
 type Groups = Vec<(GroupEpoch, Option<SharingGroup>)>;
 
-pub fn channel() -> (mpsc::Sender<Reported>, mpsc::Receiver<Reported>) {
+pub fn channel() -> (
+    mpsc::Sender<Reported<SharingReport>>,
+    mpsc::Receiver<Reported<SharingReport>>,
+) {
     mpsc::channel(SHARING_REPORTS_MAX)
 }
 
@@ -46,7 +49,7 @@ pub fn channel() -> (mpsc::Sender<Reported>, mpsc::Receiver<Reported>) {
 pub fn start(
     policy: Policy,
     handle: Handle,
-    reports: mpsc::Receiver<Reported>,
+    reports: mpsc::Receiver<Reported<SharingReport>>,
 ) -> watch::Receiver<SharingView> {
     let none_yet = SharingView {
         policy: policy.name(),
@@ -78,7 +81,7 @@ impl Sharing {
         }
     }
 
-    async fn run(mut self, mut reports: mpsc::Receiver<Reported>) {
+    async fn run(mut self, mut reports: mpsc::Receiver<Reported<SharingReport>>) {
         let mut heard = Vec::new();
         loop {
             let wait_us = (self.shares.wake_at(self.now_us())).map(|at| at.saturating_sub(self.now_us()));
@@ -100,7 +103,7 @@ impl Sharing {
         self.began.elapsed().as_micros() as u64
     }
 
-    fn hear(&mut self, one: Reported) {
+    fn hear(&mut self, one: Reported<SharingReport>) {
         self.outboxes.insert(one.server, one.outbox);
         let behind = self.shares.report(self.now_us(), one.server, one.report);
         let (round, interval) = self.shares.now_at();

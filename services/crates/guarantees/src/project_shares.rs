@@ -111,8 +111,9 @@ impl ProjectShares {
         self.projects = projects.collect();
     }
 
-    /// A server's report. It has all groups that use a share there, so groups that it lacks use none.
-    pub fn report(&mut self, now: Micros, server: ServerId, report: &FlowReport) {
+    /// A server's report. It has all groups that use a share there, so groups that it lacks use none. Returns whether others may
+    /// have more now.
+    pub fn report(&mut self, now: Micros, server: ServerId, report: &FlowReport) -> bool {
         let stream = Stream {
             number: report.stream,
             told_at: now,
@@ -132,8 +133,9 @@ impl ProjectShares {
         }
         let reported = report.flows.iter().map(|flow| (flow.group_id, flow));
         let reported: HashMap<GroupId, &GroupFlow> = reported.collect();
-        let mut gone = Vec::new();
+        let (mut gone, mut is_freed) = (Vec::new(), false);
         for (key, flow) in of_server(&mut self.flows, server) {
+            let before = flow.share.possible();
             if is_new {
                 flow.begin_stream();
             }
@@ -142,8 +144,12 @@ impl ProjectShares {
                 None if flow.is_current => flow.hear_nothing(report.decision),
                 None => gone.push(*key),
             }
+            let now = flow.share.possible();
+            is_freed |= before.is_none() || now < before;
         }
+        is_freed |= !gone.is_empty();
         gone.iter().for_each(|key| drop(self.flows.remove(key)));
+        is_freed
     }
 
     /// Shares that changed. Servers that are told nothing for `renew_after` get a message all the same, so that they keep

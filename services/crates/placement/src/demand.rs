@@ -140,6 +140,24 @@ impl SharedReservations {
     }
 }
 
+/// All that a server is charged.
+#[derive(Debug, Clone, Default)]
+pub struct ServerCharges {
+    sum: Amounts,
+    shared: SharedReservations,
+}
+
+impl ServerCharges {
+    pub fn add(&mut self, demand: &Demand) {
+        let (needed, _) = self.shared.add(demand);
+        self.sum = self.sum.plus(needed);
+    }
+
+    pub fn sum(&self) -> Amounts {
+        self.sum
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use uuid::Uuid;

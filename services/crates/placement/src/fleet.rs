@@ -368,7 +368,7 @@ impl Fleet {
     }
 
     /// The resources of this server that are open to an applicant. It need not be available: the replica is there already.
-    pub(crate) fn free_for_applicants(&self, id: ServerId) -> Amounts {
+    pub fn free_for_applicants(&self, id: ServerId) -> Amounts {
         self.slots
             .get(&id)
             .map_or(Amounts::ZERO, Slot::free_for_applicants)

@@ -113,7 +113,7 @@ pub fn in_place(
     let message = format!(
         "A group grows where it is, and the server of {} lacks {} for it: it needs {}, and {} is free.{}",
         called(position, sla),
-        NAMES[scarce],
+        ScarceResource::OF_SERVER[scarce].in_words(),
         spoken(needed, scarce),
         spoken(free, scarce),
         remedy(scarce, sla),
@@ -159,7 +159,6 @@ fn beyond_shard(sla: &Sla, peak_per_s: u64, fits: Option<Sla>) -> Refusal {
 }
 
 const UNITS: [&str; 3] = ["cores", "bytes/s of network", "storage operations/s"];
-const NAMES: [&str; RESOURCES] = ["CPU", "network", "storage IO", "memory", "disk"];
 
 /// Memory or disk.
 fn is_space(resource: usize) -> bool {
@@ -185,7 +184,9 @@ fn remedy(resource: usize, sla: &Sla) -> String {
         return String::new();
     }
     let also = match sla.durability {
-        Durability::Persistent if NAMES[resource] == "memory" => ", or larger requests",
+        Durability::Persistent if ScarceResource::OF_SERVER[resource] == ScarceResource::Memory => {
+            ", or larger requests"
+        }
         Durability::InMemory => ", or a persistent group",
         Durability::Persistent => "",
     };
@@ -299,7 +300,10 @@ fn explain(fleet: &mut Fleet, profile: &Profile, asked: Asked<'_>, not_placed: &
     let (scarce, most_free) = scarcest(not_placed.demand, fleet.free_of_others(&not_placed.elected));
     let is_most_too_little = not_placed.demand.0[scarce] > most_free.0[scarce];
     let (needed, free) = (spoken(not_placed.demand, scarce), spoken(most_free, scarce));
-    let (role, name) = (called(not_placed.replica, sla), NAMES[scarce]);
+    let (role, name) = (
+        called(not_placed.replica, sla),
+        ScarceResource::OF_SERVER[scarce].in_words(),
+    );
     let remedy = remedy(scarce, sla);
     let kept = match fleet.headroom_permille() {
         0 => String::new(),

@@ -179,6 +179,8 @@ pub enum RefusalReason {
     /// Servers have room, but as many groups as a server may host.
     TooManyGroups,
     UnknownRegion,
+    /// The project's groups would reserve more than its guarantee allows them.
+    BeyondGuarantee,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -193,9 +195,26 @@ pub enum ScarceResource {
     Shard,
     /// Places of groups: servers host as many as they may.
     Groups,
+    /// Tokens of the project's guarantee.
+    Guarantee,
 }
 
 impl ScarceResource {
+    /// For people.
+    pub fn in_words(self) -> &'static str {
+        match self {
+            ScarceResource::Cpu => "CPU",
+            ScarceResource::Network => "network",
+            ScarceResource::StorageIo => "storage IO",
+            ScarceResource::Memory => "memory",
+            ScarceResource::Disk => "disk",
+            ScarceResource::Servers => "servers",
+            ScarceResource::Shard => "time of one shard",
+            ScarceResource::Groups => "places of groups",
+            ScarceResource::Guarantee => "tokens of the project's guarantee",
+        }
+    }
+
     /// The rates in the order of [`crate::cost::RESOURCES`], then the space.
     pub const OF_SERVER: [ScarceResource; 5] = [
         ScarceResource::Cpu,

@@ -8,14 +8,22 @@ use subtle::ConstantTimeEq;
 use tokio::sync::{Semaphore, SemaphorePermit, watch};
 
 use super::problem::Problem;
+use crate::shell::guarantees::Flows;
 use crate::shell::secrets::{self, PrivateKeys};
 use crate::shell::sharing::SharingView;
 use crate::shell::task::{Handle, Unavailable};
 
+/// What tasks beside the engine compute, as it is at any time.
+#[derive(Clone)]
+pub struct Computed {
+    pub sharing: watch::Receiver<SharingView>,
+    pub flows: watch::Receiver<Flows>,
+}
+
 #[derive(Clone)]
 pub struct Context {
     pub handle: Handle,
-    pub sharing: watch::Receiver<SharingView>,
+    pub computed: Computed,
     admin_token_digest: Arc<str>,
     /// The fleet's keys. None: they are not known yet.
     keys: watch::Receiver<Option<Arc<PrivateKeys>>>,
@@ -31,13 +39,13 @@ const EVENT_WAITS_MAX: usize = 64;
 impl Context {
     pub fn new(
         handle: Handle,
-        sharing: watch::Receiver<SharingView>,
+        computed: Computed,
         admin_token: &str,
         keys: watch::Receiver<Option<Arc<PrivateKeys>>>,
     ) -> Self {
         Self {
             handle,
-            sharing,
+            computed,
             admin_token_digest: secrets::digest(admin_token).into(),
             keys,
             waits: Arc::new(Semaphore::new(EVENT_WAITS_MAX)),

@@ -40,7 +40,7 @@ pub async fn capacity(State(context): State<Context>) -> Answer<Json<FleetView>>
 
 /// How free amounts are shared by groups that want more than they reserved.
 pub async fn sharing(State(context): State<Context>) -> Json<SharingView> {
-    Json(context.sharing.borrow().clone())
+    Json(context.computed.sharing.borrow().clone())
 }
 
 /// The fleet's version, and what must change before it can be raised.

@@ -22,6 +22,9 @@ pub struct QuoteRequest {
     sla: Sla,
     #[serde(default)]
     replaces_group_id: Option<GroupId>,
+    /// Of the group: its guarantee counts.
+    #[serde(default)]
+    project_id: Option<Uuid>,
 }
 
 #[derive(Deserialize)]
@@ -60,8 +63,10 @@ pub struct ResetRequest {
 pub async fn quote(State(context): State<Context>, body: Body) -> Answer<Json<Quote>> {
     let request: QuoteRequest = parse(body)?;
     check(&request.sla)?;
-    let quote = context.handle.quote(request.sla, request.replaces_group_id);
-    Ok(Json(quote.await?))
+    let (replaces, project_id) = (request.replaces_group_id, request.project_id);
+    Ok(Json(
+        context.handle.quote(request.sla, replaces, project_id).await?,
+    ))
 }
 
 pub async fn admit(State(context): State<Context>, Path(id): Path<String>, body: Body) -> Answer<Response> {

@@ -1,7 +1,7 @@
 //! The HTTP interface for the API. Calls: `docs/internals/coordinator.md`.
 //!
 //! - `connections`: TLS; `router`: paths to functions, and the guard before them
-//! - `groups`, `servers`, `join_tokens`, `fleet`, `quorum`, `events`: one function for each call
+//! - `groups`, `guarantees`, `servers`, `join_tokens`, `fleet`, `quorum`, `events`: one function for each call
 //! - `body`, `problem`: requests read, errors answered
 
 mod body;
@@ -10,6 +10,7 @@ mod context;
 mod events;
 mod fleet;
 mod groups;
+mod guarantees;
 mod join_tokens;
 mod problem;
 mod quorum;
@@ -17,5 +18,5 @@ mod router;
 mod servers;
 
 pub use connections::Connections;
-pub use context::Context;
+pub use context::{Computed, Context};
 pub use router::serve;

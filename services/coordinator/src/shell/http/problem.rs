@@ -5,6 +5,7 @@ use axum::extract::rejection::BytesRejection;
 use axum::http::header::{CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
+use quorate_coordinator_core::command::GuaranteeRefusal;
 use quorate_types::sla::Refusal;
 use serde::Serialize;
 
@@ -27,10 +28,17 @@ pub struct Problem {
 #[derive(Debug, Serialize)]
 struct More {
     #[serde(skip_serializing_if = "Option::is_none")]
-    refusal: Option<Refusal>,
+    refusal: Option<Refused>,
     /// The coordinator that leads: `host:port` of its HTTP interface.
     #[serde(skip_serializing_if = "Option::is_none")]
     leader: Option<String>,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(untagged)]
+enum Refused {
+    Sla(Refusal),
+    Guarantee(GuaranteeRefusal),
 }
 
 #[derive(Debug, Serialize)]
@@ -74,7 +82,17 @@ impl Problem {
             refusal.message.clone(),
         );
         problem.more = Some(Box::new(More {
-            refusal: Some(refusal),
+            refusal: Some(Refused::Sla(refusal)),
+            leader: None,
+        }));
+        problem
+    }
+
+    pub fn guarantee_refused(refusal: GuaranteeRefusal) -> Self {
+        let (status, title) = (StatusCode::CONFLICT, "The guarantee does not fit the fleet now");
+        let mut problem = Self::new(status, "guarantee_refused", title, refusal.message.clone());
+        problem.more = Some(Box::new(More {
+            refusal: Some(Refused::Guarantee(refusal)),
             leader: None,
         }));
         problem

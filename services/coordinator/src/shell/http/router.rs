@@ -11,7 +11,7 @@ use quorate_types::limits::COORDINATOR_BODY_BYTES_MAX;
 use super::connections::Connections;
 use super::context::Context;
 use super::problem::Problem;
-use super::{events, fleet, groups, join_tokens, quorum, servers};
+use super::{events, fleet, groups, guarantees, join_tokens, quorum, servers};
 
 /// Serves for ever.
 pub async fn serve(connections: Connections, context: Context) -> std::io::Result<()> {
@@ -30,6 +30,14 @@ fn router(context: Context) -> Router {
         .route("/v1/groups/{group_id}/access", put(groups::set_access))
         .route("/v1/groups/{group_id}/reset", post(groups::reset))
         .route("/v1/groups/{group_id}/release", post(groups::release))
+        .route(
+            "/v1/projects/{project_id}/guarantee",
+            get(guarantees::get_one).put(guarantees::set),
+        )
+        .route(
+            "/v1/projects/{project_id}/guarantee/quote",
+            post(guarantees::quote),
+        )
         .route("/v1/servers", get(servers::list))
         .route(
             "/v1/servers/{server_id}",

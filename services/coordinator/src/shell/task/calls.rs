@@ -80,6 +80,7 @@ impl Calls {
             Some(Waiting::Command(answer)) => give(answer, Err(unavailable)),
             Some(Waiting::Ask(Asked::Look(look))) => look(Err(unavailable)),
             Some(Waiting::Ask(Asked::Quote { answer, .. })) => give(answer, Err(unavailable)),
+            Some(Waiting::Ask(Asked::QuoteGuarantee { answer, .. })) => give(answer, Err(unavailable)),
             Some(Waiting::Ask(Asked::Servers { answer, .. })) => give(answer, Err(unavailable)),
             Some(Waiting::Ask(Asked::FleetVersion(answer))) => give(answer, Err(unavailable)),
             Some(Waiting::Join(answer)) => give(answer, join_refused(why, leader.members)),

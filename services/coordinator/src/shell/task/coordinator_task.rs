@@ -9,7 +9,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use quorate_quorum::{Change, Event as QuorumEvent, MemberId, Members, RoleView};
-use quorate_types::control::{Placed, SharingReport, ToServer};
+use quorate_types::control::{FlowReport, Placed, SharingReport, ToServer};
 use quorate_types::limits::COORDINATOR_QUEUE_MAX;
 use quorate_types::{Place, ServerId};
 use tokio::sync::mpsc::UnboundedReceiver;
@@ -33,6 +33,12 @@ use quorate_coordinator_core::view::QuorumView;
 
 use crate::shell::secrets::PEER_TOKEN_TTL_S;
 
+/// Tasks that compute with servers' reports.
+pub struct Reports {
+    pub sharing: mpsc::Sender<Reported<SharingReport>>,
+    pub flows: mpsc::Sender<Reported<FlowReport>>,
+}
+
 pub struct CoordinatorTask {
     coordinator: Coordinator,
     disk: Disk,
@@ -47,7 +53,7 @@ pub struct CoordinatorTask {
     data_dir: PathBuf,
     started: Instant,
     outboxes: HashMap<ConnectionId, ConnectionOutbox>,
-    sharing: mpsc::Sender<Reported>,
+    reports: Reports,
     calls: Calls,
     events: watch::Sender<u64>,
     quorum: watch::Sender<Option<QuorumView>>,
@@ -69,7 +75,7 @@ impl CoordinatorTask {
         credentials: Credentials,
         data_dir: PathBuf,
         started: Instant,
-        sharing: mpsc::Sender<Reported>,
+        reports: Reports,
     ) -> (Self, Handle, mpsc::Receiver<TaskInput>) {
         let (inputs, receiver) = mpsc::channel(COORDINATOR_QUEUE_MAX);
         let (events, events_seen) = watch::channel(0);
@@ -87,7 +93,7 @@ impl CoordinatorTask {
             data_dir,
             started,
             outboxes: HashMap::new(),
-            sharing,
+            reports,
             calls: Calls::default(),
             events,
             quorum,
@@ -407,10 +413,19 @@ impl CoordinatorTask {
             Some(Asked::Quote {
                 sla,
                 replaces,
+                project_id,
                 answer,
             }) => {
-                let quote = self.coordinator.quote(&sla, replaces);
+                let quote = self.coordinator.quote(&sla, replaces, project_id);
                 let _waits_no_more = answer.send(Ok(quote.expect("it may be shown"))).is_err();
+            }
+            Some(Asked::QuoteGuarantee {
+                project_id,
+                guarantee,
+                answer,
+            }) => {
+                let reply = self.coordinator.quote_guarantee(project_id, &guarantee);
+                let _waits_no_more = answer.send(Ok(reply.expect("it may be shown"))).is_err();
             }
             Some(Asked::Servers { only, answer }) => {
                 let engine = self.coordinator.engine().expect("it may be shown");
@@ -509,18 +524,28 @@ impl CoordinatorTask {
                 connection,
                 server,
                 report,
-            } => self.pass_on(connection, server, report),
+            } => self.pass_on(connection, server, report, |reports| &reports.sharing),
+            Outgoing::Flows {
+                connection,
+                server,
+                report,
+            } => self.pass_on(connection, server, report, |reports| &reports.flows),
             Outgoing::Unanswered { call } => self.calls.forget(call),
             Outgoing::Answer { call, reply } => self.calls.answer(call, reply),
         }
     }
 
     /// A report that finds no room is lost.
-    fn pass_on(&self, connection: ConnectionId, server: ServerId, report: SharingReport) {
+    fn pass_on<T>(
+        &self,
+        connection: ConnectionId,
+        server: ServerId,
+        report: T,
+        to: impl Fn(&Reports) -> &mpsc::Sender<Reported<T>>,
+    ) {
         if let Some(outbox) = self.outboxes.get(&connection) {
             let outbox = outbox.downgrade();
-            let _is_full = self
-                .sharing
+            let _is_full = to(&self.reports)
                 .try_send(Reported {
                     server,
                     outbox,

@@ -3,13 +3,15 @@
 use std::net::IpAddr;
 use std::time::Duration;
 
+use quorate_guarantees::Guarantee;
 use quorate_quorum::{Change, MemberId, Refused};
-use quorate_types::control::{Placed, Register, SharingReport, ToCoordinator};
+use quorate_types::control::{Placed, Register, ToCoordinator};
 use quorate_types::sla::{Quote, Sla};
 use quorate_types::{GroupId, ServerId};
 use rustls::pki_types::CertificateDer;
 use serde_json::Value;
 use tokio::sync::{mpsc, oneshot, watch};
+use uuid::Uuid;
 
 use quorate_coordinator_core::command::{Command, Reply};
 use quorate_coordinator_core::engine::RollCallView;
@@ -22,10 +24,10 @@ pub type ConnectionOutbox = mpsc::Sender<Placed>;
 
 /// A report, and the way back to its server while the connection lasts.
 #[derive(Debug)]
-pub struct Reported {
+pub struct Reported<T> {
     pub server: ServerId,
     pub outbox: mpsc::WeakSender<Placed>,
-    pub report: SharingReport,
+    pub report: T,
 }
 
 /// Reads the state, or learns why it cannot be read here.
@@ -37,7 +39,14 @@ pub enum Asked {
     Quote {
         sla: Box<Sla>,
         replaces: Option<GroupId>,
+        project_id: Option<Uuid>,
         answer: Answer<Quote>,
+    },
+    /// A change of a project's guarantee on trial.
+    QuoteGuarantee {
+        project_id: Uuid,
+        guarantee: Box<Guarantee>,
+        answer: Answer<Reply>,
     },
     /// All servers, or one of them.
     Servers {
@@ -141,11 +150,32 @@ impl Handle {
     }
 
     /// A dry run of an admission, or of a group's resize.
-    pub async fn quote(&self, sla: Sla, replaces: Option<GroupId>) -> Result<Quote, Unavailable> {
+    pub async fn quote(
+        &self,
+        sla: Sla,
+        replaces: Option<GroupId>,
+        project_id: Option<Uuid>,
+    ) -> Result<Quote, Unavailable> {
         let (reply, answer) = oneshot::channel();
         let quote = Asked::Quote {
             sla: Box::new(sla),
             replaces,
+            project_id,
+            answer: reply,
+        };
+        self.ask(TaskInput::Ask(quote), answer).await
+    }
+
+    /// A dry run of a change of a project's guarantee: the answer that it would get.
+    pub async fn quote_guarantee(
+        &self,
+        project_id: Uuid,
+        guarantee: Guarantee,
+    ) -> Result<Reply, Unavailable> {
+        let (reply, answer) = oneshot::channel();
+        let quote = Asked::QuoteGuarantee {
+            project_id,
+            guarantee: Box::new(guarantee),
             answer: reply,
         };
         self.ask(TaskInput::Ask(quote), answer).await

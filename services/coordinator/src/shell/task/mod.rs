@@ -14,6 +14,6 @@ mod handle;
 pub mod notes;
 
 pub use clock::unix_ms;
-pub use coordinator_task::CoordinatorTask;
+pub use coordinator_task::{CoordinatorTask, Reports};
 pub use credentials::Credentials;
 pub use handle::{Handle, QuorumChange, Reported, TaskInput, Unavailable};

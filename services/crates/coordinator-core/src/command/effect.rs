@@ -3,7 +3,8 @@
 use quorate_types::ServerId;
 use quorate_types::control::{RefuseCode, ToServer};
 use quorate_types::place::IssuedEpoch;
-use quorate_types::sla::Refusal;
+use quorate_types::sla::{Refusal, ScarceResource};
+use serde::Serialize;
 
 /// Why a registration is refused: a code for the server, a sentence for its operator.
 pub type Refused = (RefuseCode, String);
@@ -37,6 +38,16 @@ pub enum Effect {
     Reply(Reply),
 }
 
+/// Why a project's guarantee was not admitted.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct GuaranteeRefusal {
+    pub scarce_resource: ScarceResource,
+    /// For people.
+    pub message: String,
+    /// Fits now.
+    pub largest_shared_tokens_per_s: u64,
+}
+
 /// The answer to the API call that gave the command.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Reply {
@@ -44,6 +55,8 @@ pub enum Reply {
         created: bool,
     },
     Refused(Refusal),
+    /// A guarantee that does not fit.
+    GuaranteeRefused(GuaranteeRefusal),
     /// The command contradicts the state; `code` says how.
     Conflict {
         code: &'static str,

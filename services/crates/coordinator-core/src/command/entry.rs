@@ -1,5 +1,6 @@
 //! Commands: the entries of the log, and the only way to change the state.
 
+use quorate_guarantees::Guarantee;
 use quorate_placement::Profile;
 use quorate_types::place::IssuedEpoch;
 use quorate_types::sla::Sla;
@@ -137,6 +138,12 @@ pub enum Command {
         group_id: GroupId,
         access: Access,
     },
+    /// Another guarantee for a project; `None`: it has none any more. `revision`: of the change, one above the present one.
+    SetGuarantee {
+        project_id: Uuid,
+        guarantee: Option<Guarantee>,
+        revision: u64,
+    },
     /// A group's offsets approach the ceiling set aside for them (`offset_ceiling` of the group).
     OffsetsReached {
         group_id: GroupId,
@@ -212,6 +219,7 @@ impl Command {
             | Command::CallOffDrain { .. }
             | Command::Forget { .. }
             | Command::Resize { .. }
+            | Command::SetGuarantee { .. }
             | Command::Delete { .. } => true,
             Command::BeginRun { .. }
             | Command::UseSecrets { .. }

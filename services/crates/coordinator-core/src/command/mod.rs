@@ -14,7 +14,7 @@ pub mod policy;
 pub mod registration;
 pub mod secrets;
 
-pub use effect::{Effect, Refused, Reply};
+pub use effect::{Effect, GuaranteeRefusal, Refused, Reply};
 pub use entry::{Command, Timed};
 pub use join_token::{Digest, JoinTokenTerms, join_token_id};
 pub use policy::{Headroom, Mismatched, PlacementPolicy, Relief, Replacements};

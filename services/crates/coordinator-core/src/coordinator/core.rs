@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use quorate_guarantees::Guarantee;
 use quorate_quorum::{
     Change, Content, Disk, Entry, Event as QuorumEvent, MemberId, MemberView, Members, Point, Position,
     Replica, RoleView, Snapshot, Term, View,
@@ -9,13 +10,14 @@ use quorate_quorum::{
 use quorate_types::GroupId;
 use quorate_types::planted::{self, Bug};
 use quorate_types::sla::{Quote, Sla};
+use uuid::Uuid;
 
 use super::batch::{decode_batch, encode_batch, read_state};
 use super::io::{Command, Ending, Event};
 use super::leading::Leading;
 use super::standing::Standing;
 use super::start::Start;
-use crate::command::{Command as LogCommand, Timed};
+use crate::command::{Command as LogCommand, Reply, Timed};
 use crate::engine::{Engine, Input, Note, Now};
 use crate::ids::CallId;
 use crate::log::Replay;
@@ -116,10 +118,20 @@ impl Coordinator {
         self.standing.agreed_state()
     }
 
-    /// A dry run of an admission or a resize, when the state may be shown.
-    pub fn quote(&mut self, sla: &Sla, replaces: Option<GroupId>) -> Option<Quote> {
+    /// A dry run of an admission or a resize, when the state may be shown. `project_id`: of the group.
+    pub fn quote(&mut self, sla: &Sla, replaces: Option<GroupId>, project_id: Option<Uuid>) -> Option<Quote> {
+        let engine = self.open_engine()?;
+        Some(engine.quote(sla, replaces, project_id))
+    }
+
+    /// The same of a change of a project's guarantee.
+    pub fn quote_guarantee(&mut self, project_id: Uuid, guarantee: &Guarantee) -> Option<Reply> {
+        Some(self.open_engine()?.quote_guarantee(project_id, guarantee))
+    }
+
+    fn open_engine(&mut self) -> Option<&mut Engine> {
         match &mut self.standing {
-            Standing::Leads(leading) if leading.is_open() => Some(leading.engine.quote(sla, replaces)),
+            Standing::Leads(leading) if leading.is_open() => Some(&mut leading.engine),
             _ => None,
         }
     }

@@ -2,11 +2,13 @@
 
 use std::collections::BTreeSet;
 
+use quorate_guarantees::Guarantee;
 use quorate_types::control::{ToCoordinator, ToServer};
 use quorate_types::planted::{self, Bug};
 use quorate_types::sla::{Quote, Sla};
 use quorate_types::{GroupId, ServerId};
 use serde_json::Value;
+use uuid::Uuid;
 
 use super::evidence;
 use super::fleet_version;
@@ -16,7 +18,7 @@ use super::refusals::Refusals;
 use super::registrar::{Registrar, registration_of};
 use super::roll_call::RollCall;
 use super::sequencer::Sequencer;
-use crate::command::{Command, Effect};
+use crate::command::{Command, Effect, Reply};
 use crate::ids::{CallId, ConnectionId};
 use crate::planner::Planner;
 use crate::state::CoordinatorState;
@@ -86,8 +88,13 @@ impl Engine {
     }
 
     /// A dry run of an admission or a resize; the same holds for its result.
-    pub fn quote(&mut self, sla: &Sla, replaces: Option<GroupId>) -> Quote {
-        self.sequencer.quote(sla, replaces)
+    pub fn quote(&mut self, sla: &Sla, replaces: Option<GroupId>, project_id: Option<Uuid>) -> Quote {
+        self.sequencer.quote(sla, replaces, project_id)
+    }
+
+    /// A dry run of a change of a project's guarantee.
+    pub fn quote_guarantee(&mut self, project_id: Uuid, guarantee: &Guarantee) -> Reply {
+        self.sequencer.quote_guarantee(project_id, guarantee)
     }
 
     /// Whether the coordinator would let the candidate in, if its certificates are right.

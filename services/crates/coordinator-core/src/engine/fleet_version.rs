@@ -8,16 +8,19 @@ use crate::view::FleetVersionView;
 
 /// The refusal of a command that would write a form which a part of the fleet cannot read yet.
 pub fn too_new(command: &Command, version: u16) -> Option<Reply> {
-    let (Command::Admit { sla, .. } | Command::Resize { sla, .. }) = command else {
-        return None;
+    let (what, needed) = match command {
+        Command::Admit { sla, .. } | Command::Resize { sla, .. } if sla.read_rate_per_s > 0 => (
+            "SLAs that reserve reads (read_rate_per_s)",
+            versions::FLEET_WITH_READS,
+        ),
+        Command::SetGuarantee { .. } => ("Guarantees of projects", versions::FLEET_WITH_GUARANTEES),
+        _ => return None,
     };
-    let is_new = sla.read_rate_per_s > 0 && version < versions::FLEET_WITH_READS;
-    is_new.then(|| Reply::Conflict {
+    (version < needed).then(|| Reply::Conflict {
         code: "fleet_not_ready",
         message: format!(
-            "SLAs that reserve reads (read_rate_per_s) need version {} of the fleet, and it has {version}. Upgrade all \
-             servers and coordinators, then run `quorate-coordinator fleet-version --raise`.",
-            versions::FLEET_WITH_READS
+            "{what} need version {needed} of the fleet, and it has {version}. Upgrade all servers and coordinators, then run \
+             `quorate-coordinator fleet-version --raise`."
         ),
     })
 }

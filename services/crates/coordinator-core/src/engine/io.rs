@@ -2,7 +2,9 @@
 
 use std::net::IpAddr;
 
-use quorate_types::control::{RefuseCode, Register, SharingReport, ToCoordinator, ToServer, Welcome};
+use quorate_types::control::{
+    FlowReport, RefuseCode, Register, SharingReport, ToCoordinator, ToServer, Welcome,
+};
 use quorate_types::{Place, ServerId};
 use serde_json::Value;
 
@@ -111,6 +113,12 @@ pub enum Outgoing {
         connection: ConnectionId,
         server: ServerId,
         report: SharingReport,
+    },
+    /// A server's report of groups that share their projects' guarantees, for the shell to compute with.
+    Flows {
+        connection: ConnectionId,
+        server: ServerId,
+        report: FlowReport,
     },
     Answer {
         call: CallId,

@@ -55,6 +55,14 @@ impl<'a> Messages<'a> {
                 };
                 self.sequencer.push(sharing);
             }
+            ToCoordinator::Flows(report) => {
+                let flows = Outgoing::Flows {
+                    connection,
+                    server,
+                    report,
+                };
+                self.sequencer.push(flows);
+            }
             ToCoordinator::LearnerCaughtUp { .. } | ToCoordinator::Dropped { .. } => {
                 let command = reports::proposal(self.sequencer.state(), server, &message);
                 self.sequencer.propose(self.now, command);

@@ -1,16 +1,18 @@
 //! The sequencer: a command gets its place in the log and is applied, and its effects find their connections.
 
+use quorate_guarantees::Guarantee;
 use quorate_types::control::ToServer;
 use quorate_types::sla::{Quote, Sla};
 use quorate_types::{GroupId, ServerId};
+use uuid::Uuid;
 
 use super::connections::Connections;
 use super::heard::Heard;
 use super::io::{Behind, Note, Now, Outgoing, Output};
-use crate::command::{Command, Effect, Timed};
+use crate::command::{Command, Effect, Reply, Timed};
 use crate::ids::ConnectionId;
 use crate::planner::Planner;
-use crate::state::{CoordinatorState, applied};
+use crate::state::{CoordinatorState, applied, quote_guarantee};
 
 #[derive(Debug)]
 pub struct Sequencer {
@@ -40,8 +42,13 @@ impl Sequencer {
         self.state
     }
 
-    pub fn quote(&mut self, sla: &Sla, replaces: Option<GroupId>) -> Quote {
-        self.state.quote(sla, replaces)
+    pub fn quote(&mut self, sla: &Sla, replaces: Option<GroupId>, project_id: Option<Uuid>) -> Quote {
+        self.state.quote(sla, replaces, project_id)
+    }
+
+    /// A dry run of a change of a project's guarantee.
+    pub fn quote_guarantee(&mut self, project_id: Uuid, guarantee: &Guarantee) -> Reply {
+        quote_guarantee(&mut self.state, project_id, guarantee)
     }
 
     pub fn planner(&mut self) -> &mut Planner {

@@ -57,7 +57,8 @@ pub fn proposal(state: &CoordinatorState, server: ServerId, message: &ToCoordina
         | ToCoordinator::Register(_)
         | ToCoordinator::Heartbeat(_)
         | ToCoordinator::RenewCertificate { .. }
-        | ToCoordinator::Sharing(_) => None,
+        | ToCoordinator::Sharing(_)
+        | ToCoordinator::Flows(_) => None,
     }
 }
 

@@ -2,8 +2,10 @@
 
 use std::collections::BTreeSet;
 
+use quorate_guarantees::Guarantee;
 use quorate_types::place::IssuedEpoch;
 use quorate_types::{GroupId, ServerId};
+use uuid::Uuid;
 
 use super::entity::Group;
 use super::handler::registrations::{Arrival, Disk};
@@ -52,6 +54,13 @@ pub fn applied(
     (effects, issued)
 }
 
+/// A dry run of a change of a project's guarantee: the answer that it would get. All stays as it was.
+pub fn quote_guarantee(state: &mut CoordinatorState, project_id: Uuid, guarantee: &Guarantee) -> Reply {
+    Step::new(state, 0)
+        .guarantee_changes()
+        .quote(project_id, guarantee)
+}
+
 fn carry_out(step: &mut Step<'_>, command: &Command) {
     match command {
         Command::BeginRun { .. } => {}
@@ -89,6 +98,11 @@ fn carry_out(step: &mut Step<'_>, command: &Command) {
             sla,
             revision,
         } => step.resizes().resize(*group_id, sla, *revision),
+        Command::SetGuarantee {
+            project_id,
+            guarantee,
+            revision,
+        } => (step.guarantee_changes()).set(*project_id, guarantee.as_ref(), *revision),
         Command::SetAccess { group_id, access } => step.accesses().set(*group_id, *access),
         Command::OffsetsReached {
             group_id,

@@ -1,15 +1,19 @@
 //! The state itself, and its readers.
 
-use quorate_placement::{Amounts, Profile};
+use quorate_placement::{Amounts, Asked, Profile};
 use quorate_types::sla::{Quote, Sla};
 use quorate_types::{GroupConfig, GroupId, ServerId, versions};
 use serde::{Deserialize, Serialize};
+use uuid::Uuid;
 
 use super::entity::{Group, History, Server};
 use super::handler::configs::config_of;
 use super::handler::dry_run::DryRun;
+use super::handler::guarantees::beyond_max;
 use super::handler::listing::{self, Listing};
-use super::table::{DeletedGroups, Events, Fleets, Groups, JoinTokens, Servers, UnreachablePairs};
+use super::table::{
+    DeletedGroups, Events, Fleets, Groups, Guarantees, JoinTokens, Servers, UnreachablePairs,
+};
 use crate::command::{FleetSecrets, PlacementPolicy};
 
 /// The whole durable memory of the coordinator. A snapshot in the log is this, in JSON.
@@ -28,6 +32,8 @@ pub struct CoordinatorState {
     pub secrets: Option<Box<FleetSecrets>>,
     pub servers: Servers,
     pub groups: Groups,
+    #[serde(default, skip_serializing_if = "Guarantees::is_empty")]
+    pub guarantees: Guarantees,
     pub events: Events,
     /// Configurations issued since the beginning.
     pub epoch_changes: u64,
@@ -60,6 +66,7 @@ impl CoordinatorState {
             secrets: None,
             servers: Servers::default(),
             groups: Groups::default(),
+            guarantees: Guarantees::default(),
             events: Events::default(),
             epoch_changes: 0,
             history: History::default(),
@@ -140,8 +147,22 @@ impl CoordinatorState {
     }
 
     /// A dry run of an admission; of a resize, if `replaces` names a group that could be resized to the SLA. It charges
-    /// servers on trial, and leaves the state as it was.
-    pub fn quote(&mut self, sla: &Sla, replaces: Option<GroupId>) -> Quote {
-        DryRun::new(&mut self.fleets, &self.groups, &self.servers, &self.profile).quote(sla, replaces)
+    /// servers on trial, and leaves the state as it was. `project_id`: of the group; `None`: one without a guarantee.
+    pub fn quote(&mut self, sla: &Sla, replaces: Option<GroupId>, project_id: Option<Uuid>) -> Quote {
+        let replaced = replaces.and_then(|id| self.groups.get(&id));
+        let project_id = replaced.map(|group| group.project_id).or(project_id);
+        let shared = project_id.and_then(|id| self.guarantees.shared(id));
+        let beyond = project_id
+            .and_then(|id| beyond_max(&self.guarantees, &self.groups, &self.profile, id, (replaces, sla)));
+        let mut dry_run = DryRun::new(&mut self.fleets, &self.groups, &self.servers, &self.profile);
+        let quote = dry_run.quote(Asked { sla, shared }, replaces);
+        match beyond {
+            Some(refusal) if quote.refusal.is_none() => Quote {
+                admissible: false,
+                refusal: Some(refusal),
+                ..quote
+            },
+            _ => quote,
+        }
     }
 }

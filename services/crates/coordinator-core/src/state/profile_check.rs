@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use quorate_placement::{Amounts, Profile};
+use quorate_placement::{Profile, ServerCharges};
 use quorate_types::ServerId;
 use quorate_types::cost::RESOURCES;
 
@@ -84,18 +84,17 @@ fn check_machines(
 
 /// Rates alone: space does not depend on costs. A server that is charged as much already is not refused for it.
 fn check_promises(profile: &Profile, state: &CoordinatorState) -> Result<(), ProfileRefused> {
-    let mut needed: BTreeMap<ServerId, Amounts> = BTreeMap::new();
+    let mut needed: BTreeMap<ServerId, ServerCharges> = BTreeMap::new();
     for group in state.groups.values() {
-        for (server, amounts) in group.charges_by(&profile.demands(&group.sla)) {
-            let sum = needed.entry(server).or_default();
-            *sum = sum.plus(amounts);
+        for (server, demand) in group.charges_by(&profile.demands(&group.sla), &profile.budget(&group.sla)) {
+            needed.entry(server).or_default().add(&demand);
         }
     }
-    let beyond = |(id, needed): (&ServerId, &Amounts)| {
+    let beyond = |(id, needed): (&ServerId, &ServerCharges)| {
         let server = &state.servers[id];
         let promisable = server.promisable(profile.safety_factor).rates();
         let charged = state.fleets.in_region(&server.region)?.allocated(*id).rates();
-        let needed = needed.rates();
+        let needed = needed.sum().rates();
         let percent = |i: usize| (u128::from(needed[i]) * 100 / u128::from(promisable[i].max(1))) as u64;
         let worse = (0..RESOURCES.len()).filter(|i| needed[*i] > promisable[*i].max(charged[*i]));
         let worst = worse.max_by_key(|i| percent(*i))?;

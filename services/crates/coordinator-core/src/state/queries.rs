@@ -2,10 +2,13 @@
 
 use std::collections::BTreeSet;
 
+use quorate_guarantees::{Guarantee, GuaranteedGroup, GuaranteedProject};
 use quorate_types::control::{GroupReport, ToServer};
-use quorate_types::{Epoch, GroupId, Offset, ServerId};
+use quorate_types::{Epoch, GroupId, Offset, ProjectId, ServerId};
+use uuid::Uuid;
 
 use super::handler::drops::{drop_order, may_drop};
+use super::handler::guarantees::own_tokens_per_s;
 use super::handler::vetting::Vetting;
 use super::machine::CoordinatorState;
 use crate::command::{Refused, Registration};
@@ -36,6 +39,31 @@ impl CoordinatorState {
         })
         .map(|server| server.server_id)
         .collect()
+    }
+
+    /// Projects with guarantees, as the coordinators divide them each interval. Groups without any replica are left out.
+    pub fn guaranteed_projects(&self) -> Vec<GuaranteedProject> {
+        let project = |(project_id, guarantee): (Uuid, &Guarantee)| {
+            let heads = self.groups.of_project(project_id);
+            let groups = heads.filter_map(|group| {
+                Some(GuaranteedGroup {
+                    group_id: group.group_id,
+                    head: *group.chain.first()?,
+                    request_milli: group.guarantee_tokens().0,
+                })
+            });
+            let own = own_tokens_per_s(&self.groups, project_id, |_| true);
+            let shared_tokens_per_s = guarantee.shared_tokens_per_s;
+            let beside = |max: u64| max.saturating_sub(own).saturating_sub(shared_tokens_per_s);
+            GuaranteedProject {
+                project: ProjectId(project_id),
+                shared_tokens_per_s,
+                idle_tokens_per_s: guarantee.max_tokens_per_s.map(beside),
+                policy: guarantee.policy.clone(),
+                groups: groups.collect(),
+            }
+        };
+        self.guarantees.iter().map(project).collect()
     }
 
     /// Messages that a server may have missed, by the epochs that it reported. Each is idempotent, so one too many does

@@ -8,6 +8,7 @@ use super::handler::chain_repairs::ChainRepairs;
 use super::handler::configs::Configs;
 use super::handler::drains::Drains;
 use super::handler::epochs::Epochs;
+use super::handler::guarantees::GuaranteeChanges;
 use super::handler::leftovers::Leftovers;
 use super::handler::listing::Listing;
 use super::handler::moves::Moves;
@@ -23,7 +24,7 @@ use super::handler::roster::Roster;
 use super::handler::tokens::Tokens;
 use super::handler::unreachable::Unreachable;
 use super::machine::CoordinatorState;
-use super::table::{DeletedGroups, Groups, Servers};
+use super::table::{DeletedGroups, Groups, Guarantees, Servers};
 use crate::command::{Effect, Relief};
 
 /// Makes a handler for each operation, with the tables that it may touch. No handler sees the whole state.
@@ -39,6 +40,7 @@ struct Parts<'a> {
     epochs: Epochs<'a>,
     deleted: &'a DeletedGroups,
     profile: &'a Profile,
+    guarantees: &'a mut Guarantees,
 }
 
 impl<'a> Step<'a> {
@@ -144,12 +146,17 @@ impl Step<'_> {
 
     pub fn admissions(&mut self) -> Admissions<'_> {
         let parts = self.parts();
-        Admissions::new(parts.epochs, parts.deleted, parts.profile)
+        Admissions::new(parts.epochs, parts.deleted, parts.profile, parts.guarantees)
     }
 
     pub fn resizes(&mut self) -> Resizes<'_> {
         let parts = self.parts();
-        Resizes::new(parts.epochs, parts.profile)
+        Resizes::new(parts.epochs, parts.profile, parts.guarantees)
+    }
+
+    pub fn guarantee_changes(&mut self) -> GuaranteeChanges<'_> {
+        let parts = self.parts();
+        GuaranteeChanges::new(parts.epochs, parts.guarantees)
     }
 
     pub fn accesses(&mut self) -> Accesses<'_> {
@@ -196,6 +203,7 @@ impl Step<'_> {
             ),
             deleted: &state.deleted,
             profile: &state.profile,
+            guarantees: &mut state.guarantees,
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use quorate_placement::Amounts;
+use quorate_placement::ServerCharges;
 use quorate_types::{GroupId, ServerId};
 
 use super::entity::Group;
@@ -18,6 +18,7 @@ impl CoordinatorState {
         }
         self.validate_allocations()?;
         self.validate_shared()?;
+        self.validate_guarantees()?;
         self.groups.validate()?;
         self.servers.validate()?;
         self.validate_drained()
@@ -96,17 +97,16 @@ impl CoordinatorState {
 
     /// Every server is charged the cost of its replicas.
     fn validate_allocations(&self) -> Result<(), String> {
-        let mut expected: BTreeMap<ServerId, Amounts> = BTreeMap::new();
-        for (server, amounts) in self.groups.values().flat_map(Group::charges) {
-            let sum = expected.entry(server).or_default();
-            *sum = sum.plus(amounts);
+        let mut expected: BTreeMap<ServerId, ServerCharges> = BTreeMap::new();
+        for (server, demand) in self.groups.values().flat_map(Group::charges) {
+            expected.entry(server).or_default().add(&demand);
         }
         for server in self.servers.values() {
             let fleet = (self.fleets.in_region(&server.region))
                 .ok_or_else(|| format!("no fleet for {}", server.region))?;
             let (allocated, sum) = (
                 fleet.allocated(server.server_id),
-                expected.remove(&server.server_id),
+                expected.remove(&server.server_id).map(|charges| charges.sum()),
             );
             check(allocated == sum.unwrap_or_default(), || {
                 format!(
@@ -142,6 +142,18 @@ impl CoordinatorState {
         check(shared.is_empty(), || {
             format!("shared groups that placement does not count: {shared:?}")
         })
+    }
+
+    /// Groups are charged for the guarantee that their project has.
+    fn validate_guarantees(&self) -> Result<(), String> {
+        for group in self.groups.values().filter(|group| !group.is_deleting()) {
+            let tokens_per_s = self.guarantees.shared_tokens_per_s(group.project_id);
+            check(group.shared_tokens_per_s == tokens_per_s, || {
+                let (group_id, charged) = (group.group_id, group.shared_tokens_per_s);
+                format!("group {group_id} shares {charged} tokens/s, and its project {tokens_per_s}")
+            })?;
+        }
+        Ok(())
     }
 
     fn validate_drained(&self) -> Result<(), String> {

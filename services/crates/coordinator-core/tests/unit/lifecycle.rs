@@ -358,12 +358,12 @@ fn a_quote_keeps_nothing_and_can_stand_in_for_a_group() {
     let mut world = World::new(3);
     let large = sla(InMemory, 3, 530_000);
     for n in 1..=2 {
-        assert!(world.state.quote(&large, None).admissible);
+        assert!(world.state.quote(&large, None, None).admissible);
         world.admit(n, large.clone());
     }
-    let quote = world.state.quote(&large, None);
+    let quote = world.state.quote(&large, None, None);
     assert!(!quote.admissible && quote.refusal.is_some());
-    assert!(world.state.quote(&large, Some(group(1))).admissible);
+    assert!(world.state.quote(&large, Some(group(1)), None).admissible);
     world.state.validate().unwrap();
     assert_eq!(
         quote.demand.iter().map(|d| d.role).collect::<Vec<_>>(),
@@ -372,7 +372,7 @@ fn a_quote_keeps_nothing_and_can_stand_in_for_a_group() {
     let json = serde_json::to_value(&quote).unwrap();
     assert_eq!(json["demand"][0]["role"], "head");
     assert!(json["demand"][0]["cpu"].as_f64().unwrap() > 0.7);
-    assert!(!World::new(0).state.quote(&large, None).admissible);
+    assert!(!World::new(0).state.quote(&large, None, None).admissible);
 }
 
 #[test]
@@ -492,7 +492,7 @@ fn a_new_profile_changes_later_promises_and_not_earlier_ones() {
     });
     assert_eq!(again, [Effect::Reply(Reply::Done)], "the share is the same");
     assert_eq!(world.group(1).demands, demands);
-    assert!(!world.state.quote(&sla(InMemory, 3, 1_000), None).admissible);
+    assert!(!world.state.quote(&sla(InMemory, 3, 1_000), None, None).admissible);
     world.apply(Command::UseProfile {
         profile: Box::new(Profile::default_profile()),
     });

@@ -431,7 +431,7 @@ fn a_slow_server_stays_where_no_server_has_room_and_the_heaviest_groups_leave_fi
     world.apply(Command::UsePlacement { policy });
     let (light, heavy) = (sla(InMemory, 3, 10_000), sla(InMemory, 3, 40_000));
     let share = world.state.profile.safety_factor;
-    let room = world.state.quote(&heavy, None).demand[2].demand.cpu / share;
+    let room = world.state.quote(&heavy, None, None).demand[2].demand.cpu / share;
     for (n, sla) in [(1, light), (2, heavy)] {
         world.admit(n, sla);
         world.apply_all(n);

@@ -95,7 +95,7 @@ fn the_room_kept_is_one_domains_worth_and_a_tenth() {
 #[test]
 fn a_failed_server_keeps_counting_and_one_that_is_given_up_does_not() {
     let kept = |world: &mut World| {
-        let quote = world.state.quote(&sla(InMemory, 3, RATE_PER_S), None);
+        let quote = world.state.quote(&sla(InMemory, 3, RATE_PER_S), None, None);
         let message = quote.refusal.expect("the fleet is full").message;
         let (before, _) = message.split_once(" % kept").expect("it says what is kept");
         before.rsplit(' ').next().unwrap().parse::<f64>().unwrap()
@@ -117,7 +117,7 @@ fn a_failed_server_keeps_counting_and_one_that_is_given_up_does_not() {
 fn a_refusal_says_what_is_kept() {
     let mut world = World::with_headroom(5);
     let admitted = fill(&mut world);
-    let quote = world.state.quote(&sla(InMemory, 3, RATE_PER_S), None);
+    let quote = world.state.quote(&sla(InMemory, 3, RATE_PER_S), None, None);
     let message = quote.refusal.unwrap().message;
     assert!(
         message.contains("beside the 22 % kept for replicas of servers that fail"),
@@ -137,7 +137,7 @@ fn replaced(replacements: Replacements) -> [Option<ServerId>; 2] {
     world.apply(Command::UsePlacement { policy: placement });
     let (light, heavy) = (sla(InMemory, 2, 10_000), sla(InMemory, 2, 40_000));
     let mut tail_cpu =
-        |sla| world.state.quote(sla, None).demand[1].demand.cpu / world.state.profile.safety_factor;
+        |sla| world.state.quote(sla, None, None).demand[1].demand.cpu / world.state.profile.safety_factor;
     let (light_cpu, heavy_cpu) = (tail_cpu(&light), tail_cpu(&heavy));
     for (n, sla) in [(1, light), (2, heavy)] {
         world.admit(n, sla);
@@ -371,7 +371,7 @@ fn a_log_from_before_replays_as_it_was_and_a_snapshot_keeps_the_setting() {
     let mut restored: CoordinatorState = serde_json::from_value(expected.clone()).unwrap();
     restored.restore();
     assert_eq!(restored.policy, placement);
-    let quote = |state: &mut CoordinatorState| state.quote(&sla(InMemory, 3, 400_000_000), None);
+    let quote = |state: &mut CoordinatorState| state.quote(&sla(InMemory, 3, 400_000_000), None, None);
     assert_eq!(quote(&mut restored), quote(&mut world.state));
     // An older snapshot does not have the field.
     let mut old = expected;

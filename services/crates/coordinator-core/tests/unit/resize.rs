@@ -44,7 +44,7 @@ fn refusal(effects: &[Effect]) -> Refusal {
 /// The largest rate that group 1 could have.
 fn most(world: &mut World) -> u64 {
     let asked = sla(Persistent, 3, 90_000_000);
-    let quote = world.state.quote(&asked, Some(group(1)));
+    let quote = world.state.quote(&asked, Some(group(1)), None);
     let refusal = quote.refusal.expect("nobody has that much");
     refusal.largest_sla_that_fits.expect("something fits").rate_per_s
 }
@@ -137,13 +137,13 @@ fn an_sla_that_does_not_fit_is_refused_with_the_scarce_resource_and_nothing_chan
     assert!(
         !world
             .state
-            .quote(&sla(Persistent, 3, most + 1), Some(group(1)))
+            .quote(&sla(Persistent, 3, most + 1), Some(group(1)), None)
             .admissible
     );
     assert!(
         world
             .state
-            .quote(&sla(Persistent, 3, most), Some(group(1)))
+            .quote(&sla(Persistent, 3, most), Some(group(1)), None)
             .admissible
     );
     assert_eq!(
@@ -151,7 +151,12 @@ fn an_sla_that_does_not_fit_is_refused_with_the_scarce_resource_and_nothing_chan
         Reply::Done
     );
     // Without the group's own share there would be no room.
-    assert!(!world.state.quote(&sla(Persistent, 3, most), None).admissible);
+    assert!(
+        !world
+            .state
+            .quote(&sla(Persistent, 3, most), None, None)
+            .admissible
+    );
 }
 
 #[test]
@@ -165,7 +170,7 @@ fn a_group_grows_where_it_is_although_others_have_room() {
     let most = most(&mut world);
     let asked = sla(Persistent, 3, most + 1);
     assert!(
-        world.state.quote(&asked, None).admissible,
+        world.state.quote(&asked, None, None).admissible,
         "the new servers have room"
     );
     assert!(matches!(reply(&resize(&mut world, asked, 2)), Reply::Refused(_)));

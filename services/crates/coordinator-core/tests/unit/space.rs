@@ -53,7 +53,7 @@ fn a_retention_beyond_the_memory_of_all_servers_is_refused_with_one_that_fits() 
     assert_eq!(refusal.scarce_resource, ScarceResource::Memory);
     assert!(refusal.message.contains("memory") && refusal.message.contains("1024.0 MiB"));
     assert_eq!(world.kinds().last(), Some(&EventKind::GroupRefused));
-    let quote = world.state.quote(&retaining(InMemory, 3, 1 << 30), None);
+    let quote = world.state.quote(&retaining(InMemory, 3, 1 << 30), None, None);
     assert_eq!(quote.refusal.as_ref(), Some(&refusal));
     assert_eq!(quote.dominant_resource, ScarceResource::Memory);
     let fits = refusal.largest_sla_that_fits.expect("a shorter retention");

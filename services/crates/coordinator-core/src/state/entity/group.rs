@@ -2,11 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use quorate_placement::{Amounts, RoleDemands};
+use quorate_placement::{Demand, RoleDemands, SharedGuarantee, demands_with};
 use quorate_types::config::Beginning;
 use quorate_types::cost::Budget;
 use quorate_types::limits::RESET_GAP_OFFSETS;
-use quorate_types::{Access, Durability, Epoch, GroupId, Index, Offset, ServerId, Sla};
+use quorate_types::{Access, Durability, Epoch, GroupId, Index, Offset, ProjectId, ServerId, Sla};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
@@ -22,6 +22,9 @@ pub struct Group {
     /// As admitted: a later cost profile does not change what was promised.
     pub demands: RoleDemands,
     pub budget: Budget,
+    /// The shared guarantee of its project, all of which it may use.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub shared_tokens_per_s: u64,
     /// 1, and one more for each resize.
     #[serde(default = "first_revision")]
     pub sla_revision: u64,
@@ -74,6 +77,11 @@ fn first_ceiling() -> Offset {
     RESET_GAP_OFFSETS
 }
 
+#[allow(clippy::trivially_copy_pass_by_ref)] // serde's signature
+fn is_zero(tokens_per_s: &u64) -> bool {
+    *tokens_per_s == 0
+}
+
 fn first_revision() -> u64 {
     1
 }
@@ -122,17 +130,44 @@ impl Group {
     }
 
     /// The amounts that each member is charged: by position, as if the chain were whole; a learner as the tail.
-    pub fn charges(&self) -> Vec<(ServerId, Amounts)> {
-        self.charges_by(&self.demands)
+    pub fn charges(&self) -> Vec<(ServerId, Demand)> {
+        self.charges_by(&self.demands, &self.budget)
     }
 
-    /// The same by other demands for the same SLA.
-    pub fn charges_by(&self, demands: &RoleDemands) -> Vec<(ServerId, Amounts)> {
-        let chain = self.chain.iter().enumerate();
-        let chain = chain.map(|(position, server)| (*server, demands.at(position)));
-        chain
-            .chain(self.learner.map(|server| (server, demands.tail())))
-            .collect()
+    /// The same by other demands and another budget for the same SLA.
+    pub fn charges_by(&self, demands: &RoleDemands, budget: &Budget) -> Vec<(ServerId, Demand)> {
+        let all = demands_with(demands, budget, &self.sla, self.shared());
+        let chain = self.chain.iter().copied().zip(all.iter().copied());
+        let tail = *all.last().expect("a degree is at least 1");
+        chain.chain(self.learner.map(|server| (server, tail))).collect()
+    }
+
+    /// The demands of all positions of a whole chain.
+    pub fn whole_demands(&self) -> Vec<Demand> {
+        demands_with(&self.demands, &self.budget, &self.sla, self.shared())
+    }
+
+    /// The demand of the chain's end, for which replacements are elected.
+    pub fn tail_demand(&self) -> Demand {
+        *self.whole_demands().last().expect("a degree is at least 1")
+    }
+
+    /// The shared guarantee of its project, if there is one.
+    pub fn shared(&self) -> Option<SharedGuarantee> {
+        let (project, tokens_per_s) = (ProjectId(self.project_id), self.shared_tokens_per_s);
+        (tokens_per_s > 0).then_some(SharedGuarantee {
+            project,
+            tokens_per_s,
+        })
+    }
+
+    /// Tokens of a guarantee that a request costs, in thousandths, and that its own rate is worth each second.
+    pub fn guarantee_tokens(&self) -> (u64, u64) {
+        let request_milli = self.budget.guarantee_tokens_milli(self.degree());
+        (
+            request_milli,
+            self.budget.reserved_guarantee_tokens(self.degree()),
+        )
     }
 
     /// Whether anybody may join or leave, if not for the loss of its data. While the group is quarantined as a whole, its
@@ -226,6 +261,7 @@ impl Group {
             sla: sla.clone(),
             demands,
             budget,
+            shared_tokens_per_s: 0,
             sla_revision: first_revision(),
             sla_since_ms: None,
             epoch: 1,

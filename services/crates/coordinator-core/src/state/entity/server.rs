@@ -184,7 +184,7 @@ pub fn lacking(scarce: ScarceResource) -> &'static str {
         ScarceResource::Memory => "no other server has enough memory free for its replicas",
         ScarceResource::Disk => "no other server has enough disk free for its replicas",
         ScarceResource::Groups => "every other server hosts as many groups as a server may",
-        ScarceResource::Servers | ScarceResource::Shard => {
+        ScarceResource::Servers | ScarceResource::Shard | ScarceResource::Guarantee => {
             "there is no other server that its replicas could go to; join one"
         }
     }

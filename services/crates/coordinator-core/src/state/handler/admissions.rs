@@ -1,30 +1,38 @@
 //! Groups are admitted, or refused with a reason.
 
-use quorate_placement::Profile;
+use quorate_placement::{Asked, Profile};
 use quorate_types::sla::{Refusal, Sla};
 use quorate_types::{GroupId, ServerId};
 use uuid::Uuid;
 
 use super::dry_run::unknown_region;
 use super::epochs::Epochs;
+use super::guarantees::beyond_max;
 use crate::command::Reply;
 use crate::state::entity::{EventKind, EventSubject, Group, GroupStatus};
-use crate::state::table::DeletedGroups;
+use crate::state::table::{DeletedGroups, Guarantees};
 
-/// May add groups, through epochs; reads the profile and the ids of deleted groups.
+/// May add groups, through epochs; reads the profile, the guarantees and the ids of deleted groups.
 #[derive(Debug)]
 pub struct Admissions<'a> {
     epochs: Epochs<'a>,
     deleted: &'a DeletedGroups,
     profile: &'a Profile,
+    guarantees: &'a Guarantees,
 }
 
 impl<'a> Admissions<'a> {
-    pub fn new(epochs: Epochs<'a>, deleted: &'a DeletedGroups, profile: &'a Profile) -> Self {
+    pub fn new(
+        epochs: Epochs<'a>,
+        deleted: &'a DeletedGroups,
+        profile: &'a Profile,
+        guarantees: &'a Guarantees,
+    ) -> Self {
         Self {
             epochs,
             deleted,
             profile,
+            guarantees,
         }
     }
 
@@ -60,7 +68,7 @@ impl<'a> Admissions<'a> {
     }
 
     fn admit_new(&mut self, group_id: GroupId, project_id: Uuid, sla: &Sla) -> Reply {
-        match self.place(sla) {
+        match self.place(project_id, sla) {
             Ok(chain) => {
                 self.begin(group_id, project_id, sla, chain);
                 Reply::Admitted { created: true }
@@ -74,10 +82,15 @@ impl<'a> Admissions<'a> {
         }
     }
 
-    fn place(&mut self, sla: &Sla) -> Result<Vec<ServerId>, Refusal> {
-        match unknown_region(self.epochs.servers(), self.epochs.fleets(), sla) {
+    fn place(&mut self, project_id: Uuid, sla: &Sla) -> Result<Vec<ServerId>, Refusal> {
+        let (guarantees, groups) = (self.guarantees, self.epochs.groups());
+        let beyond = || beyond_max(guarantees, groups, self.profile, project_id, (None, sla));
+        match unknown_region(self.epochs.servers(), self.epochs.fleets(), sla).or_else(beyond) {
             Some(refusal) => Err(refusal),
-            None => self.epochs.place(self.profile, sla),
+            None => {
+                let shared = guarantees.shared(project_id);
+                self.epochs.place(self.profile, Asked { sla, shared })
+            }
         }
     }
 
@@ -85,8 +98,10 @@ impl<'a> Admissions<'a> {
     fn begin(&mut self, group_id: GroupId, project_id: Uuid, sla: &Sla, chain: Vec<ServerId>) {
         let cost = (self.profile.demands(sla), self.profile.budget(sla));
         let now_ms = self.epochs.out().now_ms();
-        self.epochs
-            .found(Group::admitted((group_id, project_id), sla, cost, chain, now_ms));
+        self.epochs.found(Group {
+            shared_tokens_per_s: self.guarantees.shared_tokens_per_s(project_id),
+            ..Group::admitted((group_id, project_id), sla, cost, chain, now_ms)
+        });
         let message = format!(
             "Admitted: {} on {} replicas.",
             sla.rates_in_words(),

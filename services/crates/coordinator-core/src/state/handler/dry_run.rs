@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use quorate_placement::{Amounts, Fleet, Profile};
+use quorate_placement::{Amounts, Asked, Fleet, Profile};
 use quorate_types::sla::{Quote, Refusal, RefusalReason, ScarceResource, Sla};
 use quorate_types::{GroupId, ServerId};
 
@@ -35,7 +35,8 @@ impl<'a> DryRun<'a> {
 
     /// `replaces`: a quote of this group's resize, if it can be resized to the SLA; otherwise of an admission as if the
     /// group were gone.
-    pub fn quote(&mut self, sla: &Sla, replaces: Option<GroupId>) -> Quote {
+    pub fn quote(&mut self, asked: Asked<'_>, replaces: Option<GroupId>) -> Quote {
+        let sla = asked.sla;
         let replaced = replaces.and_then(|id| self.groups.get(&id));
         if let Some(group) = replaced
             && !group.chain.is_empty()
@@ -51,7 +52,7 @@ impl<'a> DryRun<'a> {
                 quorate_placement::quote::quote_of(self.profile, sla, dominant, Some(refusal))
             }
             None => {
-                let ask = |fleet: &mut Fleet| quorate_placement::quote(fleet, self.profile, sla);
+                let ask = |fleet: &mut Fleet| quorate_placement::quote(fleet, self.profile, asked);
                 self.fleets.try_in_region(&sla.region, ask)
             }
         };
@@ -88,7 +89,11 @@ impl<'a> DryRun<'a> {
         let (seats, charges) = (seats(group), group.charges());
         self.fleets.release(self.servers, &charges);
         let fleet = (self.fleets.in_region(&sla.region)).expect("the members are in it");
-        let refusal = quorate_placement::in_place(fleet, self.profile, sla, &group.demands, &seats).err();
+        let asked = Asked {
+            sla,
+            shared: group.shared(),
+        };
+        let refusal = quorate_placement::in_place(fleet, self.profile, asked, &group.demands, &seats).err();
         self.fleets.charge(self.servers, &charges);
         refusal
     }

@@ -5,10 +5,11 @@
 
 use std::collections::BTreeSet;
 
-use quorate_placement::{Fleet, Profile, RoleDemands};
+use quorate_placement::{Asked, Fleet, Profile, RoleDemands};
 use quorate_types::cost::Budget;
 use quorate_types::sla::Refusal;
 use quorate_types::{Access, GroupId, Offset, ServerId, Sla};
+use uuid::Uuid;
 
 use super::configs::{Configs, config_of, epoch_message};
 use super::drops::Drops;
@@ -118,6 +119,23 @@ impl Epochs<'_> {
     /// Issues an epoch with the same members, who must agree again.
     pub fn renew(&mut self, group_id: GroupId) {
         self.reconfigure(group_id, |_| {});
+    }
+
+    /// Charges the members of a project's groups for another shared guarantee. No epoch begins: heads hear of their shares
+    /// from the coordinators each interval.
+    pub fn share(&mut self, project_id: Uuid, tokens_per_s: u64) {
+        let groups: Vec<GroupId> = self
+            .groups
+            .of_project(project_id)
+            .map(|group| group.group_id)
+            .collect();
+        for group_id in groups {
+            let mut group = self.groups.take(group_id).expect("it was found");
+            self.fleets.let_go(self.servers, &group);
+            group.shared_tokens_per_s = tokens_per_s;
+            self.fleets.take_in(self.servers, &group);
+            self.groups.insert(group);
+        }
     }
 
     /// Begins an epoch, and charges its members; [`Epochs::issue`] must follow.
@@ -266,9 +284,9 @@ impl Epochs<'_> {
 /// First and last epochs.
 impl Epochs<'_> {
     /// Finds servers for a new group, and charges them.
-    pub fn place(&mut self, profile: &Profile, sla: &Sla) -> Result<Vec<ServerId>, Refusal> {
-        let admit = |fleet: &mut Fleet| quorate_placement::admit(fleet, profile, sla);
-        self.fleets.try_in_region(&sla.region, admit)
+    pub fn place(&mut self, profile: &Profile, asked: Asked<'_>) -> Result<Vec<ServerId>, Refusal> {
+        let admit = |fleet: &mut Fleet| quorate_placement::admit(fleet, profile, asked);
+        self.fleets.try_in_region(&asked.sla.region, admit)
     }
 
     /// Adds a group whose servers are charged already; [`Epochs::announce`] must follow.
@@ -303,8 +321,11 @@ impl Epochs<'_> {
         // The lost chain's charges are free for the new one.
         let mut group = self.groups.take(group_id).expect("only known groups are reset");
         self.fleets.let_go(self.servers, &group);
-        let again =
-            |fleet: &mut Fleet| quorate_placement::place_again(fleet, profile, &group.sla, &group.demands);
+        let (sla, shared) = (&group.sla, group.shared());
+        let again = |fleet: &mut Fleet| {
+            let demands = group.whole_demands();
+            quorate_placement::place_again(fleet, profile, Asked { sla, shared }, &demands)
+        };
         let placed = self.fleets.try_in_region(&group.sla.region, again);
         let outcome = placed.map(|chain| {
             let before: BTreeSet<ServerId> =

@@ -7,6 +7,8 @@
 //! Servers: [`vetting`], [`registrations`], [`roster`], [`drains`], [`tokens`], [`policies`], [`reachability`]. They
 //! cannot reach a group's members.
 //!
+//! Projects: [`guarantees`].
+//!
 //! Groups: [`epochs`] alone changes members. [`admissions`], [`resizes`], [`accesses`], [`resets`], [`chain_repairs`], [`returns`],
 //! [`moves`], [`quarantines`] and [`unreachable`] decide which, and hold no table beside it. [`leftovers`] ends deletions.
 
@@ -18,6 +20,7 @@ pub mod drains;
 pub mod drops;
 pub mod dry_run;
 pub mod epochs;
+pub mod guarantees;
 pub mod leftovers;
 pub mod listing;
 pub mod moves;

@@ -40,7 +40,7 @@ impl<'a> ReplicaChoice<'a> {
         if !group.chain.iter().all(|member| self.servers.is_alive(*member)) {
             return None;
         }
-        let (tail, pairs) = (group.demands.tail(), self.pairs);
+        let (tail, pairs) = (group.tail_demand(), self.pairs);
         let reaches = |id: ServerId| !group.chain.iter().any(|member| pairs.contains(id, *member));
         let reaches = |id: ServerId| reaches(id) && !group.quarantine.servers.contains(&id);
         let fleet = self.fleets.in_region_mut(&group.sla.region)?;
@@ -51,12 +51,12 @@ impl<'a> ReplicaChoice<'a> {
         }
         if planted::on(Bug::SpaceIgnored) {
             let elected = fleet.elect_among(
-                Amounts::of_rates(tail.rates()),
+                Amounts::of_rates(tail.own.rates()),
                 &group.chain,
                 Pool::Replacement,
                 &reaches,
             )?;
-            fleet.charge(elected, Amounts::ZERO.with_space(tail.space()));
+            fleet.charge(elected, Amounts::ZERO.with_space(tail.own.space()));
             return Some(elected);
         }
         fleet.elect_among(tail, &group.chain, Pool::Replacement, &reaches)
@@ -67,7 +67,7 @@ impl<'a> ReplicaChoice<'a> {
         let Some(server) = self.learner(group_id) else {
             return false;
         };
-        let tail = self.groups[&group_id].demands.tail();
+        let tail = self.groups[&group_id].tail_demand();
         self.fleets.release(self.servers, &[(server, tail)]);
         true
     }
@@ -77,7 +77,7 @@ impl<'a> ReplicaChoice<'a> {
     pub fn successor(&mut self, group_id: GroupId, leaving: ServerId, pool: Pool) -> Option<ServerId> {
         let (group, pairs) = (&self.groups[&group_id], self.pairs);
         let others: Vec<ServerId> = group.members().filter(|server| *server != leaving).collect();
-        let tail = group.demands.tail();
+        let tail = group.tail_demand();
         let reaches = |id: ServerId| !group.chain.iter().any(|member| pairs.contains(id, *member));
         let fits = |id: ServerId| id != leaving && reaches(id) && !group.quarantine.servers.contains(&id);
         let fleet = self.fleets.in_region_mut(&group.sla.region)?;
@@ -90,7 +90,7 @@ impl<'a> ReplicaChoice<'a> {
     pub fn scarce_for_successor(&mut self, group_id: GroupId, from: ServerId) -> ScarceResource {
         let group = &self.groups[&group_id];
         let fleet = self.fleets.of(self.servers, from);
-        quorate_placement::scarce_for(fleet, group.demands.tail(), &group.chain)
+        quorate_placement::scarce_for(fleet, group.tail_demand(), &group.chain)
     }
 
     /// Sorts groups by the share that their missing replicas take, the heaviest first, region by region.
@@ -99,7 +99,7 @@ impl<'a> ReplicaChoice<'a> {
         groups.sort_by_key(|id| (region(id), *id));
         for of_one_region in groups.chunk_by_mut(|a, b| region(a) == region(b)) {
             if let Some(fleet) = self.fleets.in_region(region(&of_one_region[0])) {
-                let demand = |id: &GroupId| self.groups[id].demands.tail();
+                let demand = |id: &GroupId| self.groups[id].tail_demand().whole();
                 quorate_placement::heaviest_first(fleet, of_one_region, demand);
             }
         }

@@ -5,19 +5,26 @@ use quorate_types::GroupId;
 use quorate_types::sla::Sla;
 
 use super::epochs::{Epochs, Terms};
+use super::guarantees::beyond_max;
 use crate::command::Reply;
 use crate::state::entity::{EventKind, EventSubject, GroupStatus};
+use crate::state::table::Guarantees;
 
-/// May change the SLA of groups, through epochs; reads the profile.
+/// May change the SLA of groups, through epochs; reads the profile and the guarantees.
 #[derive(Debug)]
 pub struct Resizes<'a> {
     epochs: Epochs<'a>,
     profile: &'a Profile,
+    guarantees: &'a Guarantees,
 }
 
 impl<'a> Resizes<'a> {
-    pub fn new(epochs: Epochs<'a>, profile: &'a Profile) -> Self {
-        Self { epochs, profile }
+    pub fn new(epochs: Epochs<'a>, profile: &'a Profile, guarantees: &'a Guarantees) -> Self {
+        Self {
+            epochs,
+            profile,
+            guarantees,
+        }
     }
 
     pub fn resize(&mut self, group_id: GroupId, sla: &Sla, revision: u64) {
@@ -68,7 +75,11 @@ impl<'a> Resizes<'a> {
 
     /// Issues an epoch with the same members and other charges, or changes nothing.
     fn resize_if_it_fits(&mut self, group_id: GroupId, sla: &Sla, revision: u64) -> Reply {
-        let refusal = self.epochs.dry_run(self.profile).refusal_in_place(group_id, sla);
+        let groups = self.epochs.groups();
+        let project_id = groups[&group_id].project_id;
+        let instead = (Some(group_id), sla);
+        let beyond = beyond_max(self.guarantees, groups, self.profile, project_id, instead);
+        let refusal = beyond.or_else(|| self.epochs.dry_run(self.profile).refusal_in_place(group_id, sla));
         if let Some(refusal) = refusal {
             return Reply::Refused(refusal);
         }

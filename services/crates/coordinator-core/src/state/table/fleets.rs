@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use quorate_placement::{Amounts, Fleet};
+use quorate_placement::{Demand, Fleet};
 use quorate_types::ServerId;
 
 use super::servers::Servers;
@@ -13,8 +13,8 @@ pub struct Fleets {
     by_region: BTreeMap<String, Fleet>,
 }
 
-/// Amounts of a server that a group is charged.
-pub type Charge = (ServerId, Amounts);
+/// The demand of a group that a server is charged.
+pub type Charge = (ServerId, Demand);
 
 impl Fleets {
     pub fn in_region(&self, region: &str) -> Option<&Fleet> {
@@ -54,14 +54,14 @@ impl Fleets {
     }
 
     pub fn charge(&mut self, servers: &Servers, charges: &[Charge]) {
-        for (server, amounts) in charges {
-            self.of(servers, *server).charge(*server, *amounts);
+        for (server, demand) in charges {
+            self.of(servers, *server).charge(*server, *demand);
         }
     }
 
     pub fn release(&mut self, servers: &Servers, charges: &[Charge]) {
-        for (server, amounts) in charges {
-            self.of(servers, *server).release(*server, *amounts);
+        for (server, demand) in charges {
+            self.of(servers, *server).release(*server, *demand);
         }
     }
 

@@ -1,10 +1,11 @@
-//! The groups, with indexes by member, by need of a learner and by loss.
+//! The groups, with indexes by member, by project, by need of a learner and by loss.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Deref;
 
 use quorate_types::{GroupId, ServerId};
 use serde::{Deserialize, Serialize};
+use uuid::Uuid;
 
 use crate::state::entity::Group;
 
@@ -14,6 +15,9 @@ pub struct Groups {
     by_id: BTreeMap<GroupId, Group>,
     #[serde(skip)]
     by_member: BTreeMap<ServerId, BTreeSet<GroupId>>,
+    /// Groups that are not being deleted.
+    #[serde(skip)]
+    by_project: BTreeMap<Uuid, BTreeSet<GroupId>>,
     /// Groups with a replica missing and no learner.
     #[serde(skip)]
     wanting_learner: BTreeSet<GroupId>,
@@ -54,6 +58,12 @@ impl Groups {
 
     pub fn count_on(&self, server: ServerId) -> usize {
         self.by_member.get(&server).map_or(0, BTreeSet::len)
+    }
+
+    /// Groups of a project that are not being deleted.
+    pub fn of_project(&self, project_id: Uuid) -> impl Iterator<Item = &Group> + '_ {
+        let groups = self.by_project.get(&project_id).into_iter().flatten();
+        groups.map(|group_id| &self.by_id[group_id])
     }
 
     pub fn wanting_learner(&self) -> Vec<GroupId> {
@@ -109,6 +119,10 @@ impl Groups {
         for member in group.members() {
             self.by_member.entry(member).or_default().insert(group.group_id);
         }
+        if !group.is_deleting() {
+            let of_project = self.by_project.entry(group.project_id).or_default();
+            of_project.insert(group.group_id);
+        }
         if group.wants_learner() {
             self.wanting_learner.insert(group.group_id);
         }
@@ -126,6 +140,12 @@ impl Groups {
                 }
             }
         }
+        if let Some(groups) = self.by_project.get_mut(&group.project_id) {
+            groups.remove(&group.group_id);
+            if groups.is_empty() {
+                self.by_project.remove(&group.project_id);
+            }
+        }
         self.wanting_learner.remove(&group.group_id);
         self.lost.remove(&group.group_id);
     }
@@ -138,6 +158,9 @@ impl Groups {
         }
         if self.by_member != fresh.by_member {
             return Err("the index of groups by server is stale".into());
+        }
+        if self.by_project != fresh.by_project {
+            return Err("the index of groups by project is stale".into());
         }
         if self.wanting_learner != fresh.wanting_learner {
             return Err("the list of groups to repair is stale".into());

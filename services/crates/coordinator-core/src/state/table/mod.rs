@@ -3,7 +3,8 @@
 //! A snapshot contains the rows alone. `reindex` fills in the rest after a snapshot was read.
 //!
 //! - [`servers`]: the fleet, with indexes by credential, name and leftover data
-//! - [`groups`]: the groups, with an index by member
+//! - [`groups`]: the groups, with indexes by member and by project
+//! - [`guarantees`]: those of projects
 //! - [`fleets`]: the free resources of each region; derived from the two above
 //! - [`join_tokens`], [`deleted_groups`], [`unreachable_pairs`], [`events`]
 
@@ -11,6 +12,7 @@ pub mod deleted_groups;
 pub mod events;
 pub mod fleets;
 pub mod groups;
+pub mod guarantees;
 pub mod join_tokens;
 pub mod servers;
 pub mod unreachable_pairs;
@@ -19,6 +21,7 @@ pub use deleted_groups::DeletedGroups;
 pub use events::Events;
 pub use fleets::Fleets;
 pub use groups::Groups;
+pub use guarantees::{Guarantees, ProjectGuarantee};
 pub use join_tokens::JoinTokens;
 pub use servers::Servers;
 pub use unreachable_pairs::UnreachablePairs;
