@@ -6,6 +6,7 @@ mod estimates;
 mod failures;
 mod fleet_version;
 mod golden;
+mod guarantees;
 mod hangs;
 mod lifecycle;
 mod lost;

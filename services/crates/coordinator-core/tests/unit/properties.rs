@@ -7,6 +7,7 @@ use proptest::prelude::*;
 use quorate_coordinator_core::command::{Command, Effect, Proof, Registration};
 use quorate_coordinator_core::state::{CoordinatorState, apply};
 use quorate_coordinator_core::view::ServerView;
+use quorate_guarantees::{Guarantee, LocalPolicy};
 use quorate_placement::Profile;
 use quorate_types::control::{HeldGroup, ToServer};
 use quorate_types::{Durability, Epoch, GroupId, ServerId, Sla};
@@ -93,6 +94,12 @@ enum Step {
     Reset {
         group: u128,
     },
+    /// The same for the guarantee of the project of all groups; 0 tokens: it has none any more.
+    Guarantee {
+        tokens: u64,
+        max: Option<u64>,
+        off: u64,
+    },
     /// A repetition when `off` is 0, otherwise the next revision or one too early.
     Resize {
         group: u128,
@@ -114,6 +121,8 @@ fn step() -> impl Strategy<Value = Step> {
             .prop_map(|(group, persistent, degree, rate)| Step::Admit { group, persistent, degree, rate }),
         1 => group().prop_map(|group| Step::Delete { group }),
         2 => (group(), 1u64..600_000, 0u64..3).prop_map(|(group, rate, off)| Step::Resize { group, rate, off }),
+        2 => (prop_oneof![Just(0u64), 1u64..4_000_000], prop::option::weighted(0.3, 1u64..8_000_000), 0u64..3)
+            .prop_map(|(tokens, max, off)| Step::Guarantee { tokens, max, off }),
         3 => group().prop_map(|group| Step::ApplyAll { group }),
         2 => group().prop_map(|group| Step::ApplyOne { group }),
         4 => (group(), prop::bool::weighted(0.2)).prop_map(|(group, stale)| Step::CaughtUp { group, stale }),
@@ -354,6 +363,19 @@ fn run(world: &mut World, disks: &mut Disks, number: usize, step: &Step) {
             world.apply(Command::Resize {
                 group_id: group(*n),
                 sla,
+                revision,
+            })
+        }
+        Step::Guarantee { tokens, max, off } => {
+            let revision = world.state.guarantees.revision(Uuid::nil()) + *off;
+            let guarantee = Guarantee {
+                shared_tokens_per_s: *tokens,
+                max_tokens_per_s: *max,
+                policy: LocalPolicy::default(),
+            };
+            world.apply(Command::SetGuarantee {
+                project_id: Uuid::nil(),
+                guarantee: (*tokens > 0 || max.is_some()).then_some(guarantee),
                 revision,
             })
         }
