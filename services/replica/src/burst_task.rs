@@ -107,8 +107,8 @@ impl Task {
         self
     }
 
-    /// The part of this server that admission promises, or that it can really do, but for reads. No reservation for reads is lent. Readers use what
-    /// others leave by the queue between tenants, and need no grants.
+    /// The part of this server that admission promises, or that it can really do, but for reads and shared guarantees. No
+    /// reservation for those is lent. Readers use what others leave by the queue between tenants, and need no grants.
     fn lendable(&self) -> Vector {
         let promised = || {
             let share = self.shared.burst.promised_share();
@@ -116,8 +116,9 @@ impl Task {
         };
         let lendable = self.shared.capacity.now().map(|now| now.lendable);
         let reads = self.shared.group_costs.reads_reserved_milli();
+        let guarantees = self.shared.guarantees.reserved_milli();
         let lendable = lendable.unwrap_or_else(promised);
-        std::array::from_fn(|i| lendable[i].saturating_sub(reads[i]))
+        std::array::from_fn(|i| lendable[i].saturating_sub(reads[i]).saturating_sub(guarantees[i]))
     }
 
     fn hear(&mut self, news: impl Iterator<Item = BurstUpdate>) {

@@ -31,7 +31,7 @@ use crate::identity::{self, Identity};
 use crate::messages::{Hosting, ShardMessage};
 use crate::orders::Orders;
 use crate::place_keeper::PlaceKeeper;
-use crate::shared::{BurstUpdate, Shared};
+use crate::shared::{BurstUpdate, GuaranteeNews, Shared};
 use quorate_tokens::Keys;
 
 /// The kernel accepts, however busy the coordinator is.
@@ -388,6 +388,8 @@ impl Talk<'_> {
         self.shared.coordinator.connected(welcome.takes_changes);
         let mut renew_at = Instant::now() + self.certificates.renew_in();
         let mut shared_reports = self.shared.burst.reports();
+        let mut flow_reports = self.shared.guarantees.reports();
+        let stream = begin_stream(self.shared);
         loop {
             tokio::select! {
                 _ = beat.tick() => {
@@ -412,6 +414,15 @@ impl Talk<'_> {
                 Ok(()) = shared_reports.changed(), if welcome.takes_sharing => {
                     let report = shared_reports.borrow_and_update().clone();
                     if let Err(trouble) = send_report(&mut connection, report).await {
+                        return trouble;
+                    }
+                }
+                Ok(()) = flow_reports.changed(), if welcome.takes_flows => {
+                    let report = flow_reports.borrow_and_update().clone();
+                    // Of the connection before: its decisions are not this one's.
+                    if report.stream == stream
+                        && let Err(trouble) = send(&mut connection, &ToCoordinator::Flows(report)).await
+                    {
                         return trouble;
                     }
                 }
@@ -500,6 +511,20 @@ fn obey(shared: &Shared, message: ToServer) {
             };
             let _is_off_or_behind = !shared.burst.send(told);
         }
+        ToServer::ProjectShares {
+            stream,
+            decision,
+            reserved_milli,
+            shares,
+        } => {
+            let told = GuaranteeNews::Shares {
+                stream,
+                decision,
+                reserved_milli,
+                shares,
+            };
+            let _is_behind = !shared.guarantees.send(told);
+        }
         ToServer::PeerToken { token } => shared.access.set_peer_token(token),
         ToServer::FleetVersion { version } => tracing::info!(version, "the fleet's version was raised"),
         ToServer::Welcome(_)
@@ -508,6 +533,13 @@ fn obey(shared: &Shared, message: ToServer) {
         | ToServer::HeartbeatAck { .. }
         | ToServer::Certificate { .. } => {}
     }
+}
+
+/// Tells the task of guarantees that messages of earlier connections mean nothing any more.
+fn begin_stream(shared: &Shared) -> u64 {
+    let stream = rand::random::<u64>().max(1);
+    let _is_behind = !shared.guarantees.send(GuaranteeNews::Connected { stream });
+    stream
 }
 
 fn host(shared: &Shared, group_id: GroupId, message: Hosting) {

@@ -13,6 +13,7 @@ mod control;
 mod exit;
 mod flags;
 mod grant_report;
+mod guarantee_task;
 mod handshakes;
 mod hang_task;
 mod identity;

@@ -16,6 +16,7 @@ use quorate_recovery::Places;
 use quorate_telemetry::ServerCounts;
 use quorate_telemetry::usage::Sample;
 use quorate_transport::Detached;
+use quorate_types::control::{GroupFlow, GroupShare};
 use quorate_types::{Epoch, GroupConfig, GroupId, ServerId};
 use quorate_wire::{client, peer};
 use tokio::sync::oneshot;
@@ -30,6 +31,7 @@ pub enum ShardMessage {
     Link(LinkMessage),
     Client(ClientMessage),
     Burst(BurstMessage),
+    Share(ShareMessage),
     Sample(oneshot::Sender<ShardSample>),
     /// The work that groups here were since this was last asked.
     Work(oneshot::Sender<Work>),
@@ -168,6 +170,16 @@ pub enum BurstMessage {
         to: ServerId,
         bytes: Bytes,
     },
+}
+
+/// About shares of projects' guarantees.
+pub enum ShareMessage {
+    /// What groups that were told a share want and have.
+    Flows(oneshot::Sender<Vec<GroupFlow>>),
+    /// A group's share from now on.
+    Told(GroupShare),
+    /// No group has a share any more.
+    Lapsed,
 }
 
 /// A shard's answer each second.

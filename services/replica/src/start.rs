@@ -28,7 +28,7 @@ use crate::place_keeper::PlaceKeeper;
 use crate::shared::{Plaintext, Settings, Shared};
 use crate::storage::Storage;
 use crate::telemetry::{self, Exports};
-use crate::{accept, burst_task, capacity_task, hang_task, link_transport, room, shard};
+use crate::{accept, burst_task, capacity_task, guarantee_task, hang_task, link_transport, room, shard};
 
 /// How long a server waits for the coordinator at its start before it gives up.
 const REGISTER_TIMEOUT: Duration = Duration::from_secs(60);
@@ -92,6 +92,7 @@ pub fn run(flags: Flags, exports: Exports) -> Result<(), Exit> {
 
         spawn_local(accept::run(listener, shared.clone()));
         burst_task::start(&flags, &shared);
+        guarantee_task::start(&shared);
         capacity_task::start(&flags, &shared, &journal);
         let telemetry = telemetry::start(&flags, shared.clone(), journal.clone(), exports, spans_inbox)?;
         announce(&flags.data_dir, shared.server_id(), &address);

@@ -1,7 +1,7 @@
 //! The task that divides the guarantees of projects among their groups, each interval (`docs/internals/allocation.md`, "Guarantees
 //! of projects"). Nothing of it is agreed on: heads report the shares that they have.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -103,9 +103,9 @@ impl Guarantees {
         let known = self.known.clone();
         match self.handle.read(move |state| news(state, known)).await {
             Ok(None) => {}
-            Ok(Some((known, projects))) => {
+            Ok(Some((known, projects, reserved))) => {
                 let alive = known.alive.clone();
-                self.shares.know(self.now_us(), projects, alive);
+                self.shares.know(self.now_us(), projects, reserved, alive);
                 self.known = known;
             }
             Err(_) => {
@@ -131,6 +131,7 @@ impl Guarantees {
         let message = ToServer::ProjectShares {
             stream: told.stream,
             decision: told.decision,
+            reserved_milli: told.reserved_milli,
             shares: told.shares,
         };
         let outbox = self
@@ -143,8 +144,10 @@ impl Guarantees {
     }
 }
 
+type News = (Known, Vec<GuaranteedProject>, BTreeMap<ServerId, [u64; 3]>);
+
 /// The projects with guarantees, if anything changed that they depend on.
-fn news(state: &CoordinatorState, known: Known) -> Option<(Known, Vec<GuaranteedProject>)> {
+fn news(state: &CoordinatorState, known: Known) -> Option<News> {
     let changes = state.guarantees.changes();
     if changes == 0 {
         return None;
@@ -155,5 +158,5 @@ fn news(state: &CoordinatorState, known: Known) -> Option<(Known, Vec<Guaranteed
         epoch_changes: state.epoch_changes,
         alive: alive.map(|server| server.server_id).collect(),
     };
-    (now != known).then(|| (now, state.guaranteed_projects()))
+    (now != known).then(|| (now, state.guaranteed_projects(), state.shared_reservations()))
 }

@@ -16,9 +16,21 @@ pub struct MeasuredRates {
     pub beyond_per_s: u64,
     /// Most requests waited or were throttled.
     pub was_held_back: bool,
+    /// The most that it may have above its reservation; `None`: as much as it gets.
+    pub extra_max_per_s: Option<u64>,
 }
 
 impl MeasuredRates {
+    /// The part that a share of so many requests/s, beside the reservation, does not account for.
+    #[must_use]
+    pub fn beside_share(self, share_per_s: u64) -> Self {
+        Self {
+            accepted_per_s: self.accepted_per_s.saturating_sub(share_per_s),
+            offered_per_s: self.offered_per_s.saturating_sub(share_per_s),
+            ..self
+        }
+    }
+
     /// Of a group that may use its reservation alone: it wants nothing beyond.
     #[must_use]
     pub fn within_reservation(self) -> Self {
@@ -67,7 +79,7 @@ impl DemandHistory {
     /// nothing more.
     pub fn extra_per_s(&self, reserved_per_s: u64) -> u64 {
         let wanted = |one: &MeasuredRates| {
-            if one.beyond_per_s == 0 {
+            let wanted = if one.beyond_per_s == 0 {
                 0
             } else if one.was_held_back {
                 let most = one.offered_per_s.max(one.accepted_per_s.saturating_mul(2));
@@ -75,10 +87,21 @@ impl DemandHistory {
             } else {
                 // Twice the excess: a group that steps beyond its reservation gets room to grow.
                 one.beyond_per_s.saturating_mul(2)
-            }
+            };
+            wanted.min(one.extra_max_per_s.unwrap_or(u64::MAX))
         };
         // Two intervals count, so that one calm interval does not end a group's demand.
         self.last.iter().rev().take(2).map(wanted).max().unwrap_or(0)
+    }
+
+    /// The rate that the group wants in all, where `in_force_per_s` passes at once: what it uses, or more if that holds it
+    /// back.
+    pub fn wanted_per_s(&self, in_force_per_s: u64) -> u64 {
+        let used = self.last.iter().rev().take(2).map(|one| one.accepted_per_s);
+        match self.extra_per_s(in_force_per_s) {
+            0 => used.max().unwrap_or(0).min(in_force_per_s),
+            more => in_force_per_s.saturating_add(more),
+        }
     }
 }
 
@@ -92,6 +115,7 @@ mod tests {
             offered_per_s: accepted_per_s,
             beyond_per_s: 0,
             was_held_back: false,
+            extra_max_per_s: None,
         }
     }
 
@@ -135,6 +159,7 @@ mod tests {
             offered_per_s: 1_010,
             beyond_per_s: 600,
             was_held_back: true,
+            extra_max_per_s: None,
         };
         demand.observe(held);
         assert_eq!(demand.extra_per_s(1_000), 1_000);
@@ -146,6 +171,24 @@ mod tests {
         demand.observe(calm(100));
         demand.observe(calm(100));
         assert_eq!(demand.extra_per_s(1_000), 0);
+    }
+
+    #[test]
+    fn a_group_wants_what_it_uses_or_more_if_that_holds_it_back() {
+        let mut demand = DemandHistory::default();
+        demand.observe(calm(300));
+        assert_eq!(demand.wanted_per_s(1_000), 300);
+        demand.observe(beyond(100));
+        assert_eq!(demand.wanted_per_s(1_000), 1_200);
+        let capped = MeasuredRates {
+            extra_max_per_s: Some(50),
+            ..beyond(100)
+        };
+        let mut demand = DemandHistory::default();
+        demand.observe(capped);
+        assert_eq!(demand.extra_per_s(1_000), 50, "it may have no more");
+        assert_eq!(beyond(100).beside_share(300).accepted_per_s, 800);
+        assert_eq!(calm(100).beside_share(300).offered_per_s, 0);
     }
 
     #[test]

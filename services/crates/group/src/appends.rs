@@ -34,15 +34,11 @@ impl Appends {
     pub fn configure(&mut self, now_us: Micros, budget: &Budget) {
         match &mut self.queue {
             Some(queue) => {
-                queue.admission.set_budget(now_us, budget);
-                queue.budget = budget.clone();
+                queue.set_own(now_us, budget);
             }
             None => {
                 let admission = Admission::new(budget, QueueLimits::default(), now_us);
-                self.queue = Some(AppendQueue {
-                    admission,
-                    budget: budget.clone(),
-                });
+                self.queue = Some(AppendQueue::new(admission, budget));
             }
         }
     }
@@ -93,7 +89,9 @@ impl Appends {
         timeout_ms: u32,
         is_memory_short: bool,
     ) -> Option<Offer<AppendRequest>> {
-        let AppendQueue { admission, budget } = self.queue.as_mut()?;
+        let AppendQueue {
+            admission, budget, ..
+        } = self.queue.as_mut()?;
         admission.set_bytes_max(match is_memory_short {
             // A queue may have twice its bound for a moment.
             true => self.own_window_bytes.min(QUEUE_BYTES_MAX) / 2,

@@ -10,13 +10,12 @@ use quorate_types::{Micros, Role};
 
 use crate::append_queue::AppendQueue;
 use crate::grant::Grant;
+use crate::rate_meter::RateMeter;
 use crate::turn::Turn;
 
 #[derive(Debug, Default)]
 pub(crate) struct Burst {
-    /// The time when the load was last measured, and the flow at that time.
-    measured_at_us: Micros,
-    measured: Flow,
+    meter: RateMeter,
     granted_per_s: u64,
     granted_until_us: Micros,
     /// The least and the greatest rate that was sent to clients since all of them were sent the same.
@@ -27,29 +26,21 @@ pub(crate) struct Burst {
 }
 
 impl Burst {
-    /// Takes a grant of the present epoch.
-    pub fn grant(&mut self, queue: &mut AppendQueue, grant: &Grant, now_us: Micros) {
-        let AppendQueue { admission, budget } = queue;
-        let tokens = budget
-            .request_milli()
-            .map(|cost| cost.saturating_mul(grant.rate_per_s));
-        admission.grant(now_us, tokens, grant.until_us);
-        (self.granted_per_s, self.granted_until_us) = (grant.rate_per_s, grant.until_us);
-    }
-
-    /// Other groups use what this one is not assumed to use.
-    pub fn assume(queue: &mut AppendQueue, rate_per_s: Option<u64>, now_us: Micros) {
-        let AppendQueue { admission, budget } = queue;
-        let tokens = rate_per_s.map(|rate| budget.request_milli().map(|cost| cost.saturating_mul(rate)));
-        admission.assume(now_us, tokens);
+    /// Takes a grant of the present epoch, of which the group's project may allow less.
+    pub fn grant(&mut self, queue: &mut AppendQueue, grant: &Grant, max_per_s: Option<u64>, now_us: Micros) {
+        let rate_per_s = grant.rate_per_s.min(max_per_s.unwrap_or(u64::MAX));
+        let cost = queue.budget.request_milli();
+        let tokens = cost.map(|cost| cost.saturating_mul(rate_per_s));
+        queue.admission.grant(now_us, tokens, grant.until_us);
+        (self.granted_per_s, self.granted_until_us) = (rate_per_s, grant.until_us);
     }
 
     /// Another epoch begins with the reservation, of which its servers may have granted some to others: they do not
     /// know yet that it has come. So nothing is assumed of it, and the first request is noticed.
     pub fn begin_epoch(&mut self, queue: Option<&mut AppendQueue>, turn: &Turn) {
-        if let Some(AppendQueue { admission, .. }) = queue {
-            admission.end_grant();
-            admission.assume(turn.now_us, turn.shares_burst.then_some([0; 3]));
+        if let Some(queue) = queue {
+            queue.admission.end_grant();
+            queue.assume(turn.now_us, turn.shares_burst.then_some(0));
         }
         self.granted_per_s = 0;
         self.window.reset();
@@ -120,10 +111,11 @@ impl Burst {
         &mut self,
         queue: Option<&AppendQueue>,
         replica: &Replica,
+        max_per_s: Option<u64>,
         now_us: Micros,
     ) -> Option<GroupLoad> {
         let (config, queue) = (replica.config()?, queue?);
-        let budget = &queue.budget;
+        let budget = queue.own();
         if replica.role() == Role::None {
             return None;
         }
@@ -132,8 +124,17 @@ impl Burst {
             .map(|position| budget.reserved_milli_at(position))
             .collect();
         let measured = match replica.is_head() {
-            true if config.access.is_full() => self.measure(queue, now_us),
-            true => self.measure(queue, now_us).within_reservation(),
+            true => {
+                let all = self.meter.take(queue, now_us);
+                let measured = MeasuredRates {
+                    extra_max_per_s: max_per_s,
+                    ..all.beside_share(queue.share_per_s())
+                };
+                match config.access.is_full() {
+                    true => measured,
+                    false => measured.within_reservation(),
+                }
+            }
             false => MeasuredRates::default(),
         };
         Some(GroupLoad {
@@ -145,29 +146,12 @@ impl Burst {
         })
     }
 
-    /// The head's measurements since the last call.
-    fn measure(&mut self, queue: &AppendQueue, now_us: Micros) -> MeasuredRates {
-        let flow = queue.admission.flow();
-        let elapsed_us = now_us
-            .saturating_sub(std::mem::replace(&mut self.measured_at_us, now_us))
-            .max(1);
-        let since = flow.since(&std::mem::replace(&mut self.measured, flow));
-        let per_s = |milli: [u64; 3]| {
-            let requests = u128::from(queue.budget.requests_of(milli));
-            u64::try_from(requests * 1_000_000 / u128::from(elapsed_us)).unwrap_or(u64::MAX)
-        };
-        let both = std::array::from_fn(|i| since.reserved[i].wrapping_add(since.burst[i]));
-        MeasuredRates {
-            accepted_per_s: per_s(both),
-            offered_per_s: per_s(since.offered),
-            beyond_per_s: per_s(since.beyond),
-            was_held_back: since.held_back > since.offers / 2,
-        }
-    }
-
     /// Requests that passed on burst capacity since the last call.
     pub fn take_requests(&mut self, queue: Option<&AppendQueue>) -> u64 {
-        let Some(AppendQueue { admission, budget }) = queue else {
+        let Some(AppendQueue {
+            admission, budget, ..
+        }) = queue
+        else {
             return 0;
         };
         let flow = admission.flow();

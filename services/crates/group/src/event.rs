@@ -2,6 +2,7 @@
 
 use bytes::Bytes;
 use quorate_chain::{ClientRef, ReadPage};
+use quorate_types::control::GroupShare;
 use quorate_types::{Epoch, GroupConfig, Index, Permission, ServerId};
 use quorate_wire::{TraceContext, client, peer};
 
@@ -40,6 +41,9 @@ pub enum Event {
         epoch: Epoch,
         rate_per_s: Option<u64>,
     },
+    /// The group's share of its project's guarantee, from a coordinator; `None`: none was heard for so long that it has no
+    /// share any more.
+    Share(Option<GroupShare>),
     /// Records that state where the log begins and ends were lost.
     Restate,
     /// A tenth of a second or so has passed.

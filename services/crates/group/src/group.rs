@@ -141,6 +141,10 @@ impl Group {
                     self.intake.assume(rate_per_s, turn.now_us);
                 }
             }
+            Event::Share(share) => {
+                let (intake, mut view) = self.intake(turn, out);
+                intake.share(share.as_ref(), &mut view);
+            }
             Event::Restate => self.restate(out),
             Event::Tick {
                 is_coordinator_silent,
@@ -207,7 +211,7 @@ impl Group {
         }
         // Another server may have been the head in an epoch that did not come here.
         if !self.replica.is_head() || next > former + 1 {
-            self.intake.be_deposed();
+            self.intake.be_deposed(turn.now_us);
         }
         if begins && self.replica.role().is_whole() && std::mem::take(&mut self.is_damaged) {
             out.journal(self.repaired());

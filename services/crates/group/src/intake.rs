@@ -3,6 +3,7 @@
 use quorate_burst::exchange::GroupLoad;
 use quorate_chain::{AppendRequest, ClientRef, Replica};
 use quorate_qos::{Admitted, Offer, Ready};
+use quorate_types::control::{GroupFlow, GroupShare};
 use quorate_types::cost::Budget;
 use quorate_types::planted::{self, Bug};
 use quorate_types::{Code, Index, Micros, Permission};
@@ -10,12 +11,14 @@ use quorate_wire::TraceContext;
 use quorate_wire::client::{self, kind};
 
 use crate::answers;
+use crate::append_queue::AppendQueue;
 use crate::appends::{Appends, check, entry_bytes, refusal_of, request_of, timeout_ms};
 use crate::attachments::Attachments;
 use crate::burst::Burst;
 use crate::grant::Grant;
 use crate::outcome::{Basis, is_recalled};
 use crate::output::{Output, Outputs};
+use crate::project_share::ProjectShare;
 use crate::refusal::Refusal;
 use crate::turn::Turn;
 use crate::view::View;
@@ -25,6 +28,7 @@ pub(crate) struct Intake {
     attachments: Attachments,
     appends: Appends,
     burst: Burst,
+    share: ProjectShare,
     /// The chain has agreed with this replica since it became the head. From then on no replica that takes over can
     /// bring a batch that this one lacks.
     has_agreed: bool,
@@ -368,9 +372,10 @@ impl Intake {
         self.appends.waiting_bytes()
     }
 
-    /// Another head may have ordered batches that this replica lacks.
-    pub fn be_deposed(&mut self) {
+    /// Another head may have ordered batches that this replica lacks, and has the group's share of its project's guarantee.
+    pub fn be_deposed(&mut self, now_us: Micros) {
         self.has_agreed = false;
+        self.share.end(self.appends.queue.as_mut(), now_us);
     }
 
     pub fn grant(&mut self, grant: &Grant, view: &mut View<'_>) {
@@ -381,7 +386,22 @@ impl Intake {
         let Some(queue) = &mut self.appends.queue else {
             return;
         };
-        self.burst.grant(queue, grant, view.turn.now_us);
+        self.burst
+            .grant(queue, grant, self.share.idle_max_per_s(), view.turn.now_us);
+        self.rate_changed(view);
+    }
+
+    /// The group's share of its project's guarantee; `None`: it has none any more.
+    pub fn share(&mut self, share: Option<&GroupShare>, view: &mut View<'_>) {
+        let (queue, now_us) = (self.appends.queue.as_mut(), view.turn.now_us);
+        match (queue, share) {
+            (Some(queue), Some(share)) if view.replica.is_head() => self.share.take(queue, share, now_us),
+            (queue, _) => self.share.end(queue, now_us),
+        }
+        self.rate_changed(view);
+    }
+
+    fn rate_changed(&mut self, view: &mut View<'_>) {
         let rate_per_s = self.rate_per_s(view.turn.now_us);
         if self.burst.is_news(rate_per_s) {
             self.announce(view.replica, view.turn, view.out);
@@ -392,7 +412,7 @@ impl Intake {
 
     pub fn assume(&mut self, rate_per_s: Option<u64>, now_us: Micros) {
         if let Some(queue) = &mut self.appends.queue {
-            Burst::assume(queue, rate_per_s, now_us);
+            queue.assume(now_us, rate_per_s);
         }
     }
 
@@ -407,7 +427,26 @@ impl Intake {
     }
 
     pub fn take_load(&mut self, replica: &Replica, now_us: Micros) -> Option<GroupLoad> {
-        self.burst.load(self.appends.queue.as_ref(), replica, now_us)
+        let max_per_s = self.share.idle_max_per_s();
+        self.burst
+            .load(self.appends.queue.as_ref(), replica, max_per_s, now_us)
+    }
+
+    /// The part of its project's guarantee that the group wants and has, if it is the head and was told any.
+    pub fn take_flow(&mut self, replica: &Replica, now_us: Micros) -> Option<GroupFlow> {
+        let (config, queue) = (replica.config()?, self.appends.queue.as_ref()?);
+        let wanted_per_s = self.share.wanted_per_s(queue, now_us)?;
+        Some(GroupFlow {
+            group_id: config.group_id,
+            epoch: config.epoch,
+            wanted_per_s,
+            share_per_s: queue.share_per_s(),
+            idle_max_per_s: self.share.idle_max_per_s(),
+        })
+    }
+
+    pub fn share_per_s(&self) -> u64 {
+        self.appends.queue.as_ref().map_or(0, AppendQueue::share_per_s)
     }
 
     pub fn budget(&self) -> Option<&Budget> {

@@ -7,7 +7,7 @@
 //! A handler owns the state of one concern. [`Group`] hands it the replica to read, and no other handler's state:
 //!
 //! - `intake`: `attachments` (clients with their sessions and permissions), `appends` (budget, queue, checks),
-//!   `burst` (the rate above the reservation)
+//!   `burst` (the rate above the reservation), `project_share` (the group's part of its project's guarantee)
 //! - `reading`: `reads` (single reads, `waiting_reads` among them, subscriptions with credit, `pages` whose payloads are read from disk) and
 //!   `repairs` (damaged records, asked for at other replicas)
 //! - `counters`: usage
@@ -41,7 +41,9 @@ mod outcome;
 mod output;
 mod pages;
 mod pool;
+mod project_share;
 mod quarantines;
+mod rate_meter;
 mod reading;
 mod reads;
 mod refusal;

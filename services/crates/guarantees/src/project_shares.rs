@@ -53,6 +53,7 @@ pub struct Told {
     pub server: ServerId,
     pub stream: u64,
     pub decision: u64,
+    pub reserved_milli: [u64; 3],
     pub shares: Vec<GroupShare>,
 }
 
@@ -62,6 +63,8 @@ pub struct ProjectShares {
     /// The project of each group, and the price of its requests.
     owners: HashMap<GroupId, (ProjectId, u64)>,
     alive: BTreeSet<ServerId>,
+    /// Reserved for shared guarantees on each server that reserves something, in thousandths of tokens each second.
+    reserved: BTreeMap<ServerId, [u64; 3]>,
     flows: Flows,
     servers: BTreeMap<ServerId, Stream>,
     decision: u64,
@@ -87,11 +90,20 @@ struct Flow {
 struct Stream {
     number: u64,
     told_at: Micros,
+    /// `None`: it was told nothing yet.
+    told_reserved: Option<[u64; 3]>,
 }
 
 impl ProjectShares {
-    /// The projects with guarantees as they are now, and the servers that are alive.
-    pub fn know(&mut self, now: Micros, projects: Vec<GuaranteedProject>, alive: BTreeSet<ServerId>) {
+    /// The projects with guarantees as they are now, what servers reserve for them, and the servers that are alive.
+    pub fn know(
+        &mut self,
+        now: Micros,
+        projects: Vec<GuaranteedProject>,
+        reserved: BTreeMap<ServerId, [u64; 3]>,
+        alive: BTreeSet<ServerId>,
+    ) {
+        self.reserved = reserved;
         self.flows.values_mut().for_each(|flow| flow.is_current = false);
         self.owners.clear();
         for project in &projects {
@@ -117,9 +129,13 @@ impl ProjectShares {
         let stream = Stream {
             number: report.stream,
             told_at: now,
+            told_reserved: None,
         };
         let before = self.servers.entry(server).or_insert(stream);
-        let is_new = std::mem::replace(&mut before.number, report.stream) != report.stream;
+        let is_new = before.number != report.stream;
+        if is_new {
+            *before = stream;
+        }
         for reported in &report.flows {
             let key = (server, reported.group_id);
             let owner = self.owners.get(&reported.group_id);
@@ -178,16 +194,21 @@ impl ProjectShares {
         for (server, stream) in &mut self.servers {
             let mut flows = of_server(&mut self.flows, *server).peekable();
             let shares = shares.remove(server).unwrap_or_default();
-            let is_due = flows.peek().is_some() && now >= stream.told_at + renew_after;
+            let reserved = self.reserved.get(server).copied();
+            let is_due =
+                (flows.peek().is_some() || reserved.is_some()) && now >= stream.told_at + renew_after;
+            let reserved_milli = reserved.unwrap_or_default();
+            let is_due = is_due || stream.told_reserved.unwrap_or_default() != reserved_milli;
             if shares.is_empty() && !is_due {
                 continue;
             }
             flows.for_each(|(_, flow)| flow.kept_until = now + KEPT_US);
-            stream.told_at = now;
+            (stream.told_at, stream.told_reserved) = (now, Some(reserved_milli));
             told.push(Told {
                 server: *server,
                 stream: stream.number,
                 decision: self.decision,
+                reserved_milli,
                 shares,
             });
         }

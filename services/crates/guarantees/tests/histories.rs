@@ -113,7 +113,7 @@ impl World {
             groups: (0..GROUPS).map(group).collect(),
         };
         let alive = (0..SERVERS).map(|server| ServerId(server as u32)).collect();
-        self.shares.know(self.now, vec![project], alive);
+        self.shares.know(self.now, vec![project], BTreeMap::new(), alive);
     }
 
     fn decide(&mut self) {
@@ -260,7 +260,9 @@ fn a_smaller_guarantee_is_in_force_once_heads_have_heard() {
         groups: (0..GROUPS).map(group).collect(),
     };
     let alive = (0..SERVERS).map(|server| ServerId(server as u32)).collect();
-    world.shares.know(world.now, vec![project], alive);
+    world
+        .shares
+        .know(world.now, vec![project], BTreeMap::new(), alive);
     world.settle(3);
     assert!((80..=100).contains(&world.in_use()), "{}", world.in_use());
 }

@@ -223,6 +223,18 @@ impl Fleet {
         self.shared.iter()
     }
 
+    /// Reserved for shared guarantees, on each server that reserves something for one.
+    pub fn shared_reservations(&self) -> BTreeMap<ServerId, Amounts> {
+        let mut reserved: BTreeMap<ServerId, Amounts> = BTreeMap::new();
+        for (project, hosts) in &self.hosts {
+            for id in hosts {
+                let sum = reserved.entry(*id).or_default();
+                *sum = sum.plus(self.slots[id].shared.reserved(*project));
+            }
+        }
+        reserved
+    }
+
     pub fn headroom_permille(&self) -> u64 {
         self.headroom_permille
     }

@@ -443,6 +443,9 @@ pub enum ToServer {
         stream: u64,
         /// Rises with each message.
         decision: u64,
+        /// Reserved on this server for shared guarantees, in thousandths of tokens each second: it is not lent.
+        #[serde(default)]
+        reserved_milli: [u64; 3],
         shares: Vec<GroupShare>,
     },
     /// The group is quarantined as a whole in this epoch. A server that has its replica in quarantine answers clients

@@ -179,6 +179,8 @@ pub const SHARING_REPORTS_MAX: usize = 4_096;
 pub const GUARANTEE_INTERVAL_MS: u64 = 250;
 /// A server without any group that has a share of its project's guarantee reports so once in so many intervals.
 pub const GUARANTEE_IDLE_INTERVALS: u64 = 20;
+/// Messages about guarantees that wait for their task; one that is lost is sent again an interval later.
+pub const GUARANTEE_MESSAGES_MAX: usize = 64;
 /// Shares of guarantees are kept so long after a coordinator was last heard. Most troubles of coordinators are over by then.
 pub const GUARANTEE_KEPT_S: u64 = 600;
 /// Coordinators believe a head to use its share for so much longer: its clock may be slow, and a message under way.

@@ -66,7 +66,9 @@ use tokio::sync::mpsc::UnboundedReceiver;
 
 use crate::clock;
 use crate::journal_port::JournalPort;
-use crate::messages::{BurstMessage, ClientMessage, LinkMessage, LogsMessage, ShardMessage, ShardSample};
+use crate::messages::{
+    BurstMessage, ClientMessage, LinkMessage, LogsMessage, ShardMessage, ShardSample, ShareMessage,
+};
 use crate::shared::{Pulse, Shared};
 use clients::Clients;
 use disk::{CopierWait, Disk, DiskWork};
@@ -415,6 +417,7 @@ impl Shard {
             ShardMessage::Link(message) => self.link(message),
             ShardMessage::Client(message) => self.client(message),
             ShardMessage::Burst(message) => self.burst(message),
+            ShardMessage::Share(message) => self.share(message),
             ShardMessage::Sample(answer) => {
                 let _gone = answer.send(self.sample()).is_err();
             }
@@ -525,6 +528,29 @@ impl Shard {
                 self.event(group_id, Event::Assume { epoch, rate_per_s });
             }
             BurstMessage::Frame { to, bytes } => self.executor.links.send_share(to, bytes),
+        }
+    }
+}
+
+/// Shares of projects' guarantees.
+impl Shard {
+    fn share(&mut self, message: ShareMessage) {
+        match message {
+            ShareMessage::Flows(answer) => {
+                let now = clock::now_us();
+                let flows = self.ask_all(|hosted, _| hosted.core.take_flow(now));
+                let _gone = answer.send(flows).is_err();
+            }
+            ShareMessage::Told(share) => {
+                let group_id = share.group_id;
+                self.event(group_id, Event::Share(Some(share)));
+                let per_s = self.ask(group_id, |hosted, _| hosted.core.share_per_s());
+                (self.shared().group_costs).set_share(group_id, per_s.unwrap_or(0));
+            }
+            ShareMessage::Lapsed => {
+                self.shared().group_costs.end_shares();
+                self.all_groups(|| Event::Share(None));
+            }
         }
     }
 }

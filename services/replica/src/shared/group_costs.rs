@@ -34,12 +34,17 @@ pub struct GroupCosts {
 impl GroupCosts {
     pub fn set(&self, config: &GroupConfig, me: ServerId, shard_capacity_milli: [u64; 3], now: Micros) {
         let weights = weights_of(config, me, shard_capacity_milli);
+        let request_weights = weights_of_request(&config.budget, shard_capacity_milli);
         let (group_id, reads) = (config.group_id, config.budget.reads.as_deref());
         let cost = {
             let mut costs = self.costs.lock().expect("costs");
             costs.entry(group_id).or_default().clone()
         };
         cost.set(&config.budget, weights);
+        cost.set_request_weights(request_weights);
+        if config.head().is_none_or(|head| head.server_id != me) {
+            cost.share_per_s.store(0, Ordering::Relaxed); // its head has the share
+        }
         cost.reads.set(reads, now);
         if reads.is_some_and(|reads| reads.rate_per_s > 0) {
             self.reading.lock().expect("costs").insert(group_id, cost);
@@ -48,6 +53,20 @@ impl GroupCosts {
 
     pub fn get(&self, group_id: GroupId) -> Option<Arc<GroupCost>> {
         self.costs.lock().expect("costs").get(&group_id).cloned()
+    }
+
+    /// The group, whose head is here, has so many requests/s of its project's guarantee beside its own.
+    pub fn set_share(&self, group_id: GroupId, per_s: u64) {
+        if let Some(cost) = self.get(group_id) {
+            cost.share_per_s.store(per_s, Ordering::Relaxed);
+        }
+    }
+
+    /// No group has a share any more.
+    pub fn end_shares(&self) {
+        for cost in self.costs.lock().expect("costs").values() {
+            cost.share_per_s.store(0, Ordering::Relaxed);
+        }
     }
 
     pub fn forget(&self, group_id: GroupId) {
@@ -93,6 +112,9 @@ pub struct GroupCost {
     lacking_milli: [AtomicU64; 3],
     /// By resource.
     weights: [AtomicU64; 3],
+    /// The same of a thousand requests/s, and the requests/s that the group has of its project's guarantee.
+    request_weights: [AtomicU64; 3],
+    share_per_s: AtomicU64,
     pub reads: GroupReads,
 }
 
@@ -109,8 +131,24 @@ impl GroupCost {
             .store(u64::from(short.entries), Ordering::Relaxed);
     }
 
+    fn set_request_weights(&self, weights: [u64; 3]) {
+        for (kept, weight) in self.request_weights.iter().zip(weights) {
+            kept.store(weight, Ordering::Relaxed);
+        }
+    }
+
     pub fn weights(&self) -> [u64; 3] {
-        std::array::from_fn(|i| self.weights[i].load(Ordering::Relaxed))
+        let share_per_s = self.share_per_s.load(Ordering::Relaxed);
+        std::array::from_fn(|i| {
+            let own = self.weights[i].load(Ordering::Relaxed);
+            match share_per_s {
+                0 => own,
+                per_s => {
+                    let of_requests = self.request_weights[i].load(Ordering::Relaxed);
+                    own.saturating_add(of_requests.saturating_mul(per_s) / 1_000)
+                }
+            }
+        })
     }
 
     /// The cost of an append that says of itself to have so many entries.
@@ -158,6 +196,14 @@ fn weights_of(config: &GroupConfig, me: ServerId, capacity_milli: [u64; 3]) -> [
         let reserved = appends[i].saturating_add(reads[i]);
         let share = reserved as f64 / capacity_milli[i].max(1) as f64;
         ((share * WEIGHT_PER_SHARE) as u64).max(WEIGHT_MIN)
+    })
+}
+
+/// The share of a shard's resources that a thousand requests/s take at the head.
+fn weights_of_request(budget: &Budget, capacity_milli: [u64; 3]) -> [u64; 3] {
+    let one = budget.request_milli();
+    std::array::from_fn(|i| {
+        (one[i] as f64 * 1_000.0 / capacity_milli[i].max(1) as f64 * WEIGHT_PER_SHARE) as u64
     })
 }
 

@@ -6,6 +6,7 @@
 //! - [`Coordinator`]: reports to it, and the time of its last answer
 //! - [`GroupCosts`]: costs of groups' appends and reads, for the queue between tenants
 //! - [`BurstShared`]: burst capacity
+//! - [`Guarantees`]: shares of projects' guarantees
 //! - [`Vitals`]: signs of life of the shards
 //! - [`Processors`]: their time on processors
 //! - [`Capacity`]: estimates of what the server can do
@@ -17,6 +18,7 @@ mod capacity;
 mod coordinator;
 mod group_costs;
 mod group_reads;
+mod guarantees;
 mod peers;
 mod processors;
 mod settings;
@@ -37,6 +39,7 @@ pub use burst::{BurstShared, BurstUpdate};
 pub use capacity::{Capacity, Estimated};
 pub use coordinator::Coordinator;
 pub use group_costs::{GroupCost, GroupCosts, WEIGHT_MIN, attach_cost, frame_cost};
+pub use guarantees::{GuaranteeNews, Guarantees};
 pub use peers::Peers;
 pub use processors::Processors;
 pub use settings::Settings;
@@ -56,6 +59,7 @@ pub struct Shared {
     pub coordinator: Coordinator,
     pub group_costs: GroupCosts,
     pub burst: BurstShared,
+    pub guarantees: Guarantees,
     pub vitals: Vitals,
     pub processors: Processors,
     pub capacity: Capacity,
@@ -84,6 +88,7 @@ impl Shared {
             coordinator: Coordinator::new(to_coordinator),
             group_costs: GroupCosts::default(),
             burst: BurstShared::default(),
+            guarantees: Guarantees::default(),
             vitals: Vitals::default(),
             processors: Processors::default(),
             capacity: Capacity::default(),

@@ -253,6 +253,7 @@ impl World {
                     offered_per_s,
                     beyond_per_s: offered_per_s.saturating_sub(view.reserved_per_s),
                     was_held_back: offered_per_s > may,
+                    extra_max_per_s: None,
                 },
             })
         };

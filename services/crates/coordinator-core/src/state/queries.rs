@@ -1,8 +1,9 @@
 //! Questions of the planner: commands to propose, messages to send again.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use quorate_guarantees::{Guarantee, GuaranteedGroup, GuaranteedProject};
+use quorate_placement::{Amounts, Fleet};
 use quorate_types::control::{GroupReport, ToServer};
 use quorate_types::{Epoch, GroupId, Offset, ProjectId, ServerId};
 use uuid::Uuid;
@@ -64,6 +65,15 @@ impl CoordinatorState {
             }
         };
         self.guarantees.iter().map(project).collect()
+    }
+
+    /// Reserved for shared guarantees on each server that reserves something, in thousandths of tokens each second.
+    pub fn shared_reservations(&self) -> BTreeMap<ServerId, [u64; 3]> {
+        let of_regions = self.fleets().iter().flat_map(Fleet::shared_reservations);
+        let milli = |(server, amounts): (ServerId, Amounts)| {
+            (server, amounts.rates().map(|tokens| tokens.saturating_mul(1_000)))
+        };
+        of_regions.map(milli).collect()
     }
 
     /// Messages that a server may have missed, by the epochs that it reported. Each is idempotent, so one too many does

@@ -2,7 +2,7 @@
 
 use quorate_burst::exchange::GroupLoad;
 use quorate_chain::{ClientRef, Replica};
-use quorate_types::control::GroupReport;
+use quorate_types::control::{GroupFlow, GroupReport};
 use quorate_types::limits::GROUP_MEMORY_BYTES;
 use quorate_types::space::with_slack;
 use quorate_types::{GroupId, GroupState, Micros, ServerId};
@@ -133,6 +133,16 @@ impl Group {
     /// The group's load since the last call, for the controller.
     pub fn take_load(&mut self, now_us: Micros) -> Option<GroupLoad> {
         self.intake.take_load(&self.replica, now_us)
+    }
+
+    /// The part of its project's guarantee that the group wants and has, if it is the head and was told any.
+    pub fn take_flow(&mut self, now_us: Micros) -> Option<GroupFlow> {
+        self.intake.take_flow(&self.replica, now_us)
+    }
+
+    /// Requests/s of its project's guarantee that are the group's.
+    pub fn share_per_s(&self) -> u64 {
+        self.intake.share_per_s()
     }
 
     /// The group's work for this server since the last call, if there was some.

@@ -157,7 +157,7 @@ fn release(world: &mut World, c: usize, outgoing: Vec<Outgoing>) {
             // Nobody here has a token or a certificate that ends.
             Outgoing::Certificate { .. } | Outgoing::PeerToken { .. } | Outgoing::Unanswered { .. } => {}
             // Nor does anybody share idle capacity.
-            Outgoing::Sharing { .. } => {}
+            Outgoing::Sharing { .. } | Outgoing::Flows { .. } => {}
         }
     }
 }

@@ -1,0 +1,136 @@
+//! Keeps the shares of projects' guarantees (`docs/internals/allocation.md`, "Guarantees of projects"): passes on what coordinators
+//! decide, and reports what groups want. While no coordinator answers, shares stay as they are.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use quorate_types::control::{FlowReport, GroupFlow};
+use quorate_types::limits::{GUARANTEE_IDLE_INTERVALS, GUARANTEE_INTERVAL_MS, GUARANTEE_KEPT_S};
+use tokio::sync::{mpsc, oneshot};
+use tokio::task::spawn_local;
+use tokio::time::{Instant, MissedTickBehavior};
+
+use crate::messages::{ShardMessage, ShareMessage};
+use crate::shared::{GuaranteeNews, Shared};
+
+const KEPT: Duration = Duration::from_secs(GUARANTEE_KEPT_S);
+
+/// Call when the server's shards run.
+pub fn start(shared: &Arc<Shared>) {
+    let news = shared.guarantees.listen();
+    let task = Task {
+        shared: shared.clone(),
+        stream: 0,
+        decision: 0,
+        kept_until: None,
+        quiet_intervals: 0,
+    };
+    spawn_local(task.run(news));
+}
+
+struct Task {
+    shared: Arc<Shared>,
+    /// Of the present connection; 0: there was none yet.
+    stream: u64,
+    /// The last decision of it that was passed on.
+    decision: u64,
+    /// The end of all shares, unless a coordinator is heard before. `None`: there are none.
+    kept_until: Option<Instant>,
+    /// Intervals since a report, while there is nothing to report.
+    quiet_intervals: u64,
+}
+
+impl Task {
+    async fn run(mut self, mut news: mpsc::Receiver<GuaranteeNews>) {
+        let mut interval = tokio::time::interval(Duration::from_millis(GUARANTEE_INTERVAL_MS));
+        interval.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        loop {
+            let goes_on = tokio::select! {
+                one = news.recv() => match one {
+                    Some(one) => self.hear(one).await,
+                    None => false,
+                },
+                _ = interval.tick() => self.tick().await,
+            };
+            if !goes_on {
+                return;
+            }
+        }
+    }
+
+    /// False: a shard has stopped.
+    async fn hear(&mut self, news: GuaranteeNews) -> bool {
+        match news {
+            GuaranteeNews::Connected { stream } => {
+                (self.stream, self.decision) = (stream, 0);
+                self.report(true).await
+            }
+            GuaranteeNews::Shares {
+                stream,
+                decision,
+                reserved_milli,
+                shares,
+            } => {
+                if stream != self.stream {
+                    return true; // of a connection that is gone
+                }
+                self.kept_until = Some(Instant::now() + KEPT);
+                self.shared.guarantees.set_reserved_milli(reserved_milli);
+                for share in &shares {
+                    self.shared
+                        .shards
+                        .send_to_group(share.group_id, ShardMessage::Share(ShareMessage::Told(*share)));
+                }
+                self.decision = decision;
+                // Others may have what one gives back, once that is reported.
+                shares.is_empty() || self.report(true).await
+            }
+        }
+    }
+
+    async fn tick(&mut self) -> bool {
+        if self.kept_until.is_some_and(|until| Instant::now() >= until) {
+            tracing::warn!(
+                "no coordinator was heard for {GUARANTEE_KEPT_S} s: shares of guarantees have ended here"
+            );
+            self.kept_until = None;
+            self.shared.guarantees.set_reserved_milli([0; 3]);
+            for shard in 0..self.shared.shards.count() {
+                self.shared
+                    .shards
+                    .send(shard, ShardMessage::Share(ShareMessage::Lapsed));
+            }
+        }
+        self.report(false).await
+    }
+
+    /// Questions reach shards behind the shares that were passed on, so the report has them. `is_news`: also where there is
+    /// nothing to report.
+    async fn report(&mut self, is_news: bool) -> bool {
+        let mut answers = Vec::new();
+        for shard in 0..self.shared.shards.count() {
+            let (sender, receiver) = oneshot::channel();
+            let ask = ShardMessage::Share(ShareMessage::Flows(sender));
+            self.shared.shards.send(shard, ask);
+            answers.push(receiver);
+        }
+        let mut flows: Vec<GroupFlow> = Vec::new();
+        for answer in answers {
+            match answer.await {
+                Ok(mut of_shard) => flows.append(&mut of_shard),
+                Err(_) => return false,
+            }
+        }
+        self.quiet_intervals += 1;
+        if flows.is_empty() && !is_news && self.quiet_intervals < GUARANTEE_IDLE_INTERVALS {
+            return true;
+        }
+        self.quiet_intervals = 0;
+        self.shared.guarantees.report(FlowReport {
+            stream: self.stream,
+            decision: self.decision,
+            flows,
+        });
+        true
+    }
+}
