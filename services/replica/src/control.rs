@@ -31,7 +31,7 @@ use crate::identity::{self, Identity};
 use crate::messages::{Hosting, ShardMessage};
 use crate::orders::Orders;
 use crate::place_keeper::PlaceKeeper;
-use crate::shared::{BurstUpdate, GuaranteeNews, Shared};
+use crate::shared::{BurstUpdate, Shared, ToldShares};
 use quorate_tokens::Keys;
 
 /// The kernel accepts, however busy the coordinator is.
@@ -517,7 +517,7 @@ fn obey(shared: &Shared, message: ToServer) {
             reserved_milli,
             shares,
         } => {
-            let told = GuaranteeNews::Shares {
+            let told = ToldShares {
                 stream,
                 decision,
                 reserved_milli,
@@ -538,7 +538,7 @@ fn obey(shared: &Shared, message: ToServer) {
 /// Tells the task of guarantees that messages of earlier connections mean nothing any more.
 fn begin_stream(shared: &Shared) -> u64 {
     let stream = rand::random::<u64>().max(1);
-    let _is_behind = !shared.guarantees.send(GuaranteeNews::Connected { stream });
+    shared.guarantees.begin_stream(stream);
     stream
 }
 

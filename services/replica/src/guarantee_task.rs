@@ -6,18 +6,18 @@ use std::time::Duration;
 
 use quorate_types::control::{FlowReport, GroupFlow};
 use quorate_types::limits::{GUARANTEE_IDLE_INTERVALS, GUARANTEE_INTERVAL_MS, GUARANTEE_KEPT_S};
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::spawn_local;
 use tokio::time::{Instant, MissedTickBehavior};
 
 use crate::messages::{ShardMessage, ShareMessage};
-use crate::shared::{GuaranteeNews, Shared};
+use crate::shared::{Shared, ToldShares};
 
 const KEPT: Duration = Duration::from_secs(GUARANTEE_KEPT_S);
 
 /// Call when the server's shards run.
 pub fn start(shared: &Arc<Shared>) {
-    let news = shared.guarantees.listen();
+    let (told, streams) = shared.guarantees.listen();
     let task = Task {
         shared: shared.clone(),
         stream: 0,
@@ -25,7 +25,7 @@ pub fn start(shared: &Arc<Shared>) {
         kept_until: None,
         quiet_intervals: 0,
     };
-    spawn_local(task.run(news));
+    spawn_local(task.run(told, streams));
 }
 
 struct Task {
@@ -41,12 +41,18 @@ struct Task {
 }
 
 impl Task {
-    async fn run(mut self, mut news: mpsc::Receiver<GuaranteeNews>) {
+    async fn run(mut self, mut told: mpsc::Receiver<ToldShares>, mut streams: watch::Receiver<u64>) {
+        streams.mark_changed(); // a connection may have begun before
         let mut interval = tokio::time::interval(Duration::from_millis(GUARANTEE_INTERVAL_MS));
         interval.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             let goes_on = tokio::select! {
-                one = news.recv() => match one {
+                biased;
+                begun = streams.changed() => {
+                    (self.stream, self.decision) = (*streams.borrow_and_update(), 0);
+                    begun.is_ok() && self.report(true).await
+                }
+                one = told.recv() => match one {
                     Some(one) => self.hear(one).await,
                     None => false,
                 },
@@ -59,33 +65,19 @@ impl Task {
     }
 
     /// False: a shard has stopped.
-    async fn hear(&mut self, news: GuaranteeNews) -> bool {
-        match news {
-            GuaranteeNews::Connected { stream } => {
-                (self.stream, self.decision) = (stream, 0);
-                self.report(true).await
-            }
-            GuaranteeNews::Shares {
-                stream,
-                decision,
-                reserved_milli,
-                shares,
-            } => {
-                if stream != self.stream {
-                    return true; // of a connection that is gone
-                }
-                self.kept_until = Some(Instant::now() + KEPT);
-                self.shared.guarantees.set_reserved_milli(reserved_milli);
-                for share in &shares {
-                    self.shared
-                        .shards
-                        .send_to_group(share.group_id, ShardMessage::Share(ShareMessage::Told(*share)));
-                }
-                self.decision = decision;
-                // Others may have what one gives back, once that is reported.
-                shares.is_empty() || self.report(true).await
-            }
+    async fn hear(&mut self, told: ToldShares) -> bool {
+        if told.stream != self.stream {
+            return true; // of a connection that is gone
         }
+        self.kept_until = Some(Instant::now() + KEPT);
+        self.shared.guarantees.set_reserved_milli(told.reserved_milli);
+        for share in &told.shares {
+            let message = ShardMessage::Share(ShareMessage::Told(*share));
+            self.shared.shards.send_to_group(share.group_id, message);
+        }
+        self.decision = told.decision;
+        // Others may have what one gives back, once that is reported.
+        told.shares.is_empty() || self.report(true).await
     }
 
     async fn tick(&mut self) -> bool {

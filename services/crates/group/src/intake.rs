@@ -395,7 +395,9 @@ impl Intake {
     pub fn share(&mut self, share: Option<&GroupShare>, view: &mut View<'_>) {
         let (queue, now_us) = (self.appends.queue.as_mut(), view.turn.now_us);
         match (queue, share) {
-            (Some(queue), Some(share)) if view.replica.is_head() => self.share.take(queue, share, now_us),
+            (Some(queue), Some(share)) if view.replica.is_head() && share.per_s.is_some() => {
+                self.share.take(queue, share, now_us);
+            }
             (queue, _) => self.share.end(queue, now_us),
         }
         self.rate_changed(view);

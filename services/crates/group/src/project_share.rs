@@ -23,7 +23,7 @@ impl ProjectShare {
             let _of_the_time_before = self.meter.take(queue, now_us);
         }
         self.idle_max_per_s = share.idle_max_per_s;
-        queue.set_share(now_us, share.per_s);
+        queue.set_share(now_us, share.per_s.unwrap_or(0));
     }
 
     /// Another replica is the head, or no coordinator was heard for long.

@@ -76,7 +76,8 @@ type Key = (ServerId, GroupId);
 /// A group on a server that is its head, or was.
 #[derive(Debug)]
 struct Flow {
-    project: ProjectId,
+    /// `None`: its project has no guarantee, or it is deleted.
+    project: Option<ProjectId>,
     request_milli: u64,
     wanted_per_s: u64,
     share: Purse,
@@ -86,12 +87,13 @@ struct Flow {
     is_current: bool,
 }
 
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug)]
 struct Stream {
-    number: u64,
     told_at: Micros,
     /// `None`: it was told nothing yet.
     told_reserved: Option<[u64; 3]>,
+    /// The last report: it may be older than what is known of a group that it names, or does not name.
+    report: FlowReport,
 }
 
 impl ProjectShares {
@@ -110,8 +112,15 @@ impl ProjectShares {
             for group in &project.groups {
                 let owner = (project.project, group.request_milli.max(1));
                 self.owners.insert(group.group_id, owner);
+                let stream = self.servers.get(&group.head);
                 let flow = self.flows.entry((group.head, group.group_id));
-                let flow = flow.or_insert_with(|| Flow::new(owner, now));
+                let flow = flow.or_insert_with(|| {
+                    let mut flow = Flow::new(owner.1, now);
+                    if let Some(stream) = stream {
+                        flow.hear_report(group.group_id, &stream.report);
+                    }
+                    flow
+                });
                 (flow.is_current, flow.request_milli) = (true, owner.1);
             }
         }
@@ -119,6 +128,9 @@ impl ProjectShares {
         // A server that is given up for dead orders nothing any more.
         let alive = &self.alive;
         (self.flows).retain(|(server, _), flow| flow.is_current || alive.contains(server));
+        for ((_, group_id), flow) in &mut self.flows {
+            flow.project = self.owners.get(group_id).map(|(project, _)| *project);
+        }
         let projects = projects.into_iter().map(|project| (project.project, project));
         self.projects = projects.collect();
     }
@@ -126,26 +138,31 @@ impl ProjectShares {
     /// A server's report. It has all groups that use a share there, so groups that it lacks use none. Returns whether others may
     /// have more now.
     pub fn report(&mut self, now: Micros, server: ServerId, report: &FlowReport) -> bool {
-        let stream = Stream {
-            number: report.stream,
-            told_at: now,
-            told_reserved: None,
-        };
-        let before = self.servers.entry(server).or_insert(stream);
-        let is_new = before.number != report.stream;
-        if is_new {
-            *before = stream;
+        let known = self.servers.get_mut(&server);
+        let is_new = known
+            .as_ref()
+            .is_none_or(|stream| stream.report.stream != report.stream);
+        let reported = report.clone();
+        match known {
+            Some(stream) if !is_new => stream.report = reported,
+            _ => {
+                let stream = Stream {
+                    told_at: now,
+                    told_reserved: None,
+                    report: reported,
+                };
+                self.servers.insert(server, stream);
+            }
         }
         for reported in &report.flows {
-            let key = (server, reported.group_id);
-            let owner = self.owners.get(&reported.group_id);
-            if let Some(owner) = owner.filter(|_| reported.share_per_s > 0) {
-                // It may use a share here, though the state has another head by now.
-                self.flows.entry(key).or_insert_with(|| Flow {
-                    is_current: false,
-                    ..Flow::new(*owner, now)
-                });
-            }
+            // It may have a share here, though the state has another head by now, or the project no guarantee any more.
+            let owner = self.owners.get(&reported.group_id).copied();
+            let flow = self.flows.entry((server, reported.group_id));
+            flow.or_insert_with(|| Flow {
+                project: owner.map(|(project, _)| project),
+                is_current: false,
+                ..Flow::new(owner.map_or(1, |(_, request_milli)| request_milli), now)
+            });
         }
         let reported = report.flows.iter().map(|flow| (flow.group_id, flow));
         let reported: HashMap<GroupId, &GroupFlow> = reported.collect();
@@ -174,10 +191,17 @@ impl ProjectShares {
         self.decision += 1;
         self.servers.retain(|server, _| self.alive.contains(server));
         let mut of_project: BTreeMap<ProjectId, Vec<Key>> = BTreeMap::new();
-        for (key, flow) in &self.flows {
-            of_project.entry(flow.project).or_default().push(*key);
-        }
         let mut shares: BTreeMap<ServerId, Vec<GroupShare>> = BTreeMap::new();
+        for (key, flow) in &self.flows {
+            match flow.project {
+                Some(project) => of_project.entry(project).or_default().push(*key),
+                None => shares.entry(key.0).or_default().push(GroupShare {
+                    group_id: key.1,
+                    per_s: None,
+                    idle_max_per_s: None,
+                }),
+            }
+        }
         for (project, keys) in of_project {
             if let Some(project) = self.projects.get(&project) {
                 let round = Round {
@@ -206,7 +230,7 @@ impl ProjectShares {
             (stream.told_at, stream.told_reserved) = (now, Some(reserved_milli));
             told.push(Told {
                 server: *server,
-                stream: stream.number,
+                stream: stream.report.stream,
                 decision: self.decision,
                 reserved_milli,
                 shares,
@@ -266,9 +290,9 @@ fn of_server(flows: &mut Flows, server: ServerId) -> impl Iterator<Item = (&Key,
 }
 
 impl Flow {
-    fn new((project, request_milli): (ProjectId, u64), now: Micros) -> Self {
+    fn new(request_milli: u64, now: Micros) -> Self {
         Self {
-            project,
+            project: None,
             request_milli,
             wanted_per_s: 0,
             share: Purse::default(),
@@ -288,6 +312,13 @@ impl Flow {
         self.share.hear(decision, reported.share_per_s);
         self.idle
             .hear(decision, reported.idle_max_per_s.unwrap_or(u64::MAX));
+    }
+
+    fn hear_report(&mut self, group_id: GroupId, report: &FlowReport) {
+        match report.flows.iter().find(|flow| flow.group_id == group_id) {
+            Some(reported) => self.hear(report.decision, reported),
+            None => self.hear_nothing(report.decision),
+        }
     }
 
     /// Its server reports no share of it: it uses none, and takes all of the idle capacity that it gets.
@@ -348,7 +379,7 @@ impl Round<'_> {
             flow.idle.tell(self.decision, idle);
             let share = GroupShare {
                 group_id: key.1,
-                per_s,
+                per_s: Some(per_s),
                 idle_max_per_s: (idle != u64::MAX).then_some(idle),
             };
             told.push((key.0, share));

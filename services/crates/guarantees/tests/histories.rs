@@ -58,7 +58,10 @@ impl Server {
         for share in shares {
             let n = (share.group_id.0.as_u128() - 1) as usize;
             if self.heads.contains(&n) {
-                self.watched.insert(n, share.per_s);
+                match share.per_s {
+                    Some(per_s) => self.watched.insert(n, per_s),
+                    None => self.watched.remove(&n),
+                };
             }
         }
         self.decision = decision;
@@ -265,6 +268,27 @@ fn a_smaller_guarantee_is_in_force_once_heads_have_heard() {
         .know(world.now, vec![project], BTreeMap::new(), alive);
     world.settle(3);
     assert!((80..=100).contains(&world.in_use()), "{}", world.in_use());
+}
+
+#[test]
+fn shares_end_with_their_guarantee() {
+    let mut world = World::new();
+    world.settle(4);
+    let alive: BTreeSet<ServerId> = (0..SERVERS).map(|server| ServerId(server as u32)).collect();
+    (world.shares).know(world.now, Vec::new(), BTreeMap::new(), alive.clone());
+    world.settle(3);
+    assert!(world.servers.iter().all(|server| server.watched.is_empty()));
+    assert_eq!(
+        world.shares.decide(world.now, RENEW_US),
+        [],
+        "nobody has anything to hear"
+    );
+    // A leader that never knew the guarantee ends it, too.
+    world.servers[0].watched.insert(0, 70);
+    world.shares = ProjectShares::default();
+    world.shares.know(world.now, Vec::new(), BTreeMap::new(), alive);
+    world.settle(3);
+    assert!(world.servers[0].watched.is_empty());
 }
 
 #[derive(Debug, Clone)]

@@ -291,8 +291,9 @@ pub struct GroupFlow {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GroupShare {
     pub group_id: GroupId,
-    /// Requests/s of the declared size beside its own rate.
-    pub per_s: u64,
+    /// Requests/s of the declared size beside its own rate; `None`: it has no share any more, and reports none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub per_s: Option<u64>,
     /// Idle capacity that it may use beside that; `None`: all that it gets.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub idle_max_per_s: Option<u64>,

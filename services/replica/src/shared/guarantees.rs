@@ -9,35 +9,38 @@ use tokio::sync::{mpsc, watch};
 
 #[derive(Default)]
 pub struct Guarantees {
-    inbox: OnceLock<mpsc::Sender<GuaranteeNews>>,
+    inbox: OnceLock<mpsc::Sender<ToldShares>>,
+    /// The number of the present connection; 0: there was none yet.
+    stream: watch::Sender<u64>,
     report: watch::Sender<FlowReport>,
     /// Reserved on this server for shared guarantees, in thousandths of tokens each second.
     reserved_milli: [AtomicU64; 3],
 }
 
-/// From the coordinator's connection.
-pub enum GuaranteeNews {
-    /// A connection begins. Messages of earlier ones mean nothing any more.
-    Connected { stream: u64 },
-    Shares {
-        stream: u64,
-        decision: u64,
-        reserved_milli: [u64; 3],
-        shares: Vec<GroupShare>,
-    },
+/// A coordinator's decision.
+pub struct ToldShares {
+    pub stream: u64,
+    pub decision: u64,
+    pub reserved_milli: [u64; 3],
+    pub shares: Vec<GroupShare>,
 }
 
 impl Guarantees {
     /// For the task, once.
-    pub fn listen(&self) -> mpsc::Receiver<GuaranteeNews> {
+    pub fn listen(&self) -> (mpsc::Receiver<ToldShares>, watch::Receiver<u64>) {
         let (sender, inbox) = mpsc::channel(GUARANTEE_MESSAGES_MAX);
         assert!(self.inbox.set(sender).is_ok(), "the task starts once");
-        inbox
+        (inbox, self.stream.subscribe())
+    }
+
+    /// A connection begins: messages of earlier ones mean nothing any more.
+    pub fn begin_stream(&self, stream: u64) {
+        self.stream.send_replace(stream);
     }
 
     /// False: it is lost. The coordinator notices by the next report.
-    pub fn send(&self, news: GuaranteeNews) -> bool {
-        self.inbox.get().is_some_and(|inbox| inbox.try_send(news).is_ok())
+    pub fn send(&self, told: ToldShares) -> bool {
+        self.inbox.get().is_some_and(|inbox| inbox.try_send(told).is_ok())
     }
 
     pub fn report(&self, report: FlowReport) {

@@ -39,7 +39,7 @@ pub use burst::{BurstShared, BurstUpdate};
 pub use capacity::{Capacity, Estimated};
 pub use coordinator::Coordinator;
 pub use group_costs::{GroupCost, GroupCosts, WEIGHT_MIN, attach_cost, frame_cost};
-pub use guarantees::{GuaranteeNews, Guarantees};
+pub use guarantees::{Guarantees, ToldShares};
 pub use peers::Peers;
 pub use processors::Processors;
 pub use settings::Settings;

@@ -11,5 +11,6 @@ mod quarantining;
 mod reading;
 mod repairing;
 mod rig;
+mod sharing;
 mod suspending;
 mod tracing;
