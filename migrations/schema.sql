@@ -9,7 +9,7 @@ CREATE FUNCTION public.add_billed_quantities() RETURNS trigger
 BEGIN
   INSERT INTO billed_quantities AS b
     SELECT organization_id, group_id, kind, sum(quantity) FROM added
-    WHERE kind NOT IN ('sla_credit', 'commitment') AND correction_id IS NULL GROUP BY 1, 2, 3 ORDER BY 2, 3
+    WHERE kind NOT IN ('sla_credit', 'commitment', 'guarantee') AND correction_id IS NULL GROUP BY 1, 2, 3 ORDER BY 2, 3
     ON CONFLICT (group_id, kind) DO UPDATE SET quantity = b.quantity + excluded.quantity;
   RETURN NULL;
 END $$;
@@ -324,6 +324,18 @@ CREATE TABLE public.groups (
     CONSTRAINT groups_status_check CHECK ((status = ANY (ARRAY['provisioning'::text, 'active'::text, 'degraded'::text, 'paused'::text, 'lost'::text, 'deleting'::text, 'deleted'::text])))
 );
 
+CREATE TABLE public.guarantees (
+    project_id uuid NOT NULL,
+    revision bigint NOT NULL,
+    organization_id uuid NOT NULL,
+    terms jsonb,
+    hourly_micros bigint NOT NULL,
+    requested_at timestamp with time zone NOT NULL,
+    since timestamp with time zone,
+    CONSTRAINT guarantees_hourly_micros_check CHECK ((hourly_micros >= 0)),
+    CONSTRAINT guarantees_revision_check CHECK ((revision > 0))
+);
+
 CREATE TABLE public.idempotency_keys (
     id uuid NOT NULL,
     principal text NOT NULL,
@@ -348,8 +360,9 @@ CREATE TABLE public.invoice_lines (
     unit_price_micros bigint NOT NULL,
     amount_micros bigint NOT NULL,
     correction_id uuid,
-    CONSTRAINT invoice_lines_kind_check CHECK ((kind = ANY (ARRAY['reservation'::text, 'appends'::text, 'reads'::text, 'egress'::text, 'storage'::text, 'sla_credit'::text, 'commitment'::text]))),
-    CONSTRAINT invoice_lines_of_a_group CHECK (((group_id IS NOT NULL) OR (kind = 'commitment'::text))),
+    project_id uuid,
+    CONSTRAINT invoice_lines_kind_check CHECK ((kind = ANY (ARRAY['reservation'::text, 'appends'::text, 'reads'::text, 'egress'::text, 'storage'::text, 'sla_credit'::text, 'commitment'::text, 'guarantee'::text]))),
+    CONSTRAINT invoice_lines_of_a_group CHECK (((group_id IS NOT NULL) OR (kind = 'commitment'::text) OR ((kind = 'guarantee'::text) AND (project_id IS NOT NULL)))),
     CONSTRAINT invoice_lines_price_quantity_check CHECK ((price_quantity > 0)),
     CONSTRAINT invoice_lines_quantity_check CHECK (((quantity >= 0) OR (correction_id IS NOT NULL)))
 );
@@ -861,6 +874,9 @@ ALTER TABLE ONLY public.groups
 ALTER TABLE ONLY public.groups
     ADD CONSTRAINT groups_pkey PRIMARY KEY (id);
 
+ALTER TABLE ONLY public.guarantees
+    ADD CONSTRAINT guarantees_pkey PRIMARY KEY (project_id, revision);
+
 ALTER TABLE ONLY public.idempotency_keys
     ADD CONSTRAINT idempotency_keys_pkey PRIMARY KEY (id);
 
@@ -1019,6 +1035,10 @@ CREATE INDEX groups_unseen ON public.groups USING btree (id) WHERE unseen;
 
 CREATE INDEX groups_unsettled ON public.groups USING btree (created_at) WHERE (status = ANY (ARRAY['provisioning'::text, 'deleting'::text]));
 
+CREATE INDEX guarantees_organization ON public.guarantees USING btree (organization_id);
+
+CREATE INDEX guarantees_unsettled ON public.guarantees USING btree (requested_at) WHERE (since IS NULL);
+
 CREATE INDEX idempotency_keys_age ON public.idempotency_keys USING btree (created_at);
 
 CREATE UNIQUE INDEX invoice_lines_correction ON public.invoice_lines USING btree (correction_id) WHERE (correction_id IS NOT NULL);
@@ -1129,6 +1149,8 @@ CREATE TRIGGER append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON public.status_
 
 CREATE TRIGGER append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON public.status_updates FOR EACH STATEMENT EXECUTE FUNCTION public.refuse_rewriting();
 
+CREATE TRIGGER confirmed_stays BEFORE DELETE OR UPDATE ON public.guarantees FOR EACH ROW WHEN ((old.since IS NOT NULL)) EXECUTE FUNCTION public.refuse_rewriting();
+
 CREATE TRIGGER counted AFTER INSERT ON public.invoice_lines REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION public.add_billed_quantities();
 
 CREATE TRIGGER immutable BEFORE DELETE OR UPDATE OR TRUNCATE ON public.invoice_lines FOR EACH STATEMENT EXECUTE FUNCTION public.refuse_change();
@@ -1180,6 +1202,12 @@ ALTER TABLE ONLY public.group_events
 
 ALTER TABLE ONLY public.groups
     ADD CONSTRAINT groups_organization_id_project_id_fkey FOREIGN KEY (organization_id, project_id) REFERENCES public.projects(organization_id, id);
+
+ALTER TABLE ONLY public.guarantees
+    ADD CONSTRAINT guarantees_organization_id_fkey FOREIGN KEY (organization_id) REFERENCES public.organizations(organization_id);
+
+ALTER TABLE ONLY public.guarantees
+    ADD CONSTRAINT guarantees_project_id_fkey FOREIGN KEY (project_id) REFERENCES public.projects(id);
 
 ALTER TABLE ONLY public.invoice_lines
     ADD CONSTRAINT invoice_lines_organization_id_correction_id_fkey FOREIGN KEY (organization_id, correction_id) REFERENCES public.corrections(organization_id, id);
@@ -1312,6 +1340,8 @@ CREATE POLICY every_organization ON public.group_events TO quorate_worker USING 
 
 CREATE POLICY every_organization ON public.groups TO quorate_worker USING (true);
 
+CREATE POLICY every_organization ON public.guarantees TO quorate_worker USING (true);
+
 CREATE POLICY every_organization ON public.invoice_lines TO quorate_worker USING (true);
 
 CREATE POLICY every_organization ON public.invoice_taxes TO quorate_worker USING (true);
@@ -1366,6 +1396,8 @@ ALTER TABLE public.group_events ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE public.groups ENABLE ROW LEVEL SECURITY;
 
+ALTER TABLE public.guarantees ENABLE ROW LEVEL SECURITY;
+
 ALTER TABLE public.invoice_lines ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE public.invoice_taxes ENABLE ROW LEVEL SECURITY;
@@ -1399,6 +1431,8 @@ CREATE POLICY own_organization ON public.former_slas TO quorate_api USING ((orga
 CREATE POLICY own_organization ON public.group_events TO quorate_api USING ((organization_id = public.current_organization_id()));
 
 CREATE POLICY own_organization ON public.groups TO quorate_api USING ((organization_id = public.current_organization_id()));
+
+CREATE POLICY own_organization ON public.guarantees TO quorate_api USING ((organization_id = public.current_organization_id()));
 
 CREATE POLICY own_organization ON public.invoice_lines TO quorate_api USING ((organization_id = public.current_organization_id()));
 
@@ -1550,6 +1584,9 @@ GRANT SELECT,INSERT ON TABLE public.group_events TO quorate_worker;
 
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.groups TO quorate_api;
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.groups TO quorate_worker;
+
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.guarantees TO quorate_api;
+GRANT SELECT,DELETE,UPDATE ON TABLE public.guarantees TO quorate_worker;
 
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.idempotency_keys TO quorate_api;
 GRANT SELECT,DELETE ON TABLE public.idempotency_keys TO quorate_worker;

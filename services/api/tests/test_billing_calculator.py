@@ -125,7 +125,7 @@ def list_from(valid_from: datetime, appends_micros: int) -> PriceList:
         replace(price, unit_price_micros=appends_micros) if price.kind == prices.APPENDS else price
         for price in PRICES.usage
     )
-    return PriceList(valid_from, PRICES.resources, usage, PRICES.commitments)
+    return PriceList(valid_from, PRICES.resources, usage, PRICES.guarantee_hourly_micros, PRICES.commitments)
 
 
 def test_a_list_holds_from_its_month_on(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,7 +2,7 @@
 
 import type { Client, Options as Options2, TDataShape } from './client';
 import { client } from './client.gen';
-import type { AddProbedMinutesData, AddProbedMinutesErrors, AddProbedMinutesResponses, CallOffDrainData, CallOffDrainErrors, CallOffDrainResponses, CheckOutData, CheckOutErrors, CheckOutResponses, CreateCorrectionData, CreateCorrectionErrors, CreateCorrectionResponses, CreateGroupData, CreateGroupErrors, CreateGroupResponses, CreateJoinTokenData, CreateJoinTokenErrors, CreateJoinTokenResponses, CreateKeyData, CreateKeyErrors, CreateKeyResponses, CreateOrganizationKeyData, CreateOrganizationKeyErrors, CreateOrganizationKeyResponses, CreateProjectData, CreateProjectErrors, CreateProjectResponses, CreateQuoteData, CreateQuoteErrors, CreateQuoteResponses, DeleteBudgetData, DeleteBudgetErrors, DeleteBudgetResponses, DeleteGroupData, DeleteGroupErrors, DeleteGroupResponses, DeleteProjectData, DeleteProjectErrors, DeleteProjectResponses, DrainServerData, DrainServerErrors, DrainServerResponses, FindInvoicesData, FindInvoicesErrors, FindInvoicesResponses, GetBudgetData, GetBudgetErrors, GetBudgetResponses, GetCapacityData, GetCapacityErrors, GetCapacityResponses, GetCurrentInvoiceData, GetCurrentInvoiceDocumentData, GetCurrentInvoiceDocumentErrors, GetCurrentInvoiceDocumentResponses, GetCurrentInvoiceErrors, GetCurrentInvoiceLinesData, GetCurrentInvoiceLinesErrors, GetCurrentInvoiceLinesResponses, GetCurrentInvoiceResponses, GetGroupCostsData, GetGroupCostsErrors, GetGroupCostsResponses, GetGroupData, GetGroupErrors, GetGroupResponses, GetHandleData, GetHandleErrors, GetHandleResponses, GetHealthData, GetHealthErrors, GetHealthResponses, GetIncidentData, GetIncidentErrors, GetIncidentResponses, GetInvoiceAccountData, GetInvoiceAccountErrors, GetInvoiceAccountResponses, GetInvoiceData, GetInvoiceDocumentData, GetInvoiceDocumentErrors, GetInvoiceDocumentResponses, GetInvoiceErrors, GetInvoiceLinesData, GetInvoiceLinesErrors, GetInvoiceLinesResponses, GetInvoiceResponses, GetMeData, GetMeErrors, GetMeResponses, GetMetricsData, GetMetricsErrors, GetMetricsResponses, GetPlacementData, GetPlacementErrors, GetPlacementResponses, GetProbeTargetsData, GetProbeTargetsErrors, GetProbeTargetsResponses, GetProjectData, GetProjectErrors, GetProjectResponses, GetQuotasData, GetQuotasErrors, GetQuotasResponses, GetReadinessData, GetReadinessErrors, GetReadinessResponses, GetServerData, GetServerErrors, GetServerResponses, GetSharingData, GetSharingErrors, GetSharingResponses, GetSlaReportData, GetSlaReportErrors, GetSlaReportResponses, GetSpendData, GetSpendDaysData, GetSpendDaysErrors, GetSpendDaysResponses, GetSpendErrors, GetSpendMetricsData, GetSpendMetricsErrors, GetSpendMetricsResponses, GetSpendResponses, GetStatusData, GetStatusErrors, GetStatusFeedData, GetStatusFeedErrors, GetStatusFeedResponses, GetStatusResponses, GetUsageData, GetUsageErrors, GetUsageResponses, GiveUpServerData, GiveUpServerErrors, GiveUpServerResponses, ListBadMinutesData, ListBadMinutesErrors, ListBadMinutesResponses, ListBudgetAlertsData, ListBudgetAlertsErrors, ListBudgetAlertsResponses, ListBudgetsData, ListBudgetsErrors, ListBudgetsResponses, ListCommitmentsData, ListCommitmentsErrors, ListCommitmentsResponses, ListCorrectionsData, ListCorrectionsErrors, ListCorrectionsResponses, ListGroupEventsData, ListGroupEventsErrors, ListGroupEventsResponses, ListGroupsData, ListGroupsErrors, ListGroupsResponses, ListInvoicesData, ListInvoicesErrors, ListInvoicesResponses, ListJoinTokensData, ListJoinTokensErrors, ListJoinTokensResponses, ListKeysData, ListKeysErrors, ListKeysResponses, ListLendingData, ListLendingErrors, ListLendingResponses, ListOrganizationKeysData, ListOrganizationKeysErrors, ListOrganizationKeysResponses, ListPaymentsData, ListPaymentsErrors, ListPaymentsResponses, ListProjectsData, ListProjectsErrors, ListProjectsResponses, ListServersData, ListServersErrors, ListServersResponses, LogInData, LogInErrors, LogInResponses, LogOutData, LogOutErrors, LogOutResponses, MakeCommitmentData, MakeCommitmentErrors, MakeCommitmentResponses, OpenIncidentData, OpenIncidentErrors, OpenIncidentResponses, PutBudgetData, PutBudgetErrors, PutBudgetResponses, ReceiveStripeEventData, ReceiveStripeEventErrors, ReceiveStripeEventResponses, RecordPaymentData, RecordPaymentErrors, RecordPaymentResponses, ResetGroupData, ResetGroupErrors, ResetGroupResponses, ResizeGroupData, ResizeGroupErrors, ResizeGroupResponses, RevokeJoinTokenData, RevokeJoinTokenErrors, RevokeJoinTokenResponses, RevokeKeyData, RevokeKeyErrors, RevokeKeyResponses, SignUpData, SignUpErrors, SignUpResponses, StreamGroupData, StreamGroupErrors, StreamGroupResponse, StreamGroupResponses, UpdateIncidentData, UpdateIncidentErrors, UpdateIncidentResponses } from './types.gen';
+import type { AddProbedMinutesData, AddProbedMinutesErrors, AddProbedMinutesResponses, CallOffDrainData, CallOffDrainErrors, CallOffDrainResponses, CheckOutData, CheckOutErrors, CheckOutResponses, CreateCorrectionData, CreateCorrectionErrors, CreateCorrectionResponses, CreateGroupData, CreateGroupErrors, CreateGroupResponses, CreateJoinTokenData, CreateJoinTokenErrors, CreateJoinTokenResponses, CreateKeyData, CreateKeyErrors, CreateKeyResponses, CreateOrganizationKeyData, CreateOrganizationKeyErrors, CreateOrganizationKeyResponses, CreateProjectData, CreateProjectErrors, CreateProjectResponses, CreateQuoteData, CreateQuoteErrors, CreateQuoteResponses, DeleteBudgetData, DeleteBudgetErrors, DeleteBudgetResponses, DeleteGroupData, DeleteGroupErrors, DeleteGroupResponses, DeleteGuaranteeData, DeleteGuaranteeErrors, DeleteGuaranteeResponses, DeleteProjectData, DeleteProjectErrors, DeleteProjectResponses, DrainServerData, DrainServerErrors, DrainServerResponses, FindInvoicesData, FindInvoicesErrors, FindInvoicesResponses, GetBudgetData, GetBudgetErrors, GetBudgetResponses, GetCapacityData, GetCapacityErrors, GetCapacityResponses, GetCurrentInvoiceData, GetCurrentInvoiceDocumentData, GetCurrentInvoiceDocumentErrors, GetCurrentInvoiceDocumentResponses, GetCurrentInvoiceErrors, GetCurrentInvoiceLinesData, GetCurrentInvoiceLinesErrors, GetCurrentInvoiceLinesResponses, GetCurrentInvoiceResponses, GetGroupCostsData, GetGroupCostsErrors, GetGroupCostsResponses, GetGroupData, GetGroupErrors, GetGroupResponses, GetGuaranteeData, GetGuaranteeErrors, GetGuaranteeResponses, GetHandleData, GetHandleErrors, GetHandleResponses, GetHealthData, GetHealthErrors, GetHealthResponses, GetIncidentData, GetIncidentErrors, GetIncidentResponses, GetInvoiceAccountData, GetInvoiceAccountErrors, GetInvoiceAccountResponses, GetInvoiceData, GetInvoiceDocumentData, GetInvoiceDocumentErrors, GetInvoiceDocumentResponses, GetInvoiceErrors, GetInvoiceLinesData, GetInvoiceLinesErrors, GetInvoiceLinesResponses, GetInvoiceResponses, GetMeData, GetMeErrors, GetMeResponses, GetMetricsData, GetMetricsErrors, GetMetricsResponses, GetPlacementData, GetPlacementErrors, GetPlacementResponses, GetProbeTargetsData, GetProbeTargetsErrors, GetProbeTargetsResponses, GetProjectData, GetProjectErrors, GetProjectResponses, GetQuotasData, GetQuotasErrors, GetQuotasResponses, GetReadinessData, GetReadinessErrors, GetReadinessResponses, GetServerData, GetServerErrors, GetServerResponses, GetSharingData, GetSharingErrors, GetSharingResponses, GetSlaReportData, GetSlaReportErrors, GetSlaReportResponses, GetSpendData, GetSpendDaysData, GetSpendDaysErrors, GetSpendDaysResponses, GetSpendErrors, GetSpendMetricsData, GetSpendMetricsErrors, GetSpendMetricsResponses, GetSpendResponses, GetStatusData, GetStatusErrors, GetStatusFeedData, GetStatusFeedErrors, GetStatusFeedResponses, GetStatusResponses, GetUsageData, GetUsageErrors, GetUsageResponses, GiveUpServerData, GiveUpServerErrors, GiveUpServerResponses, ListBadMinutesData, ListBadMinutesErrors, ListBadMinutesResponses, ListBudgetAlertsData, ListBudgetAlertsErrors, ListBudgetAlertsResponses, ListBudgetsData, ListBudgetsErrors, ListBudgetsResponses, ListCommitmentsData, ListCommitmentsErrors, ListCommitmentsResponses, ListCorrectionsData, ListCorrectionsErrors, ListCorrectionsResponses, ListGroupEventsData, ListGroupEventsErrors, ListGroupEventsResponses, ListGroupsData, ListGroupsErrors, ListGroupsResponses, ListInvoicesData, ListInvoicesErrors, ListInvoicesResponses, ListJoinTokensData, ListJoinTokensErrors, ListJoinTokensResponses, ListKeysData, ListKeysErrors, ListKeysResponses, ListLendingData, ListLendingErrors, ListLendingResponses, ListOrganizationKeysData, ListOrganizationKeysErrors, ListOrganizationKeysResponses, ListPaymentsData, ListPaymentsErrors, ListPaymentsResponses, ListProjectsData, ListProjectsErrors, ListProjectsResponses, ListServersData, ListServersErrors, ListServersResponses, LogInData, LogInErrors, LogInResponses, LogOutData, LogOutErrors, LogOutResponses, MakeCommitmentData, MakeCommitmentErrors, MakeCommitmentResponses, OpenIncidentData, OpenIncidentErrors, OpenIncidentResponses, PutBudgetData, PutBudgetErrors, PutBudgetResponses, PutGuaranteeData, PutGuaranteeErrors, PutGuaranteeResponses, QuoteGuaranteeData, QuoteGuaranteeErrors, QuoteGuaranteeResponses, ReceiveStripeEventData, ReceiveStripeEventErrors, ReceiveStripeEventResponses, RecordPaymentData, RecordPaymentErrors, RecordPaymentResponses, ResetGroupData, ResetGroupErrors, ResetGroupResponses, ResizeGroupData, ResizeGroupErrors, ResizeGroupResponses, RevokeJoinTokenData, RevokeJoinTokenErrors, RevokeJoinTokenResponses, RevokeKeyData, RevokeKeyErrors, RevokeKeyResponses, SignUpData, SignUpErrors, SignUpResponses, StreamGroupData, StreamGroupErrors, StreamGroupResponse, StreamGroupResponses, UpdateIncidentData, UpdateIncidentErrors, UpdateIncidentResponses } from './types.gen';
 
 export type Options<TData extends TDataShape = TDataShape, ThrowOnError extends boolean = boolean, TResponse = unknown> = Options2<TData, ThrowOnError, TResponse> & {
     /**
@@ -116,6 +116,60 @@ export const getProject = <ThrowOnError extends boolean = false>(options: Option
     responseStyle: 'data',
     url: '/v1/projects/{project_id}',
     ...options
+});
+
+/**
+ * Delete Guarantee
+ *
+ * Take the guarantee back. Groups have their own rates from then on.
+ */
+export const deleteGuarantee = <ThrowOnError extends boolean = false>(options: Options<DeleteGuaranteeData, ThrowOnError>) => (options.client ?? client).delete<DeleteGuaranteeResponses, DeleteGuaranteeErrors, ThrowOnError, 'data'>({
+    responseStyle: 'data',
+    url: '/v1/projects/{project_id}/guarantee',
+    ...options
+});
+
+/**
+ * Get Guarantee
+ *
+ * The project's guarantee, and what each group wants and has of it now.
+ */
+export const getGuarantee = <ThrowOnError extends boolean = false>(options: Options<GetGuaranteeData, ThrowOnError>) => (options.client ?? client).get<GetGuaranteeResponses, GetGuaranteeErrors, ThrowOnError, 'data'>({
+    responseStyle: 'data',
+    url: '/v1/projects/{project_id}/guarantee',
+    ...options
+});
+
+/**
+ * Put Guarantee
+ *
+ * Give the project a guarantee, or another one. Groups have it within a second.
+ *
+ * 409 `guarantee_refused`: servers have no room for it, and nothing changes. Repeating it is harmless.
+ */
+export const putGuarantee = <ThrowOnError extends boolean = false>(options: Options<PutGuaranteeData, ThrowOnError>) => (options.client ?? client).put<PutGuaranteeResponses, PutGuaranteeErrors, ThrowOnError, 'data'>({
+    responseStyle: 'data',
+    url: '/v1/projects/{project_id}/guarantee',
+    ...options,
+    headers: {
+        'Content-Type': 'application/json',
+        ...options.headers
+    }
+});
+
+/**
+ * Quote Guarantee
+ *
+ * The price of a guarantee, and whether it would be given now. Nothing changes.
+ */
+export const quoteGuarantee = <ThrowOnError extends boolean = false>(options: Options<QuoteGuaranteeData, ThrowOnError>) => (options.client ?? client).post<QuoteGuaranteeResponses, QuoteGuaranteeErrors, ThrowOnError, 'data'>({
+    responseStyle: 'data',
+    url: '/v1/projects/{project_id}/guarantee/quote',
+    ...options,
+    headers: {
+        'Content-Type': 'application/json',
+        ...options.headers
+    }
 });
 
 /**

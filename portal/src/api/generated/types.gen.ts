@@ -1068,6 +1068,130 @@ export type GroupSpend = {
 };
 
 /**
+ * GuaranteePrice
+ */
+export type GuaranteePrice = {
+    /**
+     * Hourly Micros
+     */
+    hourly_micros: number;
+    /**
+     * Monthly Micros
+     *
+     * Price of 730 hours. Billing is by the second.
+     */
+    monthly_micros: number;
+    /**
+     * Currency
+     */
+    currency: string;
+};
+
+/**
+ * GuaranteeQuote
+ */
+export type GuaranteeQuote = {
+    /**
+     * Admissible
+     */
+    admissible: boolean;
+    price: GuaranteePrice;
+    /**
+     * null if admissible
+     */
+    refusal: GuaranteeRefusal | null;
+};
+
+/**
+ * GuaranteeRefusal
+ *
+ * The reason why a guarantee cannot be promised now.
+ */
+export type GuaranteeRefusal = {
+    /**
+     * Scarce Resource
+     *
+     * cpu, network, storage_io, memory or disk
+     */
+    scarce_resource: string;
+    /**
+     * Message
+     */
+    message: string;
+    /**
+     * Largest Shared Tokens Per S
+     *
+     * Would fit now.
+     */
+    largest_shared_tokens_per_s: number;
+};
+
+/**
+ * GuaranteeTerms
+ */
+export type GuaranteeTerms = {
+    /**
+     * Shared Tokens Per S
+     *
+     * Tokens each second that any group of the project may use, beside its own rate.
+     */
+    shared_tokens_per_s: number;
+    /**
+     * Max Tokens Per S
+     *
+     * Tokens each second that all groups together may use, own rates and idle capacity included. null: no limit. Equal to the groups' own tokens and the shared ones: no idle capacity.
+     */
+    max_tokens_per_s?: number | null;
+    policy?: LocalPolicy;
+};
+
+/**
+ * GuaranteedGroup
+ *
+ * A group of the project, and what the guarantee means for it. Appends are of its declared size.
+ */
+export type GuaranteedGroup = {
+    /**
+     * Group Id
+     */
+    group_id: string;
+    /**
+     * Name
+     */
+    name: string;
+    /**
+     * Tokens Per Append
+     */
+    tokens_per_append: number;
+    /**
+     * Own Tokens Per S
+     */
+    own_tokens_per_s: number;
+    /**
+     * Own Appends Per S
+     */
+    own_appends_per_s: number;
+    /**
+     * Most Appends Per S
+     *
+     * With all of the shared tokens. One shard may serve less.
+     */
+    most_appends_per_s: number;
+    /**
+     * Wanted Per S
+     *
+     * Appends/s that it wants beside its own rate now; null: not known.
+     */
+    wanted_per_s: number | null;
+    /**
+     * Share Per S
+     *
+     * Appends/s of the shared tokens that it has now; null: not known.
+     */
+    share_per_s: number | null;
+};
+
+/**
  * Handle
  *
  * Addresses, token and limits with which a client reaches the data plane (sdk/contract/handle.md).
@@ -1432,7 +1556,7 @@ export type InvoiceLine = {
     /**
      * Group Id
      *
-     * null for what an organization committed to and did not reserve.
+     * null in lines of a project, and for what an organization committed to and did not reserve.
      */
     group_id: string | null;
     /**
@@ -1442,7 +1566,7 @@ export type InvoiceLine = {
     /**
      * Kind
      */
-    kind: 'reservation' | 'appends' | 'reads' | 'egress' | 'storage' | 'commitment' | 'sla_credit';
+    kind: 'reservation' | 'appends' | 'reads' | 'egress' | 'storage' | 'guarantee' | 'commitment' | 'sla_credit';
     /**
      * Description
      */
@@ -1481,6 +1605,12 @@ export type InvoiceLine = {
      * The correction that this line bills; null in other lines.
      */
     correction_id: string | null;
+    /**
+     * Project Id
+     *
+     * The project whose guarantee this line bills; null in other lines.
+     */
+    project_id: string | null;
 };
 
 /**
@@ -1618,6 +1748,12 @@ export type KindMicros = {
      */
     storage: number;
     /**
+     * Guarantee
+     *
+     * Shared tokens of projects' guarantees.
+     */
+    guarantee: number;
+    /**
      * Commitment
      *
      * Discounts, negative, and what was committed to and is not reserved.
@@ -1741,6 +1877,24 @@ export type Lent = {
      * Time of the head's report.
      */
     observed_at: string;
+};
+
+/**
+ * LocalPolicy
+ *
+ * How the shared tokens are divided among the groups that want them.
+ */
+export type LocalPolicy = {
+    /**
+     * Name
+     *
+     * drf: in the proportion of weights. hierarchical_drf: equal parts for classes first. first_fit: in the order of `groups`. maximum_revenue: the highest weight first.
+     */
+    name?: 'drf' | 'hierarchical_drf' | 'first_fit' | 'maximum_revenue';
+    /**
+     * Groups
+     */
+    groups?: Array<PolicyGroup>;
 };
 
 /**
@@ -2712,6 +2866,30 @@ export type Placement = {
 };
 
 /**
+ * PolicyGroup
+ *
+ * A group that the policy treats otherwise than the others, which have weight 1 and no class.
+ */
+export type PolicyGroup = {
+    /**
+     * Group Id
+     */
+    group_id: string;
+    /**
+     * Weight
+     *
+     * DRF: the proportion of its share. Maximum revenue: the worth of a token.
+     */
+    weight?: number;
+    /**
+     * Class
+     *
+     * Hierarchical DRF gives equal parts to classes, and divides each among its groups.
+     */
+    class?: string | null;
+};
+
+/**
  * PreviousMonth
  */
 export type PreviousMonth = {
@@ -2816,6 +2994,56 @@ export type Project = {
      * Created At
      */
     created_at: string;
+};
+
+/**
+ * ProjectGuarantee
+ */
+export type ProjectGuarantee = {
+    /**
+     * Project Id
+     */
+    project_id: string;
+    /**
+     * Shared Tokens Per S
+     *
+     * 0: the project has no guarantee, or one with a maximum alone.
+     */
+    shared_tokens_per_s: number;
+    /**
+     * Max Tokens Per S
+     */
+    max_tokens_per_s: number | null;
+    policy: LocalPolicy;
+    /**
+     * Revision
+     *
+     * 1, and one more for each change; 0: there was none.
+     */
+    revision: number;
+    /**
+     * Since
+     *
+     * Begin of the present guarantee; null: there is none.
+     */
+    since: string | null;
+    /**
+     * Is Settled
+     *
+     * false: the answer to a change was lost; it is asked for again.
+     */
+    is_settled: boolean;
+    /**
+     * Own Tokens Per S
+     *
+     * The groups' own rates in tokens.
+     */
+    own_tokens_per_s: number;
+    price: GuaranteePrice;
+    /**
+     * Groups
+     */
+    groups: Array<GuaranteedGroup>;
 };
 
 /**
@@ -2972,6 +3200,12 @@ export type QuoteRequest = {
      * A group of yours whose own reservation does not count against the SLA.
      */
     replaces_group_id?: string | null;
+    /**
+     * Project Id
+     *
+     * A project of yours, for a group of it: its guarantee counts.
+     */
+    project_id?: string | null;
 };
 
 /**
@@ -3007,13 +3241,13 @@ export type Refusal = {
     /**
      * Reason
      *
-     * insufficient_capacity, beyond_shard_peak, too_few_servers, too_many_groups, unknown_region or latency_not_kept
+     * insufficient_capacity, beyond_shard_peak, too_few_servers, too_many_groups, unknown_region, beyond_guarantee or latency_not_kept
      */
     reason: string;
     /**
      * Scarce Resource
      *
-     * cpu, network, storage_io, memory, disk, servers, shard, groups or latency
+     * cpu, network, storage_io, memory, disk, servers, shard, groups, guarantee or latency
      */
     scarce_resource: string;
     /**
@@ -4063,7 +4297,7 @@ export type User = {
 /**
  * Code
  */
-export type Code = 'malformed_json' | 'validation_failed' | 'body_too_large' | 'unsupported_media_type' | 'cursor_invalid' | 'not_authenticated' | 'credentials_invalid' | 'session_expired' | 'csrf_token_invalid' | 'permission_denied' | 'quota_exceeded' | 'not_found' | 'method_not_allowed' | 'email_taken' | 'name_taken' | 'project_not_empty' | 'server_alive' | 'too_many_join_tokens' | 'admission_refused' | 'spend_cap' | 'group_not_ready' | 'group_lost' | 'group_not_lost' | 'document_too_large' | 'month_not_closed' | 'nothing_due' | 'payment_recorded' | 'payment_exceeds_due' | 'payment_in_progress' | 'signature_invalid' | 'idempotency_in_progress' | 'idempotency_key_reused' | 'precondition_failed' | 'rate_limited' | 'coordinator_unavailable' | 'database_unavailable' | 'payment_provider_unavailable' | 'overloaded' | 'internal';
+export type Code = 'malformed_json' | 'validation_failed' | 'body_too_large' | 'unsupported_media_type' | 'cursor_invalid' | 'not_authenticated' | 'credentials_invalid' | 'session_expired' | 'csrf_token_invalid' | 'permission_denied' | 'quota_exceeded' | 'not_found' | 'method_not_allowed' | 'email_taken' | 'name_taken' | 'project_not_empty' | 'server_alive' | 'too_many_join_tokens' | 'admission_refused' | 'guarantee_refused' | 'spend_cap' | 'group_not_ready' | 'group_lost' | 'group_not_lost' | 'document_too_large' | 'month_not_closed' | 'nothing_due' | 'payment_recorded' | 'payment_exceeds_due' | 'payment_in_progress' | 'signature_invalid' | 'idempotency_in_progress' | 'idempotency_key_reused' | 'precondition_failed' | 'rate_limited' | 'coordinator_unavailable' | 'database_unavailable' | 'payment_provider_unavailable' | 'overloaded' | 'internal';
 
 /**
  * FieldError
@@ -4408,6 +4642,148 @@ export type GetProjectResponses = {
 };
 
 export type GetProjectResponse = GetProjectResponses[keyof GetProjectResponses];
+
+export type DeleteGuaranteeData = {
+    body?: never;
+    path: {
+        /**
+         * Project Id
+         */
+        project_id: string;
+    };
+    query?: never;
+    url: '/v1/projects/{project_id}/guarantee';
+};
+
+export type DeleteGuaranteeErrors = {
+    /**
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
+     */
+    '4XX': Problem;
+    /**
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
+     */
+    '5XX': Problem;
+};
+
+export type DeleteGuaranteeError = DeleteGuaranteeErrors[keyof DeleteGuaranteeErrors];
+
+export type DeleteGuaranteeResponses = {
+    /**
+     * Successful Response
+     */
+    204: void;
+};
+
+export type DeleteGuaranteeResponse = DeleteGuaranteeResponses[keyof DeleteGuaranteeResponses];
+
+export type GetGuaranteeData = {
+    body?: never;
+    path: {
+        /**
+         * Project Id
+         */
+        project_id: string;
+    };
+    query?: never;
+    url: '/v1/projects/{project_id}/guarantee';
+};
+
+export type GetGuaranteeErrors = {
+    /**
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
+     */
+    '4XX': Problem;
+    /**
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
+     */
+    '5XX': Problem;
+};
+
+export type GetGuaranteeError = GetGuaranteeErrors[keyof GetGuaranteeErrors];
+
+export type GetGuaranteeResponses = {
+    /**
+     * Successful Response
+     */
+    200: ProjectGuarantee;
+};
+
+export type GetGuaranteeResponse = GetGuaranteeResponses[keyof GetGuaranteeResponses];
+
+export type PutGuaranteeData = {
+    body: GuaranteeTerms;
+    path: {
+        /**
+         * Project Id
+         */
+        project_id: string;
+    };
+    query?: never;
+    url: '/v1/projects/{project_id}/guarantee';
+};
+
+export type PutGuaranteeErrors = {
+    /**
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
+     */
+    '4XX': Problem;
+    /**
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
+     */
+    '5XX': Problem;
+};
+
+export type PutGuaranteeError = PutGuaranteeErrors[keyof PutGuaranteeErrors];
+
+export type PutGuaranteeResponses = {
+    /**
+     * Successful Response
+     */
+    200: ProjectGuarantee;
+};
+
+export type PutGuaranteeResponse = PutGuaranteeResponses[keyof PutGuaranteeResponses];
+
+export type QuoteGuaranteeData = {
+    body: GuaranteeTerms;
+    headers?: {
+        /**
+         * A random string for this request. Repeating it with the same body only repeats the answer.
+         */
+        'Idempotency-Key'?: string;
+    };
+    path: {
+        /**
+         * Project Id
+         */
+        project_id: string;
+    };
+    query?: never;
+    url: '/v1/projects/{project_id}/guarantee/quote';
+};
+
+export type QuoteGuaranteeErrors = {
+    /**
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
+     */
+    '4XX': Problem;
+    /**
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
+     */
+    '5XX': Problem;
+};
+
+export type QuoteGuaranteeError = QuoteGuaranteeErrors[keyof QuoteGuaranteeErrors];
+
+export type QuoteGuaranteeResponses = {
+    /**
+     * Successful Response
+     */
+    200: GuaranteeQuote;
+};
+
+export type QuoteGuaranteeResponse = QuoteGuaranteeResponses[keyof QuoteGuaranteeResponses];
 
 export type ListKeysData = {
     body?: never;

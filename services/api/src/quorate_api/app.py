@@ -21,6 +21,7 @@ from quorate_api.coordinator.client import Coordinator
 from quorate_api.database import engine
 from quorate_api.errors import Code, handlers
 from quorate_api.groups import endpoints as groups
+from quorate_api.guarantees import endpoints as guarantees
 from quorate_api.health import endpoints as health
 from quorate_api.health import service as health_service
 from quorate_api.health.dependencies import Dependencies
@@ -56,10 +57,10 @@ from quorate_api.telemetry.viewers import Viewers
 from quorate_api.usage import endpoints as usage
 
 ROUTERS = (
-    accounts.public, accounts.router, projects.router, keys.router, quotes.router, groups.router, usage.router,
-    sla.router, live.router, billing.router, payments.router, payments.event_router, spend.router, budgets.router,
-    commitments.router, quotas.router, operator.router, payments.operator_router, adjustments.router, status.public,
-    status.operator, outside.router, health.router,
+    accounts.public, accounts.router, projects.router, guarantees.router, keys.router, quotes.router, groups.router,
+    usage.router, sla.router, live.router, billing.router, payments.router, payments.event_router, spend.router,
+    budgets.router, commitments.router, quotas.router, operator.router, payments.operator_router, adjustments.router,
+    status.public, status.operator, outside.router, health.router,
 )  # fmt: skip
 
 Lifespan = Callable[[FastAPI], AbstractAsyncContextManager[None]]

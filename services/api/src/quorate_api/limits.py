@@ -48,6 +48,12 @@ KEYS_PER_PROJECT_MAX = 100
 GROUPS_PER_PROJECT_MAX = 50
 TOTAL_RATE_PER_S_MAX = 10_000_000
 TOTAL_READ_RATE_PER_S_MAX = 10_000_000
+TOTAL_GUARANTEED_TOKENS_PER_S_MAX = 200_000_000  # as much as ten million appends of 1 KB, in memory
+
+# Guarantees of projects; those of the coordinators (`limits.rs`).
+GUARANTEE_TOKENS_PER_S_MAX = 1_000_000_000_000
+GUARANTEE_WEIGHT_MAX = 1_000_000
+GUARANTEE_POLICY_GROUPS_MAX = 1_000
 
 # Spend. Usage goes on in forecasts as it did in these days: a week has its weekend in it.
 SPEND_RECENT_DAYS = 7

@@ -13,6 +13,7 @@ from starlette.routing import Route
 from quorate_api.coordinator.schemas import GroupView, ObservedSla
 
 CAPACITY_PER_S = 1_000_000
+TOKENS_PER_APPEND = 20
 
 
 AMOUNTS = {
@@ -69,6 +70,12 @@ READS = {
 }
 
 
+def _too_much(fits: int) -> dict[str, Any]:
+    message = f"s1 has too little CPU free. {fits} fit now."
+    refusal = {"scarce_resource": "cpu", "message": message, "largest_shared_tokens_per_s": fits}
+    return {"status": 409, "code": "guarantee_refused", "detail": message, "refusal": refusal}
+
+
 class FakeCoordinator:
     TOKEN: ClassVar[str] = "admin-token"
     CA_PEM: ClassVar[str] = "-----BEGIN CERTIFICATE-----\nfake\n-----END CERTIFICATE-----\n"
@@ -96,6 +103,9 @@ class FakeCoordinator:
         self.refuse_resize_once = False  # admissible when quoted, refused when resized
         self.accesses: list[tuple[uuid.UUID, str]] = []  # as asked for
         self.quoted: list[dict[str, Any]] = []  # bodies as received
+        self.guarantees: dict[uuid.UUID, dict[str, Any]] = {}  # by project
+        self.lose_guarantee_answers = 0  # does the work, then the answer is lost
+        self.refuse_guarantee_once = False  # admissible when quoted, refused when set
         self.commit_p99_us: int | None = None  # as its profile was measured
         self.failure_domains: list[str | None] = [None]  # of replicas, in turn
         self.app = Starlette(
@@ -108,6 +118,8 @@ class FakeCoordinator:
                 Route("/v1/groups/{group_id}/sla", self._resize, methods=["PUT"]),
                 Route("/v1/groups/{group_id}/access", self._access, methods=["PUT"]),
                 Route("/v1/groups/{group_id}/reset", self._reset, methods=["POST"]),
+                Route("/v1/projects/{project_id}/guarantee", self._guarantee, methods=["GET", "PUT"]),
+                Route("/v1/projects/{project_id}/guarantee/quote", self._quote_guarantee, methods=["POST"]),
                 Route("/v1/servers", self._servers),
                 Route("/v1/servers/{server_id:int}", self._one_server, methods=["GET", "DELETE"]),
                 Route("/v1/servers/{server_id:int}/drain", self._drain, methods=["POST", "DELETE"]),
@@ -211,6 +223,68 @@ class FakeCoordinator:
             self.lose_resize_answers -= 1
             return JSONResponse({"title": "the answer got lost"}, 502)
         return JSONResponse(view)
+
+    async def _guarantee(self, request: Request) -> Response:
+        if (refused := self._forbidden(request)) is not None:
+            return refused
+        project_id = uuid.UUID(request.path_params["project_id"])
+        had = self.guarantees.get(project_id, {"terms": None, "revision": 0, "since": None})
+        if request.method == "PUT":
+            body = await request.json()
+            if (body["guarantee"], body["revision"]) != (had["terms"], had["revision"]):
+                problem = self._guarantee_problem(project_id, body["guarantee"])
+                if body["revision"] != had["revision"] + 1:
+                    problem = {"status": 409, "code": "guarantee_revision", "detail": "Another revision."}
+                if self.refuse_guarantee_once:
+                    self.refuse_guarantee_once, problem = False, _too_much(1)
+                if problem is not None:
+                    return JSONResponse(problem, 409)
+                since = datetime.now(UTC).isoformat()
+                had = {"terms": body["guarantee"], "revision": body["revision"], "since": since}
+                self.guarantees[project_id] = had
+            if self.lose_guarantee_answers:
+                self.lose_guarantee_answers -= 1
+                return JSONResponse({"title": "the answer got lost"}, 502)
+        groups = [
+            {
+                "group_id": group_id,
+                "request_milli_tokens": TOKENS_PER_APPEND * 1_000,
+                "own_tokens_per_s": view["sla"]["rate_per_s"] * TOKENS_PER_APPEND,
+                "wanted_per_s": 70,
+                "share_per_s": 50,
+            }
+            for group_id, view in self._groups_of(project_id)
+        ]
+        own = sum(group["own_tokens_per_s"] for group in groups)
+        view = {"project_id": str(project_id), "guarantee": had["terms"], "revision": had["revision"]}
+        return JSONResponse({**view, "since": had["since"], "own_tokens_per_s": own, "groups": groups})
+
+    async def _quote_guarantee(self, request: Request) -> Response:
+        if (refused := self._forbidden(request)) is not None:
+            return refused
+        project_id = uuid.UUID(request.path_params["project_id"])
+        problem = self._guarantee_problem(project_id, (await request.json())["guarantee"])
+        refusal = None if problem is None else problem.get("refusal")
+        if problem is not None and refusal is None:
+            return JSONResponse(problem, 409)
+        return JSONResponse({"admissible": refusal is None, "refusal": refusal})
+
+    def _guarantee_problem(self, project_id: uuid.UUID, terms: dict[str, Any] | None) -> dict[str, Any] | None:
+        if terms is None:
+            return None
+        own = dict(self._groups_of(project_id))
+        for group in terms["policy"]["groups"]:
+            if group["group_id"] not in own:
+                return {"status": 409, "code": "foreign_group", "detail": "It names a group of another project."}
+        rates = sum(view["sla"]["rate_per_s"] for view in own.values()) * TOKENS_PER_APPEND
+        if terms.get("max_tokens_per_s", 1 << 62) < rates + terms["shared_tokens_per_s"]:
+            return {"status": 409, "code": "guarantee_below_groups", "detail": f"Ask for {rates} or more."}
+        return _too_much(CAPACITY_PER_S) if terms["shared_tokens_per_s"] > CAPACITY_PER_S else None
+
+    def _groups_of(self, project_id: uuid.UUID) -> list[tuple[str, dict[str, Any]]]:
+        return [
+            (str(group_id), view) for group_id, view in self.groups.items() if view["project_id"] == str(project_id)
+        ]
 
     async def _health(self, request: Request) -> Response:
         if self.down:

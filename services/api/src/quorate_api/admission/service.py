@@ -7,14 +7,20 @@ from quorate_api.coordinator.client import RequestInvalid
 from quorate_api.coordinator.schemas import ObservedSla, Quote
 from quorate_api.database.work import Work
 from quorate_api.errors import Code, FieldError, Problem
+from quorate_api.guarantees.repository import GuaranteeRepository
 from quorate_api.http.services import Services
 
 
-async def quote(work: Work, services: Services, sla: ObservedSla, replaces: UUID | None = None) -> Quote:
-    """Ask whether the fleet admits `sla` now. The reservation of the group `replaces` does not count against it."""
+async def quote(
+    work: Work, services: Services, sla: ObservedSla, replaces: UUID | None = None, project_id: UUID | None = None
+) -> Quote:
+    """Ask whether the fleet admits `sla` now. The reservation of the group `replaces` does not count against it.
+    `project_id`: of the group, whose guarantee counts."""
+    has_one = project_id is not None and await GuaranteeRepository(work.scope).has_one(project_id)
+    guaranteed = project_id if has_one else None
     try:
         async with work.outside():
-            quote = await services.coordinator.quote(sla, replaces)
+            quote = await services.coordinator.quote(sla, replaces, guaranteed)
     except RequestInvalid as error:
         raise invalid_sla(error) from error
     return kept(sla, quote)

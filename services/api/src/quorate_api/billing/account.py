@@ -6,14 +6,14 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import Any
+from typing import Any, TypeVar
 from uuid import UUID
 
 from sqlalchemy import Row
 
 from quorate_api.agreed.periods import periods
 from quorate_api.billing import calculator
-from quorate_api.billing.calculator import RESERVATION, BilledGroup, Line, Reservation
+from quorate_api.billing.calculator import COMMITMENT, RESERVATION, BilledGroup, Line, Reservation
 from quorate_api.billing.repository import BillingRepository
 from quorate_api.commitments import calculator as commitments
 from quorate_api.commitments.calculator import Commitment
@@ -21,10 +21,14 @@ from quorate_api.commitments.repository import CommitmentRepository
 from quorate_api.corrections.correction import UsageCorrection
 from quorate_api.corrections.repository import CorrectionRepository
 from quorate_api.database.scope import Scope, SomeOrganizations
+from quorate_api.guarantees.calculator import Period
+from quorate_api.guarantees.repository import GuaranteeRepository
 from quorate_api.months.calendar import month_end
 from quorate_api.months.repository import MonthRepository
 from quorate_api.pricing import prices
 from quorate_api.totals.days import NOTHING, DailyUse, Metered
+
+Owned = TypeVar("Owned")
 
 Quantities = Mapping[str, int]  # by kind, since the group began
 Corrections = Mapping[UUID, Sequence[UsageCorrection]]  # by group, oldest first
@@ -40,6 +44,7 @@ class Account:
     closed_until: Mapping[UUID, datetime]
     corrections: Corrections = field(default_factory=dict)
     commitments: Mapping[UUID, Sequence[Commitment]] = field(default_factory=dict)  # by organization
+    guarantees: Mapping[UUID, Sequence[Period]] = field(default_factory=dict)  # by organization
 
     def is_closed(self, organization_id: UUID, start: datetime) -> bool:
         """Whether the months before `start` are on invoices."""
@@ -47,16 +52,20 @@ class Account:
         return closed_until is not None and closed_until >= start
 
     def by_organization(self) -> dict[UUID, "Account"]:
-        """The account of each organization that has groups."""
-        groups: dict[UUID, list[Row[Any]]] = {}
+        """The account of each organization that has groups, or had a guarantee."""
+        groups: dict[UUID, list[Row[Any]]] = {owner: [] for owner in self.guarantees}
         for row in self.groups:
             groups.setdefault(row.organization_id, []).append(row)
         return {
-            owner: replace(self, groups=own, commitments=self._commitments_of(owner)) for owner, own in groups.items()
+            owner: replace(
+                self, groups=own, commitments=_only(owner, self.commitments), guarantees=_only(owner, self.guarantees)
+            )
+            for owner, own in groups.items()
         }
 
-    def _commitments_of(self, owner: UUID) -> Mapping[UUID, Sequence[Commitment]]:
-        return {owner: self.commitments[owner]} if owner in self.commitments else {}
+
+def _only(owner: UUID, by_organization: Mapping[UUID, Owned]) -> Mapping[UUID, Owned]:
+    return {owner: by_organization[owner]} if owner in by_organization else {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +88,7 @@ async def read(scope: Scope | SomeOrganizations, before: datetime) -> Account:
         closed_until=closed_until,
         corrections=await CorrectionRepository(scope).usage(),
         commitments=await CommitmentRepository(scope).by_organization(),
+        guarantees=await GuaranteeRepository(scope).by_organization(),
     )
 
 
@@ -97,8 +107,15 @@ def lines_of(account: Account, start: datetime, at: datetime, metered: Metered, 
         corrections = [each for each in basis.corrections.get(row.id, ()) if each.begin < at]
         done = basis.done.get(row.id, {})
         lines += calculator.invoice_lines(group, quantities(row, at, metered), done, price_list, corrections)
-    added = _commitment_lines(account, start, at, lines)
+    added = [*_guarantee_lines(account, start, at), *_commitment_lines(account, start, at, lines)]
     return _in_groups([*lines, *added]) if added else lines
+
+
+def _guarantee_lines(account: Account, start: datetime, at: datetime) -> list[Line]:
+    """Of the part of the month that is over by `at`."""
+    periods = [period for own in account.guarantees.values() for period in own]
+    lines = (calculator.guarantee_line(period, start, at) for period in periods)
+    return [line for line in lines if line is not None]
 
 
 def _commitment_lines(account: Account, start: datetime, at: datetime, lines: Sequence[Line]) -> list[Line]:
@@ -121,9 +138,9 @@ def _commitment_lines(account: Account, start: datetime, at: datetime, lines: Se
 
 
 def _in_groups(lines: Sequence[Line]) -> list[Line]:
-    """A group after the other, in their first order, and the organization's own lines last."""
+    """A group after the other, in their first order, then projects' lines, and the organization's own lines last."""
     order = {line.group_id: number for number, line in reversed(list(enumerate(lines)))}
-    return sorted(lines, key=lambda line: (line.group_id is None, order[line.group_id]))
+    return sorted(lines, key=lambda line: (line.group_id is None, order[line.group_id], line.kind == COMMITMENT))
 
 
 def open_lines(account: Account, used: DailyUse, start: datetime, now: datetime) -> list[Line]:

@@ -7,11 +7,13 @@ billed once, in a later month. A correction has a line of its own.
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import NamedTuple
 from uuid import UUID
 
 from quorate_api.commitments.calculator import Share
 from quorate_api.corrections.correction import UsageCorrection
+from quorate_api.guarantees.calculator import Period
 from quorate_api.payments.books import RECEIVABLE, ROUNDING
 from quorate_api.payments.standing import payable
 from quorate_api.pricing import prices
@@ -20,6 +22,7 @@ from quorate_api.tax.port import TaxLine
 
 RESERVATION = "reservation"
 COMMITMENT = "commitment"
+GUARANTEE = "guarantee"
 COMMITMENTS = "Commitments"  # in the place of a group's name
 SLA_CREDIT = "sla_credit"
 TAX_PAYABLE = "tax_payable"
@@ -46,7 +49,7 @@ class BilledGroup:
 class Line(NamedTuple):
     """A tuple: a large customer's bill has thousands, and they are made fast."""
 
-    group_id: UUID | None  # None: the organization's
+    group_id: UUID | None  # None: the project's, or the organization's
     group_name: str
     kind: str
     description: str
@@ -56,6 +59,7 @@ class Line(NamedTuple):
     unit_price_micros: int
     amount_micros: int
     correction_id: UUID | None = None
+    project_id: UUID | None = None  # of a line that is of no group
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,6 +144,17 @@ def commitment_line(share: Share, group_name: str | None) -> Line:
     return Line(
         share.group_id, COMMITMENTS if group_name is None else group_name, COMMITMENT, share.words,
         share.percent, "percent", 100, base_micros, share.amount_micros,
+    )  # fmt: skip
+
+
+def guarantee_line(period: Period, start: datetime, at: datetime) -> Line | None:
+    """The part of a guarantee's time from `start`, the begin of a month, until `at`. None: there is none."""
+    seconds, price = period.seconds(start, at), period.hourly_micros
+    if seconds == 0:
+        return None
+    return Line(
+        None, f"Project {period.project_name}", GUARANTEE, period.words, seconds, "second", prices.HOUR_S, price,
+        prices.amount_micros(seconds, price, prices.HOUR_S), None, period.project_id,
     )  # fmt: skip
 
 

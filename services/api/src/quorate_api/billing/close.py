@@ -13,6 +13,7 @@ from quorate_api.billing.issuing import Issuing
 from quorate_api.billing.repository import BillingRepository
 from quorate_api.commitments.repository import CommitmentRepository
 from quorate_api.database.scope import Scope
+from quorate_api.guarantees.repository import GuaranteeRepository
 from quorate_api.months.calendar import month_begin, month_end
 from quorate_api.months.repository import MonthRepository
 from quorate_api.sla import service as sla
@@ -42,7 +43,11 @@ async def close_months(scope: Scope, issuer: Issuer, until: datetime) -> int:
 
 async def _first_owed_at(scope: Scope) -> datetime | None:
     """The time from which on something may be owed. None: at no time."""
-    begins = (await BillingRepository(scope).first_group_at(), await CommitmentRepository(scope).first_at())
+    begins = (
+        await BillingRepository(scope).first_group_at(),
+        await CommitmentRepository(scope).first_at(),
+        await GuaranteeRepository(scope).first_at(),
+    )
     return min((begin for begin in begins if begin is not None), default=None)
 
 

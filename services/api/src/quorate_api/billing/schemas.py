@@ -11,9 +11,11 @@ from quorate_api.payments.schemas import Payment
 
 
 class InvoiceLine(Output):
-    group_id: UUID | None = Field(description="null for what an organization committed to and did not reserve.")
+    group_id: UUID | None = Field(
+        description="null in lines of a project, and for what an organization committed to and did not reserve."
+    )
     group_name: str
-    kind: Literal["reservation", "appends", "reads", "egress", "storage", "commitment", "sla_credit"]
+    kind: Literal["reservation", "appends", "reads", "egress", "storage", "guarantee", "commitment", "sla_credit"]
     description: str
     quantity: int = Field(description="Negative in corrections that take off use.")
     unit: str = Field(description="second, entry, byte, megabyte_second or percent")
@@ -24,6 +26,7 @@ class InvoiceLine(Output):
         "discounts. A correction has what it changes of the amount of all lines of its kind, in their order."
     )
     correction_id: UUID | None = Field(description="The correction that this line bills; null in other lines.")
+    project_id: UUID | None = Field(description="The project whose guarantee this line bills; null in other lines.")
 
 
 class InvoiceTax(Output):

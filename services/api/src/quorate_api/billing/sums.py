@@ -28,9 +28,23 @@ def by_owner(lines: Iterable[Line], project_of: Mapping[UUID, UUID]) -> dict[UUI
     """Amounts of each project, and of all: None."""
     found: dict[UUID | None, int] = {}
     for line in lines:
-        owners = (None,) if line.group_id is None else (None, project_of[line.group_id])
-        for owner in owners:
+        project_id = project_of_line(line, project_of)
+        for owner in (None,) if project_id is None else (None, project_id):
             found[owner] = found.get(owner, 0) + line.amount_micros
+    return found
+
+
+def project_of_line(line: Line, project_of: Mapping[UUID, UUID]) -> UUID | None:
+    """None: the line is the organization's own."""
+    return line.project_id if line.group_id is None else project_of[line.group_id]
+
+
+def by_project(lines: Iterable[Line | Row[Any]]) -> dict[UUID, int]:
+    """Amounts of projects' own lines: their guarantees."""
+    found: dict[UUID, int] = {}
+    for line in lines:
+        if line.project_id is not None:
+            found[line.project_id] = found.get(line.project_id, 0) + line.amount_micros
     return found
 
 

@@ -88,4 +88,9 @@ def _whole_month(account: Account, held: HeldBytes, month: SeenMonth) -> dict[Ow
             micros += prices.amount_micros(kept, storage.unit_price_micros, storage.price_quantity)
             for owner in (None, row.project_id):
                 found[owner] = found.get(owner, 0) + micros
+    for period in (period for own in account.guarantees.values() for period in own):
+        if period.end is None:
+            micros = prices.amount_micros(LONGEST_MONTH_S, period.hourly_micros, prices.HOUR_S)
+            for owner in (None, period.project_id):
+                found[owner] = found.get(owner, 0) + micros
     return found

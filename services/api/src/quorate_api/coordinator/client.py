@@ -23,6 +23,9 @@ from quorate_api.coordinator.schemas import (
     Events,
     FleetView,
     GroupView,
+    GuaranteeQuote,
+    GuaranteeRefusal,
+    GuaranteeView,
     IssuedToken,
     JoinTokenView,
     ObservedSla,
@@ -61,6 +64,14 @@ class Refused(Exception):
     """Admission refused the SLA."""
 
     def __init__(self, refusal: Refusal) -> None:
+        super().__init__(refusal.message)
+        self.refusal = refusal
+
+
+class GuaranteeRefused(Exception):
+    """Servers have no room for the guarantee."""
+
+    def __init__(self, refusal: GuaranteeRefusal) -> None:
         super().__init__(refusal.message)
         self.refusal = refusal
 
@@ -123,9 +134,14 @@ class Coordinator:
         self._authority = (found, time.monotonic())
         return found
 
-    async def quote(self, sla: ObservedSla, replaces: UUID | None = None) -> Quote:
-        """`replaces`: a group whose own reservation does not count against the SLA."""
+    async def quote(
+        self, sla: ObservedSla, replaces: UUID | None = None, guaranteed_project: UUID | None = None
+    ) -> Quote:
+        """`replaces`: a group whose own reservation does not count against the SLA. `guaranteed_project`: of the
+        group, if it has a guarantee."""
         body: dict[str, Any] = {"sla": _said(sla)}
+        if guaranteed_project is not None:
+            body["project_id"] = str(guaranteed_project)
         if replaces is not None:
             body["replaces_group_id"] = str(replaces)
         answer = await self._call("POST", "/v1/quotes", body, repeatable=True)
@@ -213,6 +229,23 @@ class Coordinator:
         answer = await self._call("PUT", f"/v1/groups/{group_id}/access", body, repeatable=True, may_be_absent=True)
         return None if answer.status_code == 404 else self._parse(answer, GroupView)
 
+    async def guarantee(self, project_id: UUID) -> GuaranteeView:
+        answer = await self._call("GET", f"/v1/projects/{project_id}/guarantee")
+        return self._parse(answer, GuaranteeView)
+
+    async def set_guarantee(self, project_id: UUID, terms: dict[str, Any] | None, revision: int) -> GuaranteeView:
+        """Set a project's guarantee, its `revision`-th; None: it has none any more. Raises `GuaranteeRefused`, and
+        `RequestInvalid` with `foreign_group`, `guarantee_below_groups`, … Repeating it is harmless."""
+        body = {"guarantee": terms, "revision": revision}
+        answer = await self._call("PUT", f"/v1/projects/{project_id}/guarantee", body, repeatable=True)
+        return self._parse(answer, GuaranteeView)
+
+    async def quote_guarantee(self, project_id: UUID, terms: dict[str, Any]) -> GuaranteeRefusal | None:
+        """None: it would be given now."""
+        path = f"/v1/projects/{project_id}/guarantee/quote"
+        answer = await self._call("POST", path, {"guarantee": terms}, repeatable=True)
+        return self._parse(answer, GuaranteeQuote).refusal
+
     async def delete_group(self, group_id: UUID) -> None:
         await self._call("DELETE", f"/v1/groups/{group_id}", repeatable=True)
 
@@ -228,7 +261,7 @@ class Coordinator:
         *,
         repeatable: bool = False,
         may_be_absent: bool = False,
-        timeout: float = limits.COORDINATOR_TIMEOUT_S,  # noqa: ASYNC109 - handed to the client
+        timeout: float = limits.COORDINATOR_TIMEOUT_S,
     ) -> httpx2.Response:
         repeatable = repeatable or method == "GET"
         find_until = time.monotonic() + min(timeout, limits.COORDINATOR_FIND_S)
@@ -255,7 +288,7 @@ class Coordinator:
                 self._addresses.told(url, problem.get("leader"))
                 if time.monotonic() >= find_until:
                     raise CoordinatorUnavailable(f"no coordinator leads: {problem.get('detail')}", sent=sent)
-            jitter = random.uniform(0.5, 1.5)  # noqa: S311 - calls that failed together do not come again together
+            jitter = random.uniform(0.5, 1.5)
             await asyncio.sleep(limits.COORDINATOR_FIND_PAUSE_S * jitter)
         raise AssertionError("the loop returns or raises")
 
@@ -278,6 +311,8 @@ class Coordinator:
     ) -> httpx2.Response:
         if answer.is_success or (answer.status_code == 404 and may_be_absent):
             return answer
+        if answer.status_code == 409 and problem.get("code") == "guarantee_refused":
+            raise GuaranteeRefused(GuaranteeRefusal.model_validate(problem["refusal"]))
         if answer.status_code == 409 and problem.get("refusal"):
             raise Refused(Refusal.model_validate(problem["refusal"]))
         detail = str(problem.get("detail") or problem.get("title") or answer.text[:200])

@@ -64,11 +64,11 @@ class Refusal(BaseModel):
     model_config = ConfigDict(extra="ignore")
 
     reason: str = Field(
-        description="insufficient_capacity, beyond_shard_peak, too_few_servers, too_many_groups, unknown_region or "
-        "latency_not_kept"
+        description="insufficient_capacity, beyond_shard_peak, too_few_servers, too_many_groups, unknown_region, "
+        "beyond_guarantee or latency_not_kept"
     )
     scarce_resource: str = Field(
-        description="cpu, network, storage_io, memory, disk, servers, shard, groups or latency"
+        description="cpu, network, storage_io, memory, disk, servers, shard, groups, guarantee or latency"
     )
     message: str = Field(description="A sentence for people.")
     largest_sla_that_fits: ObservedSla | None = Field(
@@ -76,6 +76,34 @@ class Refusal(BaseModel):
         description="An SLA with a lower rate, a shorter retention or another latency class that would fit. "
         "It is found by halving, so a larger one may fit too.",
     )
+
+
+class GuaranteeRefusal(BaseModel):
+    scarce_resource: str
+    message: str
+    largest_shared_tokens_per_s: int
+
+
+class GuaranteeQuote(BaseModel):
+    admissible: bool
+    refusal: GuaranteeRefusal | None = None
+
+
+class GuaranteedGroupView(BaseModel):
+    """A group, with the price of a request of its declared size. Null rates are not known."""
+
+    group_id: UUID
+    request_milli_tokens: Annotated[int, Field(ge=1)]
+    own_tokens_per_s: int
+    wanted_per_s: int | None = None
+    share_per_s: int | None = None
+
+
+class GuaranteeView(BaseModel):
+    revision: int
+    since: datetime | None = None
+    own_tokens_per_s: int
+    groups: list[GuaranteedGroupView]
 
 
 class Quote(BaseModel):

@@ -418,6 +418,17 @@ commitments = Table(
     _time("created_at"),
     _id("created_by"),
 )
+guarantees = Table(
+    "guarantees",
+    metadata,
+    _id("project_id", primary_key=True),
+    _count("revision", primary_key=True),
+    _id("organization_id"),
+    _json("terms", nullable=True),
+    _count("hourly_micros"),
+    _time("requested_at"),
+    _time("since", nullable=True),
+)
 invoice_lines = Table(
     "invoice_lines",
     metadata,
@@ -434,6 +445,7 @@ invoice_lines = Table(
     _count("unit_price_micros"),
     _count("amount_micros"),
     _id("correction_id", nullable=True),
+    _id("project_id", nullable=True),
 )
 invoice_taxes = Table(
     "invoice_taxes",

@@ -16,7 +16,7 @@ class Code(StrEnum):
     NOT_AUTHENTICATED = "not_authenticated"
     CREDENTIALS_INVALID = "credentials_invalid"
     SESSION_EXPIRED = "session_expired"
-    CSRF_TOKEN_INVALID = "csrf_token_invalid"  # noqa: S105 - a code
+    CSRF_TOKEN_INVALID = "csrf_token_invalid"
     PERMISSION_DENIED = "permission_denied"
     QUOTA_EXCEEDED = "quota_exceeded"
     NOT_FOUND = "not_found"
@@ -27,6 +27,7 @@ class Code(StrEnum):
     SERVER_ALIVE = "server_alive"
     TOO_MANY_JOIN_TOKENS = "too_many_join_tokens"
     ADMISSION_REFUSED = "admission_refused"
+    GUARANTEE_REFUSED = "guarantee_refused"
     SPEND_CAP = "spend_cap"
     GROUP_NOT_READY = "group_not_ready"
     GROUP_LOST = "group_lost"
@@ -106,7 +107,11 @@ CATALOGUE: dict[Code, Entry] = {
     Code.METHOD_NOT_ALLOWED: Entry(405, "Method not allowed", "See the API reference for what this address accepts."),
     Code.EMAIL_TAKEN: Entry(409, "There is an account with this e-mail", "Log in instead."),
     Code.NAME_TAKEN: Entry(409, "The name is taken", "Choose another name."),
-    Code.PROJECT_NOT_EMPTY: Entry(409, "The project has groups", "Delete its groups first; that deletes their logs."),
+    Code.PROJECT_NOT_EMPTY: Entry(
+        409,
+        "The project is not empty",
+        "Delete its groups first; that deletes their logs. Take back its guarantee, if it has one.",
+    ),
     Code.SERVER_ALIVE: Entry(
         409,
         "The server is alive",
@@ -119,6 +124,12 @@ CATALOGUE: dict[Code, Entry] = {
         409,
         "The fleet cannot promise this SLA",
         "`refusal` names the scarce resource, and an SLA that would fit if there is one. Request that, or retry later.",
+        Fault.NOBODY,
+    ),
+    Code.GUARANTEE_REFUSED: Entry(
+        409,
+        "The fleet cannot promise this guarantee",
+        "Ask for as many shared tokens as `detail` says to fit, or retry later.",
         Fault.NOBODY,
     ),
     Code.SPEND_CAP: Entry(

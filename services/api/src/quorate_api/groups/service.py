@@ -82,7 +82,7 @@ async def _store_intent(work: Work, services: Services, group_id: UUID, project_
     )
     if await groups.name_taken(project_id, asked.name):
         raise taken
-    quote = await admission.quote(work, services, asked.sla())
+    quote = await admission.quote(work, services, asked.sla(), project_id=project_id)
     if not quote.admissible:
         raise admission.refused(quote)
     await quotas.lock(work)

@@ -54,6 +54,7 @@ class PriceList:
     valid_from: datetime
     resources: tuple[ResourcePrice, ...]
     usage: tuple[UsagePrice, ...]
+    guarantee_hourly_micros: int  # a million shared tokens/s: of each resource that they may be used for, the dearest
     commitments: tuple[tuple[int, int], ...]  # months, and percent off the reservations committed to
 
 
@@ -74,6 +75,7 @@ LISTS = (
             UsagePrice(EGRESS, "Read bytes", "byte", 1_000_000_000, "GB", 50_000),
             UsagePrice(STORAGE, "Storage", "megabyte_second", 1_000 * MONTH_S, "GB-month", 120_000),
         ),
+        150_000,
         ((12, 20), (36, 35)),
     ),
 )

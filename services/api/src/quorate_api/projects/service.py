@@ -9,6 +9,7 @@ from sqlalchemy import Row
 from quorate_api.database.ids import new_id
 from quorate_api.database.work import Work
 from quorate_api.errors import Code, FieldError, Problem, not_found
+from quorate_api.guarantees.repository import GuaranteeRepository
 from quorate_api.http.pagination import Paging
 from quorate_api.http.principal import Permission, Principal
 from quorate_api.http.schemas import Page
@@ -48,6 +49,8 @@ async def delete(work: Work, principal: Principal, project_id: UUID) -> None:
     groups = await projects.group_count(project_id)
     if groups:
         raise Problem(Code.PROJECT_NOT_EMPTY, f"The project has {groups} groups; delete them first.")
+    if await GuaranteeRepository(work.scope).has_one(project_id):
+        raise Problem(Code.PROJECT_NOT_EMPTY, "The project has a guarantee; take it back first.")
     await projects.delete(project_id, datetime.now(UTC))
 
 

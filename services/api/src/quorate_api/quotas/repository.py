@@ -6,6 +6,7 @@ from sqlalchemy import BigInteger, cast, func
 
 from quorate_api.database.scope import Rows, Scope
 from quorate_api.database.tables import api_keys, groups, organizations, projects, quota_overrides
+from quorate_api.guarantees.repository import GuaranteeRepository
 
 
 class QuotaRepository:
@@ -51,6 +52,9 @@ class QuotaRepository:
         )
         rate = func.greatest(asked, resized)
         return await self._count(self._scope.select(groups, func.sum(rate)).where(groups.c.deleted_at.is_(None)))
+
+    async def guaranteed_tokens_per_s(self) -> int:
+        return await GuaranteeRepository(self._scope).tokens_per_s()
 
     async def _count(self, statement: Rows) -> int:
         return int((await self._scope.connection.execute(statement)).scalar() or 0)

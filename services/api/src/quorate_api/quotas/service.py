@@ -49,7 +49,14 @@ TOTAL_READ_RATE = Definition(
     "Reserved reads per second of all groups",
     lambda quotas, _: quotas.read_rate_per_s(),
 )
-DEFINITIONS = (PROJECTS, KEYS_PER_PROJECT, GROUPS_PER_PROJECT, TOTAL_RATE, TOTAL_READ_RATE)
+GUARANTEED_TOKENS = Definition(
+    "total_guaranteed_tokens_per_s",
+    limits.TOTAL_GUARANTEED_TOKENS_PER_S_MAX,
+    "token/s",
+    "Tokens per second that guarantees share among the groups of projects",
+    lambda quotas, _: quotas.guaranteed_tokens_per_s(),
+)
+DEFINITIONS = (PROJECTS, KEYS_PER_PROJECT, GROUPS_PER_PROJECT, TOTAL_RATE, TOTAL_READ_RATE, GUARANTEED_TOKENS)
 
 
 async def lock(work: Work) -> None:

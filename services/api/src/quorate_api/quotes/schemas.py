@@ -19,6 +19,10 @@ class QuoteRequest(SlaInput):
         None, description="A group of yours whose own reservation does not count against the SLA."
     )
 
+    project_id: Annotated[UUID, Field(strict=False)] | None = Field(
+        None, description="A project of yours, for a group of it: its guarantee counts."
+    )
+
 
 class Demand(Output):
     """Resources that the SLA takes on the fleet."""

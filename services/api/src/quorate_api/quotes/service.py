@@ -11,18 +11,26 @@ from quorate_api.http.principal import Permission, Principal
 from quorate_api.http.services import Services
 from quorate_api.pricing import prices
 from quorate_api.pricing.reservation import price_of
+from quorate_api.projects import service as projects
 from quorate_api.promises.availability import availability_ppm
 from quorate_api.promises.schemas import SlaPromise
 from quorate_api.quotes.schemas import Demand, QuoteAnswer
 
 
 async def create(
-    work: Work, services: Services, principal: Principal, sla: ObservedSla, replaces: UUID | None
+    work: Work,
+    services: Services,
+    principal: Principal,
+    sla: ObservedSla,
+    replaces: UUID | None,
+    project_id: UUID | None,
 ) -> QuoteAnswer:
     principal.require(Permission.MANAGE)
     if replaces is not None:
         await groups.visible(work, principal, replaces)
-    quote = await admission.quote(work, services, sla, replaces)
+    if project_id is not None:
+        await projects.visible(work, principal, project_id)
+    quote = await admission.quote(work, services, sla, replaces, project_id)
     return QuoteAnswer(
         admissible=quote.admissible,
         price=price_of(quote.total_demand, prices.at(datetime.now(UTC))),

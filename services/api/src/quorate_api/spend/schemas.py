@@ -20,6 +20,7 @@ class KindMicros(Output):
     reads: int
     egress: int
     storage: int
+    guarantee: int = Field(description="Shared tokens of projects' guarantees.")
     commitment: int = Field(description="Discounts, negative, and what was committed to and is not reserved.")
 
     @classmethod

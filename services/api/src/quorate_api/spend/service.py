@@ -10,6 +10,7 @@ from quorate_api import limits
 from quorate_api.billing import account as accounts
 from quorate_api.billing import sums
 from quorate_api.billing.account import Account
+from quorate_api.billing.calculator import Line
 from quorate_api.billing.repository import BillingRepository
 from quorate_api.budgets.repository import BudgetRepository
 from quorate_api.database.scope import Scope
@@ -42,6 +43,7 @@ class Before:
 
     start: datetime
     by_group: Mapping[UUID, Mapping[str, int]]
+    by_project: Mapping[UUID, int]  # projects' own lines
     by_kind: Mapping[str, int]
     invoice_id: UUID | None
 
@@ -104,10 +106,10 @@ async def metrics(work: Work, principal: Principal) -> str:
     account, used = await _read(work.scope, month.now, month.start)
     seen = await asyncio.to_thread(forecast.forecast, account, used, month)
     names = await SpendRepository(work.scope).project_names()
-    project_of = {row.id: names[row.project_id] for row in account.groups}
+    project_of = {row.id: row.project_id for row in account.groups}
     spent = exposition.series(
         (
-            ("" if line.group_id is None else project_of[line.group_id], line.group_name, line.kind),
+            (_project_name(line, project_of, names), line.group_name, line.kind),
             line.amount_micros,
         )
         for line in seen.spent
@@ -118,6 +120,11 @@ async def metrics(work: Work, principal: Principal) -> str:
         if row.project_id is None or principal.sees_project(row.project_id)
     }
     return exposition.render(spent, sums.total_micros(seen.expected), budgets)
+
+
+def _project_name(line: Line, project_of: Mapping[UUID, UUID], names: Mapping[UUID, str]) -> str:
+    project_id = sums.project_of_line(line, project_of)
+    return "" if project_id is None else names[project_id]
 
 
 async def _read(scope: Scope, now: datetime, from_: datetime) -> tuple[Account, DailyUse]:
@@ -131,12 +138,14 @@ async def _before(scope: Scope, account: Account, used: DailyUse, start: datetim
     issued = await billing.invoice_of(start)
     if issued is not None:
         rows = await billing.lines(issued.id)
-        return Before(start, sums.by_group(rows), sums.by_kind(rows), issued.id)
+        return Before(start, sums.by_group(rows), sums.by_project(rows), sums.by_kind(rows), issued.id)
     if account.is_closed(scope.organization_id, end):
         return None
     metered = used.before(int(end.timestamp()))
     lines = accounts.lines_of(account, start, end, metered, accounts.open_basis(account, used, start))
-    return Before(start, sums.by_group(lines), sums.by_kind(lines), None) if lines else None
+    if not lines:
+        return None
+    return Before(start, sums.by_group(lines), sums.by_project(lines), sums.by_kind(lines), None)
 
 
 def _month(name: str | None, now: datetime) -> Month:
@@ -212,6 +221,10 @@ def _by_project(
     for place, part in enumerate(parts):
         for group_id, kinds in part.items():
             totals.setdefault(project_of[group_id], [0, 0, 0])[place] += sum(kinds.values())
+    own = (sums.by_project(seen.spent), sums.by_project(seen.expected), before.by_project if before else {})
+    for place, amounts in enumerate(own):
+        for project_id, micros in amounts.items():
+            totals.setdefault(project_id, [0, 0, 0])[place] += micros
     found = [
         ProjectSpend(
             project_id=project_id,

@@ -1,4 +1,4 @@
-"""(c) Groups whose intent and observed state differ: ask the coordinator again until they agree."""
+"""(c) Groups and guarantees whose intent and observed state differ: ask the coordinator again until they agree."""
 
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -10,10 +10,18 @@ from sqlalchemy.exc import InterfaceError, OperationalError
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from quorate_api import limits
-from quorate_api.coordinator.client import AnswerOdd, Coordinator, CoordinatorUnavailable, Refused, RequestInvalid
+from quorate_api.coordinator.client import (
+    AnswerOdd,
+    Coordinator,
+    CoordinatorUnavailable,
+    GuaranteeRefused,
+    Refused,
+    RequestInvalid,
+)
 from quorate_api.coordinator.schemas import ObservedSla
 from quorate_api.database.scope import EveryOrganization
 from quorate_api.groups.repository import GroupRepository
+from quorate_api.guarantees.repository import GuaranteeRepository
 from quorate_api.worker.repository import WorkerRepository
 
 log = structlog.get_logger(__name__)
@@ -32,17 +40,19 @@ class Reconciler:
             repository = WorkerRepository(connection)
             unsettled = await repository.unsettled(now - timedelta(seconds=self.age_s))
             resizing = await repository.resizing()
+            guarantees = await self._guarantees(connection).unsettled(now - timedelta(seconds=self.age_s))
             await repository.sweep(now, now - timedelta(seconds=limits.IDEMPOTENCY_RETENTION_S))
         work = [(self._delete if row.status == "deleting" else self._admit, row) for row in unsettled]
-        for settle, row in work + [(self._resize, row) for row in resizing]:
+        work += [(self._resize, row) for row in resizing]
+        for settle, row in work + [(self._guarantee, row) for row in guarantees]:
             try:
                 await settle(row)
             except AnswerOdd as error:
-                log.error("not reconciled", group_id=str(row.id), error=str(error))
+                log.error("not reconciled", **_named(row), error=str(error))
             except (CoordinatorUnavailable, OperationalError, InterfaceError):
                 raise  # the coordinator is away for every row
             except Exception:  # one group's error does not delay the others; it is tried again
-                log.exception("not reconciled", group_id=str(row.id))
+                log.exception("not reconciled", **_named(row))
 
     async def _admit(self, row: Row[Any]) -> None:
         try:
@@ -75,6 +85,27 @@ class Reconciler:
                 await self._groups(connection).finish_resize(row.id, revision, view.sla_since or now)
                 await self._groups(connection).observe(view, now)
 
+    async def _guarantee(self, row: Row[Any]) -> None:
+        try:
+            view = await self.coordinator.set_guarantee(row.project_id, row.terms, row.revision)
+        except (GuaranteeRefused, RequestInvalid) as error:
+            log.info("an unfinished guarantee is refused", **_named(row), why=str(error))
+            async with self.engine.begin() as connection:
+                await self._guarantees(connection).call_off(row.project_id, row.revision)
+            return
+        async with self.engine.begin() as connection:
+            since = view.since or datetime.now(UTC)
+            await self._guarantees(connection).confirm(row.project_id, row.revision, since)
+
+    @staticmethod
+    def _guarantees(connection: Any) -> GuaranteeRepository:
+        return GuaranteeRepository(EveryOrganization(connection, "unfinished requests of all organizations"))
+
     @staticmethod
     def _groups(connection: Any) -> GroupRepository:
         return GroupRepository(EveryOrganization(connection, "unfinished requests of all organizations"))
+
+
+def _named(row: Row[Any]) -> dict[str, str]:
+    """A group's row, or a guarantee's."""
+    return {"group_id": str(row.id)} if "id" in row._mapping else {"project_id": str(row.project_id)}

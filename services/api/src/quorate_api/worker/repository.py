@@ -17,6 +17,7 @@ from quorate_api.database.tables import (
     coordinator_cursor,
     group_events,
     groups,
+    guarantees,
     idempotency_keys,
     invoices,
     organizations,
@@ -162,8 +163,8 @@ class WorkerRepository:
         return {str(row[0]): int(row[1]) for row in (await self._connection.execute(statement)).all()}
 
     async def to_close(self, until: datetime) -> list[UUID]:
-        """Organizations that had a group or a commitment before `until`, the begin of a month, and are not closed so
-        far."""
+        """Organizations that had a group, a guarantee or a commitment before `until`, the begin of a month, and are
+        not closed so far."""
         columns = organizations.c
         had_groups = self._scope.select(groups, groups.c.id).where(
             groups.c.organization_id == columns.organization_id, groups.c.active_at < until
@@ -171,7 +172,10 @@ class WorkerRepository:
         had_committed = self._scope.select(commitments, commitments.c.id).where(
             commitments.c.organization_id == columns.organization_id, commitments.c.starts_at < until
         )
-        owes = or_(had_groups.exists(), had_committed.exists())
+        had_guarantee = self._scope.select(guarantees, guarantees.c.revision).where(
+            guarantees.c.organization_id == columns.organization_id, guarantees.c.since < until
+        )
+        owes = or_(had_groups.exists(), had_committed.exists(), had_guarantee.exists())
         statement = (
             self._scope.select(organizations, columns.organization_id)
             .where(or_(columns.closed_until.is_(None), columns.closed_until < until), owes)

@@ -134,6 +134,7 @@ const (
 	GroupLost                  Code = "group_lost"
 	GroupNotLost               Code = "group_not_lost"
 	GroupNotReady              Code = "group_not_ready"
+	GuaranteeRefused           Code = "guarantee_refused"
 	IdempotencyInProgress      Code = "idempotency_in_progress"
 	IdempotencyKeyReused       Code = "idempotency_key_reused"
 	Internal                   Code = "internal"
@@ -189,6 +190,8 @@ func (e Code) Valid() bool {
 	case GroupNotLost:
 		return true
 	case GroupNotReady:
+		return true
+	case GuaranteeRefused:
 		return true
 	case IdempotencyInProgress:
 		return true
@@ -737,6 +740,7 @@ const (
 	InvoiceLineKindAppends     InvoiceLineKind = "appends"
 	InvoiceLineKindCommitment  InvoiceLineKind = "commitment"
 	InvoiceLineKindEgress      InvoiceLineKind = "egress"
+	InvoiceLineKindGuarantee   InvoiceLineKind = "guarantee"
 	InvoiceLineKindReads       InvoiceLineKind = "reads"
 	InvoiceLineKindReservation InvoiceLineKind = "reservation"
 	InvoiceLineKindSlaCredit   InvoiceLineKind = "sla_credit"
@@ -751,6 +755,8 @@ func (e InvoiceLineKind) Valid() bool {
 	case InvoiceLineKindCommitment:
 		return true
 	case InvoiceLineKindEgress:
+		return true
+	case InvoiceLineKindGuarantee:
 		return true
 	case InvoiceLineKindReads:
 		return true
@@ -849,6 +855,30 @@ func (e LentBoundedBy) Valid() bool {
 	case Network:
 		return true
 	case StorageIo:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for LocalPolicyName.
+const (
+	Drf             LocalPolicyName = "drf"
+	FirstFit        LocalPolicyName = "first_fit"
+	HierarchicalDrf LocalPolicyName = "hierarchical_drf"
+	MaximumRevenue  LocalPolicyName = "maximum_revenue"
+)
+
+// Valid indicates whether the value is a known member of the LocalPolicyName enum.
+func (e LocalPolicyName) Valid() bool {
+	switch e {
+	case Drf:
+		return true
+	case FirstFit:
+		return true
+	case HierarchicalDrf:
+		return true
+	case MaximumRevenue:
 		return true
 	default:
 		return false
@@ -2141,6 +2171,64 @@ type GroupSpend struct {
 	SpentMicros    int                `json:"spent_micros"`
 }
 
+// GuaranteePrice defines model for GuaranteePrice.
+type GuaranteePrice struct {
+	Currency     string `json:"currency"`
+	HourlyMicros int    `json:"hourly_micros"`
+
+	// MonthlyMicros Price of 730 hours. Billing is by the second.
+	MonthlyMicros int `json:"monthly_micros"`
+}
+
+// GuaranteeQuote defines model for GuaranteeQuote.
+type GuaranteeQuote struct {
+	Admissible bool           `json:"admissible"`
+	Price      GuaranteePrice `json:"price"`
+
+	// Refusal null if admissible
+	Refusal *GuaranteeRefusal `json:"refusal"`
+}
+
+// GuaranteeRefusal The reason why a guarantee cannot be promised now.
+type GuaranteeRefusal struct {
+	// LargestSharedTokensPerS Would fit now.
+	LargestSharedTokensPerS int    `json:"largest_shared_tokens_per_s"`
+	Message                 string `json:"message"`
+
+	// ScarceResource cpu, network, storage_io, memory or disk
+	ScarceResource string `json:"scarce_resource"`
+}
+
+// GuaranteeTerms defines model for GuaranteeTerms.
+type GuaranteeTerms struct {
+	// MaxTokensPerS Tokens each second that all groups together may use, own rates and idle capacity included. null: no limit. Equal to the groups' own tokens and the shared ones: no idle capacity.
+	MaxTokensPerS *int `json:"max_tokens_per_s,omitempty"`
+
+	// Policy How the shared tokens are divided among the groups that want them.
+	Policy *LocalPolicy `json:"policy,omitempty"`
+
+	// SharedTokensPerS Tokens each second that any group of the project may use, beside its own rate.
+	SharedTokensPerS int `json:"shared_tokens_per_s"`
+}
+
+// GuaranteedGroup A group of the project, and what the guarantee means for it. Appends are of its declared size.
+type GuaranteedGroup struct {
+	GroupId openapi_types.UUID `json:"group_id"`
+
+	// MostAppendsPerS With all of the shared tokens. One shard may serve less.
+	MostAppendsPerS int    `json:"most_appends_per_s"`
+	Name            string `json:"name"`
+	OwnAppendsPerS  int    `json:"own_appends_per_s"`
+	OwnTokensPerS   int    `json:"own_tokens_per_s"`
+
+	// SharePerS Appends/s of the shared tokens that it has now; null: not known.
+	SharePerS       *int    `json:"share_per_s"`
+	TokensPerAppend float64 `json:"tokens_per_append"`
+
+	// WantedPerS Appends/s that it wants beside its own rate now; null: not known.
+	WantedPerS *int `json:"wanted_per_s"`
+}
+
 // Handle Addresses, token and limits with which a client reaches the data plane (sdk/contract/handle.md).
 type Handle struct {
 	// Charges The head's charges for batches; null while the coordinator does not say: no client paces.
@@ -2328,13 +2416,16 @@ type InvoiceLine struct {
 	CorrectionId *openapi_types.UUID `json:"correction_id"`
 	Description  string              `json:"description"`
 
-	// GroupId null for what an organization committed to and did not reserve.
+	// GroupId null in lines of a project, and for what an organization committed to and did not reserve.
 	GroupId   *openapi_types.UUID `json:"group_id"`
 	GroupName string              `json:"group_name"`
 	Kind      InvoiceLineKind     `json:"kind"`
 
 	// PriceQuantity How many units unit_price_micros buys.
 	PriceQuantity int `json:"price_quantity"`
+
+	// ProjectId The project whose guarantee this line bills; null in other lines.
+	ProjectId *openapi_types.UUID `json:"project_id"`
 
 	// Quantity Negative in corrections that take off use.
 	Quantity int `json:"quantity"`
@@ -2403,8 +2494,11 @@ type KindMicros struct {
 	Appends int `json:"appends"`
 
 	// Commitment Discounts, negative, and what was committed to and is not reserved.
-	Commitment  int `json:"commitment"`
-	Egress      int `json:"egress"`
+	Commitment int `json:"commitment"`
+	Egress     int `json:"egress"`
+
+	// Guarantee Shared tokens of projects' guarantees.
+	Guarantee   int `json:"guarantee"`
 	Reads       int `json:"reads"`
 	Reservation int `json:"reservation"`
 	Storage     int `json:"storage"`
@@ -2468,6 +2562,17 @@ type Lent struct {
 
 // LentBoundedBy The resource that bounds the grant; null: it has all that it wants, or no grant.
 type LentBoundedBy string
+
+// LocalPolicy How the shared tokens are divided among the groups that want them.
+type LocalPolicy struct {
+	Groups *[]PolicyGroup `json:"groups,omitempty"`
+
+	// Name drf: in the proportion of weights. hierarchical_drf: equal parts for classes first. first_fit: in the order of `groups`. maximum_revenue: the highest weight first.
+	Name *LocalPolicyName `json:"name,omitempty"`
+}
+
+// LocalPolicyName drf: in the proportion of weights. hierarchical_drf: equal parts for classes first. first_fit: in the order of `groups`. maximum_revenue: the highest weight first.
+type LocalPolicyName string
 
 // Login defines model for Login.
 type Login struct {
@@ -2951,6 +3056,16 @@ type Placement struct {
 // PlacementStatus defines model for Placement.Status.
 type PlacementStatus string
 
+// PolicyGroup A group that the policy treats otherwise than the others, which have weight 1 and no class.
+type PolicyGroup struct {
+	// Class Hierarchical DRF gives equal parts to classes, and divides each among its groups.
+	Class   *string            `json:"class,omitempty"`
+	GroupId openapi_types.UUID `json:"group_id"`
+
+	// Weight DRF: the proportion of its share. Maximum revenue: the worth of a token.
+	Weight *int `json:"weight,omitempty"`
+}
+
 // PreviousMonth defines model for PreviousMonth.
 type PreviousMonth struct {
 	// ByKind An amount by kind. Credits are not in it: they are known at the month's close.
@@ -3023,6 +3138,32 @@ type Project struct {
 	Name      string             `json:"name"`
 }
 
+// ProjectGuarantee defines model for ProjectGuarantee.
+type ProjectGuarantee struct {
+	Groups []GuaranteedGroup `json:"groups"`
+
+	// IsSettled false: the answer to a change was lost; it is asked for again.
+	IsSettled     bool `json:"is_settled"`
+	MaxTokensPerS *int `json:"max_tokens_per_s"`
+
+	// OwnTokensPerS The groups' own rates in tokens.
+	OwnTokensPerS int `json:"own_tokens_per_s"`
+
+	// Policy How the shared tokens are divided among the groups that want them.
+	Policy    LocalPolicy        `json:"policy"`
+	Price     GuaranteePrice     `json:"price"`
+	ProjectId openapi_types.UUID `json:"project_id"`
+
+	// Revision 1, and one more for each change; 0: there was none.
+	Revision int `json:"revision"`
+
+	// SharedTokensPerS 0: the project has no guarantee, or one with a maximum alone.
+	SharedTokensPerS int `json:"shared_tokens_per_s"`
+
+	// Since Begin of the present guarantee; null: there is none.
+	Since *time.Time `json:"since"`
+}
+
 // ProjectSpend defines model for ProjectSpend.
 type ProjectSpend struct {
 	ForecastMicros int `json:"forecast_micros"`
@@ -3073,6 +3214,9 @@ type QuoteRequest struct {
 
 	// MinReplicas Appends pause with fewer live replicas; null: a majority.
 	MinReplicas *int `json:"min_replicas,omitempty"`
+
+	// ProjectId A project of yours, for a group of it: its guarantee counts.
+	ProjectId *openapi_types.UUID `json:"project_id,omitempty"`
 
 	// RatePerS Reserved appends of request_size_bytes, each second.
 	RatePerS int `json:"rate_per_s"`
@@ -3131,10 +3275,10 @@ type Refusal struct {
 	// Message A sentence for people.
 	Message string `json:"message"`
 
-	// Reason insufficient_capacity, beyond_shard_peak, too_few_servers, too_many_groups, unknown_region or latency_not_kept
+	// Reason insufficient_capacity, beyond_shard_peak, too_few_servers, too_many_groups, unknown_region, beyond_guarantee or latency_not_kept
 	Reason string `json:"reason"`
 
-	// ScarceResource cpu, network, storage_io, memory, disk, servers, shard, groups or latency
+	// ScarceResource cpu, network, storage_io, memory, disk, servers, shard, groups, guarantee or latency
 	ScarceResource string `json:"scarce_resource"`
 }
 
@@ -3928,6 +4072,12 @@ type CreateGroupParams struct {
 	IdempotencyKey *string `json:"Idempotency-Key,omitempty"`
 }
 
+// QuoteGuaranteeParams defines parameters for QuoteGuarantee.
+type QuoteGuaranteeParams struct {
+	// IdempotencyKey A random string for this request. Repeating it with the same body only repeats the answer.
+	IdempotencyKey *string `json:"Idempotency-Key,omitempty"`
+}
+
 // ListKeysParams defines parameters for ListKeys.
 type ListKeysParams struct {
 	// Limit Items per page.
@@ -4005,6 +4155,12 @@ type CreateProjectJSONRequestBody = NewProject
 
 // CreateGroupJSONRequestBody defines body for CreateGroup for application/json ContentType.
 type CreateGroupJSONRequestBody = NewGroup
+
+// PutGuaranteeJSONRequestBody defines body for PutGuarantee for application/json ContentType.
+type PutGuaranteeJSONRequestBody = GuaranteeTerms
+
+// QuoteGuaranteeJSONRequestBody defines body for QuoteGuarantee for application/json ContentType.
+type QuoteGuaranteeJSONRequestBody = GuaranteeTerms
 
 // CreateKeyJSONRequestBody defines body for CreateKey for application/json ContentType.
 type CreateKeyJSONRequestBody = NewKey
@@ -4714,6 +4870,60 @@ type ClientInterface interface {
 	//
 	// Corresponds with POST /v1/projects/{project_id}/groups (the `CreateGroup` operationId).
 	CreateGroup(ctx context.Context, projectId openapi_types.UUID, params *CreateGroupParams, body CreateGroupJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// DeleteGuarantee Delete Guarantee
+	//
+	// Take the guarantee back. Groups have their own rates from then on.
+	//
+	// Corresponds with DELETE /v1/projects/{project_id}/guarantee (the `DeleteGuarantee` operationId).
+	DeleteGuarantee(ctx context.Context, projectId openapi_types.UUID, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// GetGuarantee Get Guarantee
+	//
+	// The project's guarantee, and what each group wants and has of it now.
+	//
+	// Corresponds with GET /v1/projects/{project_id}/guarantee (the `GetGuarantee` operationId).
+	GetGuarantee(ctx context.Context, projectId openapi_types.UUID, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// PutGuaranteeWithBody Put Guarantee
+	//
+	// Give the project a guarantee, or another one. Groups have it within a second.
+	//
+	// 409 `guarantee_refused`: servers have no room for it, and nothing changes. Repeating it is harmless.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with PUT /v1/projects/{project_id}/guarantee (the `PutGuarantee` operationId).
+	PutGuaranteeWithBody(ctx context.Context, projectId openapi_types.UUID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// PutGuarantee Put Guarantee
+	//
+	// Give the project a guarantee, or another one. Groups have it within a second.
+	//
+	// 409 `guarantee_refused`: servers have no room for it, and nothing changes. Repeating it is harmless.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with PUT /v1/projects/{project_id}/guarantee (the `PutGuarantee` operationId).
+	PutGuarantee(ctx context.Context, projectId openapi_types.UUID, body PutGuaranteeJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// QuoteGuaranteeWithBody Quote Guarantee
+	//
+	// The price of a guarantee, and whether it would be given now. Nothing changes.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /v1/projects/{project_id}/guarantee/quote (the `QuoteGuarantee` operationId).
+	QuoteGuaranteeWithBody(ctx context.Context, projectId openapi_types.UUID, params *QuoteGuaranteeParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// QuoteGuarantee Quote Guarantee
+	//
+	// The price of a guarantee, and whether it would be given now. Nothing changes.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /v1/projects/{project_id}/guarantee/quote (the `QuoteGuarantee` operationId).
+	QuoteGuarantee(ctx context.Context, projectId openapi_types.UUID, params *QuoteGuaranteeParams, body QuoteGuaranteeJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// ListKeys List Keys
 	//
@@ -6229,6 +6439,120 @@ func (c *Client) CreateGroupWithBody(ctx context.Context, projectId openapi_type
 // Corresponds with POST /v1/projects/{project_id}/groups (the `CreateGroup` operationId).
 func (c *Client) CreateGroup(ctx context.Context, projectId openapi_types.UUID, params *CreateGroupParams, body CreateGroupJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewCreateGroupRequest(c.Server, projectId, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// DeleteGuarantee Delete Guarantee
+//
+// Take the guarantee back. Groups have their own rates from then on.
+//
+// Corresponds with DELETE /v1/projects/{project_id}/guarantee (the `DeleteGuarantee` operationId).
+func (c *Client) DeleteGuarantee(ctx context.Context, projectId openapi_types.UUID, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewDeleteGuaranteeRequest(c.Server, projectId)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// GetGuarantee Get Guarantee
+//
+// The project's guarantee, and what each group wants and has of it now.
+//
+// Corresponds with GET /v1/projects/{project_id}/guarantee (the `GetGuarantee` operationId).
+func (c *Client) GetGuarantee(ctx context.Context, projectId openapi_types.UUID, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewGetGuaranteeRequest(c.Server, projectId)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// PutGuaranteeWithBody Put Guarantee
+//
+// Give the project a guarantee, or another one. Groups have it within a second.
+//
+// 409 `guarantee_refused`: servers have no room for it, and nothing changes. Repeating it is harmless.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with PUT /v1/projects/{project_id}/guarantee (the `PutGuarantee` operationId).
+func (c *Client) PutGuaranteeWithBody(ctx context.Context, projectId openapi_types.UUID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewPutGuaranteeRequestWithBody(c.Server, projectId, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// PutGuarantee Put Guarantee
+//
+// Give the project a guarantee, or another one. Groups have it within a second.
+//
+// 409 `guarantee_refused`: servers have no room for it, and nothing changes. Repeating it is harmless.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with PUT /v1/projects/{project_id}/guarantee (the `PutGuarantee` operationId).
+func (c *Client) PutGuarantee(ctx context.Context, projectId openapi_types.UUID, body PutGuaranteeJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewPutGuaranteeRequest(c.Server, projectId, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// QuoteGuaranteeWithBody Quote Guarantee
+//
+// The price of a guarantee, and whether it would be given now. Nothing changes.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /v1/projects/{project_id}/guarantee/quote (the `QuoteGuarantee` operationId).
+func (c *Client) QuoteGuaranteeWithBody(ctx context.Context, projectId openapi_types.UUID, params *QuoteGuaranteeParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewQuoteGuaranteeRequestWithBody(c.Server, projectId, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// QuoteGuarantee Quote Guarantee
+//
+// The price of a guarantee, and whether it would be given now. Nothing changes.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /v1/projects/{project_id}/guarantee/quote (the `QuoteGuarantee` operationId).
+func (c *Client) QuoteGuarantee(ctx context.Context, projectId openapi_types.UUID, params *QuoteGuaranteeParams, body QuoteGuaranteeJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewQuoteGuaranteeRequest(c.Server, projectId, params, body)
 	if err != nil {
 		return nil, err
 	}
@@ -9615,6 +9939,183 @@ func NewCreateGroupRequestWithBody(server string, projectId openapi_types.UUID, 
 	return req, nil
 }
 
+// NewDeleteGuaranteeRequest constructs an http.Request for the DeleteGuarantee method
+func NewDeleteGuaranteeRequest(server string, projectId openapi_types.UUID) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "project_id", projectId, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/projects/%s/guarantee", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodDelete, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewGetGuaranteeRequest constructs an http.Request for the GetGuarantee method
+func NewGetGuaranteeRequest(server string, projectId openapi_types.UUID) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "project_id", projectId, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/projects/%s/guarantee", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewPutGuaranteeRequest calls the generic PutGuarantee builder with application/json body
+func NewPutGuaranteeRequest(server string, projectId openapi_types.UUID, body PutGuaranteeJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewPutGuaranteeRequestWithBody(server, projectId, "application/json", bodyReader)
+}
+
+// NewPutGuaranteeRequestWithBody constructs an http.Request for the PutGuarantee method, with any body, and a specified content type
+func NewPutGuaranteeRequestWithBody(server string, projectId openapi_types.UUID, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "project_id", projectId, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/projects/%s/guarantee", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPut, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewQuoteGuaranteeRequest calls the generic QuoteGuarantee builder with application/json body
+func NewQuoteGuaranteeRequest(server string, projectId openapi_types.UUID, params *QuoteGuaranteeParams, body QuoteGuaranteeJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewQuoteGuaranteeRequestWithBody(server, projectId, params, "application/json", bodyReader)
+}
+
+// NewQuoteGuaranteeRequestWithBody constructs an http.Request for the QuoteGuarantee method, with any body, and a specified content type
+func NewQuoteGuaranteeRequestWithBody(server string, projectId openapi_types.UUID, params *QuoteGuaranteeParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "project_id", projectId, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/projects/%s/guarantee/quote", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.IdempotencyKey != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Idempotency-Key", *params.IdempotencyKey, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("Idempotency-Key", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
 // NewListKeysRequest constructs an http.Request for the ListKeys method
 func NewListKeysRequest(server string, projectId openapi_types.UUID, params *ListKeysParams) (*http.Request, error) {
 	var err error
@@ -10875,6 +11376,64 @@ type ClientWithResponsesInterface interface {
 	//
 	// Corresponds with POST /v1/projects/{project_id}/groups (the `CreateGroup` operationId).
 	CreateGroupWithResponse(ctx context.Context, projectId openapi_types.UUID, params *CreateGroupParams, body CreateGroupJSONRequestBody, reqEditors ...RequestEditorFn) (*CreateGroupResponse, error)
+
+	// DeleteGuaranteeWithResponse Delete Guarantee
+	//
+	// Take the guarantee back. Groups have their own rates from then on.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with DELETE /v1/projects/{project_id}/guarantee (the `DeleteGuarantee` operationId).
+	DeleteGuaranteeWithResponse(ctx context.Context, projectId openapi_types.UUID, reqEditors ...RequestEditorFn) (*DeleteGuaranteeResponse, error)
+
+	// GetGuaranteeWithResponse Get Guarantee
+	//
+	// The project's guarantee, and what each group wants and has of it now.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /v1/projects/{project_id}/guarantee (the `GetGuarantee` operationId).
+	GetGuaranteeWithResponse(ctx context.Context, projectId openapi_types.UUID, reqEditors ...RequestEditorFn) (*GetGuaranteeResponse, error)
+
+	// PutGuaranteeWithBodyWithResponse Put Guarantee
+	//
+	// Give the project a guarantee, or another one. Groups have it within a second.
+	//
+	// 409 `guarantee_refused`: servers have no room for it, and nothing changes. Repeating it is harmless.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with PUT /v1/projects/{project_id}/guarantee (the `PutGuarantee` operationId).
+	PutGuaranteeWithBodyWithResponse(ctx context.Context, projectId openapi_types.UUID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*PutGuaranteeResponse, error)
+
+	// PutGuaranteeWithResponse Put Guarantee
+	//
+	// Give the project a guarantee, or another one. Groups have it within a second.
+	//
+	// 409 `guarantee_refused`: servers have no room for it, and nothing changes. Repeating it is harmless.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with PUT /v1/projects/{project_id}/guarantee (the `PutGuarantee` operationId).
+	PutGuaranteeWithResponse(ctx context.Context, projectId openapi_types.UUID, body PutGuaranteeJSONRequestBody, reqEditors ...RequestEditorFn) (*PutGuaranteeResponse, error)
+
+	// QuoteGuaranteeWithBodyWithResponse Quote Guarantee
+	//
+	// The price of a guarantee, and whether it would be given now. Nothing changes.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/projects/{project_id}/guarantee/quote (the `QuoteGuarantee` operationId).
+	QuoteGuaranteeWithBodyWithResponse(ctx context.Context, projectId openapi_types.UUID, params *QuoteGuaranteeParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*QuoteGuaranteeResponse, error)
+
+	// QuoteGuaranteeWithResponse Quote Guarantee
+	//
+	// The price of a guarantee, and whether it would be given now. Nothing changes.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/projects/{project_id}/guarantee/quote (the `QuoteGuarantee` operationId).
+	QuoteGuaranteeWithResponse(ctx context.Context, projectId openapi_types.UUID, params *QuoteGuaranteeParams, body QuoteGuaranteeJSONRequestBody, reqEditors ...RequestEditorFn) (*QuoteGuaranteeResponse, error)
 
 	// ListKeysWithResponse List Keys
 	//
@@ -14393,6 +14952,219 @@ func (r CreateGroupResponse) ContentType() string {
 	return ""
 }
 
+type DeleteGuaranteeResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// ApplicationproblemJSON4XX the response for an HTTP 4XX `application/problem+json` response
+	ApplicationproblemJSON4XX *Problem
+	// ApplicationproblemJSON5XX the response for an HTTP 5XX `application/problem+json` response
+	ApplicationproblemJSON5XX *Problem
+}
+
+// GetApplicationproblemJSON4XX returns the response for an HTTP 4XX `application/problem+json` response
+func (r DeleteGuaranteeResponse) GetApplicationproblemJSON4XX() *Problem {
+	return r.ApplicationproblemJSON4XX
+}
+
+// GetApplicationproblemJSON5XX returns the response for an HTTP 5XX `application/problem+json` response
+func (r DeleteGuaranteeResponse) GetApplicationproblemJSON5XX() *Problem {
+	return r.ApplicationproblemJSON5XX
+}
+
+// GetBody returns the raw response body bytes
+func (r DeleteGuaranteeResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r DeleteGuaranteeResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r DeleteGuaranteeResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r DeleteGuaranteeResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type GetGuaranteeResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *ProjectGuarantee
+	// ApplicationproblemJSON4XX the response for an HTTP 4XX `application/problem+json` response
+	ApplicationproblemJSON4XX *Problem
+	// ApplicationproblemJSON5XX the response for an HTTP 5XX `application/problem+json` response
+	ApplicationproblemJSON5XX *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r GetGuaranteeResponse) GetJSON200() *ProjectGuarantee {
+	return r.JSON200
+}
+
+// GetApplicationproblemJSON4XX returns the response for an HTTP 4XX `application/problem+json` response
+func (r GetGuaranteeResponse) GetApplicationproblemJSON4XX() *Problem {
+	return r.ApplicationproblemJSON4XX
+}
+
+// GetApplicationproblemJSON5XX returns the response for an HTTP 5XX `application/problem+json` response
+func (r GetGuaranteeResponse) GetApplicationproblemJSON5XX() *Problem {
+	return r.ApplicationproblemJSON5XX
+}
+
+// GetBody returns the raw response body bytes
+func (r GetGuaranteeResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r GetGuaranteeResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r GetGuaranteeResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r GetGuaranteeResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type PutGuaranteeResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *ProjectGuarantee
+	// ApplicationproblemJSON4XX the response for an HTTP 4XX `application/problem+json` response
+	ApplicationproblemJSON4XX *Problem
+	// ApplicationproblemJSON5XX the response for an HTTP 5XX `application/problem+json` response
+	ApplicationproblemJSON5XX *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r PutGuaranteeResponse) GetJSON200() *ProjectGuarantee {
+	return r.JSON200
+}
+
+// GetApplicationproblemJSON4XX returns the response for an HTTP 4XX `application/problem+json` response
+func (r PutGuaranteeResponse) GetApplicationproblemJSON4XX() *Problem {
+	return r.ApplicationproblemJSON4XX
+}
+
+// GetApplicationproblemJSON5XX returns the response for an HTTP 5XX `application/problem+json` response
+func (r PutGuaranteeResponse) GetApplicationproblemJSON5XX() *Problem {
+	return r.ApplicationproblemJSON5XX
+}
+
+// GetBody returns the raw response body bytes
+func (r PutGuaranteeResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r PutGuaranteeResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r PutGuaranteeResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r PutGuaranteeResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type QuoteGuaranteeResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *GuaranteeQuote
+	// ApplicationproblemJSON4XX the response for an HTTP 4XX `application/problem+json` response
+	ApplicationproblemJSON4XX *Problem
+	// ApplicationproblemJSON5XX the response for an HTTP 5XX `application/problem+json` response
+	ApplicationproblemJSON5XX *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r QuoteGuaranteeResponse) GetJSON200() *GuaranteeQuote {
+	return r.JSON200
+}
+
+// GetApplicationproblemJSON4XX returns the response for an HTTP 4XX `application/problem+json` response
+func (r QuoteGuaranteeResponse) GetApplicationproblemJSON4XX() *Problem {
+	return r.ApplicationproblemJSON4XX
+}
+
+// GetApplicationproblemJSON5XX returns the response for an HTTP 5XX `application/problem+json` response
+func (r QuoteGuaranteeResponse) GetApplicationproblemJSON5XX() *Problem {
+	return r.ApplicationproblemJSON5XX
+}
+
+// GetBody returns the raw response body bytes
+func (r QuoteGuaranteeResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r QuoteGuaranteeResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r QuoteGuaranteeResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r QuoteGuaranteeResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
 type ListKeysResponse struct {
 	Body         []byte
 	HTTPResponse *http.Response
@@ -16234,6 +17006,100 @@ func (c *ClientWithResponses) CreateGroupWithResponse(ctx context.Context, proje
 		return nil, err
 	}
 	return ParseCreateGroupResponse(rsp)
+}
+
+// DeleteGuaranteeWithResponse Delete Guarantee
+//
+// Take the guarantee back. Groups have their own rates from then on.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with DELETE /v1/projects/{project_id}/guarantee (the `DeleteGuarantee` operationId).
+func (c *ClientWithResponses) DeleteGuaranteeWithResponse(ctx context.Context, projectId openapi_types.UUID, reqEditors ...RequestEditorFn) (*DeleteGuaranteeResponse, error) {
+	rsp, err := c.DeleteGuarantee(ctx, projectId, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseDeleteGuaranteeResponse(rsp)
+}
+
+// GetGuaranteeWithResponse Get Guarantee
+//
+// The project's guarantee, and what each group wants and has of it now.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /v1/projects/{project_id}/guarantee (the `GetGuarantee` operationId).
+func (c *ClientWithResponses) GetGuaranteeWithResponse(ctx context.Context, projectId openapi_types.UUID, reqEditors ...RequestEditorFn) (*GetGuaranteeResponse, error) {
+	rsp, err := c.GetGuarantee(ctx, projectId, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseGetGuaranteeResponse(rsp)
+}
+
+// PutGuaranteeWithBodyWithResponse Put Guarantee
+//
+// Give the project a guarantee, or another one. Groups have it within a second.
+//
+// 409 `guarantee_refused`: servers have no room for it, and nothing changes. Repeating it is harmless.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with PUT /v1/projects/{project_id}/guarantee (the `PutGuarantee` operationId).
+func (c *ClientWithResponses) PutGuaranteeWithBodyWithResponse(ctx context.Context, projectId openapi_types.UUID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*PutGuaranteeResponse, error) {
+	rsp, err := c.PutGuaranteeWithBody(ctx, projectId, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParsePutGuaranteeResponse(rsp)
+}
+
+// PutGuaranteeWithResponse Put Guarantee
+//
+// Give the project a guarantee, or another one. Groups have it within a second.
+//
+// 409 `guarantee_refused`: servers have no room for it, and nothing changes. Repeating it is harmless.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with PUT /v1/projects/{project_id}/guarantee (the `PutGuarantee` operationId).
+func (c *ClientWithResponses) PutGuaranteeWithResponse(ctx context.Context, projectId openapi_types.UUID, body PutGuaranteeJSONRequestBody, reqEditors ...RequestEditorFn) (*PutGuaranteeResponse, error) {
+	rsp, err := c.PutGuarantee(ctx, projectId, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParsePutGuaranteeResponse(rsp)
+}
+
+// QuoteGuaranteeWithBodyWithResponse Quote Guarantee
+//
+// The price of a guarantee, and whether it would be given now. Nothing changes.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/projects/{project_id}/guarantee/quote (the `QuoteGuarantee` operationId).
+func (c *ClientWithResponses) QuoteGuaranteeWithBodyWithResponse(ctx context.Context, projectId openapi_types.UUID, params *QuoteGuaranteeParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*QuoteGuaranteeResponse, error) {
+	rsp, err := c.QuoteGuaranteeWithBody(ctx, projectId, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseQuoteGuaranteeResponse(rsp)
+}
+
+// QuoteGuaranteeWithResponse Quote Guarantee
+//
+// The price of a guarantee, and whether it would be given now. Nothing changes.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/projects/{project_id}/guarantee/quote (the `QuoteGuarantee` operationId).
+func (c *ClientWithResponses) QuoteGuaranteeWithResponse(ctx context.Context, projectId openapi_types.UUID, params *QuoteGuaranteeParams, body QuoteGuaranteeJSONRequestBody, reqEditors ...RequestEditorFn) (*QuoteGuaranteeResponse, error) {
+	rsp, err := c.QuoteGuarantee(ctx, projectId, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseQuoteGuaranteeResponse(rsp)
 }
 
 // ListKeysWithResponse List Keys
@@ -18898,6 +19764,162 @@ func ParseCreateGroupResponse(rsp *http.Response) (*CreateGroupResponse, error) 
 			return nil, err
 		}
 		response.JSON201 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 4:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON4XX = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 5:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON5XX = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseDeleteGuaranteeResponse parses an HTTP response from a DeleteGuaranteeWithResponse call
+func ParseDeleteGuaranteeResponse(rsp *http.Response) (*DeleteGuaranteeResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &DeleteGuaranteeResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case rsp.StatusCode == 204:
+		break // No content-type
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 4:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON4XX = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 5:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON5XX = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseGetGuaranteeResponse parses an HTTP response from a GetGuaranteeWithResponse call
+func ParseGetGuaranteeResponse(rsp *http.Response) (*GetGuaranteeResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &GetGuaranteeResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest ProjectGuarantee
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 4:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON4XX = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 5:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON5XX = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParsePutGuaranteeResponse parses an HTTP response from a PutGuaranteeWithResponse call
+func ParsePutGuaranteeResponse(rsp *http.Response) (*PutGuaranteeResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &PutGuaranteeResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest ProjectGuarantee
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 4:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON4XX = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 5:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON5XX = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseQuoteGuaranteeResponse parses an HTTP response from a QuoteGuaranteeWithResponse call
+func ParseQuoteGuaranteeResponse(rsp *http.Response) (*QuoteGuaranteeResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &QuoteGuaranteeResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest GuaranteeQuote
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
 
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 4:
 		var dest Problem
