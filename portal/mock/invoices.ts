@@ -71,6 +71,7 @@ function linesOf(
     unit_price_micros,
     amount_micros: Math.floor((quantity * unit_price_micros) / price_quantity + 0.5),
     correction_id: null,
+    project_id: null,
   })
   const reservation = line('reservation', 'Reservation', seconds, 'second', 3_600, group.price.hourly_micros)
   const lines = [reservation]

@@ -4,6 +4,7 @@ import type {
   Commitment,
   Group,
   GroupEvent,
+  GuaranteeTerms,
   Invoice,
   ObservedSla,
   Organization,
@@ -37,6 +38,8 @@ export interface MockDb {
   payments: Record<string, PaymentEntry[]>
   budgets: Budget[]
   commitments: Commitment[]
+  /** By project. */
+  guarantees: Record<string, { terms: GuaranteeTerms | null; revision: number; since: string }>
   next: number
 }
 

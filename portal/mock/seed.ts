@@ -33,6 +33,13 @@ export function seed(nowMs: number): MockDb {
     payments: seedPayments(invoices, nowMs),
     budgets: [],
     commitments: [],
+    guarantees: {
+      [uuid(1)]: {
+        terms: { shared_tokens_per_s: 400_000, max_tokens_per_s: null, policy: { name: 'drf', groups: [] } },
+        revision: 1,
+        since: iso(nowMs - 9 * DAY_MS),
+      },
+    },
     next: 1_000,
   }
   return { ...db, budgets: seedBudgets(db, nowMs) }

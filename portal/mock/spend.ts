@@ -92,6 +92,7 @@ export function daysOf(db: MockDb, nowMs: number): SpendDay[] {
       reads: Math.floor((has.reads - had.reads) * busy),
       egress: Math.floor((has.egress - had.egress) * busy),
       storage: 0,
+      guarantee: 0,
       commitment: 0,
     }
     const total_micros = by_kind.reservation + by_kind.appends + by_kind.reads + by_kind.egress
@@ -166,7 +167,7 @@ function actedOf(budget: Budget, spent: number, forecast: number, nowMs: number)
 }
 
 function byKind(lines: InvoiceLine[]): Spend['by_kind'] {
-  const found = { reservation: 0, appends: 0, reads: 0, egress: 0, storage: 0, commitment: 0 }
+  const found = { reservation: 0, appends: 0, reads: 0, egress: 0, storage: 0, guarantee: 0, commitment: 0 }
   for (const { kind, amount_micros } of lines) if (kind !== 'sla_credit') found[kind] += amount_micros
   return found
 }

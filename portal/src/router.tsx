@@ -97,6 +97,12 @@ const keys = createRoute({
   component: lazyRouteComponent(() => import('@/pages/settings/KeysPage'), 'KeysPage'),
 })
 
+const guarantee = createRoute({
+  getParentRoute: () => project,
+  path: '/guarantee',
+  component: lazyRouteComponent(() => import('@/pages/guarantee/GuaranteePage'), 'GuaranteePage'),
+})
+
 const group = createRoute({
   getParentRoute: () => project,
   path: '/groups/$groupId',
@@ -160,7 +166,13 @@ const tree = root.addChildren([
   status,
   app.addChildren([
     home,
-    project.addChildren([groups, newGroup, keys, group.addChildren([overview, metrics, sla, connect, settings])]),
+    project.addChildren([
+      groups,
+      newGroup,
+      keys,
+      guarantee,
+      group.addChildren([overview, metrics, sla, connect, settings]),
+    ]),
     invoices,
     invoice,
     quotas,

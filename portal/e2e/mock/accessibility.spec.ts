@@ -23,6 +23,7 @@ const PAGES: [string, string, RegExp][] = [
   ['connect', `${GROUPS.featureFlags}/connect?welcome=true`, /Waiting for the first append/],
   ['settings', `${GROUPS.orders}/settings`, /Delete this group/],
   ['API keys', `/projects/${PROJECTS.production}/keys`, /nightly export/],
+  ['Guarantee', `/projects/${PROJECTS.production}/guarantee`, /Share now/],
   ['invoices', '/invoices', /INV-\d{4}-000001/],
   ['invoice', INVOICE, /SLA credit/],
   ['quotas', '/quotas', /Groups of one project/],

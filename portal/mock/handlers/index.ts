@@ -1,10 +1,20 @@
 import { accounts } from './accounts'
 import { billing } from './billing'
 import { groups } from './groups'
+import { guarantees } from './guarantees'
 import { paying } from './payments'
 import { spending } from './spend'
 import { statuses } from './status'
 import { telemetry } from './telemetry'
 
 /** The whole contract, answered from memory. */
-export const handlers = [...accounts, ...billing, ...groups, ...paying, ...spending, ...statuses, ...telemetry]
+export const handlers = [
+  ...accounts,
+  ...billing,
+  ...groups,
+  ...guarantees,
+  ...paying,
+  ...spending,
+  ...statuses,
+  ...telemetry,
+]

@@ -1,6 +1,6 @@
 import * as sdk from './generated'
 import { setCsrfToken } from './transport'
-import type { NewBudget, NewCommitment, NewGroup, Sla } from './types'
+import type { GuaranteeTerms, NewBudget, NewCommitment, NewGroup, Sla } from './types'
 
 /**
  * The calls of the contract as the portal uses them: each resolves with the answer's body or throws a
@@ -53,6 +53,14 @@ export const listKeys = (project_id: string, signal: AbortSignal) =>
 export const createKey = (project_id: string, name: string) =>
   sdk.createKey({ path: { project_id }, body: { name }, throwOnError })
 export const revokeKey = (key_id: string) => sdk.revokeKey({ path: { key_id }, throwOnError })
+
+export const getGuarantee = (project_id: string, signal: AbortSignal) =>
+  sdk.getGuarantee({ path: { project_id }, signal, throwOnError })
+export const putGuarantee = (project_id: string, body: GuaranteeTerms) =>
+  sdk.putGuarantee({ path: { project_id }, body, throwOnError })
+export const deleteGuarantee = (project_id: string) => sdk.deleteGuarantee({ path: { project_id }, throwOnError })
+export const quoteGuarantee = (project_id: string, body: GuaranteeTerms, signal: AbortSignal) =>
+  sdk.quoteGuarantee({ path: { project_id }, body, signal, throwOnError })
 
 export const quote = (body: Sla, signal: AbortSignal) => sdk.createQuote({ body, signal, throwOnError })
 

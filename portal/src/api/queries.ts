@@ -1,6 +1,6 @@
 import { infiniteQueryOptions, keepPreviousData, queryOptions, skipToken } from '@tanstack/react-query'
 import * as calls from './calls'
-import type { Sla } from './types'
+import type { GuaranteeTerms, Sla } from './types'
 
 /**
  * The pages' queries, and how often each is repeated. Every key of a group begins with `['group', id]`, so that one
@@ -10,6 +10,7 @@ export const keys = {
   me: ['me'] as const,
   groups: (projectId: string) => ['groups', projectId] as const,
   group: (groupId: string) => ['group', groupId] as const,
+  guarantee: (projectId: string) => ['guarantee', projectId] as const,
   apiKeys: (projectId: string) => ['keys', projectId] as const,
   quotas: ['quotas'] as const,
   invoices: ['invoices'] as const,
@@ -21,6 +22,8 @@ export const keys = {
 const SETTLED_MS = 15_000
 /** Groups under placement, repair or deletion are read more often. */
 const UNSETTLED_MS = 1_500
+/** Shares of a guarantee change each quarter of a second. */
+const SHARES_MS = 2_000
 const UNSETTLED = new Set<string>(['provisioning', 'deleting', 'degraded', 'paused'])
 
 export const meQuery = queryOptions({
@@ -35,6 +38,23 @@ export const groupsQuery = (projectId: string) =>
     queryFn: ({ signal }) => calls.listGroups(projectId, signal),
     refetchInterval: ({ state }) =>
       state.data?.some((group) => UNSETTLED.has(group.status)) ? UNSETTLED_MS * 2 : SETTLED_MS,
+  })
+
+export const guaranteeQuery = (projectId: string) =>
+  queryOptions({
+    queryKey: [...keys.guarantee(projectId), 'now'],
+    queryFn: ({ signal }) => calls.getGuarantee(projectId, signal),
+    refetchInterval: ({ state }) => (state.data?.since ? SHARES_MS : SETTLED_MS),
+  })
+
+/** `terms` null: there is nothing to ask for. */
+export const guaranteeQuoteQuery = (projectId: string, terms: GuaranteeTerms | null) =>
+  queryOptions({
+    queryKey: [...keys.guarantee(projectId), 'quote', terms],
+    queryFn: terms ? ({ signal }) => calls.quoteGuarantee(projectId, terms, signal) : skipToken,
+    placeholderData: keepPreviousData,
+    staleTime: SETTLED_MS,
+    retry: false,
   })
 
 export const groupQuery = (groupId: string) =>

@@ -33,6 +33,7 @@ describe('quantities', () => {
     expect(percent(0.999999, 4)).toBe('99.9999 %')
     expect(percent(0.9999999, 4)).toBe('99.9999 %')
     expect(percent(1, 4)).toBe('100 %')
+    expect(percent(1, 0)).toBe('100 %')
     expect(percent(0.9995)).toBe('99.95 %')
   })
   it.each([

@@ -44,5 +44,6 @@ function trim(value: number): string {
 export function percent(share: number, decimals = 3): string {
   const scale = 10 ** decimals
   const floored = Math.floor(Math.round(share * 100 * scale * 1_000) / 1_000) / scale
-  return `${floored.toFixed(decimals).replace(/\.?0+$/, '')} %`
+  const text = floored.toFixed(decimals)
+  return `${decimals > 0 ? text.replace(/\.?0+$/, '') : text} %`
 }

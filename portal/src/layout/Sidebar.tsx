@@ -1,5 +1,5 @@
 import { Link, useParams } from '@tanstack/react-router'
-import { Activity, FileText, Gauge, KeyRound, Layers } from 'lucide-react'
+import { Activity, FileText, Gauge, KeyRound, Layers, Scale } from 'lucide-react'
 import type { ReactNode } from 'react'
 import { homeProject, useMe } from '@/session'
 import { Logo } from '@/ui/Logo'
@@ -32,6 +32,10 @@ export function Sidebar() {
             >
               <Layers aria-hidden className={ICON} />
               Groups
+            </Link>
+            <Link to="/projects/$projectId/guarantee" params={{ projectId: project.id }} className={LINK}>
+              <Scale aria-hidden className={ICON} />
+              Guarantee
             </Link>
             <Link to="/projects/$projectId/keys" params={{ projectId: project.id }} className={LINK}>
               <KeyRound aria-hidden className={ICON} />

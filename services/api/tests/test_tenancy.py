@@ -21,6 +21,8 @@ BODIES: dict[str, Any] = {
     "create_group": {"name": "g", **SLA},
     "reset_group": {"epoch": 1},
     "resize_group": {"rate_per_s": 1_000},
+    "put_guarantee": {"shared_tokens_per_s": 1},
+    "quote_guarantee": {"shared_tokens_per_s": 1},
 }
 
 PAYING = {"list_payments", "check_out"}

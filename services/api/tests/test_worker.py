@@ -508,7 +508,7 @@ async def test_a_month_is_billed_by_the_prices_of_its_begin(
     _, end = last_month()
     old = prices.LISTS[-1]
     dearer = tuple(replace(price, unit_price_micros=7 * price.unit_price_micros) for price in old.usage)
-    monkeypatch.setattr(prices, "LISTS", (old, PriceList(end, old.resources, dearer, old.commitments)))
+    monkeypatch.setattr(prices, "LISTS", (old, PriceList(end, old.resources, dearer, old.guarantee_hourly_micros, old.commitments)))
     await close_months(worker_engine, UNTAXED, datetime.now(UTC), delay_s=0)
     (invoice,) = await documents(alice)
     billed = {line["kind"]: line["unit_price_micros"] for line in invoice["lines"]}

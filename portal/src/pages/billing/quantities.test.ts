@@ -13,6 +13,7 @@ const LINE: InvoiceLine = {
   unit_price_micros: 12_240,
   amount_micros: 8_812_800,
   correction_id: null,
+  project_id: null,
 }
 
 describe('what a line counts', () => {

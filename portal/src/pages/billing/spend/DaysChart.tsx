@@ -30,7 +30,7 @@ function Chart({ days: { days, currency }, end }: { days: SpendDays; end: string
       {
         label: 'Reservation',
         token: 'chart-committed',
-        values: days.map(({ by_kind }) => by_kind.reservation / MICROS),
+        values: days.map(({ by_kind }) => (by_kind.reservation + by_kind.guarantee) / MICROS),
         bars: true,
       },
       {
