@@ -44,6 +44,17 @@ export interface SlaChanges {
   latency?: "standard" | "low";
 }
 
+/** A project's guarantee: tokens each second that any of its groups may use beside its own rate. */
+export interface GuaranteeTerms {
+  shared_tokens_per_s: number;
+  /** Of all groups together; null: no limit but what is idle. */
+  max_tokens_per_s?: number | null;
+  policy?: {
+    name?: "drf" | "hierarchical_drf" | "first_fit" | "maximum_revenue";
+    groups?: { group_id: string; weight?: number; class?: string }[];
+  };
+}
+
 /** A problem (RFC 9457) in the API's answer. */
 export class ApiError extends QuorateError {
   override name = "ApiError";
@@ -162,6 +173,25 @@ export class Control {
   /** Change an SLA in place. Appends continue, at the new price. After AdmissionRefused nothing has changed. */
   resizeGroup(groupId: string, changes: SlaChanges): Promise<Json> {
     return this.#call("PATCH", `groups/${encodeURIComponent(groupId)}`, changes);
+  }
+
+  /** The project's guarantee, and what each group wants and has of it now. */
+  guarantee(projectId: string): Promise<Json> {
+    return this.#call("GET", `projects/${encodeURIComponent(projectId)}/guarantee`);
+  }
+
+  /** After an error nothing has changed. */
+  setGuarantee(projectId: string, terms: GuaranteeTerms): Promise<Json> {
+    return this.#call("PUT", `projects/${encodeURIComponent(projectId)}/guarantee`, terms);
+  }
+
+  /** Prices a guarantee and checks its admission: `{admissible, price, refusal}`. Nothing is reserved. */
+  quoteGuarantee(projectId: string, terms: GuaranteeTerms): Promise<Json> {
+    return this.#call("POST", `projects/${encodeURIComponent(projectId)}/guarantee/quote`, terms);
+  }
+
+  async takeBackGuarantee(projectId: string): Promise<void> {
+    await this.#call("DELETE", `projects/${encodeURIComponent(projectId)}/guarantee`);
   }
 
   /** How much of the reservation an append or a read takes, by size: `{request_size_bytes, operations}`. */

@@ -20,6 +20,13 @@ export interface Limits {
 
 export const LIMITS_DEFAULT: Limits = { maxEntryBytes: 1 << 20, maxBatchBytes: 4 << 20, maxBatchEntries: 65_536 };
 
+/** The project's guarantee, which all its groups share. Appends are of the declared size. */
+export interface Guarantee {
+  sharedTokensPerS: number;
+  tokensPerAppend: number;
+  sharedAppendsPerS: number;
+}
+
 /** The API's answer to `GET /v1/groups/{id}/handle`. */
 export interface HandleJson {
   group_id: string;
@@ -36,6 +43,7 @@ export interface HandleJson {
     short_batch: { entries: number; lacking_milli: number[] };
   } | null;
   limits?: { max_entry_bytes?: number; max_batch_bytes?: number; max_batch_entries?: number };
+  guarantee?: { shared_tokens_per_s: number; tokens_per_append: number; shared_appends_per_s: number } | null;
   traceparent?: string | null;
   /** Absent: connections are not encrypted. If an authority is named, TLS is used, required or not. */
   tls?: { required?: boolean; ca_pem: string } | null;
@@ -55,6 +63,8 @@ export class Handle {
   readonly requestSizeBytes: number;
   /** What batches take from the group's rate; undefined: appends are not paced. */
   readonly charges: Charges | undefined;
+  /** What this group may use beside its rate, while no other group of the project wants any. */
+  readonly guarantee: Guarantee | undefined;
   // Private, so that a logged or serialised handle does not show its secret.
   readonly #token: string;
   readonly #trust: Trust | undefined;
@@ -71,6 +81,7 @@ export class Handle {
     this.traceparent = typeof source["traceparent"] === "string" ? source["traceparent"] : undefined;
     this.requestSizeBytes = requestSize(source["sla"]);
     this.charges = parsedCharges(source["charges"]);
+    this.guarantee = parsedGuarantee(source["guarantee"]);
     this.#trust = trust(source["tls"]);
   }
 
@@ -149,6 +160,21 @@ function parsedCharges(source: unknown): Charges | undefined {
   } catch (problem) {
     throw new HandleError(`the handle's charges are malformed: ${String(problem)}`);
   }
+}
+
+function parsedGuarantee(source: unknown): Guarantee | undefined {
+  if (source === undefined || source === null) return undefined;
+  const fields = source as Record<string, unknown>;
+  const number = (name: string): number => {
+    const value = fields[name];
+    if (typeof value !== "number") throw new HandleError(`the handle's guarantee lacks ${name}`);
+    return value;
+  };
+  return {
+    sharedTokensPerS: number("shared_tokens_per_s"),
+    tokensPerAppend: number("tokens_per_append"),
+    sharedAppendsPerS: number("shared_appends_per_s"),
+  };
 }
 
 function requestSize(sla: unknown): number {

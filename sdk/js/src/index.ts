@@ -33,7 +33,7 @@ export {
   Trimmed,
 } from "./errors.js";
 export { connectGroup } from "./group.js";
-export { type Endpoint, Handle, type HandleJson, type HandleLike, type Limits } from "./handle.js";
+export { type Endpoint, type Guarantee, Handle, type HandleJson, type HandleLike, type Limits } from "./handle.js";
 export type { Tail } from "./reader.js";
 export type { Entry } from "./tail.js";
 export type { TracerLike } from "./tracing.js";

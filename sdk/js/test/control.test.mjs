@@ -96,6 +96,24 @@ test("resizes", async () => {
   );
 });
 
+test("gives a project a guarantee, and takes it back", async () => {
+  const terms = { shared_tokens_per_s: 5, policy: { name: "first_fit", groups: [{ group_id: "g" }] } };
+  const { client, requests } = api([json(200, {}), json(200, {}), json(200, {}), new Response(null, { status: 204 })]);
+  await client.quoteGuarantee("p/1", terms);
+  await client.setGuarantee("p/1", terms);
+  await client.guarantee("p/1");
+  await client.takeBackGuarantee("p/1");
+  assert.deepEqual(
+    requests.map(({ method, url }) => `${method} ${url.pathname}`),
+    [
+      "POST /v1/projects/p%2F1/guarantee/quote",
+      "PUT /v1/projects/p%2F1/guarantee",
+      "GET /v1/projects/p%2F1/guarantee",
+      "DELETE /v1/projects/p%2F1/guarantee",
+    ],
+  );
+});
+
 test("follows cursors, deletes and reports", async () => {
   const pages = [
     { items: [{ id: 1 }], next_cursor: "c" },

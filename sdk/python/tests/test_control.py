@@ -142,6 +142,23 @@ def test_resizes():
     assert json.loads(api.requests[1].content) == {"rate_per_s": 10, "retention_age_s": None}
 
 
+def test_gives_a_project_a_guarantee_and_takes_it_back():
+    api = Api(*(httpx2.Response(200, json={"ok": True}) for _ in range(3)), httpx2.Response(204))
+    terms = {"shared_tokens_per_s": 5, "policy": {"name": "first_fit", "groups": [{"group_id": "g"}]}}
+
+    async def work(client):
+        await client.quote_guarantee("p/1", terms)
+        await client.set_guarantee("p/1", terms)
+        await client.guarantee("p/1")
+        await client.take_back_guarantee("p/1")
+
+    call(api, work)
+    asked = [f"{request.method} {request.url.raw_path.decode()}" for request in api.requests]
+    path = "/v1/projects/p%2F1/guarantee"
+    assert asked == [f"POST {path}/quote", f"PUT {path}", f"GET {path}", f"DELETE {path}"]
+    assert json.loads(api.requests[1].content) == terms
+
+
 def test_deletes_and_reports():
     api = Api(httpx2.Response(204), *(httpx2.Response(200, json={"ok": True}) for _ in range(3)))
 

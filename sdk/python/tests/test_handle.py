@@ -2,7 +2,7 @@ import json
 
 import pytest
 
-from quorate import Handle, HandleError
+from quorate import Guarantee, Handle, HandleError
 from quorate.handle import split_address
 
 HANDLE = {
@@ -28,6 +28,14 @@ def test_reads_the_api_s_answer():
     assert handle.token_expires_at.utcoffset().total_seconds() == 0
 
 
+def test_says_what_the_project_guarantees():
+    assert Handle.parse(HANDLE).guarantee is None
+    shared = {"shared_tokens_per_s": 100_000, "tokens_per_append": 7.5, "shared_appends_per_s": 13_333}
+    guarantee = Handle.parse({**HANDLE, "guarantee": shared}).guarantee
+    assert guarantee == Guarantee(100_000, 7.5, 13_333)
+    assert Handle.parse({**HANDLE, "guarantee": None}).guarantee is None
+
+
 def test_does_not_show_its_token():
     assert "secret-token" not in repr(Handle.parse(HANDLE))
 
@@ -44,6 +52,7 @@ def test_does_not_show_its_token():
         ({"group_id": "orders"}, "malformed"),
         ({"token": ...}, "lacks 'token'"),
         ({"token_expires_at": "tomorrow"}, "malformed"),
+        ({"guarantee": {"shared_tokens_per_s": 1}}, "lacks 'tokens_per_append'"),
     ],
 )
 def test_says_what_is_wrong(change, says):

@@ -92,6 +92,18 @@ async def test_a_guarantee_is_given_shown_and_taken_back(alice: Customer, bob: C
     assert (await alice.get(path(alice)))["since"] is None
 
 
+async def test_the_handle_says_what_is_shared(alice: Customer) -> None:
+    group = await alice.create_group()
+    handle = f"/v1/groups/{group['id']}/handle"
+    assert (await alice.get(handle))["guarantee"] is None
+    await put(alice)
+    assert (await alice.get(handle))["guarantee"] == {
+        "shared_tokens_per_s": SHARED,
+        "tokens_per_append": TOKENS_PER_APPEND,
+        "shared_appends_per_s": SHARED // TOKENS_PER_APPEND,
+    }
+
+
 async def test_misuse_changes_nothing(alice: Customer, coordinator: FakeCoordinator) -> None:
     group = await alice.create_group()
     other = await alice.create_project("other")

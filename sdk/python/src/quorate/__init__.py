@@ -24,7 +24,7 @@ from quorate.errors import (
     Trimmed,
 )
 from quorate.group import connect_group
-from quorate.handle import Endpoint, Handle, Limits, Tls
+from quorate.handle import Endpoint, Guarantee, Handle, Limits, Tls
 from quorate.knock import knock
 from quorate.reader import Tail
 from quorate.tail import Entry
@@ -44,6 +44,7 @@ __all__ = [
     "Entry",
     "Fenced",
     "GroupStatus",
+    "Guarantee",
     "Handle",
     "HandleError",
     "Limits",

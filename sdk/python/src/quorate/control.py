@@ -114,6 +114,24 @@ class Control:
     async def project(self, project_id: str) -> Json:
         return await self._call("GET", f"projects/{_id(project_id)}")
 
+    # Guarantees of projects.
+
+    async def guarantee(self, project_id: str) -> Json:
+        """The project's guarantee, and what each group wants and has of it now."""
+        return await self._call("GET", f"projects/{_id(project_id)}/guarantee")
+
+    async def set_guarantee(self, project_id: str, terms: Json) -> Json:
+        """`terms`: shared_tokens_per_s and, optionally, max_tokens_per_s and policy. After an error nothing has
+        changed."""
+        return await self._call("PUT", f"projects/{_id(project_id)}/guarantee", terms)
+
+    async def quote_guarantee(self, project_id: str, terms: Json) -> Json:
+        """Price a guarantee and check its admission: `{admissible, price, refusal}`. Nothing is reserved."""
+        return await self._call("POST", f"projects/{_id(project_id)}/guarantee/quote", terms)
+
+    async def take_back_guarantee(self, project_id: str) -> None:
+        await self._call("DELETE", f"projects/{_id(project_id)}/guarantee")
+
     # Groups.
 
     async def quote(self, sla: Json) -> Json:

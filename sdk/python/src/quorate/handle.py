@@ -41,6 +41,15 @@ class Tls:
 
 
 @dataclass(frozen=True, slots=True)
+class Guarantee:
+    """The project's guarantee, which all its groups share. Appends are of the declared size."""
+
+    shared_tokens_per_s: int
+    tokens_per_append: float
+    shared_appends_per_s: int
+
+
+@dataclass(frozen=True, slots=True)
 class Handle:
     group_id: uuid.UUID
     name: str
@@ -56,6 +65,8 @@ class Handle:
     """The request size of the SLA's rate; 0: not known."""
     charges: Charges | None = None
     """What batches take from the group's rate. None: appends are not paced."""
+    guarantee: Guarantee | None = None
+    """What this group may use beside its rate, while no other group of the project wants any. None: nothing."""
 
     def __repr__(self) -> str:
         # The token is a secret. A logged handle must not show it.
@@ -114,6 +125,15 @@ def _parse(source: Mapping[str, Any]) -> Handle:
         tls=_tls(source.get("tls")),
         request_size_bytes=int((source.get("sla") or {}).get("request_size_bytes") or 0),
         charges=Charges.parse(charges) if charges else None,
+        guarantee=_guarantee(source.get("guarantee")),
+    )
+
+
+def _guarantee(source: Mapping[str, Any] | None) -> Guarantee | None:
+    if source is None:
+        return None
+    return Guarantee(
+        int(source["shared_tokens_per_s"]), float(source["tokens_per_append"]), int(source["shared_appends_per_s"])
     )
 
 

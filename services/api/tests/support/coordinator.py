@@ -242,6 +242,8 @@ class FakeCoordinator:
                 since = datetime.now(UTC).isoformat()
                 had = {"terms": body["guarantee"], "revision": body["revision"], "since": since}
                 self.guarantees[project_id] = had
+                for _, view in self._groups_of(project_id):
+                    view["shared_tokens_per_s"] = self._shared(project_id)
             if self.lose_guarantee_answers:
                 self.lose_guarantee_answers -= 1
                 return JSONResponse({"title": "the answer got lost"}, 502)
@@ -280,6 +282,10 @@ class FakeCoordinator:
         if terms.get("max_tokens_per_s", 1 << 62) < rates + terms["shared_tokens_per_s"]:
             return {"status": 409, "code": "guarantee_below_groups", "detail": f"Ask for {rates} or more."}
         return _too_much(CAPACITY_PER_S) if terms["shared_tokens_per_s"] > CAPACITY_PER_S else None
+
+    def _shared(self, project_id: uuid.UUID) -> int:
+        terms = self.guarantees.get(project_id, {"terms": None})["terms"]
+        return 0 if terms is None else int(terms["shared_tokens_per_s"])
 
     def _groups_of(self, project_id: uuid.UUID) -> list[tuple[str, dict[str, Any]]]:
         return [
@@ -388,6 +394,8 @@ class FakeCoordinator:
             "access": "full",
             "charges": CHARGES,
             "reads": READS,
+            "shared_tokens_per_s": self._shared(uuid.UUID(body["project_id"])),
+            "request_milli_tokens": TOKENS_PER_APPEND * 1_000,
             "sla_revision": 1,
             "sla_since": datetime.now(UTC).isoformat(),
             "created_at": datetime.now(UTC).isoformat(),

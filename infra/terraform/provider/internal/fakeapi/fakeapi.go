@@ -22,7 +22,8 @@ import (
 const (
 	APIKey        = "qk_organization"
 	OperatorToken = "qo_operator"
-	RateMax       = 10_000 // rate that the fleet can promise in all
+	RateMax       = 10_000  // rate that the fleet can promise in all
+	TokensMax     = 500_000 // shared tokens that it can
 )
 
 type object = map[string]any
@@ -37,6 +38,7 @@ type API struct {
 	projects   map[string]object
 	groups     map[string]object
 	keys       map[string]object
+	guarantees map[string]object
 	servers    map[string]object
 	registered int
 	tokens     map[string]object
@@ -60,7 +62,7 @@ type stored struct {
 // Start serves until the test ends.
 func Start(t *testing.T) *API {
 	fake := &API{
-		t: t, projects: map[string]object{}, groups: map[string]object{}, keys: map[string]object{},
+		t: t, projects: map[string]object{}, groups: map[string]object{}, keys: map[string]object{}, guarantees: map[string]object{},
 		servers: map[string]object{}, tokens: map[string]object{}, answers: map[string]stored{},
 	}
 	fake.server = httptest.NewServer(http.HandlerFunc(fake.serve))
@@ -259,6 +261,13 @@ func (f *API) route(request *http.Request, body string) (int, any) {
 		return page(f.groups, "project_id", parts[1])
 	case "GET projects/*":
 		return found(f.projects[parts[1]])
+	case "GET projects/*/guarantee":
+		return f.guarantee(parts[1])
+	case "PUT projects/*/guarantee":
+		return f.putGuarantee(parts[1], f.fields(body, "shared_tokens_per_s", "max_tokens_per_s", "policy"))
+	case "DELETE projects/*/guarantee":
+		delete(f.guarantees, parts[1])
+		return 204, nil
 	case "DELETE projects/*":
 		return f.deleteProject(parts[1])
 	case "POST projects/*/groups":
@@ -319,6 +328,38 @@ func (f *API) route(request *http.Request, body string) (int, any) {
 		f.t.Errorf("the provider made a call that the API does not have: %s", pattern)
 		return problem(404, "not_found", "No such address.", nil)
 	}
+}
+
+func (f *API) guarantee(projectID string) (int, any) {
+	if f.projects[projectID] == nil {
+		return problem(404, "not_found", "No such project.", nil)
+	}
+	shown := object{
+		"project_id": projectID, "shared_tokens_per_s": 0, "max_tokens_per_s": nil, "policy": object{"name": "drf", "groups": []any{}},
+		"revision": 0, "since": nil, "is_settled": true, "own_tokens_per_s": 0, "groups": []any{},
+		"price": object{"hourly_micros": 0, "monthly_micros": 0, "currency": "USD"},
+	}
+	for name, value := range f.guarantees[projectID] {
+		shown[name] = value
+	}
+	return 200, shown
+}
+
+func (f *API) putGuarantee(projectID string, asked object) (int, any) {
+	if f.projects[projectID] == nil {
+		return problem(404, "not_found", "No such project.", nil)
+	}
+	tokens, _ := asked["shared_tokens_per_s"].(float64)
+	if tokens > TokensMax {
+		detail := fmt.Sprintf("s1 has too little CPU free. %d fit now.", TokensMax)
+		return problem(409, "guarantee_refused", detail, object{
+			"errors": []any{object{"field": "shared_tokens_per_s", "message": detail}},
+		})
+	}
+	asked["revision"], asked["since"] = 1, now()
+	asked["price"] = object{"hourly_micros": tokens, "monthly_micros": tokens * 730, "currency": "USD"}
+	f.guarantees[projectID] = asked
+	return f.guarantee(projectID)
 }
 
 func (f *API) alive() (count int) {
@@ -386,6 +427,9 @@ func (f *API) deleteProject(id string) (int, any) {
 		if group["project_id"] == id {
 			return problem(409, "project_not_empty", "The project has groups.", nil)
 		}
+	}
+	if f.guarantees[id] != nil {
+		return problem(409, "project_not_empty", "The project has a guarantee.", nil)
 	}
 	for name, key := range f.keys {
 		if key["project_id"] == id {

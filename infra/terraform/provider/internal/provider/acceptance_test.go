@@ -159,6 +159,49 @@ func TestAccAGroupIsResizedInPlace(t *testing.T) {
 	}
 }
 
+func TestAccAProjectsGuaranteeChangesInPlace(t *testing.T) {
+	fake := fakeapi.Start(t)
+	guaranteed := func(tokens int, more string) string {
+		return to(fake) + projectAndGroup(6000, "") + fmt.Sprintf(`
+resource "quorate_project_guarantee" "all" {
+  project_id          = quorate_project.p.id
+  shared_tokens_per_s = %d
+  %s
+}
+`, tokens, more)
+	}
+	first := "policy = \"first_fit\"\n  groups = [{ group_id = quorate_group.g.id }]"
+	inPlace := resource.ConfigPlanChecks{PreApply: []plancheck.PlanCheck{
+		plancheck.ExpectResourceAction("quorate_project_guarantee.all", plancheck.ResourceActionUpdate),
+	}}
+	const name = "quorate_project_guarantee.all"
+	resource.Test(t, resource.TestCase{
+		ProtoV6ProviderFactories: factories, CheckDestroy: gone(fake),
+		Steps: []resource.TestStep{
+			{Config: guaranteed(1000, ""), Check: resource.ComposeTestCheckFunc(
+				resource.TestCheckResourceAttr(name, "policy", "drf"), resource.TestCheckResourceAttr(name, "monthly_micros", "730000"),
+			)},
+			{Config: guaranteed(2000, first), ConfigPlanChecks: inPlace, Check: resource.ComposeTestCheckFunc(
+				resource.TestCheckResourceAttr(name, "groups.0.weight", "1"), resource.TestCheckResourceAttr(name, "groups.#", "1"),
+			)},
+			{Config: guaranteed(2000, first), PlanOnly: true},
+			{
+				ResourceName: name, ImportState: true, ImportStateVerify: true, ImportStateVerifyIdentifierAttribute: "project_id",
+				ImportStateIdFunc: func(state *terraform.State) (string, error) {
+					return state.RootModule().Resources[name].Primary.Attributes["project_id"], nil
+				},
+			},
+			{
+				Config:      guaranteed(900_000, first),
+				ExpectError: regexp.MustCompile(`(?s)Changing the guarantee.*shared_tokens_per_s.*500000\s+fit\s+now`),
+			},
+			{Config: guaranteed(2000, "policy = \"best\""), ExpectError: regexp.MustCompile(`(?s)policy.*one of`)},
+			{Config: guaranteed(2000, "max_tokens_per_s = 90000"), ConfigPlanChecks: inPlace},
+			{Config: to(fake) + projectAndGroup(6000, "")},
+		},
+	})
+}
+
 func TestAccALogIsNotDeletedBehindItsOwnersBack(t *testing.T) {
 	fake := fakeapi.Start(t)
 	degree := func(more string) string {

@@ -124,6 +124,7 @@ func orEnvironment(value types.String, variable string) string {
 func (quorate) Resources(context.Context) []func() resource.Resource {
 	return []func() resource.Resource{
 		func() resource.Resource { return &project{} },
+		func() resource.Resource { return &guarantee{} },
 		func() resource.Resource { return &group{} },
 		func() resource.Resource { return &apiKey{} },
 		func() resource.Resource { return &joinToken{} },

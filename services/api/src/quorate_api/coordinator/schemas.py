@@ -184,6 +184,8 @@ class GroupView(BaseModel):
     replicas: list[Replica]
     learners: list[Replica] = []
     access: Access = "full"  # a coordinator of an earlier version does not say
+    shared_tokens_per_s: int = Field(0, description="Of the project's guarantee; an older coordinator does not say.")
+    request_milli_tokens: Annotated[int, Field(ge=1)] | None = None
     charges: Charges | None = None  # likewise
     reads: ReadCharges | None = None  # likewise
     sla_since: datetime | None = None  # time at which this SLA took effect

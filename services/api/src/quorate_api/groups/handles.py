@@ -10,7 +10,7 @@ from quorate_api import limits
 from quorate_api.coordinator.client import CoordinatorUnavailable
 from quorate_api.coordinator.schemas import GroupView
 from quorate_api.errors import Code, Problem
-from quorate_api.groups.schemas import Endpoint, Handle, HandleLimits, HandleSla, HandleTls
+from quorate_api.groups.schemas import Endpoint, Handle, HandleGuarantee, HandleLimits, HandleSla, HandleTls
 from quorate_api.http.principal import Permission, Principal
 from quorate_api.http.services import Services
 
@@ -56,8 +56,19 @@ async def issue(services: Services, principal: Principal, row: Row[Any], view: G
             max_batch_entries=limits.BATCH_ENTRIES_MAX,
             window_batches=limits.SESSION_WINDOW_BATCHES,
         ),
+        guarantee=_guarantee(view),
         tls=tls,
         traceparent=carrier.get("traceparent"),
+    )
+
+
+def _guarantee(view: GroupView) -> HandleGuarantee | None:
+    if view.shared_tokens_per_s == 0 or view.request_milli_tokens is None:
+        return None
+    return HandleGuarantee(
+        shared_tokens_per_s=view.shared_tokens_per_s,
+        tokens_per_append=view.request_milli_tokens / 1_000,
+        shared_appends_per_s=view.shared_tokens_per_s * 1_000 // view.request_milli_tokens,
     )
 
 

@@ -79,6 +79,14 @@ class HandleLimits(Output):
     window_batches: int
 
 
+class HandleGuarantee(Output):
+    """The project's guarantee, which all its groups share."""
+
+    shared_tokens_per_s: int
+    tokens_per_append: float = Field(description="Of the declared size.")
+    shared_appends_per_s: int = Field(description="Beside the rate of the SLA, while no other group wants any.")
+
+
 class HandleTls(Output):
     required: bool = Field(description="Whether servers refuse connections without TLS.")
     ca_pem: str = Field(description="The fleet's certificate authority in PEM, the only one to trust.")
@@ -98,6 +106,7 @@ class Handle(Output):
         None, description="The head's charges for batches; null while the coordinator does not say: no client paces."
     )
     limits: HandleLimits
+    guarantee: HandleGuarantee | None = Field(None, description="null: the project has none that it shares.")
     tls: HandleTls
     traceparent: str | None = Field(
         None, description="Trace context of the request that issued the handle, if that was traced."

@@ -32,6 +32,10 @@ pub struct GroupView {
     /// The cost of reads; in the view of one group alone.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reads: Option<Box<ReadBudget>>,
+    /// Tokens each second that the project's guarantee shares among its groups; 0: it has none.
+    pub shared_tokens_per_s: u64,
+    /// The price of a request of the declared size, in thousandths of those tokens.
+    pub request_milli_tokens: u64,
     /// The first offset of the log: above 0 when the group was lost and reset.
     pub begins_at_offset: Offset,
     /// 1, and one more for each resize.
@@ -77,6 +81,8 @@ impl GroupView {
             access: group.access,
             charges: config.budget.charges(),
             reads: config.budget.reads.clone(),
+            shared_tokens_per_s: group.shared_tokens_per_s,
+            request_milli_tokens: group.guarantee_tokens().0,
             begins_at_offset: group.beginning.map_or(0, |beginning| beginning.offset),
             sla_revision: group.sla_revision,
             sla_since: rfc3339(group.sla_since_ms.unwrap_or(group.created_at_ms)),
