@@ -95,7 +95,7 @@ def _texts(found: Json, unknown: Any) -> list[tuple[str, str]]:
     if len(known.get("name", "")) > NAME_LENGTH_MAX:
         wrong.append(("name", f"is longer than {NAME_LENGTH_MAX} characters"))
     if "api_url" in known and found.get("allow_http") != unknown:
-        wrong += [("api_url", reason) for reason in _address(known["api_url"], found.get("allow_http") is True)]
+        wrong += [("api_url", reason) for reason in address_faults(known["api_url"], found.get("allow_http") is True)]
     if not known.get("api_key", "qk_").startswith("qk_"):
         wrong.append(("api_key", "begins with qk_"))
     if known.get("on_sla_change", "refuse") not in ("refuse", "replace"):
@@ -103,7 +103,7 @@ def _texts(found: Json, unknown: Any) -> list[tuple[str, str]]:
     return wrong
 
 
-def _address(address: str, allow_http: bool) -> list[str]:
+def address_faults(address: str, allow_http: bool) -> list[str]:
     """Every request carries the key: over http only on this machine, unless `allow_http` is set."""
     try:
         parts = urllib.parse.urlsplit(address)

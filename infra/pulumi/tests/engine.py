@@ -5,13 +5,15 @@ from __future__ import annotations
 import pulumi
 from pulumi.runtime.rpc import is_rpc_secret, unwrap_rpc_secret
 
+from quorate_pulumi.guarantee import GuaranteeProvider
 from quorate_pulumi.provider import GroupProvider
 
 RESOURCE = "pulumi-python:dynamic/quorate:Group"
+PROVIDERS = {RESOURCE: GroupProvider, "pulumi-python:dynamic/quorate:ProjectGuarantee": GuaranteeProvider}
 
 
 class Mocks(pulumi.runtime.Mocks):
-    """The provider's own create makes groups. Registered resources are recorded."""
+    """The providers' own create makes what is Quorate's. Registered resources are recorded."""
 
     def __init__(self) -> None:
         self.registered: list[pulumi.runtime.MockResourceArgs] = []
@@ -20,14 +22,15 @@ class Mocks(pulumi.runtime.Mocks):
 
     def new_resource(self, args: pulumi.runtime.MockResourceArgs):
         self.registered.append(args)
-        if args.typ != RESOURCE:
+        if args.typ not in PROVIDERS:
             return "", args.inputs
         self.secret = {name for name, value in args.inputs.items() if is_rpc_secret(value)}
         # The engine unwraps secrets for a provider that does not accept them.
         asked = {name: unwrap_rpc_secret(value) for name, value in args.inputs.items() if name != "__provider"}
-        checked = GroupProvider().check({}, asked)
+        provider = PROVIDERS[args.typ]()
+        checked = provider.check({}, asked)
         assert not [(failure.property, failure.reason) for failure in checked.failures]
-        made = GroupProvider().create(checked.inputs)
+        made = provider.create(checked.inputs)
         return made.id, made.outs
 
     def call(self, args: pulumi.runtime.MockCallArgs):

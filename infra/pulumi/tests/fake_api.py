@@ -13,6 +13,8 @@ CONTRACT = json.loads((Path(__file__).parents[3] / "sdk/contract/openapi.json").
 SCHEMAS = CONTRACT["components"]["schemas"]
 KEYS = {"qk_manage": {"manage", "append", "read"}, "qk_other": {"manage"}, "qk_app": {"append", "read"}}
 RATE_MAX = 10_000  # rate that the fleet can promise in all
+TOKENS_MAX = 500_000  # shared tokens that it can
+TERMS = SCHEMAS["GuaranteeTerms"]["properties"]
 PROJECT = "01930f3c-5f4e-7cc3-98c4-dc0c0c073980"
 DEFAULTS = {"region": "local", "retention_bytes": 256 << 20, "min_replicas": None, "retention_age_s": None}
 DEFAULTS |= {"read_rate_per_s": 0}
@@ -22,7 +24,7 @@ TYPES = {"integer": int, "string": str, "null": type(None)}
 
 class FakeApi:
     def __init__(self) -> None:
-        self.groups, self.answers = {}, {}
+        self.groups, self.answers, self.guarantees = {}, {}, {}
         self.calls, self.violations = [], []
         self.lose_answers = 0  # number of POSTs whose work is done before the connection breaks
         self.provisioning = 0  # number of reads before a new group is active
@@ -36,7 +38,7 @@ class FakeApi:
                 with fake._lock:
                     fake._serve(self)
 
-            do_GET = do_PATCH = do_DELETE = do_POST
+            do_GET = do_PUT = do_PATCH = do_DELETE = do_POST
 
             def log_message(self, *_):
                 pass
@@ -95,6 +97,15 @@ class FakeApi:
             case ("POST", "projects", project, "groups"):
                 self._hold(body, "NewGroup")
                 return self._make(project, body) if "manage" in scopes else problem(403, "permission_denied", "No.")
+            case (_, "projects", project, "guarantee") if project != PROJECT:
+                return problem(404, "not_found", "No such project.")
+            case ("PUT", "projects", project, "guarantee"):
+                return self._guarantee(project, body)
+            case ("GET", "projects", project, "guarantee"):
+                return 200, self._shown(project)
+            case ("DELETE", "projects", project, "guarantee"):
+                self.guarantees.pop(project, None)
+                return 204, None
             case ("GET", "projects", project, "groups"):
                 items = [group for group in self.groups.values() if group["project_id"] == project]
                 return 200, {"items": items, "next_cursor": None}
@@ -125,6 +136,22 @@ class FakeApi:
             choices = field.get("anyOf", [field])
             if not any(_fits(value, choice) for choice in choices):
                 self.violations.append(f"{schema}.{name} = {value!r}")
+
+    def _guarantee(self, project, terms):
+        self.violations += [f"GuaranteeTerms.{name}" for name in terms if name not in TERMS]
+        if terms["shared_tokens_per_s"] > TOKENS_MAX:
+            detail = f"s1 has too little CPU free. {TOKENS_MAX} fit now."
+            errors = [{"field": "shared_tokens_per_s", "message": detail}]
+            return problem(409, "guarantee_refused", detail, errors=errors)
+        self.guarantees[project] = terms
+        return 200, self._shown(project)
+
+    def _shown(self, project):
+        terms = self.guarantees.get(project)
+        none = {"shared_tokens_per_s": 0, "max_tokens_per_s": None, "policy": {"name": "drf", "groups": []}}
+        price = {"hourly_micros": 0, "monthly_micros": 730 * (terms or none)["shared_tokens_per_s"], "currency": "USD"}
+        since = "2026-11-20T12:00:00Z" if terms else None
+        return {"project_id": project, **none, **(terms or {}), "since": since, "price": price, "groups": []}
 
     def _make(self, project, asked):
         if project != PROJECT:

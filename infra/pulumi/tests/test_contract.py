@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from quorate_pulumi import sla
+from quorate_pulumi import guarantee, sla
 from quorate_pulumi.words import refusal_in_words
 
 CONTRACT = Path(__file__).parents[3] / "sdk/contract"
@@ -22,7 +22,7 @@ def number(field, required):
 @pytest.mark.parametrize("schema", ["NewGroup", "QuoteRequest"])
 def test_bounds_and_defaults_are_the_contracts(schema):
     fields, required = SCHEMAS[schema]["properties"], SCHEMAS[schema]["required"]
-    assert set(sla.SLA) == set(fields) - {"name", "replaces_group_id"}
+    assert set(sla.SLA) == set(fields) - {"name", "replaces_group_id", "project_id"}
     numbers = {name: number(fields[name], name in required) for name in sla.NUMBERS}
     assert numbers == sla.NUMBERS
     assert set(sla.SLA) - set(sla.NUMBERS) == {"durability", "region", "latency"}
@@ -31,6 +31,13 @@ def test_bounds_and_defaults_are_the_contracts(schema):
     assert fields["latency"]["default"] == sla.LATENCY_DEFAULT
     assert fields["region"]["default"] == sla.REGION_DEFAULT
     assert fields.get("name", {"maxLength": sla.NAME_LENGTH_MAX})["maxLength"] == sla.NAME_LENGTH_MAX
+
+
+def test_the_bounds_of_a_guarantee_are_the_contracts():
+    terms, group = SCHEMAS["GuaranteeTerms"]["properties"], SCHEMAS["PolicyGroup"]["properties"]
+    assert terms["shared_tokens_per_s"]["maximum"] == guarantee.TOKENS_MAX
+    assert (group["weight"]["minimum"], group["weight"]["maximum"]) == (1, guarantee.WEIGHT_MAX)
+    assert list(guarantee.POLICIES) == SCHEMAS["LocalPolicy"]["properties"]["name"]["enum"]
 
 
 def test_a_resize_changes_fields_that_are_not_fixed():

@@ -8,7 +8,7 @@ import { Button } from '@/ui/Button'
 import { Dialog } from '@/ui/Dialog'
 import { SelectField, TextField } from '@/ui/Field'
 import { Notice, ProblemNotice } from '@/ui/Notice'
-import { appendsOf, entriesOf, POLICIES, termsOf, wholeOf, type PolicyName } from './guarantee'
+import { appendsOf, entriesFor, entriesOf, POLICIES, termsOf, wholeOf, type PolicyName } from './guarantee'
 import { GroupEntries } from './GroupEntries'
 
 interface Props {
@@ -129,7 +129,10 @@ function useTerms(guarantee: ProjectGuarantee) {
     tokens,
     setTokens,
     name,
-    setName,
+    setName: (next: PolicyName) => {
+      setEntries(entriesFor(next, name, entries))
+      setName(next)
+    },
     entries,
     setEntries,
     beyond,

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
 import type { GuaranteedGroup, ProjectGuarantee } from '@/api'
-import { appendsOf, entriesOf, inUse, isBounded, policyOf, termsOf, wholeOf } from './guarantee'
+import { appendsOf, entriesFor, entriesOf, inUse, isBounded, policyOf, termsOf, wholeOf } from './guarantee'
 
 const group = (id: string, more: Partial<GuaranteedGroup> = {}): GuaranteedGroup => ({
   group_id: id,
@@ -43,6 +43,13 @@ it('counts what groups use of the shared tokens', () => {
   expect(groups.map(isBounded)).toEqual([false, true])
   expect(isBounded(group('c', { share_per_s: null, wanted_per_s: null }))).toBe(false)
   expect(appendsOf(10_000, group('a'))).toBe(500)
+})
+
+it('does not take ranks for weights', () => {
+  const ranked = { a: { weight: '2', name: 'x' } }
+  expect(entriesFor('drf', 'first_fit', ranked)).toEqual({ a: { weight: '1', name: 'x' } })
+  expect(entriesFor('first_fit', 'drf', ranked)).toEqual({ a: { weight: '', name: 'x' } })
+  expect(entriesFor('maximum_revenue', 'drf', ranked)).toEqual(ranked)
 })
 
 it('keeps a policy through the form', () => {

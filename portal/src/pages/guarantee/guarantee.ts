@@ -69,6 +69,13 @@ export function entriesOf({ groups, policy }: ProjectGuarantee): Entries {
   )
 }
 
+/** Entries for another policy: ranks and weights mean different things, so neither becomes the other. */
+export function entriesFor(name: PolicyName, before: PolicyName, entries: Entries): Entries {
+  if ((name === 'first_fit') === (before === 'first_fit')) return entries
+  const weight = name === 'first_fit' ? '' : '1'
+  return Object.fromEntries(Object.entries(entries).map(([group_id, each]) => [group_id, { ...each, weight }]))
+}
+
 export function policyOf(name: PolicyName, entries: Entries): LocalPolicy {
   const all = Object.entries(entries)
   if (name === 'first_fit') {
