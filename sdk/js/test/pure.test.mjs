@@ -149,6 +149,14 @@ test("a handle is read from the API's answer and does not show its token", () =>
   assert.ok(!JSON.stringify(handle).includes("secret-token"));
 });
 
+test("a handle says what the group may use of its project's guarantee", () => {
+  assert.equal(Handle.parse(HANDLE).guarantee, undefined);
+  assert.equal(Handle.parse({ ...HANDLE, guarantee: null }).guarantee, undefined);
+  const guarantee = { shared_tokens_per_s: 90_000, tokens_per_append: 24, shared_appends_per_s: 3750 };
+  const expected = { sharedTokensPerS: 90_000, tokensPerAppend: 24, sharedAppendsPerS: 3750 };
+  assert.deepEqual(Handle.parse({ ...HANDLE, guarantee }).guarantee, expected);
+});
+
 test("what is no handle is rejected, saying what is wrong", () => {
   const broken = [
     ["not json", /not JSON/],
@@ -163,6 +171,7 @@ test("what is no handle is rejected, saying what is wrong", () => {
     [{ ...HANDLE, endpoints: [{ address: "nonsense" }] }, /host:port/],
     [{ ...HANDLE, group_id: "orders" }, /group_id/],
     [{ ...HANDLE, token: undefined }, /token/],
+    [{ ...HANDLE, guarantee: { shared_tokens_per_s: 5 } }, /guarantee lacks tokens_per_append/],
     [{ ...HANDLE, token_expires_at: "tomorrow" }, /token_expires_at/],
   ];
   for (const [source, says] of broken) {

@@ -1229,6 +1229,10 @@ export type Handle = {
      */
     charges?: Charges | null;
     limits: HandleLimits;
+    /**
+     * null: the project has none that it shares.
+     */
+    guarantee?: HandleGuarantee | null;
     tls: HandleTls;
     /**
      * Traceparent
@@ -1236,6 +1240,30 @@ export type Handle = {
      * Trace context of the request that issued the handle, if that was traced.
      */
     traceparent?: string | null;
+};
+
+/**
+ * HandleGuarantee
+ *
+ * The project's guarantee, which all its groups share.
+ */
+export type HandleGuarantee = {
+    /**
+     * Shared Tokens Per S
+     */
+    shared_tokens_per_s: number;
+    /**
+     * Tokens Per Append
+     *
+     * Of the declared size.
+     */
+    tokens_per_append: number;
+    /**
+     * Shared Appends Per S
+     *
+     * Beside the rate of the SLA, while no other group wants any.
+     */
+    shared_appends_per_s: number;
 };
 
 /**

@@ -2236,10 +2236,13 @@ type Handle struct {
 	Endpoints []Endpoint         `json:"endpoints"`
 	Epoch     int                `json:"epoch"`
 	GroupId   openapi_types.UUID `json:"group_id"`
-	Limits    HandleLimits       `json:"limits"`
-	Name      string             `json:"name"`
-	Sla       HandleSla          `json:"sla"`
-	Tls       HandleTls          `json:"tls"`
+
+	// Guarantee null: the project has none that it shares.
+	Guarantee *HandleGuarantee `json:"guarantee,omitempty"`
+	Limits    HandleLimits     `json:"limits"`
+	Name      string           `json:"name"`
+	Sla       HandleSla        `json:"sla"`
+	Tls       HandleTls        `json:"tls"`
 
 	// Token A JWT, signed with Ed25519. Keep it secret: its bearer may append and read.
 	Token          string    `json:"token"`
@@ -2247,6 +2250,16 @@ type Handle struct {
 
 	// Traceparent Trace context of the request that issued the handle, if that was traced.
 	Traceparent *string `json:"traceparent,omitempty"`
+}
+
+// HandleGuarantee The project's guarantee, which all its groups share.
+type HandleGuarantee struct {
+	// SharedAppendsPerS Beside the rate of the SLA, while no other group wants any.
+	SharedAppendsPerS int `json:"shared_appends_per_s"`
+	SharedTokensPerS  int `json:"shared_tokens_per_s"`
+
+	// TokensPerAppend Of the declared size.
+	TokensPerAppend float64 `json:"tokens_per_append"`
 }
 
 // HandleLimits defines model for HandleLimits.
