@@ -10,6 +10,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any
 from uuid import uuid4
 
@@ -29,6 +30,8 @@ FOLLOWED_S = 0.5  # a rate is that of so long
 NEAR = 0.1
 STEADY_AFTER_S, PHASE_S = 2.0, 5.0
 AWAY_S = 20.0
+BURST_S = 1.0  # buckets hold so much
+LOOKED_S = 2 * POLL_S  # acknowledgements of so long are seen together
 
 
 @dataclass
@@ -52,11 +55,11 @@ class Sampled:
 
 @dataclass
 class Found:
-    """`follows_s`: by kind of change. `errors`: of a group's rate, once it is steady. `most`: of both together."""
+    """`follows_s`: by kind of change. `errors`: of a group's rate, once it is steady. `bursts_s`: of both together."""
 
     follows_s: dict[str, list[float]] = field(default_factory=dict)
     errors: list[float] = field(default_factory=list)
-    most: list[float] = field(default_factory=list)
+    bursts_s: list[float] = field(default_factory=list)
     neighbour_p99s_ms: list[float] = field(default_factory=list)
     neighbour_missed: int = 0
     away: float = 0.0
@@ -88,12 +91,13 @@ def figures(found: Found) -> list[Figure]:
     rounds = len(found.neighbour_p99s_ms)
     about = f"until {FOLLOWED_S} s are within {NEAR:.0%} of what the policy gives; medians: {kinds}"
     beside = f"of {rounds} rounds, a p99 over {LATE_MS:.0f} ms or an entry that was not acknowledged"
+    burst = "appends of both groups beyond the guarantee's rate and their own, in seconds of it; buckets hold one"
     worst = f"worst round; median {median(found.neighbour_p99s_ms):.1f} ms"
     return [
         Figure("guarantee_follows_p50_ms", median(every) * 1e3, "ms", 1_000, note=about),
         Figure("guarantee_follows_max_ms", max(every) * 1e3, "ms", 1_000, note=f"worst of {len(every)} changes"),
         Figure("guarantee_error", max(found.errors), "ratio", 0.05, note=f"worst of {len(found.errors)} steady rates"),
-        Figure("guarantee_exceeded_ratio", max(found.most), "ratio", 1.1, note="both in a second, over what is theirs"),
+        Figure("guarantee_burst_s", max(found.bursts_s), "s", BURST_S + LOOKED_S, note=burst),
         Figure("guarantee_neighbour_p99_ms", max(found.neighbour_p99s_ms), "ms", LATE_MS, note=worst),
         Figure("guarantee_neighbour_violation_ratio", found.neighbour_missed / rounds, "ratio", 0, note=beside),
         Figure("guarantee_coordinator_away_ratio", found.away, "ratio", 0.95, True,
@@ -116,7 +120,6 @@ def _share(servers: Fleet, group: str) -> None:
 
 def _round(servers: Fleet, groups: list[str], found: Found, conditions: Conditions) -> None:
     whole, half = OWN_PER_S + SHARED_PER_S, OWN_PER_S + SHARED_PER_S / 2
-    begun = time.monotonic()
     with _greedy(servers, groups[0]) as first:
         _phase([(first, whole)], "first alone", found, conditions)
         with _greedy(servers, groups[1]) as second:
@@ -124,14 +127,7 @@ def _round(servers: Fleet, groups: list[str], found: Found, conditions: Conditio
             first.load.end()
             _phase([(second, whole)], "second alone", found, conditions)
             second.load.end()
-    at = begun
-    while at < time.monotonic() - 1:
-        rates = [one.rate_per_s(at, at + 1) for one in (first, second)]
-        known = [rate for rate in rates if rate is not None]
-        if known:
-            limit = SHARED_PER_S + OWN_PER_S * len(groups)
-            found.most.append(sum(known) / limit)
-        at += POLL_S
+    found.bursts_s.append(_burst_s([first, second], SHARED_PER_S + OWN_PER_S * len(groups)))
 
 
 def _phase(expected: list[tuple[Sampled, float]], kind: str, found: Found, conditions: Conditions) -> None:
@@ -155,6 +151,16 @@ def _follows(one: Sampled, rate_per_s: float, begun: float) -> float:
         if rate is not None and abs(rate / rate_per_s - 1) <= NEAR:
             return at - begun
     return PHASE_S
+
+
+def _burst_s(loads: list[Sampled], rate_per_s: int) -> float:
+    """The most that a bucket without a bottom would have to hold, so that all appends pass at this rate."""
+    acked = sorted((at, count - before) for one in loads for (_, before), (at, count) in pairwise(one.acked))
+    level, most, last = 0.0, 0.0, acked[0][0]
+    for at, count in acked:
+        level = max(0.0, level - rate_per_s * (at - last)) + count
+        most, last = max(most, level), at
+    return most / rate_per_s
 
 
 def _judge(calm: Steady, found: Found) -> None:

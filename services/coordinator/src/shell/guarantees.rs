@@ -11,13 +11,32 @@ use quorate_guarantees::{GuaranteedProject, ProjectShares};
 use quorate_types::control::{FlowReport, Placed, ToServer};
 use quorate_types::limits::{GUARANTEE_IDLE_INTERVALS, GUARANTEE_INTERVAL_MS, SHARING_REPORTS_MAX};
 use quorate_types::{Micros, ProjectId, ServerId};
-use tokio::sync::{mpsc, watch};
+use tokio::sync::{Notify, mpsc, watch};
 use tokio::time::{Instant, sleep_until};
 
 use super::task::{Handle, Reported};
 
-/// The groups of projects with guarantees, as they are at the moment.
-pub type Flows = Arc<HashMap<ProjectId, Vec<FlowNow>>>;
+/// The groups of projects with guarantees.
+type Flows = Arc<HashMap<ProjectId, Vec<FlowNow>>>;
+
+/// The task, as calls see it.
+#[derive(Clone)]
+pub struct Division {
+    flows: watch::Receiver<Flows>,
+    change: Arc<Notify>,
+}
+
+impl Division {
+    /// The project's groups as they are at the moment.
+    pub fn flows(&self, project: ProjectId) -> Vec<FlowNow> {
+        self.flows.borrow().get(&project).cloned().unwrap_or_default()
+    }
+
+    /// A guarantee was changed: groups have their shares at once, and not at the next interval.
+    pub fn divide_now(&self) {
+        self.change.notify_one();
+    }
+}
 
 const INTERVAL: Duration = Duration::from_millis(GUARANTEE_INTERVAL_MS);
 /// While this one does not lead, or no project has a guarantee.
@@ -34,9 +53,10 @@ pub fn channel() -> (
     mpsc::channel(SHARING_REPORTS_MAX)
 }
 
-/// Divides until the coordinator stops; returns the flows, as they are at any time.
-pub fn start(handle: Handle, reports: mpsc::Receiver<Reported<FlowReport>>) -> watch::Receiver<Flows> {
+/// Divides until the coordinator stops.
+pub fn start(handle: Handle, reports: mpsc::Receiver<Reported<FlowReport>>) -> Division {
     let (flows, shown) = watch::channel(Flows::default());
+    let change = Arc::new(Notify::new());
     let began = Instant::now();
     let task = Guarantees {
         handle,
@@ -46,8 +66,8 @@ pub fn start(handle: Handle, reports: mpsc::Receiver<Reported<FlowReport>>) -> w
         outboxes: HashMap::new(),
         flows,
     };
-    tokio::spawn(task.run(reports));
-    shown
+    tokio::spawn(task.run(reports, change.clone()));
+    Division { flows: shown, change }
 }
 
 struct Guarantees {
@@ -64,11 +84,12 @@ struct Guarantees {
 struct Known {
     changes: u64,
     epoch_changes: u64,
+    groups: usize,
     alive: BTreeSet<ServerId>,
 }
 
 impl Guarantees {
-    async fn run(mut self, mut reports: mpsc::Receiver<Reported<FlowReport>>) {
+    async fn run(mut self, mut reports: mpsc::Receiver<Reported<FlowReport>>, change: Arc<Notify>) {
         let mut heard = Vec::new();
         let mut due = Instant::now();
         loop {
@@ -86,6 +107,7 @@ impl Guarantees {
                         due = due.min(Instant::now() + SOON);
                     }
                 }
+                () = change.notified() => due = Instant::now(),
                 () = sleep_until(due) => {
                     let is_busy = self.decide().await;
                     due = Instant::now() + if is_busy { INTERVAL } else { IDLE_INTERVAL };
@@ -156,6 +178,7 @@ fn news(state: &CoordinatorState, known: Known) -> Option<News> {
     let now = Known {
         changes,
         epoch_changes: state.epoch_changes,
+        groups: state.guaranteed_groups(),
         alive: alive.map(|server| server.server_id).collect(),
     };
     (now != known).then(|| (now, state.guaranteed_projects(), state.shared_reservations()))

@@ -80,7 +80,7 @@ pub async fn run(options: Options) -> Result<(), Failure> {
     );
     let computed = http::Computed {
         sharing: sharing::start(options.sharing_policy.into(), handle.clone(), sharing_reports),
-        flows: guarantees::start(handle.clone(), flow_reports),
+        division: guarantees::start(handle.clone(), flow_reports),
     };
 
     announce(&options.data_dir, &control, &http, side.address().as_deref())?;

@@ -128,6 +128,7 @@ impl ProjectShares {
         // A server that is given up for dead orders nothing any more.
         let alive = &self.alive;
         (self.flows).retain(|(server, _), flow| flow.is_current || alive.contains(server));
+        self.servers.retain(|server, _| alive.contains(server));
         for ((_, group_id), flow) in &mut self.flows {
             flow.project = self.owners.get(group_id).map(|(project, _)| *project);
         }
@@ -174,8 +175,13 @@ impl ProjectShares {
             }
             match reported.get(&key.1) {
                 Some(reported) => flow.hear(report.decision, reported),
-                None if flow.is_current => flow.hear_nothing(report.decision),
-                None => gone.push(*key),
+                None => {
+                    flow.hear_nothing(report.decision);
+                    // A share may be under way, and the group may have its head here again when it arrives.
+                    if !flow.is_current && flow.share.is_confirmed() {
+                        gone.push(*key);
+                    }
+                }
             }
             let now = flow.share.possible();
             is_freed |= before.is_none() || now < before;
@@ -189,7 +195,6 @@ impl ProjectShares {
     /// theirs.
     pub fn decide(&mut self, now: Micros, renew_after: Micros) -> Vec<Told> {
         self.decision += 1;
-        self.servers.retain(|server, _| self.alive.contains(server));
         let mut of_project: BTreeMap<ProjectId, Vec<Key>> = BTreeMap::new();
         let mut shares: BTreeMap<ServerId, Vec<GroupShare>> = BTreeMap::new();
         for (key, flow) in &self.flows {
@@ -363,7 +368,7 @@ impl Round<'_> {
         let mut told = Vec::new();
         for key in keys {
             let flow = flows.get_mut(key).expect("it is one of them");
-            if !flow.is_current {
+            if !flow.is_current && flow.share.is_confirmed() {
                 continue;
             }
             let Some(per_s) = shared.get(key).copied() else {

@@ -21,6 +21,11 @@ impl Purse {
         Some(told.fold(self.reported?, u64::max))
     }
 
+    /// No decision is under way.
+    pub fn is_confirmed(&self) -> bool {
+        self.told.is_empty()
+    }
+
     /// The amount that the head uses once it has all messages.
     pub fn latest(&self) -> Option<u64> {
         self.told.back().map(|(_, amount)| *amount).or(self.reported)

@@ -88,6 +88,12 @@ struct World {
 
 impl World {
     fn new() -> Self {
+        let mut world = Self::without_a_guarantee();
+        world.know();
+        world
+    }
+
+    fn without_a_guarantee() -> Self {
         let mut world = Self {
             now: 0,
             shares: ProjectShares::default(),
@@ -98,7 +104,6 @@ impl World {
         for (n, server) in world.head_of.into_iter().enumerate() {
             world.servers[server].heads.insert(n);
         }
-        world.know();
         world
     }
 
@@ -205,6 +210,20 @@ fn shares_follow_what_groups_want() {
 }
 
 #[test]
+fn reports_of_before_the_first_guarantee_count() {
+    let mut world = World::without_a_guarantee();
+    for server in 0..SERVERS {
+        world.servers[server].report(&[0; GROUPS]);
+        world.hear(server);
+    }
+    (0..10).for_each(|_| world.decide());
+    world.know();
+    world.decide();
+    (0..SERVERS).for_each(|server| world.servers[server].obey());
+    assert!(world.in_use() > SHARED * 9 / 10, "{}", world.in_use());
+}
+
+#[test]
 fn a_new_leader_gives_nothing_more_before_all_heads_are_heard_or_cannot_be_using_anything() {
     let mut world = World::new();
     world.wanted = [1_000, 0, 0, 0];
@@ -268,6 +287,36 @@ fn a_smaller_guarantee_is_in_force_once_heads_have_heard() {
         .know(world.now, vec![project], BTreeMap::new(), alive);
     world.settle(3);
     assert!((80..=100).contains(&world.in_use()), "{}", world.in_use());
+}
+
+#[test]
+fn a_share_under_way_counts_while_the_head_moves_away_and_back() {
+    let mut world = World::new();
+    world.move_head(2, 0);
+    let hear_all = |world: &mut World| {
+        let wanted = world.wanted;
+        (0..SERVERS).for_each(|server| world.servers[server].report(&wanted));
+        (0..SERVERS).for_each(|server| world.hear(server));
+    };
+    hear_all(&mut world);
+    world.decide();
+    world.wanted[1] = SHARED;
+    world.servers[1].obey();
+    world.move_head(2, 1);
+    hear_all(&mut world);
+    world.move_head(2, 0);
+    for _ in 0..3 {
+        hear_all(&mut world);
+        world.decide();
+        (0..3).for_each(|_| world.servers[1].obey());
+    }
+    assert!(world.share(1) > 0, "it may have more");
+    for _ in 0..9 {
+        world.servers[0].obey();
+        assert!(world.in_use() <= SHARED, "{}", world.in_use());
+    }
+    world.settle(4);
+    assert!(world.share(1) * price(1) / 1_000 > SHARED * 9 / 10);
 }
 
 #[test]

@@ -8,7 +8,7 @@ use subtle::ConstantTimeEq;
 use tokio::sync::{Semaphore, SemaphorePermit, watch};
 
 use super::problem::Problem;
-use crate::shell::guarantees::Flows;
+use crate::shell::guarantees::Division;
 use crate::shell::secrets::{self, PrivateKeys};
 use crate::shell::sharing::SharingView;
 use crate::shell::task::{Handle, Unavailable};
@@ -17,7 +17,7 @@ use crate::shell::task::{Handle, Unavailable};
 #[derive(Clone)]
 pub struct Computed {
     pub sharing: watch::Receiver<SharingView>,
-    pub flows: watch::Receiver<Flows>,
+    pub division: Division,
 }
 
 #[derive(Clone)]

@@ -54,7 +54,10 @@ pub async fn set(
         revision,
     };
     match context.handle.command(command).await? {
-        Reply::Done => view(&context, project_id).await,
+        Reply::Done => {
+            context.computed.division.divide_now();
+            view(&context, project_id).await
+        }
         Reply::GuaranteeRefused(refusal) => Err(Problem::guarantee_refused(refusal)),
         Reply::Conflict { code, message } => Err(Problem::conflict(code, message)),
         other => unreachable!("not an answer to a guarantee: {other:?}"),
@@ -81,11 +84,8 @@ pub async fn quote(
 }
 
 async fn view(context: &Context, project_id: Uuid) -> Answer<Json<GuaranteeView>> {
-    let flows = context.computed.flows.borrow().clone();
-    let look = move |state: &_| {
-        let flows = flows.get(&ProjectId(project_id)).map_or(&[][..], Vec::as_slice);
-        GuaranteeView::of(state, project_id, flows)
-    };
+    let flows = context.computed.division.flows(ProjectId(project_id));
+    let look = move |state: &_| GuaranteeView::of(state, project_id, &flows);
     Ok(Json(context.handle.read(look).await?))
 }
 

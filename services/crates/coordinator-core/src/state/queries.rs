@@ -67,6 +67,14 @@ impl CoordinatorState {
         self.guarantees.iter().map(project).collect()
     }
 
+    /// The number of groups in projects with guarantees. A deletion changes it, and no epoch.
+    pub fn guaranteed_groups(&self) -> usize {
+        let projects = self.guarantees.iter();
+        projects
+            .map(|(project_id, _)| self.groups.count_of_project(project_id))
+            .sum()
+    }
+
     /// Reserved for shared guarantees on each server that reserves something, in thousandths of tokens each second.
     pub fn shared_reservations(&self) -> BTreeMap<ServerId, [u64; 3]> {
         let of_regions = self.fleets().iter().flat_map(Fleet::shared_reservations);

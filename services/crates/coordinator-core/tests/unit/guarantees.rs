@@ -287,6 +287,22 @@ fn groups_reserve_no_more_than_a_maximum_allows() {
 }
 
 #[test]
+fn a_deleted_group_has_no_part_in_it_any_more() {
+    let mut world = World::new(3);
+    assert!(world.admitted(1, RATE_PER_S) && world.admitted(2, RATE_PER_S));
+    assert_eq!(world.state.guaranteed_groups(), 0);
+    assert_eq!(world.guarantee(Some(sharing(500)), 1), Reply::Done);
+    assert_eq!(world.state.guaranteed_groups(), 2);
+    world.delete(2);
+    assert_eq!(world.state.guaranteed_groups(), 1);
+    let groups = &world.state.guaranteed_projects()[0].groups;
+    assert_eq!(
+        groups.iter().map(|one| one.group_id).collect::<Vec<_>>(),
+        [group(1)]
+    );
+}
+
+#[test]
 fn replacements_reserve_what_the_project_shares() {
     let mut world = World::new(4);
     assert_eq!(world.guarantee(Some(sharing(300_000)), 1), Reply::Done);

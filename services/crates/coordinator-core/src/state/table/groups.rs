@@ -60,6 +60,10 @@ impl Groups {
         self.by_member.get(&server).map_or(0, BTreeSet::len)
     }
 
+    pub fn count_of_project(&self, project_id: Uuid) -> usize {
+        self.by_project.get(&project_id).map_or(0, BTreeSet::len)
+    }
+
     /// Groups of a project that are not being deleted.
     pub fn of_project(&self, project_id: Uuid) -> impl Iterator<Item = &Group> + '_ {
         let groups = self.by_project.get(&project_id).into_iter().flatten();
