@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
+
 from quorate_harness.fleet import Fleet, fleet
 from quorate_harness.steady import Steady
 from quorate_local.display import Display
@@ -64,10 +64,8 @@ def guarantee(servers: Fleet, project: str, asked: Any = ..., revision: int = 0)
     """The project's guarantee, after it was changed to `asked` if that is given."""
     path = f"/v1/projects/{project}/guarantee"
     with servers.coordinator_client(5) as client:
-        if asked is ...:
-            answer = client.get(path)
-        else:
-            answer = client.put(path, json={"guarantee": asked, "revision": revision})
+        body = {"guarantee": asked, "revision": revision}
+        answer = client.get(path) if asked is ... else client.put(path, json=body)
         assert answer.status_code == 200, answer.text
         return dict(answer.json())
 

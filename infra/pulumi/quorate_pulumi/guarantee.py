@@ -43,7 +43,7 @@ class ProjectGuaranteeArgs:
     project_id: pulumi.Input[str]
     shared_tokens_per_s: pulumi.Input[int]
     max_tokens_per_s: pulumi.Input[int] | None = None
-    """Of all groups together; by default there is no limit but what is idle."""
+    """The most for all groups together; by default there is no limit but what is idle."""
     policy: pulumi.Input[Policy] = "drf"
     groups: Sequence[pulumi.Input[Mapping[str, Any]]] = ()
     """Groups that the policy treats otherwise than the others: group_id, weight (1 by default), class."""

@@ -10,7 +10,7 @@ import pytest
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from quorate_api import limits
-from quorate_api.guarantees.calculator import Change, Period, hourly_micros, periods
+from quorate_api.guaranteed.calculator import Change, Period, hourly_micros, periods
 from quorate_api.http.services import Services
 from quorate_api.months.calendar import month_begin, month_end
 from quorate_api.pricing import prices

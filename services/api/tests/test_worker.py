@@ -17,7 +17,6 @@ from quorate_api.coordinator.schemas import Event, GroupView
 from quorate_api.http.services import Services
 from quorate_api.payments.standing import payable
 from quorate_api.pricing import prices
-from quorate_api.pricing.prices import PriceList
 from quorate_api.tasks import end_task
 from quorate_api.worker.events import Asked, Follower
 from quorate_api.worker.ingest import Ingest
@@ -508,7 +507,7 @@ async def test_a_month_is_billed_by_the_prices_of_its_begin(
     _, end = last_month()
     old = prices.LISTS[-1]
     dearer = tuple(replace(price, unit_price_micros=7 * price.unit_price_micros) for price in old.usage)
-    monkeypatch.setattr(prices, "LISTS", (old, PriceList(end, old.resources, dearer, old.guarantee_hourly_micros, old.commitments)))
+    monkeypatch.setattr(prices, "LISTS", (old, replace(old, valid_from=end, usage=dearer)))
     await close_months(worker_engine, UNTAXED, datetime.now(UTC), delay_s=0)
     (invoice,) = await documents(alice)
     billed = {line["kind"]: line["unit_price_micros"] for line in invoice["lines"]}

@@ -373,6 +373,13 @@ struct Talk<'a> {
     clock: &'a mut ClockWatch,
 }
 
+/// Heartbeats and their answers, and the next renewal of the certificate.
+struct Pace {
+    sent: u64,
+    answered: u64,
+    renew_at: Instant,
+}
+
 impl Talk<'_> {
     /// Talks until the connection breaks, or heartbeats have no answer; says why it did.
     async fn converse(
@@ -383,28 +390,31 @@ impl Talk<'_> {
     ) -> String {
         let mut beat = tokio::time::interval(Duration::from_millis(welcome.heartbeat_ms.max(10)));
         beat.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        let (mut sent, mut answered) = (0u64, 0u64);
         // Coordinators that take changes know quarantine: both came in one release.
         self.shared.coordinator.connected(welcome.takes_changes);
-        let mut renew_at = Instant::now() + self.certificates.renew_in();
+        let mut pace = Pace {
+            sent: 0,
+            answered: 0,
+            renew_at: Instant::now() + self.certificates.renew_in(),
+        };
         let mut shared_reports = self.shared.burst.reports();
         let mut flow_reports = self.shared.guarantees.reports();
         let stream = begin_stream(self.shared);
         loop {
             tokio::select! {
                 _ = beat.tick() => {
-                    if sent - answered > coordinators.unanswered_max() {
+                    if pace.sent - pace.answered > coordinators.unanswered_max() {
                         return "it no longer answers".to_string();
                     }
-                    sent += 1;
-                    self.clock.asked(sent);
-                    let message = ToCoordinator::Heartbeat(heartbeat(sent, welcome.takes_changes, self.shared));
+                    pace.sent += 1;
+                    self.clock.asked(pace.sent);
+                    let message = ToCoordinator::Heartbeat(heartbeat(pace.sent, welcome.takes_changes, self.shared));
                     if let Err(trouble) = send(&mut connection, &message).await {
                         return trouble;
                     }
                 }
-                () = sleep_until(renew_at) => {
-                    renew_at = Instant::now() + self.certificates.ask_again_in();
+                () = sleep_until(pace.renew_at) => {
+                    pace.renew_at = Instant::now() + self.certificates.ask_again_in();
                     let request_pem = self.certificates.request_pem();
                     let message = ToCoordinator::RenewCertificate { request_pem };
                     if let Err(trouble) = send(&mut connection, &message).await {
@@ -419,7 +429,7 @@ impl Talk<'_> {
                 }
                 Ok(()) = flow_reports.changed(), if welcome.takes_flows => {
                     let report = flow_reports.borrow_and_update().clone();
-                    // Of the connection before: its decisions are not this one's.
+                    // Decisions of the connection before are not this one's.
                     if report.stream == stream
                         && let Err(trouble) = send(&mut connection, &ToCoordinator::Flows(report)).await
                     {
@@ -432,27 +442,29 @@ impl Talk<'_> {
                     }
                 }
                 received = receive(&mut connection) => match self.take(received) {
-                    Ok(Some(ToServer::HeartbeatAck {
-                        seq,
-                        repeat,
-                        unix_ms,
-                    })) => {
-                        answered = answered.max(seq);
-                        self.shared.coordinator.answered(now_us());
-                        self.shared.coordinator.reports_answered(seq, repeat, sent);
-                        self.clock.answered(seq, unix_ms, self.shared);
-                    }
-                    Ok(Some(ToServer::Certificate { certificate_pem })) => {
-                        match self.certificates.take(certificate_pem, self.shared) {
-                            Ok(()) => renew_at = Instant::now() + self.certificates.renew_in(),
-                            Err(trouble) => tracing::error!(trouble, "the new certificate cannot be used"),
-                        }
-                    }
-                    Ok(Some(message)) => obey(self.shared, message),
+                    Ok(Some(message)) => self.heed(message, &mut pace),
                     Ok(None) => {}
                     Err(trouble) => return trouble,
                 },
             }
+        }
+    }
+
+    fn heed(&mut self, message: ToServer, pace: &mut Pace) {
+        match message {
+            ToServer::HeartbeatAck { seq, repeat, unix_ms } => {
+                pace.answered = pace.answered.max(seq);
+                self.shared.coordinator.answered(now_us());
+                self.shared.coordinator.reports_answered(seq, repeat, pace.sent);
+                self.clock.answered(seq, unix_ms, self.shared);
+            }
+            ToServer::Certificate { certificate_pem } => {
+                match self.certificates.take(certificate_pem, self.shared) {
+                    Ok(()) => pace.renew_at = Instant::now() + self.certificates.renew_in(),
+                    Err(trouble) => tracing::error!(trouble, "the new certificate cannot be used"),
+                }
+            }
+            message => obey(self.shared, message),
         }
     }
 

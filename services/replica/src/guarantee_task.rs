@@ -30,7 +30,7 @@ pub fn start(shared: &Arc<Shared>) {
 
 struct Task {
     shared: Arc<Shared>,
-    /// Of the present connection; 0: there was none yet.
+    /// The present connection's number; 0: there was none yet.
     stream: u64,
     /// The last decision of it that was passed on.
     decision: u64,
@@ -67,7 +67,7 @@ impl Task {
     /// False: a shard has stopped.
     async fn hear(&mut self, told: ToldShares) -> bool {
         if told.stream != self.stream {
-            return true; // of a connection that is gone
+            return true; // its connection is gone
         }
         self.kept_until = Some(Instant::now() + KEPT);
         self.shared.guarantees.set_reserved_milli(told.reserved_milli);

@@ -174,7 +174,7 @@ pub enum BurstMessage {
 
 /// About shares of projects' guarantees.
 pub enum ShareMessage {
-    /// What groups that were told a share want and have.
+    /// Wants and shares of the groups that were told a share.
     Flows(oneshot::Sender<Vec<GroupFlow>>),
     /// A group's share from now on.
     Told(GroupShare),

@@ -91,9 +91,7 @@ pub fn run(flags: Flags, exports: Exports) -> Result<(), Exit> {
         wait_registered(&flags.coordinator.join(", "), &mut standing_watch).await?;
 
         spawn_local(accept::run(listener, shared.clone()));
-        burst_task::start(&flags, &shared);
-        guarantee_task::start(&shared);
-        capacity_task::start(&flags, &shared, &journal);
+        start_sharing(&flags, &shared, &journal);
         let telemetry = telemetry::start(&flags, shared.clone(), journal.clone(), exports, spans_inbox)?;
         announce(&flags.data_dir, shared.server_id(), &address);
         if flags.measure_isolation {
@@ -106,6 +104,13 @@ pub fn run(flags: Flags, exports: Exports) -> Result<(), Exit> {
         drop(group_logs);
         ended
     })
+}
+
+/// Tasks that say how much groups may use.
+fn start_sharing(flags: &Flags, shared: &Arc<Shared>, journal: &Arc<Journal>) {
+    burst_task::start(flags, shared);
+    guarantee_task::start(shared);
+    capacity_task::start(flags, shared, journal);
 }
 
 fn known_coordinators(flags: &Flags, identity: Option<&Identity>) -> KnownCoordinators {

@@ -54,7 +54,7 @@ export function wholeOf(text: string): number | null {
   return /^\d{1,13}$/.test(digits) && Number(digits) > 0 ? Number(digits) : null
 }
 
-/** What is entered for each group: its weight, rank or worth, and its class. */
+/** Entered values of each group: its weight, rank or worth, and its class. */
 export type Entries = Record<string, { weight: string; name: string }>
 
 export function entriesOf({ groups, policy }: ProjectGuarantee): Entries {

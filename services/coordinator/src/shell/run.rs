@@ -65,24 +65,20 @@ pub async fn run(options: Options) -> Result<(), Failure> {
     };
     let (coordinator, log) = member_of(recovery, start);
     let (disk, done) = Disk::start(log);
-    let data_dir = options.data_dir.clone();
     let (sharing, sharing_reports) = sharing::channel();
     let (flows, flow_reports) = guarantees::channel();
-    let members = side.for_task();
     let (task, handle, inputs) = CoordinatorTask::new(
         coordinator,
         disk,
-        members,
+        side.for_task(),
         credentials,
-        data_dir,
+        options.data_dir.clone(),
         started,
         Reports { sharing, flows },
     );
-    let computed = http::Computed {
-        sharing: sharing::start(options.sharing_policy.into(), handle.clone(), sharing_reports),
-        division: guarantees::start(handle.clone(), flow_reports),
-    };
-
+    let sharing = sharing::start(options.sharing_policy.into(), handle.clone(), sharing_reports);
+    let division = guarantees::start(handle.clone(), flow_reports);
+    let computed = http::Computed { sharing, division };
     announce(&options.data_dir, &control, &http, side.address().as_deref())?;
     let (stopping, stop) = watch::channel(false);
     tokio::spawn(control::serve(control, keys.clone(), handle.inputs.clone()));

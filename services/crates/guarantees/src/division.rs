@@ -99,7 +99,7 @@ impl<'a> Terms<'a> {
     }
 }
 
-/// What policies call projects: classes for hierarchical DRF, groups of one worth for maximum revenue, else one for all.
+/// Projects, as policies call them: classes for hierarchical DRF, groups of one worth for maximum revenue, else one for all.
 #[derive(Default)]
 struct Parts<'a> {
     numbers: BTreeMap<(Option<&'a str>, u32), usize>,

@@ -280,7 +280,7 @@ struct Round<'a> {
     now: Micros,
 }
 
-/// Which of the two purses of a flow.
+/// One of the two purses of a flow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Share,

@@ -1,4 +1,4 @@
-//! What a group may be using of a purse of tokens, as the coordinator knows it. Messages to a head may be under way or lost, so
+//! Tokens of a purse that a group may be using, as the coordinator knows it. Messages to a head may be under way or lost, so
 //! the largest amount counts that it was told since its last report.
 
 use std::collections::VecDeque;

@@ -87,7 +87,7 @@ impl Demand {
 /// The shared reservations of one server.
 #[derive(Debug, Clone, Default)]
 pub struct SharedReservations {
-    /// Of each project, the cost for each replica here.
+    /// The cost for each replica here, by project.
     by_project: BTreeMap<ProjectId, Vec<Amounts>>,
 }
 
@@ -140,7 +140,7 @@ impl SharedReservations {
     }
 }
 
-/// All that a server is charged.
+/// Charges of a server.
 #[derive(Debug, Clone, Default)]
 pub struct ServerCharges {
     sum: Amounts,

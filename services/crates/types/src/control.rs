@@ -440,7 +440,7 @@ pub enum ToServer {
     /// Shares of projects' guarantees for groups whose heads are on this server; other groups' are as before. Sent to servers
     /// that report flows.
     ProjectShares {
-        /// Of the report that this answers: on another connection it means nothing.
+        /// The stream of the report that this answers: on another connection it means nothing.
         stream: u64,
         /// Rises with each message.
         decision: u64,

@@ -7,7 +7,7 @@ from quorate_api.coordinator.client import RequestInvalid
 from quorate_api.coordinator.schemas import ObservedSla, Quote
 from quorate_api.database.work import Work
 from quorate_api.errors import Code, FieldError, Problem
-from quorate_api.guarantees.repository import GuaranteeRepository
+from quorate_api.guaranteed.repository import GuaranteeRepository
 from quorate_api.http.services import Services
 
 

@@ -21,8 +21,8 @@ from quorate_api.commitments.repository import CommitmentRepository
 from quorate_api.corrections.correction import UsageCorrection
 from quorate_api.corrections.repository import CorrectionRepository
 from quorate_api.database.scope import Scope, SomeOrganizations
-from quorate_api.guarantees.calculator import Period
-from quorate_api.guarantees.repository import GuaranteeRepository
+from quorate_api.guaranteed.calculator import Period
+from quorate_api.guaranteed.repository import GuaranteeRepository
 from quorate_api.months.calendar import month_end
 from quorate_api.months.repository import MonthRepository
 from quorate_api.pricing import prices
@@ -112,7 +112,7 @@ def lines_of(account: Account, start: datetime, at: datetime, metered: Metered, 
 
 
 def _guarantee_lines(account: Account, start: datetime, at: datetime) -> list[Line]:
-    """Of the part of the month that is over by `at`."""
+    """Guarantees in the part of the month that is over by `at`."""
     periods = [period for own in account.guarantees.values() for period in own]
     lines = (calculator.guarantee_line(period, start, at) for period in periods)
     return [line for line in lines if line is not None]

@@ -13,7 +13,7 @@ from uuid import UUID
 
 from quorate_api.commitments.calculator import Share
 from quorate_api.corrections.correction import UsageCorrection
-from quorate_api.guarantees.calculator import Period
+from quorate_api.guaranteed.calculator import Period
 from quorate_api.payments.books import RECEIVABLE, ROUNDING
 from quorate_api.payments.standing import payable
 from quorate_api.pricing import prices
@@ -59,7 +59,7 @@ class Line(NamedTuple):
     unit_price_micros: int
     amount_micros: int
     correction_id: UUID | None = None
-    project_id: UUID | None = None  # of a line that is of no group
+    project_id: UUID | None = None  # the project of a line that is of no group
 
 
 @dataclass(frozen=True, slots=True)

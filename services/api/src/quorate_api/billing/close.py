@@ -13,7 +13,7 @@ from quorate_api.billing.issuing import Issuing
 from quorate_api.billing.repository import BillingRepository
 from quorate_api.commitments.repository import CommitmentRepository
 from quorate_api.database.scope import Scope
-from quorate_api.guarantees.repository import GuaranteeRepository
+from quorate_api.guaranteed.repository import GuaranteeRepository
 from quorate_api.months.calendar import month_begin, month_end
 from quorate_api.months.repository import MonthRepository
 from quorate_api.sla import service as sla

@@ -261,7 +261,7 @@ class Coordinator:
         *,
         repeatable: bool = False,
         may_be_absent: bool = False,
-        timeout: float = limits.COORDINATOR_TIMEOUT_S,
+        timeout: float = limits.COORDINATOR_TIMEOUT_S,  # noqa: ASYNC109 - handed to the client
     ) -> httpx2.Response:
         repeatable = repeatable or method == "GET"
         find_until = time.monotonic() + min(timeout, limits.COORDINATOR_FIND_S)
@@ -288,7 +288,7 @@ class Coordinator:
                 self._addresses.told(url, problem.get("leader"))
                 if time.monotonic() >= find_until:
                     raise CoordinatorUnavailable(f"no coordinator leads: {problem.get('detail')}", sent=sent)
-            jitter = random.uniform(0.5, 1.5)
+            jitter = random.uniform(0.5, 1.5)  # noqa: S311 - calls that failed together do not come again together
             await asyncio.sleep(limits.COORDINATOR_FIND_PAUSE_S * jitter)
         raise AssertionError("the loop returns or raises")
 

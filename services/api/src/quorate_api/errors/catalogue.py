@@ -16,7 +16,7 @@ class Code(StrEnum):
     NOT_AUTHENTICATED = "not_authenticated"
     CREDENTIALS_INVALID = "credentials_invalid"
     SESSION_EXPIRED = "session_expired"
-    CSRF_TOKEN_INVALID = "csrf_token_invalid"
+    CSRF_TOKEN_INVALID = "csrf_token_invalid"  # noqa: S105 - a code
     PERMISSION_DENIED = "permission_denied"
     QUOTA_EXCEEDED = "quota_exceeded"
     NOT_FOUND = "not_found"

@@ -15,8 +15,8 @@ from quorate_api.coordinator.schemas import GuaranteeView
 from quorate_api.database.work import Work
 from quorate_api.errors import Code, FieldError, Problem
 from quorate_api.groups.repository import GroupRepository
-from quorate_api.guarantees.calculator import hourly_micros
-from quorate_api.guarantees.repository import GuaranteeRepository
+from quorate_api.guaranteed.calculator import hourly_micros
+from quorate_api.guaranteed.repository import GuaranteeRepository
 from quorate_api.guarantees.schemas import (
     GuaranteedGroup,
     GuaranteePrice,
@@ -168,7 +168,7 @@ async def _shown(work: Work, services: Services, project_id: UUID) -> ProjectGua
 
 
 async def _groups(work: Work, view: GuaranteeView, terms: GuaranteeTerms) -> list[GuaranteedGroup]:
-    """Those that the API knows, in the order of their names."""
+    """Groups that the API knows, in the order of their names."""
     now = {group.group_id: group for group in view.groups}
     found = []
     for row in await GroupRepository(work.scope).get_many(now):

@@ -9,7 +9,7 @@ from sqlalchemy import Row
 from quorate_api.database.ids import new_id
 from quorate_api.database.work import Work
 from quorate_api.errors import Code, FieldError, Problem, not_found
-from quorate_api.guarantees.repository import GuaranteeRepository
+from quorate_api.guaranteed.repository import GuaranteeRepository
 from quorate_api.http.pagination import Paging
 from quorate_api.http.principal import Permission, Principal
 from quorate_api.http.schemas import Page

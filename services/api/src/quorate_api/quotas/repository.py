@@ -6,7 +6,7 @@ from sqlalchemy import BigInteger, cast, func
 
 from quorate_api.database.scope import Rows, Scope
 from quorate_api.database.tables import api_keys, groups, organizations, projects, quota_overrides
-from quorate_api.guarantees.repository import GuaranteeRepository
+from quorate_api.guaranteed.repository import GuaranteeRepository
 
 
 class QuotaRepository:

@@ -21,7 +21,7 @@ from quorate_api.coordinator.client import (
 from quorate_api.coordinator.schemas import ObservedSla
 from quorate_api.database.scope import EveryOrganization
 from quorate_api.groups.repository import GroupRepository
-from quorate_api.guarantees.repository import GuaranteeRepository
+from quorate_api.guaranteed.repository import GuaranteeRepository
 from quorate_api.worker.repository import WorkerRepository
 
 log = structlog.get_logger(__name__)

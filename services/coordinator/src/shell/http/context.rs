@@ -13,7 +13,7 @@ use crate::shell::secrets::{self, PrivateKeys};
 use crate::shell::sharing::SharingView;
 use crate::shell::task::{Handle, Unavailable};
 
-/// What tasks beside the engine compute, as it is at any time.
+/// Results of tasks beside the engine, as they are at any time.
 #[derive(Clone)]
 pub struct Computed {
     pub sharing: watch::Receiver<SharingView>,

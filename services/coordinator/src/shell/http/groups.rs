@@ -22,7 +22,7 @@ pub struct QuoteRequest {
     sla: Sla,
     #[serde(default)]
     replaces_group_id: Option<GroupId>,
-    /// Of the group: its guarantee counts.
+    /// The group's project: its guarantee counts.
     #[serde(default)]
     project_id: Option<Uuid>,
 }

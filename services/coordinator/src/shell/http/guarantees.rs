@@ -3,7 +3,7 @@
 use axum::Json;
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
-use quorate_coordinator_core::command::{Command, GuaranteeRefusal, Reply};
+use quorate_coordinator_core::command::{Command, GuaranteeChange, GuaranteeRefusal, Reply};
 use quorate_coordinator_core::view::GuaranteeView;
 use quorate_guarantees::Guarantee;
 use quorate_types::ProjectId;
@@ -48,11 +48,11 @@ pub async fn set(
     let project_id = project_id(&id)?;
     let SetRequest { guarantee, revision } = parse(body)?;
     guarantee.as_ref().map_or(Ok(()), check)?;
-    let command = Command::SetGuarantee {
+    let command = Command::SetGuarantee(GuaranteeChange {
         project_id,
         guarantee,
         revision,
-    };
+    });
     match context.handle.command(command).await? {
         Reply::Done => {
             context.computed.division.divide_now();

@@ -1,6 +1,5 @@
 //! Commands: the entries of the log, and the only way to change the state.
 
-use quorate_guarantees::Guarantee;
 use quorate_placement::Profile;
 use quorate_types::place::IssuedEpoch;
 use quorate_types::sla::Sla;
@@ -8,6 +7,7 @@ use quorate_types::{Access, Epoch, GroupId, Offset, RunId, ServerId};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
+use super::guarantee_change::GuaranteeChange;
 use super::join_token::{Digest, JoinTokenTerms};
 use super::policy::PlacementPolicy;
 use super::registration::Registration;
@@ -138,12 +138,7 @@ pub enum Command {
         group_id: GroupId,
         access: Access,
     },
-    /// Another guarantee for a project; `None`: it has none any more. `revision`: of the change, one above the present one.
-    SetGuarantee {
-        project_id: Uuid,
-        guarantee: Option<Guarantee>,
-        revision: u64,
-    },
+    SetGuarantee(GuaranteeChange),
     /// A group's offsets approach the ceiling set aside for them (`offset_ceiling` of the group).
     OffsetsReached {
         group_id: GroupId,
@@ -219,7 +214,7 @@ impl Command {
             | Command::CallOffDrain { .. }
             | Command::Forget { .. }
             | Command::Resize { .. }
-            | Command::SetGuarantee { .. }
+            | Command::SetGuarantee(_)
             | Command::Delete { .. } => true,
             Command::BeginRun { .. }
             | Command::UseSecrets { .. }

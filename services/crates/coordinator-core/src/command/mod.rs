@@ -3,12 +3,14 @@
 //! - [`entry`]: commands, each with its time in the log
 //! - [`registration`]: a server's request to be let in, with its secrets replaced by digests
 //! - [`join_token`]: the terms of a join token, and its public name
+//! - [`guarantee_change`]: another guarantee for a project
 //! - [`policy`]: how servers are chosen for replicas
 //! - [`secrets`]: keys of the fleet, encrypted
 //! - [`effect`]: actions of the engine once a command is durable
 
 pub mod effect;
 pub mod entry;
+pub mod guarantee_change;
 pub mod join_token;
 pub mod policy;
 pub mod registration;
@@ -16,6 +18,7 @@ pub mod secrets;
 
 pub use effect::{Effect, GuaranteeRefusal, Refused, Reply};
 pub use entry::{Command, Timed};
+pub use guarantee_change::GuaranteeChange;
 pub use join_token::{Digest, JoinTokenTerms, join_token_id};
 pub use policy::{Headroom, Mismatched, PlacementPolicy, Relief, Replacements};
 pub use registration::{Proof, Registration};

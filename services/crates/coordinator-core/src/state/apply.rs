@@ -98,11 +98,7 @@ fn carry_out(step: &mut Step<'_>, command: &Command) {
             sla,
             revision,
         } => step.resizes().resize(*group_id, sla, *revision),
-        Command::SetGuarantee {
-            project_id,
-            guarantee,
-            revision,
-        } => (step.guarantee_changes()).set(*project_id, guarantee.as_ref(), *revision),
+        Command::SetGuarantee(change) => step.guarantee_changes().set(change),
         Command::SetAccess { group_id, access } => step.accesses().set(*group_id, *access),
         Command::OffsetsReached {
             group_id,

@@ -14,7 +14,7 @@ pub struct GuaranteeView {
     pub project_id: Uuid,
     /// `None`: there is none.
     pub guarantee: Option<Guarantee>,
-    /// Of the last change; 0: there was none.
+    /// The last change's number; 0: there was none.
     pub revision: u64,
     pub since: Option<String>,
     /// The worth of the own rates of all groups.

@@ -1,6 +1,6 @@
 //! Guarantees of projects: admitted, reserved in common, and kept whatever becomes of servers.
 
-use quorate_coordinator_core::command::{Command, Effect, Reply};
+use quorate_coordinator_core::command::{Command, Effect, GuaranteeChange, Reply};
 use quorate_coordinator_core::engine::{Input, Outgoing};
 use quorate_coordinator_core::state::{CoordinatorState, quote_guarantee};
 use quorate_coordinator_core::view::GuaranteeView;
@@ -25,11 +25,11 @@ fn sharing(shared_tokens_per_s: u64) -> Guarantee {
 
 impl World {
     fn guarantee(&mut self, guarantee: Option<Guarantee>, revision: u64) -> Reply {
-        let effects = self.apply(Command::SetGuarantee {
+        let effects = self.apply(Command::SetGuarantee(GuaranteeChange {
             project_id: PROJECT,
             guarantee,
             revision,
-        });
+        }));
         match effects.as_slice() {
             [Effect::Reply(reply)] => reply.clone(),
             others => panic!("nothing but an answer: {others:?}"),
@@ -335,11 +335,11 @@ fn replacements_reserve_what_the_project_shares() {
 #[test]
 fn coordinators_of_the_release_before_cannot_read_a_guarantee() {
     let mut rig = Rig::new();
-    let command = Command::SetGuarantee {
+    let command = Command::SetGuarantee(GuaranteeChange {
         project_id: PROJECT,
         guarantee: Some(sharing(100)),
         revision: 1,
-    };
+    });
     let answer = |rig: &mut Rig| {
         let command = command.clone();
         rig.take(Input::Command { call: 5, command })

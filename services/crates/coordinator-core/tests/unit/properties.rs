@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::world::{World, group, registration, server, sla};
 use proptest::prelude::*;
-use quorate_coordinator_core::command::{Command, Effect, Proof, Registration};
+use quorate_coordinator_core::command::{Command, Effect, GuaranteeChange, Proof, Registration};
 use quorate_coordinator_core::state::{CoordinatorState, apply};
 use quorate_coordinator_core::view::ServerView;
 use quorate_guarantees::{Guarantee, LocalPolicy};
@@ -373,11 +373,11 @@ fn run(world: &mut World, disks: &mut Disks, number: usize, step: &Step) {
                 max_tokens_per_s: *max,
                 policy: LocalPolicy::default(),
             };
-            world.apply(Command::SetGuarantee {
+            world.apply(Command::SetGuarantee(GuaranteeChange {
                 project_id: Uuid::nil(),
                 guarantee: (*tokens > 0 || max.is_some()).then_some(guarantee),
                 revision,
-            })
+            }))
         }
         Step::Reset { group: n } => {
             let epoch = world.state.groups.get(&group(*n)).map_or(1, |g| g.epoch);

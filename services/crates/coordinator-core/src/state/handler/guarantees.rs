@@ -9,7 +9,7 @@ use quorate_types::{GroupId, ServerId};
 use uuid::Uuid;
 
 use super::epochs::Epochs;
-use crate::command::{GuaranteeRefusal, Reply};
+use crate::command::{GuaranteeChange, GuaranteeRefusal, Reply};
 use crate::state::entity::Group;
 use crate::state::table::{Groups, Guarantees, ProjectGuarantee};
 
@@ -25,10 +25,11 @@ impl<'a> GuaranteeChanges<'a> {
         Self { epochs, guarantees }
     }
 
-    pub fn set(&mut self, project_id: Uuid, guarantee: Option<&Guarantee>, revision: u64) {
-        let reply = match self.known_answer(project_id, guarantee, revision) {
+    pub fn set(&mut self, change: &GuaranteeChange) {
+        let (project_id, guarantee) = (change.project_id, change.guarantee.as_ref());
+        let reply = match self.known_answer(project_id, guarantee, change.revision) {
             Some(reply) => reply,
-            None => self.set_if_it_fits(project_id, guarantee, revision),
+            None => self.set_if_it_fits(project_id, guarantee, change.revision),
         };
         self.epochs.out().reply(reply);
     }

@@ -45,7 +45,7 @@ impl Guarantees {
         })
     }
 
-    /// Of the last change; 0: there was none.
+    /// The last change's number; 0: there was none.
     pub fn revision(&self, project_id: Uuid) -> u64 {
         self.by_project.get(&project_id).map_or(0, |one| one.revision)
     }

@@ -34,7 +34,7 @@ class Period:
     shared_tokens_per_s: int
 
     def seconds(self, start: datetime, at: datetime) -> int:
-        """Whole seconds of it from `start` until `at`. Those of months that follow one another add up."""
+        """Whole seconds of it from `start` until `at`. Months that follow one another add up."""
         begin, end = max(self.start, start), at if self.end is None else min(self.end, at)
         return max(0, int(end.timestamp()) - int(begin.timestamp()))
 

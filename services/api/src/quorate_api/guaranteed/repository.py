@@ -10,7 +10,7 @@ from sqlalchemy import Row, func
 
 from quorate_api.database.scope import EveryOrganization, Scope, SomeOrganizations
 from quorate_api.database.tables import guarantees, projects
-from quorate_api.guarantees.calculator import Change, Period, periods
+from quorate_api.guaranteed.calculator import Change, Period, periods
 
 _COLUMNS = guarantees.c
 

@@ -1,0 +1,1 @@
+"""Guarantees of projects as they were given over time."""
