@@ -4,9 +4,13 @@
 use quorate_burst::demand::DemandHistory;
 use quorate_types::Micros;
 use quorate_types::control::GroupShare;
+use quorate_types::limits::GUARANTEE_INTERVAL_MS;
 
 use crate::append_queue::AppendQueue;
 use crate::rate_meter::RateMeter;
+
+/// Heads also report when their shares change. A rate over less time would say nothing.
+const MEASURED_US_MIN: Micros = GUARANTEE_INTERVAL_MS * 1_000 / 2;
 
 #[derive(Debug, Default)]
 pub(crate) struct ProjectShare {
@@ -39,12 +43,15 @@ impl ProjectShare {
         self.idle_max_per_s
     }
 
-    /// Requests/s that the group wants beside its own reservation; `None`: nobody told it a share. Call once an interval.
+    /// Requests/s that the group wants beside its own reservation; `None`: nobody told it a share. Call at least once an
+    /// interval.
     pub fn wanted_per_s(&mut self, queue: &AppendQueue, now_us: Micros) -> Option<u64> {
         if !self.is_reported {
             return None;
         }
-        self.demand.observe(self.meter.take(queue, now_us));
+        if self.meter.elapsed_us(now_us) >= MEASURED_US_MIN {
+            self.demand.observe(self.meter.take(queue, now_us));
+        }
         let own_per_s = queue.own().reserved_per_s();
         let in_force_per_s = own_per_s.saturating_add(queue.share_per_s());
         Some(self.demand.wanted_per_s(in_force_per_s).saturating_sub(own_per_s))

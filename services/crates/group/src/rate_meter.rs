@@ -13,12 +13,16 @@ pub(crate) struct RateMeter {
 }
 
 impl RateMeter {
+    /// The time since the last call of [`RateMeter::take`].
+    pub fn elapsed_us(&self, now_us: Micros) -> Micros {
+        now_us.saturating_sub(self.measured_at_us)
+    }
+
     /// Rates since the last call, in requests/s of the declared size.
     pub fn take(&mut self, queue: &AppendQueue, now_us: Micros) -> MeasuredRates {
         let flow = queue.admission.flow();
-        let elapsed_us = now_us
-            .saturating_sub(std::mem::replace(&mut self.measured_at_us, now_us))
-            .max(1);
+        let elapsed_us = self.elapsed_us(now_us).max(1);
+        self.measured_at_us = now_us;
         let since = flow.since(&std::mem::replace(&mut self.measured, flow));
         let per_s = |milli: [u64; 3]| {
             let requests = u128::from(queue.budget.requests_of(milli));

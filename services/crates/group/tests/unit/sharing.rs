@@ -64,6 +64,23 @@ fn the_report_says_what_is_wanted_beside_the_own_rate() {
 }
 
 #[test]
+fn reports_in_quick_succession_say_the_same() {
+    let mut rig = Rig::new(config(1, &[ME]));
+    share(&mut rig, RATE_PER_S, None);
+    for _ in 0..10 {
+        rig.turn.now_us += SECOND_US / 10;
+        rig.append(RATE_PER_S / 5);
+    }
+    let wanted = flow(&mut rig).expect("it was told a share").wanted_per_s;
+    assert!(wanted > RATE_PER_S / 2, "{wanted}");
+    for _ in 0..3 {
+        rig.turn.now_us += 1_000;
+        share(&mut rig, RATE_PER_S, None);
+        assert_eq!(flow(&mut rig).expect("as before").wanted_per_s, wanted);
+    }
+}
+
+#[test]
 fn another_head_has_the_share() {
     let mut rig = Rig::new(config(1, &[ME, OTHER]));
     share(&mut rig, 500, None);
