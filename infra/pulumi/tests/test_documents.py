@@ -52,8 +52,11 @@ def exported(api, mocks, monkeypatch):
     return of
 
 
-def test_the_page_has_both_programs():
-    assert ["LoadTestGroups(" in program for program in PROGRAMS] == [False, True]
+def test_the_page_has_all_programs():
+    made = [
+        re.findall(r"^(?:\w+ = )?(Group|ProjectGuarantee|LoadTestGroups)\($", program, re.M) for program in PROGRAMS
+    ]
+    assert made == [["Group"], ["ProjectGuarantee"], ["LoadTestGroups"]]
 
 
 def test_a_group_for_your_application(api, mocks, exported):
@@ -65,8 +68,15 @@ def test_a_group_for_your_application(api, mocks, exported):
     assert mocks.requests[RESOURCE, "orders"].protect
 
 
+def test_a_guarantee_in_the_program_of_the_group(api, mocks, exported):
+    exported(PROGRAMS[0] + PROGRAMS[1])
+    (group_id,) = api.groups
+    policy = {"name": "first_fit", "groups": [{"group_id": group_id}]}
+    assert api.guarantees == {PROJECT: {"shared_tokens_per_s": 100_000, "max_tokens_per_s": None, "policy": policy}}
+
+
 def test_a_load_tests_groups_and_their_files(api, mocks, exported, tmp_path):
-    handles, secret = exported(PROGRAMS[1])["handles"]
+    handles, secret = exported(PROGRAMS[2])["handles"]
     assert secret
     names = [f"bench-{number}" for number in range(1, 5)]
     assert sorted(group["name"] for group in api.groups.values()) == names
