@@ -81,11 +81,11 @@ impl Task {
     }
 
     async fn tick(&mut self) -> bool {
-        if self.kept_until.is_some_and(|until| Instant::now() >= until) {
+        let is_over = self.kept_until.is_some_and(|until| Instant::now() >= until);
+        if is_over {
             tracing::warn!(
                 "no coordinator was heard for {GUARANTEE_KEPT_S} s: shares of guarantees have ended here"
             );
-            self.kept_until = None;
             self.shared.guarantees.set_reserved_milli([0; 3]);
             for shard in 0..self.shared.shards.count() {
                 self.shared
@@ -93,14 +93,20 @@ impl Task {
                     .send(shard, ShardMessage::Share(ShareMessage::Lapsed));
             }
         }
-        self.report(false).await
+        let goes_on = self.report(false).await;
+        if is_over {
+            self.kept_until = None;
+        }
+        goes_on
     }
 
     /// Questions reach shards behind the shares that were passed on, so the report has them. `is_news`: also where there is
     /// nothing to report.
     async fn report(&mut self, is_news: bool) -> bool {
         let mut answers = Vec::new();
-        for shard in 0..self.shared.shards.count() {
+        // Without any share there is nothing to report, and shards may have very many groups to look at.
+        let shards = self.kept_until.map_or(0, |_| self.shared.shards.count());
+        for shard in 0..shards {
             let (sender, receiver) = oneshot::channel();
             let ask = ShardMessage::Share(ShareMessage::Flows(sender));
             self.shared.shards.send(shard, ask);

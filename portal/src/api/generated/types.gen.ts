@@ -1255,7 +1255,7 @@ export type HandleGuarantee = {
     /**
      * Tokens Per Append
      *
-     * Of the declared size.
+     * Price of an append of the declared size.
      */
     tokens_per_append: number;
     /**

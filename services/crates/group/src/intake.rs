@@ -440,7 +440,6 @@ impl Intake {
         let wanted_per_s = self.share.wanted_per_s(queue, now_us)?;
         Some(GroupFlow {
             group_id: config.group_id,
-            epoch: config.epoch,
             wanted_per_s,
             share_per_s: queue.share_per_s(),
             idle_max_per_s: self.share.idle_max_per_s(),

@@ -35,7 +35,6 @@ impl Server {
     fn report(&mut self, wanted: &[u64; GROUPS]) {
         let flow = |(n, share_per_s): (&usize, &u64)| GroupFlow {
             group_id: group_id(*n),
-            epoch: 1,
             wanted_per_s: wanted[*n],
             share_per_s: *share_per_s,
             idle_max_per_s: None,

@@ -38,23 +38,39 @@ pub fn demands_with(
     sla: &Sla,
     shared: Option<SharedGuarantee>,
 ) -> Vec<Demand> {
-    let degree = own.all().len();
-    let of = |position: usize| {
-        shared.map(|shared| SharedDemand {
-            project: shared.project,
-            amounts: shared.amounts_at(position, budget, degree, sla),
-        })
-    };
-    let positions = own.all().iter().enumerate();
+    let positions = 0..own.all().len();
     positions
-        .map(|(position, own)| Demand {
-            own: *own,
-            shared: of(position),
-        })
+        .map(|position| demand_at(position, own, budget, sla, shared))
         .collect()
 }
 
+/// The same of one replica.
+pub fn demand_at(
+    position: usize,
+    own: &RoleDemands,
+    budget: &Budget,
+    sla: &Sla,
+    shared: Option<SharedGuarantee>,
+) -> Demand {
+    let degree = own.all().len();
+    Demand {
+        own: own.at(position),
+        shared: shared.map(|shared| SharedDemand {
+            project: shared.project,
+            amounts: shared.amounts_at(position, budget, degree, sla),
+        }),
+    }
+}
+
 impl SharedGuarantee {
+    /// `None`: the project shares nothing.
+    pub fn of(project: ProjectId, tokens_per_s: u64) -> Option<Self> {
+        (tokens_per_s > 0).then_some(Self {
+            project,
+            tokens_per_s,
+        })
+    }
+
     /// The cost at one replica if the group uses all of it. Short batches cost most, and count. Space is the group's own.
     fn amounts_at(&self, position: usize, budget: &Budget, degree: usize, sla: &Sla) -> Amounts {
         let (cost, price) = (

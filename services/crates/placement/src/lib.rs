@@ -26,7 +26,7 @@ mod reads;
 pub use admission::{Applicant, NotPlaced, Replacement, heaviest_first, place_batch, place_one, replace};
 pub use amounts::{Amounts, RESOURCES};
 pub use batch_search::{Search, place_batch_searching};
-pub use demand::{Demand, ServerCharges, SharedDemand, SharedGuarantee, demands_with};
+pub use demand::{Demand, ServerCharges, SharedDemand, SharedGuarantee, demand_at, demands_with};
 pub use fleet::{Choice, Fleet, Pool};
 pub use profile::{Machine, Profile, ProfileError, RoleDemands};
 pub use quote::{

@@ -278,7 +278,6 @@ pub struct FlowReport {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GroupFlow {
     pub group_id: GroupId,
-    pub epoch: Epoch,
     /// Requests/s of the declared size that it wants beside its own rate.
     pub wanted_per_s: u64,
     /// Its share of the guarantee, and the idle capacity that it may use beside it, in use now. `None`: all that it gets.

@@ -83,7 +83,7 @@ class HandleGuarantee(Output):
     """The project's guarantee, which all its groups share."""
 
     shared_tokens_per_s: int
-    tokens_per_append: float = Field(description="Of the declared size.")
+    tokens_per_append: float = Field(description="Price of an append of the declared size.")
     shared_appends_per_s: int = Field(description="Beside the rate of the SLA, while no other group wants any.")
 
 

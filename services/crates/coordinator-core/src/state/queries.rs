@@ -50,7 +50,7 @@ impl CoordinatorState {
                 Some(GuaranteedGroup {
                     group_id: group.group_id,
                     head: *group.chain.first()?,
-                    request_milli: group.guarantee_tokens().0,
+                    request_milli: group.request_guarantee_milli(),
                 })
             });
             let own = own_tokens_per_s(&self.groups, project_id, |_| true);

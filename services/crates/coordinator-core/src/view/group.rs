@@ -82,7 +82,7 @@ impl GroupView {
             charges: config.budget.charges(),
             reads: config.budget.reads.clone(),
             shared_tokens_per_s: group.shared_tokens_per_s,
-            request_milli_tokens: group.guarantee_tokens().0,
+            request_milli_tokens: group.request_guarantee_milli(),
             begins_at_offset: group.beginning.map_or(0, |beginning| beginning.offset),
             sla_revision: group.sla_revision,
             sla_since: rfc3339(group.sla_since_ms.unwrap_or(group.created_at_ms)),

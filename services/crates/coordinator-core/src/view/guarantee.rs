@@ -39,12 +39,11 @@ impl GuaranteeView {
     pub fn of(state: &CoordinatorState, project_id: Uuid, flows: &[FlowNow]) -> Self {
         let entry = state.guarantees.entry(project_id);
         let groups = state.groups.of_project(project_id).map(|group| {
-            let (request_milli_tokens, own_tokens_per_s) = group.guarantee_tokens();
             let now = flows.iter().find(|flow| flow.group_id == group.group_id);
             GuaranteedGroupView {
                 group_id: group.group_id,
-                request_milli_tokens,
-                own_tokens_per_s,
+                request_milli_tokens: group.request_guarantee_milli(),
+                own_tokens_per_s: group.own_guarantee_tokens(),
                 wanted_per_s: now.and_then(|now| now.wanted_per_s),
                 share_per_s: now.and_then(|now| now.share_per_s),
             }

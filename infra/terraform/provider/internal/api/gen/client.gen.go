@@ -2258,7 +2258,7 @@ type HandleGuarantee struct {
 	SharedAppendsPerS int `json:"shared_appends_per_s"`
 	SharedTokensPerS  int `json:"shared_tokens_per_s"`
 
-	// TokensPerAppend Of the declared size.
+	// TokensPerAppend Price of an append of the declared size.
 	TokensPerAppend float64 `json:"tokens_per_append"`
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use quorate_placement::{Demand, RoleDemands, SharedGuarantee, demands_with};
+use quorate_placement::{Demand, RoleDemands, SharedGuarantee, demand_at, demands_with};
 use quorate_types::config::Beginning;
 use quorate_types::cost::Budget;
 use quorate_types::limits::RESET_GAP_OFFSETS;
@@ -149,25 +149,23 @@ impl Group {
 
     /// The demand of the chain's end, for which replacements are elected.
     pub fn tail_demand(&self) -> Demand {
-        *self.whole_demands().last().expect("a degree is at least 1")
+        let last = self.degree() - 1;
+        demand_at(last, &self.demands, &self.budget, &self.sla, self.shared())
     }
 
     /// The shared guarantee of its project, if there is one.
     pub fn shared(&self) -> Option<SharedGuarantee> {
-        let (project, tokens_per_s) = (ProjectId(self.project_id), self.shared_tokens_per_s);
-        (tokens_per_s > 0).then_some(SharedGuarantee {
-            project,
-            tokens_per_s,
-        })
+        SharedGuarantee::of(ProjectId(self.project_id), self.shared_tokens_per_s)
     }
 
-    /// Tokens of a guarantee that a request costs, in thousandths, and that its own rate is worth each second.
-    pub fn guarantee_tokens(&self) -> (u64, u64) {
-        let request_milli = self.budget.guarantee_tokens_milli(self.degree());
-        (
-            request_milli,
-            self.budget.reserved_guarantee_tokens(self.degree()),
-        )
+    /// Tokens of a guarantee that a request costs, in thousandths.
+    pub fn request_guarantee_milli(&self) -> u64 {
+        self.budget.guarantee_tokens_milli(self.degree())
+    }
+
+    /// Tokens of a guarantee that its own rate is worth each second.
+    pub fn own_guarantee_tokens(&self) -> u64 {
+        self.budget.reserved_guarantee_tokens(self.degree())
     }
 
     /// Whether anybody may join or leave, if not for the loss of its data. While the group is quarantined as a whole, its

@@ -80,9 +80,13 @@ impl<'a> GuaranteeChanges<'a> {
             self.guarantees.shared_tokens_per_s(project_id),
             guarantee.shared_tokens_per_s,
         );
-        let refusal = share_if_it_fits(&mut self.epochs, project_id, (before, asked));
-        self.epochs.share(project_id, before);
-        refusal.map_or(Reply::Done, Reply::GuaranteeRefused)
+        match share_if_it_fits(&mut self.epochs, project_id, (before, asked)) {
+            Some(refusal) => Reply::GuaranteeRefused(refusal),
+            None => {
+                self.epochs.share(project_id, before);
+                Reply::Done
+            }
+        }
     }
 
     fn set_if_it_fits(&mut self, project_id: Uuid, guarantee: Option<&Guarantee>, revision: u64) -> Reply {
@@ -169,8 +173,7 @@ fn charged(epochs: &Epochs<'_>, project_id: Uuid) -> Vec<(ServerId, Amounts, Amo
 /// The worth of the own rates of those of a project's groups that count.
 pub fn own_tokens_per_s(groups: &Groups, project_id: Uuid, counts: impl Fn(&Group) -> bool) -> u64 {
     let own = groups.of_project(project_id).filter(|group| counts(group));
-    own.map(|group| group.guarantee_tokens().1)
-        .fold(0, u64::saturating_add)
+    own.map(Group::own_guarantee_tokens).fold(0, u64::saturating_add)
 }
 
 /// The refusal of an SLA with which the project's groups would reserve more than its guarantee's maximum. `instead_of`: the group

@@ -38,11 +38,7 @@ impl Guarantees {
     }
 
     pub fn shared(&self, project_id: Uuid) -> Option<SharedGuarantee> {
-        let (project, tokens_per_s) = (ProjectId(project_id), self.shared_tokens_per_s(project_id));
-        (tokens_per_s > 0).then_some(SharedGuarantee {
-            project,
-            tokens_per_s,
-        })
+        SharedGuarantee::of(ProjectId(project_id), self.shared_tokens_per_s(project_id))
     }
 
     /// The last change's number; 0: there was none.

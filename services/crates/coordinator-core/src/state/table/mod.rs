@@ -4,7 +4,7 @@
 //!
 //! - [`servers`]: the fleet, with indexes by credential, name and leftover data
 //! - [`groups`]: the groups, with indexes by member and by project
-//! - [`guarantees`]: those of projects
+//! - [`guarantees`]: guarantees of projects
 //! - [`fleets`]: the free resources of each region; derived from the two above
 //! - [`join_tokens`], [`deleted_groups`], [`unreachable_pairs`], [`events`]
 
