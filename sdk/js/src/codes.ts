@@ -22,6 +22,7 @@ export const Code = {
   cut_off: 26,
   group_quarantined: 27,
   group_suspended: 28,
+  layout_changed: 29,
   throttled: 30,
   overloaded: 31,
   deadline_exceeded: 32,
@@ -258,6 +259,16 @@ export const CODES: ReadonlyMap<number, CodeInfo> = new Map<number, CodeInfo>([
       retry: "never",
       meaning: "The spend cap of the organization or project is reached, so the group takes neither appends nor reads. Its log is kept.",
       action: "Raise or remove the cap in the portal or by PUT /v1/budgets, or wait for the next month.",
+    },
+  ],
+  [
+    29,
+    {
+      name: "layout_changed",
+      fault: "nobody",
+      retry: "never",
+      meaning: "The number of the group's partitions has changed, so keys may belong to other partitions. The entry was not appended.",
+      action: "Get a new handle and append to the partition that the key belongs to now; clients made by connect_partitioned do it by themselves.",
     },
   ],
   [

@@ -26,7 +26,7 @@ pub mod client_side {
 }
 
 /// Every code, in order.
-pub static CODES: [CodeInfo; 44] = [
+pub static CODES: [CodeInfo; 45] = [
     CodeInfo {
         code: 1,
         name: "protocol_error",
@@ -186,6 +186,14 @@ pub static CODES: [CodeInfo; 44] = [
         retry: "never",
         meaning: "The spend cap of the organization or project is reached, so the group takes neither appends nor reads. Its log is kept.",
         action: "Raise or remove the cap in the portal or by PUT /v1/budgets, or wait for the next month.",
+    },
+    CodeInfo {
+        code: 29,
+        name: "layout_changed",
+        fault: "nobody",
+        retry: "never",
+        meaning: "The number of the group's partitions has changed, so keys may belong to other partitions. The entry was not appended.",
+        action: "Get a new handle and append to the partition that the key belongs to now; clients made by connect_partitioned do it by themselves.",
     },
     CodeInfo {
         code: 30,

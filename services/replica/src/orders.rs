@@ -203,6 +203,7 @@ mod tests {
                 retention_age_s: None,
                 beginning: None,
                 access: Access::Full,
+                layout: quorate_types::Layout::default(),
             },
         };
         let obeyed = Rc::new(RefCell::new(Vec::new()));

@@ -31,6 +31,7 @@ class Code(IntEnum):
     CUT_OFF = 26
     GROUP_QUARANTINED = 27
     GROUP_SUSPENDED = 28
+    LAYOUT_CHANGED = 29
     THROTTLED = 30
     OVERLOADED = 31
     DEADLINE_EXCEEDED = 32
@@ -208,6 +209,13 @@ CODES: dict[int, CodeInfo] = {
         "never",
         "The spend cap of the organization or project is reached, so the group takes neither appends nor reads. Its log is kept.",
         "Raise or remove the cap in the portal or by PUT /v1/budgets, or wait for the next month.",
+    ),
+    29: CodeInfo(
+        "layout_changed",
+        "nobody",
+        "never",
+        "The number of the group's partitions has changed, so keys may belong to other partitions. The entry was not appended.",
+        "Get a new handle and append to the partition that the key belongs to now; clients made by connect_partitioned do it by themselves.",
     ),
     30: CodeInfo(
         "throttled",

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use quorate_chain::ClientRef;
 use quorate_types::ids::IdMap;
 use quorate_types::planted::{self, Bug};
-use quorate_types::{Code, Permission};
+use quorate_types::{Code, Layout, Permission};
 
 /// A client's attachment to the group: one for each connection and channel.
 #[derive(Debug)]
@@ -95,6 +95,12 @@ impl Attachments {
             return Err(Code::TokenExpired);
         }
         Ok(channel.session)
+    }
+
+    /// Whether the client finds keys' partitions by another layout than this.
+    pub fn has_other_layout(&self, client: ClientRef, layout: Layout) -> bool {
+        let channel = self.channels.get(&client);
+        channel.is_some_and(|channel| channel.permission.layout != layout)
     }
 
     pub fn may_read(&self, client: ClientRef, wall_s: u64) -> Result<(), Code> {

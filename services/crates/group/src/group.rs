@@ -18,6 +18,7 @@ use crate::appends::refusal_of;
 use crate::counters::Counters;
 use crate::event::{Event, Request};
 use crate::intake::Intake;
+use crate::layout_seal::LayoutSeal;
 use crate::memory::Memory;
 use crate::outcome::Basis;
 use crate::output::{Output, Outputs, Record, Report};
@@ -45,6 +46,7 @@ pub struct Group {
     quiet_ticks: u32,
     memory: Memory,
     work: WorkMeter,
+    seal: LayoutSeal,
 }
 
 impl Group {
@@ -100,6 +102,7 @@ impl Group {
             quiet_ticks: 0,
             memory: Memory::default(),
             work: WorkMeter::default(),
+            seal: LayoutSeal::default(),
         }
     }
 
@@ -173,6 +176,13 @@ impl Group {
         out.frame_acks(acks_from);
         let (reading, mut view) = self.reading(turn, out);
         reading.serve(&mut view);
+        if let Some((layout, end_offset)) = self.seal.end(&self.replica) {
+            out.push(Output::Coordinator(ToCoordinator::LayoutSealed {
+                group_id: self.id,
+                layout,
+                end_offset,
+            }));
+        }
         self.spans.end(&self.replica, turn, out);
         if self.replica.catchup_wanted_bytes() > 0 {
             out.push(Output::CatchupWanted);
@@ -188,6 +198,7 @@ impl Group {
             return self.refuse_config(config.epoch, out);
         }
         let (former, next) = (self.replica.epoch(), config.epoch);
+        let is_other_layout = config.layout != self.replica.layout();
         let begins = next > former;
         if begins {
             self.counters.sample_epoch(self.id, &self.replica, turn);
@@ -209,6 +220,11 @@ impl Group {
         if self.replica.access().is_suspended() {
             self.suspend(turn, out);
         }
+        if is_other_layout {
+            let (intake, mut view) = self.intake(turn, out);
+            intake.refuse_queue(Code::LayoutChanged, &mut view);
+        }
+        self.seal.begin(&self.replica);
         // Another server may have been the head in an epoch that did not come here.
         if !self.replica.is_head() || next > former + 1 {
             self.intake.be_deposed(turn.now_us);

@@ -153,8 +153,8 @@ impl Intake {
         let request = request_of(client, session, append, trace, view.turn);
         // A batch that was ordered before is answered with its place, also in a group that takes no more.
         let is_recalled = is_recalled(view.replica, session, request.seq, request.floor_index);
-        if !is_recalled && view.replica.access().is_suspended() {
-            self.refuse_batch(&request, Code::GroupSuspended, view);
+        if !is_recalled && let Some(code) = self.takes_none(client, view.replica) {
+            self.refuse_batch(&request, code, view);
             return None;
         }
         if !view.turn.is_unmetered {
@@ -169,6 +169,15 @@ impl Intake {
             return None;
         }
         self.offer(request, timeout_ms, view)
+    }
+
+    /// Why the group takes no new batches of this client, whatever they are.
+    fn takes_none(&self, client: ClientRef, replica: &Replica) -> Option<Code> {
+        if replica.access().is_suspended() {
+            return Some(Code::GroupSuspended);
+        }
+        let is_other = self.attachments.has_other_layout(client, replica.layout());
+        is_other.then_some(Code::LayoutChanged)
     }
 
     fn refuse_batch(&self, request: &AppendRequest, code: Code, view: &mut View<'_>) {

@@ -147,7 +147,7 @@ fn beyond_shard(sla: &Sla, peak_per_s: u64, fits: Option<Sla>) -> Refusal {
     };
     let message = format!(
         "One group is served by one shard of a server, which carries at most {peak_per_s} appends/s of {} bytes{beside}. \
-         The SLA asks for {}: use several groups, or larger requests.",
+         The SLA asks for {}: use more partitions, or larger requests.",
         sla.request_size_bytes, sla.rate_per_s
     );
     refusal(
@@ -285,6 +285,7 @@ pub fn quote_of(profile: &Profile, sla: &Sla, dominant: ScarceResource, refusal:
         profile_version: profile.version.clone(),
         commit_p99_us: profile.commit_p99_us(sla),
         failure_domains: 0,
+        parts: Vec::new(),
     }
 }
 

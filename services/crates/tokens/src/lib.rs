@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use jsonwebtoken::jwk::JwkSet;
 use jsonwebtoken::{Algorithm, DecodingKey, Validation, decode, decode_header, errors::ErrorKind};
 pub use quorate_types::Permission;
-use quorate_types::{Code, GroupId, ProjectId, ServerId};
+use quorate_types::{Code, GroupId, Layout, ProjectId, ServerId};
 use serde::Deserialize;
 
 /// Longer tokens are refused unread.
@@ -34,6 +34,8 @@ pub enum Operation {
 pub struct Grant {
     pub group: GroupId,
     pub ops: Vec<Operation>,
+    #[serde(default)]
+    pub layout: Layout,
 }
 
 #[derive(Debug, Clone, Deserialize)]
@@ -81,6 +83,7 @@ impl Keys {
             may_append: grant.ops.contains(&Operation::Append),
             may_read: grant.ops.contains(&Operation::Read),
             project: claims.project,
+            layout: grant.layout,
             expires_at_s: claims.exp,
         })
     }
@@ -192,6 +195,17 @@ mod tests {
             check(&token(&header(), &named, &key(1))).unwrap_err(),
             Code::TokenInvalid
         );
+    }
+
+    #[test]
+    fn a_grant_may_name_the_layout_of_a_partition() {
+        let layout = |claims: &Value| check(&token(&header(), claims, &key(1))).map(|found| found.layout);
+        assert_eq!(layout(&claims()), Ok(Layout(0)));
+        let mut named = claims();
+        named["grants"][0]["layout"] = json!(3);
+        assert_eq!(layout(&named), Ok(Layout(3)));
+        named["grants"][0]["layout"] = json!(-1);
+        assert_eq!(layout(&named), Err(Code::TokenInvalid));
     }
 
     #[test]

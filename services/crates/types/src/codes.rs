@@ -44,6 +44,8 @@ pub enum Code {
     GroupQuarantined = 27,
     /// The spend cap of the organization or project is reached, so the group takes neither appends nor reads. Its log is kept. Raise or remove the cap in the portal or by PUT /v1/budgets, or wait for the next month.
     GroupSuspended = 28,
+    /// The number of the group's partitions has changed, so keys may belong to other partitions. The entry was not appended. Get a new handle and append to the partition that the key belongs to now; clients made by connect_partitioned do it by themselves.
+    LayoutChanged = 29,
     /// The group is above its reserved rate and the queue is full. Slow down, send more entries in a batch (a batch costs something itself), or reserve more; retry after the given time.
     Throttled = 30,
     /// The server's queue for this group is full though the rate is within its SLA. Retry after the given time.
@@ -120,6 +122,7 @@ impl Code {
         Code::CutOff,
         Code::GroupQuarantined,
         Code::GroupSuspended,
+        Code::LayoutChanged,
         Code::Throttled,
         Code::Overloaded,
         Code::DeadlineExceeded,
@@ -167,6 +170,7 @@ impl Code {
             Code::CutOff => "cut_off",
             Code::GroupQuarantined => "group_quarantined",
             Code::GroupSuspended => "group_suspended",
+            Code::LayoutChanged => "layout_changed",
             Code::Throttled => "throttled",
             Code::Overloaded => "overloaded",
             Code::DeadlineExceeded => "deadline_exceeded",
@@ -211,6 +215,7 @@ impl Code {
             Code::CutOff => Retry::Handle,
             Code::GroupQuarantined => Retry::Never,
             Code::GroupSuspended => Retry::Never,
+            Code::LayoutChanged => Retry::Never,
             Code::Throttled => Retry::Here,
             Code::Overloaded => Retry::Here,
             Code::DeadlineExceeded => Retry::Here,
@@ -293,6 +298,9 @@ impl Code {
             }
             Code::GroupSuspended => {
                 "The spend cap of the organization or project is reached, so the group takes neither appends nor reads. Its log is kept. Raise or remove the cap in the portal or by PUT /v1/budgets, or wait for the next month."
+            }
+            Code::LayoutChanged => {
+                "The number of the group's partitions has changed, so keys may belong to other partitions. The entry was not appended. Get a new handle and append to the partition that the key belongs to now; clients made by connect_partitioned do it by themselves."
             }
             Code::Throttled => {
                 "The group is above its reserved rate and the queue is full. Slow down, send more entries in a batch (a batch costs something itself), or reserve more; retry after the given time."

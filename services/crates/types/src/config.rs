@@ -65,6 +65,31 @@ pub struct GroupConfig {
     /// Older coordinators do not say; then it is full.
     #[serde(default, skip_serializing_if = "Access::is_full")]
     pub access: Access,
+    /// The layout of the group that this is a partition of: clients with a token of another one may not append.
+    #[serde(default, skip_serializing_if = "Layout::is_none")]
+    pub layout: Layout,
+}
+
+/// The number of an assignment of keys to partitions. It rises when partitions are added; 0: the group has no partitions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Layout(pub u32);
+
+impl Layout {
+    #[allow(clippy::trivially_copy_pass_by_ref)] // serde's signature
+    pub fn is_none(&self) -> bool {
+        self.0 == 0
+    }
+
+    pub fn next(self) -> Self {
+        Self(self.0 + 1)
+    }
+}
+
+impl std::fmt::Display for Layout {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.0.fmt(f)
+    }
 }
 
 /// The beginning of a log that follows a lost one (`docs/internals/chain.md`, "Reset").

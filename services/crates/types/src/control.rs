@@ -4,7 +4,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::config::{GroupConfig, GroupId, GroupState, Role, ServerId};
+use crate::config::{GroupConfig, GroupId, GroupState, Layout, Role, ServerId};
 use crate::cost::ResourceVector;
 use crate::durability::Durability;
 use crate::limits::{LINK_TRANSPORT_CHARS_MAX, SHARING_ENTRIES_MAX};
@@ -47,6 +47,13 @@ pub enum ToCoordinator {
         group_id: GroupId,
         epoch: Epoch,
         learner: ServerId,
+    },
+    /// Sent by the head of a partition: all that was appended under former layouts lies before `end_offset`, and is committed.
+    /// Only a coordinator that names layouts takes it.
+    LayoutSealed {
+        group_id: GroupId,
+        layout: Layout,
+        end_offset: Offset,
     },
     /// An interval of sharing has begun. Only a coordinator whose welcome says so takes it.
     Sharing(SharingReport),

@@ -43,7 +43,7 @@ pub mod versions;
 
 pub use access::Access;
 pub use codes::Code;
-pub use config::{GroupConfig, GroupId, GroupState, Member, ProjectId, Role, ServerId};
+pub use config::{GroupConfig, GroupId, GroupState, Layout, Member, ProjectId, Role, ServerId};
 pub use durability::Durability;
 pub use latency::Latency;
 pub use machine::Machine;

@@ -370,6 +370,8 @@ pub const TELEMETRY_TRACED_BATCHES_MAX: usize = 1_024;
 
 /// Longest control message: a configuration of the longest chain is a few KB, a report of a group 200 bytes.
 pub const CONTROL_MESSAGE_BYTES_MAX: usize = 4 << 20;
+/// Partitions of one group: as many heads as the largest groups of other systems have, and a handle names them all.
+pub const PARTITIONS_MAX: u16 = 256;
 /// Replicas that one server hosts: what was measured, and some more (`docs/operating/limits.md`). A server at this bound is
 /// given no further replica.
 pub const GROUPS_PER_SERVER_MAX: usize = 65_536;

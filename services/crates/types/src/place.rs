@@ -133,6 +133,7 @@ mod tests {
             retention_age_s: None,
             beginning: None,
             access: Access::Full,
+            layout: crate::Layout::default(),
         }
     }
 

@@ -80,6 +80,42 @@ impl Sla {
             .div_ceil(u64::from(self.min_replicas().max(1)))
     }
 
+    /// The part of the SLA of a partitioned group that one partition has: rates are divided evenly, and earlier partitions have
+    /// the rest; the retention is divided.
+    pub fn part(&self, partition: u16, partitions: u16) -> Self {
+        let of = |whole: u64| {
+            let (each, rest) = (whole / u64::from(partitions), whole % u64::from(partitions));
+            each + u64::from(u64::from(partition) < rest)
+        };
+        Self {
+            rate_per_s: of(self.rate_per_s),
+            read_rate_per_s: of(self.read_rate_per_s),
+            retention_bytes: self.retention_bytes / u64::from(partitions),
+            ..self.clone()
+        }
+    }
+
+    /// The first field at fault and why, for an SLA that cannot be divided among so many partitions.
+    pub fn validate_partitions(&self, partitions: u16) -> Result<(), (&'static str, String)> {
+        if !(1..=limits::PARTITIONS_MAX).contains(&partitions) {
+            return Err(("partitions", format!("must be 1 to {}", limits::PARTITIONS_MAX)));
+        }
+        self.validate()?;
+        let count = u64::from(partitions);
+        if self.rate_per_s < count {
+            let message = format!("must be at least {count}, one for each partition");
+            return Err(("rate_per_s", message));
+        }
+        if self.retention_bytes / count < limits::RETENTION_BYTES_MIN {
+            let least = limits::RETENTION_BYTES_MIN * count;
+            return Err((
+                "retention_bytes",
+                format!("must be at least {least} for {count} partitions"),
+            ));
+        }
+        Ok(())
+    }
+
     /// The first field at fault and why, for an SLA that no fleet could serve.
     pub fn validate(&self) -> Result<(), (&'static str, String)> {
         if !(1..=limits::REPLICATION_DEGREE_MAX).contains(&self.replication_degree) {
@@ -137,6 +173,10 @@ pub struct Quote {
     pub commit_p99_us: Option<u64>,
     /// Different named failure domains of the servers that the replicas would get now; 0 in a refusal.
     pub failure_domains: usize,
+    /// The demand of each partition, all of its replicas together; none for a group without partitions. `demand` is then that
+    /// of the first partition.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub parts: Vec<TotalDemand>,
 }
 
 /// The demand vector of one replica, with its role in the chain.
@@ -156,6 +196,22 @@ pub struct TotalDemand {
     pub demand: ResourceVector,
     #[serde(flatten)]
     pub space: Space,
+}
+
+impl std::iter::Sum for TotalDemand {
+    fn sum<I: Iterator<Item = Self>>(parts: I) -> Self {
+        let none = Self {
+            demand: ResourceVector::new(0.0, 0.0, 0.0),
+            space: Space::default(),
+        };
+        parts.fold(none, |sum, part| Self {
+            demand: sum.demand.plus(part.demand),
+            space: Space {
+                memory_bytes: sum.space.memory_bytes + part.space.memory_bytes,
+                disk_bytes: sum.space.disk_bytes + part.space.disk_bytes,
+            },
+        })
+    }
 }
 
 /// The reason why an SLA was not admitted, and the largest one that would be.

@@ -28,6 +28,8 @@ pub const FLEET: Versions = Versions::between(1, 2);
 pub const FLEET_WITH_READS: u16 = 2;
 /// The fleet's version from which on admission goes by servers' estimates of their capacities.
 pub const FLEET_WITH_ESTIMATES: u16 = 2;
+/// Groups may have partitions from this version of the fleet on.
+pub const FLEET_WITH_PARTITIONS: u16 = 2;
 /// Projects may have guarantees from this version of the fleet on.
 pub const FLEET_WITH_GUARANTEES: u16 = 2;
 

@@ -57,6 +57,7 @@ pub fn config(group_id: GroupId) -> GroupConfig {
         retention_age_s: None,
         beginning: None,
         access: Access::Full,
+        layout: quorate_types::Layout::default(),
     }
 }
 

@@ -23,6 +23,7 @@ const PERMISSION: Permission = Permission {
     may_append: true,
     may_read: true,
     project: None,
+    layout: quorate_types::Layout(0),
     expires_at_s: u64::MAX,
 };
 
@@ -48,6 +49,7 @@ fn config(group_id: GroupId, durability: Durability, epoch: Epoch) -> GroupConfi
         retention_age_s: None,
         beginning: None,
         access: Access::Full,
+        layout: quorate_types::Layout::default(),
     }
 }
 

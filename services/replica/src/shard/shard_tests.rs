@@ -86,6 +86,7 @@ fn config(epoch: Epoch, replicas: &[ServerId], learners: &[ServerId]) -> GroupCo
         retention_age_s: None,
         beginning: None,
         access: Access::Full,
+        layout: quorate_types::Layout::default(),
     }
 }
 

@@ -12,19 +12,22 @@ use uuid::Uuid;
 use super::body::{Answer, Body, parse};
 use super::context::Context;
 use super::problem::Problem;
-use quorate_coordinator_core::command::{Command, Reply};
+use quorate_coordinator_core::command::{Command, QuoteRequest, Reply};
 use quorate_coordinator_core::state::CoordinatorState;
 use quorate_coordinator_core::view::GroupView;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct QuoteRequest {
+pub struct QuoteBody {
     sla: Sla,
     #[serde(default)]
     replaces_group_id: Option<GroupId>,
     /// The group's project: its guarantee counts.
     #[serde(default)]
     project_id: Option<Uuid>,
+    /// Among which the SLA is divided; none: as many as the group has.
+    #[serde(default)]
+    partitions: Option<u16>,
 }
 
 #[derive(Deserialize)]
@@ -61,12 +64,15 @@ pub struct ResetRequest {
 }
 
 pub async fn quote(State(context): State<Context>, body: Body) -> Answer<Json<Quote>> {
-    let request: QuoteRequest = parse(body)?;
-    check(&request.sla)?;
-    let (replaces, project_id) = (request.replaces_group_id, request.project_id);
-    Ok(Json(
-        context.handle.quote(request.sla, replaces, project_id).await?,
-    ))
+    let request: QuoteBody = parse(body)?;
+    check_partitions(&request.sla, request.partitions.unwrap_or(1))?;
+    let asked = QuoteRequest {
+        sla: request.sla,
+        replaces: request.replaces_group_id,
+        project_id: request.project_id,
+        partitions: request.partitions,
+    };
+    Ok(Json(context.handle.quote(asked).await?))
 }
 
 pub async fn admit(State(context): State<Context>, Path(id): Path<String>, body: Body) -> Answer<Response> {
@@ -176,12 +182,10 @@ pub async fn list(State(context): State<Context>) -> Answer<Json<Vec<GroupView>>
 }
 
 pub async fn delete(State(context): State<Context>, Path(id): Path<String>) -> Answer<StatusCode> {
-    context
-        .handle
-        .command(Command::Delete {
-            group_id: group_id(&id)?,
-        })
-        .await?;
+    let group_id = group_id(&id)?;
+    if let Reply::Conflict { code, message } = context.handle.command(Command::Delete { group_id }).await? {
+        return Err(Problem::conflict(code, message));
+    }
     Ok(StatusCode::NO_CONTENT)
 }
 
@@ -193,18 +197,24 @@ async fn view(context: &Context, group_id: GroupId) -> Answer<GroupView> {
     context.handle.read(look).await?.ok_or_else(no_group)
 }
 
-fn no_group() -> Problem {
+pub fn no_group() -> Problem {
     Problem::not_found("There is no group with this id.")
 }
 
-fn group_id(text: &str) -> Answer<GroupId> {
+pub fn group_id(text: &str) -> Answer<GroupId> {
     let wrong = |_| Problem::invalid(StatusCode::BAD_REQUEST, "group_id", "must be a UUID");
     text.parse().map(GroupId).map_err(wrong)
 }
 
 fn check(sla: &Sla) -> Answer<()> {
-    let wrong = |(field, message)| {
-        Problem::invalid(StatusCode::UNPROCESSABLE_ENTITY, format!("sla.{field}"), message)
-    };
-    sla.validate().map_err(wrong)
+    sla.validate().map_err(wrong_sla)
+}
+
+/// Checks an SLA that is divided among so many partitions.
+pub fn check_partitions(sla: &Sla, partitions: u16) -> Answer<()> {
+    sla.validate_partitions(partitions).map_err(wrong_sla)
+}
+
+fn wrong_sla((field, message): (&str, String)) -> Problem {
+    Problem::invalid(StatusCode::UNPROCESSABLE_ENTITY, format!("sla.{field}"), message)
 }

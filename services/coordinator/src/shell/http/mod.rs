@@ -1,7 +1,7 @@
 //! The HTTP interface for the API. Calls: `docs/internals/coordinator.md`.
 //!
 //! - `connections`: TLS; `router`: paths to functions, and the guard before them
-//! - `groups`, `guarantees`, `servers`, `join_tokens`, `fleet`, `quorum`, `events`: one function for each call
+//! - `groups`, `partitions`, `guarantees`, `servers`, `join_tokens`, `fleet`, `quorum`, `events`: one function for each call
 //! - `body`, `problem`: requests read, errors answered
 
 mod body;
@@ -12,6 +12,7 @@ mod fleet;
 mod groups;
 mod guarantees;
 mod join_tokens;
+mod partitions;
 mod problem;
 mod quorum;
 mod router;

@@ -11,7 +11,7 @@ use quorate_types::limits::COORDINATOR_BODY_BYTES_MAX;
 use super::connections::Connections;
 use super::context::Context;
 use super::problem::Problem;
-use super::{events, fleet, groups, guarantees, join_tokens, quorum, servers};
+use super::{events, fleet, groups, guarantees, join_tokens, partitions, quorum, servers};
 
 /// Serves for ever.
 pub async fn serve(connections: Connections, context: Context) -> std::io::Result<()> {
@@ -27,6 +27,10 @@ fn router(context: Context) -> Router {
             get(groups::get_one).put(groups::admit).delete(groups::delete),
         )
         .route("/v1/groups/{group_id}/sla", put(groups::resize))
+        .route(
+            "/v1/groups/{group_id}/partitions",
+            get(partitions::get_one).put(partitions::set),
+        )
         .route("/v1/groups/{group_id}/access", put(groups::set_access))
         .route("/v1/groups/{group_id}/reset", post(groups::reset))
         .route("/v1/groups/{group_id}/release", post(groups::release))

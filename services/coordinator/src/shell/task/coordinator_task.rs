@@ -410,13 +410,8 @@ impl CoordinatorTask {
             Some(Asked::Look(look)) => {
                 look(Ok(self.coordinator.agreed_state().expect("it may be shown")));
             }
-            Some(Asked::Quote {
-                sla,
-                replaces,
-                project_id,
-                answer,
-            }) => {
-                let quote = self.coordinator.quote(&sla, replaces, project_id);
+            Some(Asked::Quote { request, answer }) => {
+                let quote = self.coordinator.quote(&request);
                 let _waits_no_more = answer.send(Ok(quote.expect("it may be shown"))).is_err();
             }
             Some(Asked::QuoteGuarantee {

@@ -5,15 +5,15 @@ use std::time::Duration;
 
 use quorate_guarantees::Guarantee;
 use quorate_quorum::{Change, MemberId, Refused};
+use quorate_types::ServerId;
 use quorate_types::control::{Placed, Register, ToCoordinator};
-use quorate_types::sla::{Quote, Sla};
-use quorate_types::{GroupId, ServerId};
+use quorate_types::sla::Quote;
 use rustls::pki_types::CertificateDer;
 use serde_json::Value;
 use tokio::sync::{mpsc, oneshot, watch};
 use uuid::Uuid;
 
-use quorate_coordinator_core::command::{Command, Reply};
+use quorate_coordinator_core::command::{Command, QuoteRequest, Reply};
 use quorate_coordinator_core::engine::RollCallView;
 use quorate_coordinator_core::ids::ConnectionId;
 use quorate_coordinator_core::state::CoordinatorState;
@@ -37,9 +37,7 @@ pub type Look = dyn FnOnce(Result<&CoordinatorState, Unavailable>) + Send;
 pub enum Asked {
     Look(Box<Look>),
     Quote {
-        sla: Box<Sla>,
-        replaces: Option<GroupId>,
-        project_id: Option<Uuid>,
+        request: Box<QuoteRequest>,
         answer: Answer<Quote>,
     },
     /// A change of a project's guarantee on trial.
@@ -149,18 +147,11 @@ impl Handle {
         self.ask(TaskInput::Ask(look), answer).await
     }
 
-    /// A dry run of an admission, or of a group's resize.
-    pub async fn quote(
-        &self,
-        sla: Sla,
-        replaces: Option<GroupId>,
-        project_id: Option<Uuid>,
-    ) -> Result<Quote, Unavailable> {
+    /// A dry run of an admission, or of a change of a group.
+    pub async fn quote(&self, request: QuoteRequest) -> Result<Quote, Unavailable> {
         let (reply, answer) = oneshot::channel();
         let quote = Asked::Quote {
-            sla: Box::new(sla),
-            replaces,
-            project_id,
+            request: Box::new(request),
             answer: reply,
         };
         self.ask(TaskInput::Ask(quote), answer).await

@@ -3,7 +3,8 @@
 use bytes::Bytes;
 use quorate_types::planted::{self, Bug};
 use quorate_types::{
-    Access, ConfigDigest, Durability, Epoch, GroupConfig, GroupState, Index, Micros, Offset, Role, ServerId,
+    Access, ConfigDigest, Durability, Epoch, GroupConfig, GroupState, Index, Layout, Micros, Offset, Role,
+    ServerId,
 };
 
 use super::Replica;
@@ -51,6 +52,11 @@ impl Replica {
     /// The part of the service that clients may use.
     pub fn access(&self) -> Access {
         self.config().map_or(Access::Full, |config| config.access)
+    }
+
+    /// The layout of the partition's group.
+    pub fn layout(&self) -> Layout {
+        self.config().map_or(Layout::default(), |config| config.layout)
     }
 
     /// Whether this is another configuration of the replica's own epoch: an epoch was issued twice.

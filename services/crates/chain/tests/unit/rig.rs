@@ -49,6 +49,7 @@ pub fn config(epoch: Epoch, replicas: &[u32], learners: &[u32]) -> GroupConfig {
         retention_age_s: None,
         beginning: None,
         access: Access::Full,
+        layout: quorate_types::Layout::default(),
     }
 }
 

@@ -3,12 +3,13 @@
 use quorate_placement::Profile;
 use quorate_types::place::IssuedEpoch;
 use quorate_types::sla::Sla;
-use quorate_types::{Access, Epoch, GroupId, Offset, RunId, ServerId};
+use quorate_types::{Access, Epoch, GroupId, Layout, Offset, RunId, ServerId};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use super::guarantee_change::GuaranteeChange;
 use super::join_token::{Digest, JoinTokenTerms};
+use super::partitions_change::PartitionsChange;
 use super::policy::PlacementPolicy;
 use super::registration::Registration;
 use super::secrets::FleetSecrets;
@@ -139,6 +140,13 @@ pub enum Command {
         access: Access,
     },
     SetGuarantee(GuaranteeChange),
+    SetPartitions(PartitionsChange),
+    /// All that was appended to a partition under former layouts lies before `end_offset`, and is committed.
+    LayoutSealed {
+        group_id: GroupId,
+        layout: Layout,
+        end_offset: Offset,
+    },
     /// A group's offsets approach the ceiling set aside for them (`offset_ceiling` of the group).
     OffsetsReached {
         group_id: GroupId,
@@ -215,6 +223,7 @@ impl Command {
             | Command::Forget { .. }
             | Command::Resize { .. }
             | Command::SetGuarantee(_)
+            | Command::SetPartitions(_)
             | Command::Delete { .. } => true,
             Command::BeginRun { .. }
             | Command::UseSecrets { .. }
@@ -224,6 +233,7 @@ impl Command {
             | Command::PeerUnreachable { .. }
             | Command::Admit { .. }
             | Command::SetAccess { .. }
+            | Command::LayoutSealed { .. }
             | Command::Reset { .. }
             | Command::OffsetsReached { .. }
             | Command::Applied { .. }

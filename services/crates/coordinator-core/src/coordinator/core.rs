@@ -7,9 +7,8 @@ use quorate_quorum::{
     Change, Content, Disk, Entry, Event as QuorumEvent, MemberId, MemberView, Members, Point, Position,
     Replica, RoleView, Snapshot, Term, View,
 };
-use quorate_types::GroupId;
 use quorate_types::planted::{self, Bug};
-use quorate_types::sla::{Quote, Sla};
+use quorate_types::sla::Quote;
 use uuid::Uuid;
 
 use super::batch::{decode_batch, encode_batch, read_state};
@@ -17,7 +16,7 @@ use super::io::{Command, Ending, Event};
 use super::leading::Leading;
 use super::standing::Standing;
 use super::start::Start;
-use crate::command::{Command as LogCommand, Reply, Timed};
+use crate::command::{Command as LogCommand, QuoteRequest, Reply, Timed};
 use crate::engine::{Engine, Input, Note, Now};
 use crate::ids::CallId;
 use crate::log::Replay;
@@ -118,10 +117,9 @@ impl Coordinator {
         self.standing.agreed_state()
     }
 
-    /// A dry run of an admission or a resize, when the state may be shown. `project_id`: of the group.
-    pub fn quote(&mut self, sla: &Sla, replaces: Option<GroupId>, project_id: Option<Uuid>) -> Option<Quote> {
-        let engine = self.open_engine()?;
-        Some(engine.quote(sla, replaces, project_id))
+    /// A dry run of an admission or a change, when the state may be shown.
+    pub fn quote(&mut self, asked: &QuoteRequest) -> Option<Quote> {
+        Some(self.open_engine()?.quote(asked))
     }
 
     /// The same of a change of a project's guarantee.

@@ -3,10 +3,10 @@
 use std::collections::BTreeSet;
 
 use quorate_guarantees::Guarantee;
+use quorate_types::ServerId;
 use quorate_types::control::{ToCoordinator, ToServer};
 use quorate_types::planted::{self, Bug};
-use quorate_types::sla::{Quote, Sla};
-use quorate_types::{GroupId, ServerId};
+use quorate_types::sla::Quote;
 use serde_json::Value;
 use uuid::Uuid;
 
@@ -18,7 +18,7 @@ use super::refusals::Refusals;
 use super::registrar::{Registrar, registration_of};
 use super::roll_call::RollCall;
 use super::sequencer::Sequencer;
-use crate::command::{Command, Effect, Reply};
+use crate::command::{Command, Effect, QuoteRequest, Reply};
 use crate::ids::{CallId, ConnectionId};
 use crate::planner::Planner;
 use crate::state::CoordinatorState;
@@ -88,8 +88,8 @@ impl Engine {
     }
 
     /// A dry run of an admission or a resize; the same holds for its result.
-    pub fn quote(&mut self, sla: &Sla, replaces: Option<GroupId>, project_id: Option<Uuid>) -> Quote {
-        self.sequencer.quote(sla, replaces, project_id)
+    pub fn quote(&mut self, asked: &QuoteRequest) -> Quote {
+        self.sequencer.quote(asked)
     }
 
     /// A dry run of a change of a project's guarantee.

@@ -63,7 +63,9 @@ impl<'a> Messages<'a> {
                 };
                 self.sequencer.push(flows);
             }
-            ToCoordinator::LearnerCaughtUp { .. } | ToCoordinator::Dropped { .. } => {
+            ToCoordinator::LearnerCaughtUp { .. }
+            | ToCoordinator::Dropped { .. }
+            | ToCoordinator::LayoutSealed { .. } => {
                 let command = reports::proposal(self.sequencer.state(), server, &message);
                 self.sequencer.propose(self.now, command);
             }

@@ -1,18 +1,18 @@
 //! The sequencer: a command gets its place in the log and is applied, and its effects find their connections.
 
 use quorate_guarantees::Guarantee;
+use quorate_types::ServerId;
 use quorate_types::control::ToServer;
-use quorate_types::sla::{Quote, Sla};
-use quorate_types::{GroupId, ServerId};
+use quorate_types::sla::Quote;
 use uuid::Uuid;
 
 use super::connections::Connections;
 use super::heard::Heard;
 use super::io::{Behind, Note, Now, Outgoing, Output};
-use crate::command::{Command, Effect, Reply, Timed};
+use crate::command::{Command, Effect, QuoteRequest, Reply, Timed};
 use crate::ids::ConnectionId;
 use crate::planner::Planner;
-use crate::state::{CoordinatorState, applied, quote_guarantee};
+use crate::state::{CoordinatorState, applied, quote, quote_guarantee};
 
 #[derive(Debug)]
 pub struct Sequencer {
@@ -42,8 +42,8 @@ impl Sequencer {
         self.state
     }
 
-    pub fn quote(&mut self, sla: &Sla, replaces: Option<GroupId>, project_id: Option<Uuid>) -> Quote {
-        self.state.quote(sla, replaces, project_id)
+    pub fn quote(&mut self, asked: &QuoteRequest) -> Quote {
+        quote(&mut self.state, asked)
     }
 
     /// A dry run of a change of a project's guarantee.

@@ -53,6 +53,21 @@ pub fn proposal(state: &CoordinatorState, server: ServerId, message: &ToCoordina
             let is_of_this = noted.is_some_and(|noted| epoch.is_none_or(|epoch| epoch >= noted));
             is_of_this.then_some(Command::Dropped { server, group_id })
         }
+        ToCoordinator::LayoutSealed {
+            group_id,
+            layout,
+            end_offset,
+        } => {
+            let is_head = |group: &&Group| group.chain.first() == Some(&server);
+            let group = state.groups.get(&group_id).filter(is_head)?;
+            let partition = group.partition.filter(|partition| partition.layout == layout)?;
+            let awaited = state.partitions.get(&partition.of)?.awaits_seal(&partition);
+            awaited.then_some(Command::LayoutSealed {
+                group_id,
+                layout,
+                end_offset,
+            })
+        }
         ToCoordinator::Held { .. }
         | ToCoordinator::Register(_)
         | ToCoordinator::Heartbeat(_)

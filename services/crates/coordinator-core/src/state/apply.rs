@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use quorate_guarantees::Guarantee;
 use quorate_types::place::IssuedEpoch;
+use quorate_types::sla::Quote;
 use quorate_types::{GroupId, ServerId};
 use uuid::Uuid;
 
@@ -12,7 +13,7 @@ use super::handler::registrations::{Arrival, Disk};
 use super::handler::roster::Failure;
 use super::machine::CoordinatorState;
 use super::step::Step;
-use crate::command::{Command, Effect, Registration, Relief, Reply};
+use crate::command::{Command, Effect, QuoteRequest, Registration, Relief, Reply};
 
 /// Passes of moves after one command; the next command goes on.
 const SETTLE_PASSES_MAX: usize = 16;
@@ -61,6 +62,15 @@ pub fn quote_guarantee(state: &mut CoordinatorState, project_id: Uuid, guarantee
         .quote(project_id, guarantee)
 }
 
+/// A dry run of an admission, or of a change of a group. It leaves the state as it was.
+pub fn quote(state: &mut CoordinatorState, asked: &QuoteRequest) -> Quote {
+    let present = asked.replaces.and_then(|id| state.partitions.get(&id));
+    if present.is_none() && asked.partitions.unwrap_or(1) <= 1 {
+        return state.quote(&asked.sla, asked.replaces, asked.project_id);
+    }
+    Step::new(state, 0).partition_changes().quote(asked)
+}
+
 fn carry_out(step: &mut Step<'_>, command: &Command) {
     match command {
         Command::BeginRun { .. } => {}
@@ -99,6 +109,12 @@ fn carry_out(step: &mut Step<'_>, command: &Command) {
             revision,
         } => step.resizes().resize(*group_id, sla, *revision),
         Command::SetGuarantee(change) => step.guarantee_changes().set(change),
+        Command::SetPartitions(change) => step.partition_changes().set(change),
+        Command::LayoutSealed {
+            group_id,
+            layout,
+            end_offset,
+        } => (step.partition_changes()).sealed(*group_id, *layout, *end_offset),
         Command::SetAccess { group_id, access } => step.accesses().set(*group_id, *access),
         Command::OffsetsReached {
             group_id,
@@ -239,8 +255,26 @@ fn forget(step: &mut Step<'_>, server: ServerId) {
     step.roster().give_up(server);
 }
 
+/// Deletes a group with all its partitions.
 fn delete(step: &mut Step<'_>, group_id: GroupId) {
+    let group = step.groups().get(&group_id).filter(|group| !group.is_deleting());
+    let whole = group
+        .and_then(|group| group.partition)
+        .map(|partition| partition.of);
+    if whole.is_some_and(|of| of != group_id) {
+        return step.out().reply(Reply::Conflict {
+            code: "group_partitioned",
+            message: "The group is a partition of another: delete that one.".into(),
+        });
+    }
     step.out().reply(Reply::Deleted);
+    let partitions = step.take_partitions(group_id).unwrap_or_else(|| vec![group_id]);
+    for partition in partitions {
+        delete_one(step, partition);
+    }
+}
+
+fn delete_one(step: &mut Step<'_>, group_id: GroupId) {
     match step.groups().get(&group_id).map(Group::is_deleting) {
         None => step.leftovers().forbid(group_id),
         Some(true) => {}

@@ -12,7 +12,7 @@ use super::handler::dry_run::DryRun;
 use super::handler::guarantees::beyond_max;
 use super::handler::listing::{self, Listing};
 use super::table::{
-    DeletedGroups, Events, Fleets, Groups, Guarantees, JoinTokens, Servers, UnreachablePairs,
+    DeletedGroups, Events, Fleets, Groups, Guarantees, JoinTokens, Partitions, Servers, UnreachablePairs,
 };
 use crate::command::{FleetSecrets, PlacementPolicy};
 
@@ -34,6 +34,8 @@ pub struct CoordinatorState {
     pub groups: Groups,
     #[serde(default, skip_serializing_if = "Guarantees::is_empty")]
     pub guarantees: Guarantees,
+    #[serde(default, skip_serializing_if = "Partitions::is_empty")]
+    pub partitions: Partitions,
     pub events: Events,
     /// Configurations issued since the beginning.
     pub epoch_changes: u64,
@@ -67,6 +69,7 @@ impl CoordinatorState {
             servers: Servers::default(),
             groups: Groups::default(),
             guarantees: Guarantees::default(),
+            partitions: Partitions::default(),
             events: Events::default(),
             epoch_changes: 0,
             history: History::default(),
@@ -152,8 +155,15 @@ impl CoordinatorState {
         let replaced = replaces.and_then(|id| self.groups.get(&id));
         let project_id = replaced.map(|group| group.project_id).or(project_id);
         let shared = project_id.and_then(|id| self.guarantees.shared(id));
-        let beyond = project_id
-            .and_then(|id| beyond_max(&self.guarantees, &self.groups, &self.profile, id, (replaces, sla)));
+        let beyond = project_id.and_then(|id| {
+            beyond_max(
+                &self.guarantees,
+                &self.groups,
+                &self.profile,
+                id,
+                (replaces, sla, 1),
+            )
+        });
         let mut dry_run = DryRun::new(&mut self.fleets, &self.groups, &self.servers, &self.profile);
         let quote = dry_run.quote(Asked { sla, shared }, replaces);
         match beyond {

@@ -21,7 +21,10 @@ mod step;
 pub mod table;
 mod validate;
 
-pub use apply::{applied, apply, quote_guarantee};
-pub use entity::{Drain, Event, EventKind, Group, GroupStatus, History, JoinToken, Server, lacking};
+pub use apply::{applied, apply, quote, quote_guarantee};
+pub use entity::{
+    Drain, Event, EventKind, Group, GroupStatus, History, JoinToken, LayoutChange, Partitioned, Server,
+    lacking,
+};
 pub use machine::CoordinatorState;
 pub use profile_check::{Overpromising, ProfileRefused, check_profile};

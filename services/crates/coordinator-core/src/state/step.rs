@@ -1,6 +1,7 @@
 //! One command being applied: the state, taken apart for the handlers.
 
 use quorate_placement::Profile;
+use quorate_types::GroupId;
 
 use super::handler::accesses::Accesses;
 use super::handler::admissions::Admissions;
@@ -13,6 +14,7 @@ use super::handler::leftovers::Leftovers;
 use super::handler::listing::Listing;
 use super::handler::moves::Moves;
 use super::handler::outbox::Outbox;
+use super::handler::partitions::PartitionChanges;
 use super::handler::policies::{InUse, Policies};
 use super::handler::quarantines::Quarantines;
 use super::handler::reachability::Reachability;
@@ -24,7 +26,7 @@ use super::handler::roster::Roster;
 use super::handler::tokens::Tokens;
 use super::handler::unreachable::Unreachable;
 use super::machine::CoordinatorState;
-use super::table::{DeletedGroups, Groups, Guarantees, Servers};
+use super::table::{DeletedGroups, Groups, Guarantees, Partitions, Servers};
 use crate::command::{Effect, Relief};
 
 /// Makes a handler for each operation, with the tables that it may touch. No handler sees the whole state.
@@ -41,6 +43,7 @@ struct Parts<'a> {
     deleted: &'a DeletedGroups,
     profile: &'a Profile,
     guarantees: &'a mut Guarantees,
+    partitions: &'a mut Partitions,
 }
 
 impl<'a> Step<'a> {
@@ -159,6 +162,22 @@ impl Step<'_> {
         GuaranteeChanges::new(parts.epochs, parts.guarantees)
     }
 
+    pub fn partition_changes(&mut self) -> PartitionChanges<'_> {
+        let parts = self.parts();
+        PartitionChanges::new(
+            parts.epochs,
+            parts.partitions,
+            parts.deleted,
+            parts.profile,
+            parts.guarantees,
+        )
+    }
+
+    /// The chains of a group that is deleted, which has no partitions from here on.
+    pub fn take_partitions(&mut self, group_id: GroupId) -> Option<Vec<GroupId>> {
+        self.state.partitions.remove(group_id)
+    }
+
     pub fn accesses(&mut self) -> Accesses<'_> {
         Accesses::new(self.epochs())
     }
@@ -204,6 +223,7 @@ impl Step<'_> {
             deleted: &state.deleted,
             profile: &state.profile,
             guarantees: &mut state.guarantees,
+            partitions: &mut state.partitions,
         }
     }
 }

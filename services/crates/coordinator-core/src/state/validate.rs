@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use quorate_placement::ServerCharges;
 use quorate_types::{GroupId, ServerId};
 
-use super::entity::Group;
+use super::entity::{Group, Partition};
 use super::machine::CoordinatorState;
 
 impl CoordinatorState {
@@ -19,6 +19,7 @@ impl CoordinatorState {
         self.validate_allocations()?;
         self.validate_shared()?;
         self.validate_guarantees()?;
+        self.validate_partitions()?;
         self.groups.validate()?;
         self.servers.validate()?;
         self.validate_drained()
@@ -154,6 +155,30 @@ impl CoordinatorState {
             })?;
         }
         Ok(())
+    }
+
+    /// Each partition has its part of the SLA, and its number; no group is a partition of nothing.
+    fn validate_partitions(&self) -> Result<(), String> {
+        for (of, partitioned) in self.partitions.iter() {
+            check(partitioned.members.first() == Some(of), || {
+                format!("the first partition of {of} has another id")
+            })?;
+            for ((number, member), part) in (0..).zip(&partitioned.members).zip(partitioned.parts()) {
+                let group = self.groups.get(member).filter(|group| !group.is_deleting());
+                let partition = Partition {
+                    of: *of,
+                    number,
+                    layout: partitioned.layout,
+                };
+                let is_so = group.is_some_and(|one| one.sla == part && one.partition == Some(partition));
+                check(is_so, || format!("partition {number} of {of} is {group:?}"))?;
+            }
+        }
+        let alone = self.groups.values().find(|group| {
+            let whole = group.partition.filter(|_| !group.is_deleting());
+            whole.is_some_and(|partition| !self.partitions.contains_key(&partition.of))
+        });
+        check(alone.is_none(), || format!("a partition of nothing: {alone:?}"))
     }
 
     fn validate_drained(&self) -> Result<(), String> {

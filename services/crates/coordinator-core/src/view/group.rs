@@ -92,10 +92,14 @@ impl GroupView {
 
     pub fn all(state: &CoordinatorState) -> Vec<Self> {
         let groups = state.groups.values();
-        let without_reads = |group| Self {
+        groups.map(|group| Self::without_reads(state, group)).collect()
+    }
+
+    /// One of many.
+    pub fn without_reads(state: &CoordinatorState, group: &Group) -> Self {
+        Self {
             reads: None,
             ..Self::of(state, group)
-        };
-        groups.map(without_reads).collect()
+        }
     }
 }

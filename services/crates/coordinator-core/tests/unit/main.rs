@@ -11,6 +11,7 @@ mod hangs;
 mod lifecycle;
 mod lost;
 mod moves;
+mod partitions;
 mod placement;
 mod properties;
 mod quarantines;

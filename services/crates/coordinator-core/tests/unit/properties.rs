@@ -4,13 +4,15 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::world::{World, group, registration, server, sla};
 use proptest::prelude::*;
-use quorate_coordinator_core::command::{Command, Effect, GuaranteeChange, Proof, Registration};
+use quorate_coordinator_core::command::{
+    Command, Effect, GuaranteeChange, PartitionsChange, Proof, Registration,
+};
 use quorate_coordinator_core::state::{CoordinatorState, apply};
 use quorate_coordinator_core::view::ServerView;
 use quorate_guarantees::{Guarantee, LocalPolicy};
 use quorate_placement::Profile;
 use quorate_types::control::{HeldGroup, ToServer};
-use quorate_types::{Durability, Epoch, GroupId, ServerId, Sla};
+use quorate_types::{Durability, Epoch, GroupId, Layout, ServerId, Sla};
 use uuid::Uuid;
 
 const SERVERS: u32 = 7;
@@ -100,6 +102,18 @@ enum Step {
         max: Option<u64>,
         off: u64,
     },
+    /// The same for the partitions of a group, whose ids follow its own.
+    Partitions {
+        group: u128,
+        count: u16,
+        rate: u64,
+        off: u64,
+    },
+    /// A partition's head has committed all of former layouts.
+    Seal {
+        group: u128,
+        end_offset: u64,
+    },
     /// A repetition when `off` is 0, otherwise the next revision or one too early.
     Resize {
         group: u128,
@@ -121,6 +135,9 @@ fn step() -> impl Strategy<Value = Step> {
             .prop_map(|(group, persistent, degree, rate)| Step::Admit { group, persistent, degree, rate }),
         1 => group().prop_map(|group| Step::Delete { group }),
         2 => (group(), 1u64..600_000, 0u64..3).prop_map(|(group, rate, off)| Step::Resize { group, rate, off }),
+        3 => (group(), 1u16..5, 1u64..600_000, 0u64..3)
+            .prop_map(|(group, count, rate, off)| Step::Partitions { group, count, rate, off }),
+        3 => (group(), 0u64..9).prop_map(|(group, end_offset)| Step::Seal { group, end_offset }),
         2 => (prop_oneof![Just(0u64), 1u64..4_000_000], prop::option::weighted(0.3, 1u64..8_000_000), 0u64..3)
             .prop_map(|(tokens, max, off)| Step::Guarantee { tokens, max, off }),
         3 => group().prop_map(|group| Step::ApplyAll { group }),
@@ -364,6 +381,35 @@ fn run(world: &mut World, disks: &mut Disks, number: usize, step: &Step) {
                 group_id: group(*n),
                 sla,
                 revision,
+            })
+        }
+        Step::Partitions {
+            group: n,
+            count,
+            rate,
+            off,
+        } => {
+            let known = world.state.groups.get(&group(*n));
+            let sla = known.map_or_else(|| sla(Durability::Persistent, 2, 1), |g| g.sla.clone());
+            let present = world.state.partitions.get(&group(*n));
+            world.apply(Command::SetPartitions(PartitionsChange {
+                group_id: group(*n),
+                project_id: Uuid::nil(),
+                sla: Sla {
+                    rate_per_s: *rate,
+                    retention_bytes: 1 << 24,
+                    ..sla
+                },
+                partitions: (0..u128::from(*count)).map(|i| group(*n + 100 * i)).collect(),
+                revision: present.map_or(0, |one| one.revision) + *off,
+            }))
+        }
+        Step::Seal { group: n, end_offset } => {
+            let found = world.state.groups.get(&group(*n)).and_then(|g| g.partition);
+            world.apply(Command::LayoutSealed {
+                group_id: group(*n),
+                layout: found.map_or(Layout(1), |partition| partition.layout),
+                end_offset: *end_offset,
             })
         }
         Step::Guarantee { tokens, max, off } => {

@@ -6,6 +6,7 @@ mod burst;
 mod clock;
 mod configuring;
 mod feeding;
+mod layouts;
 mod metering;
 mod quarantining;
 mod reading;

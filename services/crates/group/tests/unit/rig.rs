@@ -32,6 +32,7 @@ pub const PERMISSION: Permission = Permission {
     may_append: true,
     may_read: true,
     project: None,
+    layout: quorate_types::Layout(0),
     expires_at_s: u64::MAX,
 };
 
@@ -64,6 +65,7 @@ pub fn config(epoch: Epoch, replicas: &[ServerId]) -> GroupConfig {
         retention_age_s: None,
         beginning: None,
         access: Access::Full,
+        layout: quorate_types::Layout::default(),
     }
 }
 

@@ -33,6 +33,7 @@ pub fn permission_of(token: &str) -> Permission {
         may_append: next() == 1,
         may_read: next() == 1,
         project: None,
+        layout: quorate_types::Layout(0),
         expires_at_s: next(),
     }
 }

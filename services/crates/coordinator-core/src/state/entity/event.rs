@@ -37,6 +37,8 @@ pub enum EventKind {
     GroupReset,
     /// The group has another SLA.
     GroupResized,
+    /// The group has another number of partitions, or clients use those that were added.
+    GroupPartitions,
     /// Clients may use another part of the group's service.
     GroupAccess,
     /// An assertion stopped a replica of the group, or all of the group.

@@ -6,11 +6,12 @@ use quorate_placement::{Demand, RoleDemands, SharedGuarantee, demand_at, demands
 use quorate_types::config::Beginning;
 use quorate_types::cost::Budget;
 use quorate_types::limits::RESET_GAP_OFFSETS;
-use quorate_types::{Access, Durability, Epoch, GroupId, Index, Offset, ProjectId, ServerId, Sla};
+use quorate_types::{Access, Durability, Epoch, GroupId, Index, Layout, Offset, ProjectId, ServerId, Sla};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use super::group_status::GroupStatus;
+use super::partitioned::Partition;
 use super::quarantine::Quarantine;
 use super::returned::{ByLogs, Returned, order_by_logs};
 
@@ -25,6 +26,9 @@ pub struct Group {
     /// The shared guarantee of its project, all of which it may use.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub shared_tokens_per_s: u64,
+    /// Its place in a partitioned group.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub partition: Option<Partition>,
     /// 1, and one more for each resize.
     #[serde(default = "first_revision")]
     pub sla_revision: u64,
@@ -110,6 +114,12 @@ impl Membership {
 impl Group {
     pub fn degree(&self) -> usize {
         usize::from(self.sla.replication_degree)
+    }
+
+    /// The layout by which its head takes appends.
+    pub fn layout(&self) -> Layout {
+        self.partition
+            .map_or(Layout::default(), |partition| partition.layout)
     }
 
     pub fn is_persistent(&self) -> bool {
@@ -260,6 +270,7 @@ impl Group {
             demands,
             budget,
             shared_tokens_per_s: 0,
+            partition: None,
             sla_revision: first_revision(),
             sla_since_ms: None,
             epoch: 1,

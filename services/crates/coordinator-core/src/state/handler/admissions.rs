@@ -84,7 +84,7 @@ impl<'a> Admissions<'a> {
 
     fn place(&mut self, project_id: Uuid, sla: &Sla) -> Result<Vec<ServerId>, Refusal> {
         let (guarantees, groups) = (self.guarantees, self.epochs.groups());
-        let beyond = || beyond_max(guarantees, groups, self.profile, project_id, (None, sla));
+        let beyond = || beyond_max(guarantees, groups, self.profile, project_id, (None, sla, 1));
         match unknown_region(self.epochs.servers(), self.epochs.fleets(), sla).or_else(beyond) {
             Some(refusal) => Err(refusal),
             None => {

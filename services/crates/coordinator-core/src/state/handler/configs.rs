@@ -35,6 +35,7 @@ pub fn config_of(servers: &Servers, group: &Group) -> GroupConfig {
         retention_age_s: group.sla.retention_age_s,
         beginning: group.beginning,
         access: group.access,
+        layout: group.layout(),
     }
 }
 

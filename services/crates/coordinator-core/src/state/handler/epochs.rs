@@ -16,7 +16,7 @@ use super::drops::Drops;
 use super::dry_run::DryRun;
 use super::outbox::Outbox;
 use super::replica_choice::ReplicaChoice;
-use crate::state::entity::{EventKind, EventSubject, Group, Membership, Quarantine, Returned};
+use crate::state::entity::{EventKind, EventSubject, Group, Membership, Partition, Quarantine, Returned};
 use crate::state::table::{Fleets, Groups, Servers, UnreachablePairs};
 
 /// May change groups, what servers are charged for them, and leftovers on servers. Handlers of single concerns hold it,
@@ -48,6 +48,7 @@ pub struct Terms {
     pub sla: Sla,
     pub demands: RoleDemands,
     pub budget: Budget,
+    pub partition: Option<Partition>,
     pub revision: u64,
 }
 
@@ -121,6 +122,17 @@ impl Epochs<'_> {
         self.reconfigure(group_id, |_| {});
     }
 
+    /// Charges servers on trial for this group instead of another with the same members.
+    pub fn charge_on_trial(&mut self, instead_of: &Group, group: &Group) {
+        self.fleets.let_go(self.servers, instead_of);
+        self.fleets.take_in(self.servers, group);
+    }
+
+    /// The servers of a placed group that is not to be: they are charged for it no more.
+    pub fn give_up_place(&mut self, group: &Group) {
+        self.fleets.release(self.servers, &group.charges());
+    }
+
     /// Charges the members of a project's groups for another shared guarantee. No epoch begins: heads hear of their shares
     /// from the coordinators each interval.
     pub fn share(&mut self, project_id: Uuid, tokens_per_s: u64) {
@@ -153,6 +165,7 @@ impl Epochs<'_> {
         let begun = self.begin_with(group_id, |group| {
             (group.sla, group.demands, group.budget) = (terms.sla, terms.demands, terms.budget);
             (group.sla_revision, group.sla_since_ms) = (terms.revision, Some(now_ms));
+            group.partition = terms.partition;
             group.enter_epoch(group.membership());
         });
         self.issue(begun);

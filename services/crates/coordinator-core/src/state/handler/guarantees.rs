@@ -176,23 +176,32 @@ pub fn own_tokens_per_s(groups: &Groups, project_id: Uuid, counts: impl Fn(&Grou
     own.map(Group::own_guarantee_tokens).fold(0, u64::saturating_add)
 }
 
-/// The refusal of an SLA with which the project's groups would reserve more than its guarantee's maximum. `instead_of`: the group
-/// that is to have it.
+/// The refusal of an SLA, of so many partitions, with which the project's groups would reserve more than its guarantee's maximum.
+/// `instead_of`: the group that is to have it.
 pub fn beyond_max(
     guarantees: &Guarantees,
     groups: &Groups,
     profile: &Profile,
     project_id: Uuid,
-    (instead_of, sla): (Option<GroupId>, &Sla),
+    (instead_of, sla, partitions): (Option<GroupId>, &Sla, u16),
 ) -> Option<Refusal> {
     let guarantee = guarantees.of(project_id)?;
     let max = guarantee.max_tokens_per_s?;
-    let others = own_tokens_per_s(groups, project_id, |group| Some(group.group_id) != instead_of);
+    let others = own_tokens_per_s(groups, project_id, |group| {
+        let whole = group.partition.map_or(group.group_id, |partition| partition.of);
+        Some(whole) != instead_of
+    });
     let left = max
         .saturating_sub(others)
         .saturating_sub(guarantee.shared_tokens_per_s);
-    let (budget, degree) = (profile.budget(sla), usize::from(sla.replication_degree));
-    let needed = budget.reserved_guarantee_tokens(degree);
+    let degree = usize::from(sla.replication_degree);
+    let worth = |sla: &Sla| -> u64 {
+        let parts = (0..partitions).map(|number| sla.part(number, partitions));
+        parts
+            .map(|part| profile.budget(&part).reserved_guarantee_tokens(degree))
+            .sum()
+    };
+    let needed = worth(sla);
     if needed <= left {
         return None;
     }
@@ -200,8 +209,11 @@ pub fn beyond_max(
         rate_per_s,
         ..sla.clone()
     };
-    let fits = |rate_per_s: u64| profile.budget(&at(rate_per_s)).reserved_guarantee_tokens(degree) <= left;
-    let rate_per_s = budget.requests_of_guarantee(left, degree).min(sla.rate_per_s);
+    let fits = |rate_per_s: u64| rate_per_s >= u64::from(partitions) && worth(&at(rate_per_s)) <= left;
+    let rate_per_s = profile
+        .budget(sla)
+        .requests_of_guarantee(left, degree)
+        .min(sla.rate_per_s);
     Some(Refusal {
         reason: RefusalReason::BeyondGuarantee,
         scarce_resource: ScarceResource::Guarantee,
@@ -209,7 +221,7 @@ pub fn beyond_max(
             "The project's guarantee has a maximum of {max} tokens/s, and {left} of them are neither shared nor reserved by its \
              groups. This SLA is worth {needed}: raise the maximum, or ask for less."
         ),
-        largest_sla_that_fits: (rate_per_s > 0 && fits(rate_per_s)).then(|| at(rate_per_s)),
+        largest_sla_that_fits: fits(rate_per_s).then(|| at(rate_per_s)),
     })
 }
 

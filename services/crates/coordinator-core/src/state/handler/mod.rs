@@ -7,7 +7,7 @@
 //! Servers: [`vetting`], [`registrations`], [`roster`], [`drains`], [`tokens`], [`policies`], [`reachability`]. They
 //! cannot reach a group's members.
 //!
-//! Projects: [`guarantees`].
+//! Projects: [`guarantees`]. Groups with several chains: [`partitions`].
 //!
 //! Groups: [`epochs`] alone changes members. [`admissions`], [`resizes`], [`accesses`], [`resets`], [`chain_repairs`], [`returns`],
 //! [`moves`], [`quarantines`] and [`unreachable`] decide which, and hold no table beside it. [`leftovers`] ends deletions.
@@ -25,6 +25,7 @@ pub mod leftovers;
 pub mod listing;
 pub mod moves;
 pub mod outbox;
+pub mod partitions;
 pub mod policies;
 pub mod quarantines;
 pub mod reachability;

@@ -43,6 +43,10 @@ impl<'a> Resizes<'a> {
         if group.is_deleting() {
             return conflict("group_deleted", "The group is being deleted.".into());
         }
+        if group.partition.is_some() {
+            let message = "The group has partitions: change all of them at once.";
+            return conflict("group_partitioned", message.into());
+        }
         if revision == group.sla_revision && *sla == group.sla {
             return Some(Reply::Done); // asked for again: the first answer was lost
         }
@@ -77,7 +81,7 @@ impl<'a> Resizes<'a> {
     fn resize_if_it_fits(&mut self, group_id: GroupId, sla: &Sla, revision: u64) -> Reply {
         let groups = self.epochs.groups();
         let project_id = groups[&group_id].project_id;
-        let instead = (Some(group_id), sla);
+        let instead = (Some(group_id), sla, 1);
         let beyond = beyond_max(self.guarantees, groups, self.profile, project_id, instead);
         let refusal = beyond.or_else(|| self.epochs.dry_run(self.profile).refusal_in_place(group_id, sla));
         if let Some(refusal) = refusal {
@@ -93,6 +97,7 @@ impl<'a> Resizes<'a> {
             sla: sla.clone(),
             demands: self.profile.demands(sla),
             budget: self.profile.budget(sla),
+            partition: None,
             revision,
         };
         self.epochs.resize(group_id, terms);

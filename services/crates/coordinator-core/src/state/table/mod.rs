@@ -5,6 +5,7 @@
 //! - [`servers`]: the fleet, with indexes by credential, name and leftover data
 //! - [`groups`]: the groups, with indexes by member and by project
 //! - [`guarantees`]: guarantees of projects
+//! - [`partitions`]: groups with partitions
 //! - [`fleets`]: the free resources of each region; derived from the two above
 //! - [`join_tokens`], [`deleted_groups`], [`unreachable_pairs`], [`events`]
 
@@ -14,6 +15,7 @@ pub mod fleets;
 pub mod groups;
 pub mod guarantees;
 pub mod join_tokens;
+pub mod partitions;
 pub mod servers;
 pub mod unreachable_pairs;
 
@@ -23,5 +25,6 @@ pub use fleets::Fleets;
 pub use groups::Groups;
 pub use guarantees::{Guarantees, ProjectGuarantee};
 pub use join_tokens::JoinTokens;
+pub use partitions::Partitions;
 pub use servers::Servers;
 pub use unreachable_pairs::UnreachablePairs;

@@ -1,0 +1,20 @@
+//! Another number of partitions for a group, or another SLA of all of them.
+
+use quorate_types::{GroupId, Sla};
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+/// All that a partitioned group is to be. The coordinator admits partitions that are missing, gives the others their parts of
+/// the SLA, and refuses the whole where one of them does not fit.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct PartitionsChange {
+    /// Also the id of partition 0.
+    pub group_id: GroupId,
+    pub project_id: Uuid,
+    /// Of all partitions together.
+    pub sla: Sla,
+    /// The ids of all partitions, in order.
+    pub partitions: Vec<GroupId>,
+    /// The number of the change: one above the present one.
+    pub revision: u64,
+}
