@@ -205,6 +205,18 @@ CREATE TABLE public.changed_months (
     month_start timestamp with time zone NOT NULL
 );
 
+CREATE TABLE public.checkpoints (
+    group_id uuid NOT NULL,
+    consumer text NOT NULL,
+    partition bigint NOT NULL,
+    organization_id uuid NOT NULL,
+    next_offset bigint NOT NULL,
+    updated_at timestamp with time zone NOT NULL,
+    CONSTRAINT checkpoints_consumer_check CHECK (((length(consumer) >= 1) AND (length(consumer) <= 100))),
+    CONSTRAINT checkpoints_next_offset_check CHECK ((next_offset >= 0)),
+    CONSTRAINT checkpoints_partition_check CHECK (((partition >= 0) AND (partition <= 255)))
+);
+
 CREATE TABLE public.commitments (
     id uuid NOT NULL,
     organization_id uuid NOT NULL,
@@ -311,6 +323,8 @@ CREATE TABLE public.groups (
     availability_ppm bigint DEFAULT 999500 NOT NULL,
     access text DEFAULT 'full'::text NOT NULL,
     access_wanted text DEFAULT 'full'::text NOT NULL,
+    partition_of uuid,
+    partition bigint,
     CONSTRAINT groups_access_check CHECK ((access = ANY (ARRAY['full'::text, 'reserved'::text, 'suspended'::text]))),
     CONSTRAINT groups_access_wanted_check CHECK ((access_wanted = ANY (ARRAY['full'::text, 'reserved'::text, 'suspended'::text]))),
     CONSTRAINT groups_availability_ppm_check CHECK (((availability_ppm >= 0) AND (availability_ppm <= 1000000))),
@@ -319,6 +333,8 @@ CREATE TABLE public.groups (
     CONSTRAINT groups_epoch_check CHECK ((epoch >= 0)),
     CONSTRAINT groups_hourly_micros_check CHECK ((hourly_micros >= 0)),
     CONSTRAINT groups_name_check CHECK (((length(name) >= 1) AND (length(name) <= 100))),
+    CONSTRAINT groups_partition_check CHECK (((partition >= 1) AND (partition <= 255))),
+    CONSTRAINT groups_partition_has_a_number CHECK (((partition_of IS NULL) = (partition IS NULL))),
     CONSTRAINT groups_rate_per_s_check CHECK ((rate_per_s > 0)),
     CONSTRAINT groups_sla_revision_check CHECK ((sla_revision >= 1)),
     CONSTRAINT groups_status_check CHECK ((status = ANY (ARRAY['provisioning'::text, 'active'::text, 'degraded'::text, 'paused'::text, 'lost'::text, 'deleting'::text, 'deleted'::text])))
@@ -450,6 +466,22 @@ CREATE TABLE public.packed_hours (
     CONSTRAINT packed_hours_hour_s_check CHECK (((hour_s % (3600)::bigint) = 0))
 );
 ALTER TABLE ONLY public.packed_hours ALTER COLUMN windows SET STORAGE EXTERNAL;
+
+CREATE TABLE public.partitioned_groups (
+    group_id uuid NOT NULL,
+    organization_id uuid NOT NULL,
+    revision bigint NOT NULL,
+    sla jsonb,
+    price jsonb,
+    layout bigint NOT NULL,
+    in_use bigint NOT NULL,
+    changes jsonb NOT NULL,
+    wanted jsonb,
+    requested_at timestamp with time zone NOT NULL,
+    CONSTRAINT partitioned_groups_in_use_check CHECK (((in_use >= 1) AND (in_use <= 256))),
+    CONSTRAINT partitioned_groups_layout_check CHECK ((layout >= 0)),
+    CONSTRAINT partitioned_groups_revision_check CHECK ((revision >= 0))
+);
 
 CREATE TABLE public.payment_checkouts (
     organization_id uuid NOT NULL,
@@ -847,6 +879,9 @@ ALTER TABLE ONLY public.budgets
 ALTER TABLE ONLY public.changed_months
     ADD CONSTRAINT changed_months_pkey PRIMARY KEY (group_id, month_start);
 
+ALTER TABLE ONLY public.checkpoints
+    ADD CONSTRAINT checkpoints_pkey PRIMARY KEY (group_id, consumer, partition);
+
 ALTER TABLE ONLY public.commitments
     ADD CONSTRAINT commitments_pkey PRIMARY KEY (id);
 
@@ -906,6 +941,9 @@ ALTER TABLE ONLY public.organizations
 
 ALTER TABLE ONLY public.packed_hours
     ADD CONSTRAINT packed_hours_pkey PRIMARY KEY (group_id, hour_s);
+
+ALTER TABLE ONLY public.partitioned_groups
+    ADD CONSTRAINT partitioned_groups_pkey PRIMARY KEY (group_id);
 
 ALTER TABLE ONLY public.payment_checkouts
     ADD CONSTRAINT payment_checkouts_pkey PRIMARY KEY (invoice_id, attempt);
@@ -1015,6 +1053,8 @@ CREATE UNIQUE INDEX budgets_one_each ON public.budgets USING btree (organization
 
 CREATE INDEX changed_months_organization ON public.changed_months USING btree (organization_id);
 
+CREATE INDEX checkpoints_organization ON public.checkpoints USING btree (organization_id);
+
 CREATE INDEX commitments_organization ON public.commitments USING btree (organization_id);
 
 CREATE INDEX corrections_group ON public.corrections USING btree (organization_id, group_id);
@@ -1026,6 +1066,8 @@ CREATE INDEX groups_access_unsettled ON public.groups USING btree (id) WHERE (ac
 CREATE INDEX groups_limited ON public.groups USING btree (organization_id) WHERE (access_wanted <> 'full'::text);
 
 CREATE UNIQUE INDEX groups_name ON public.groups USING btree (project_id, name) WHERE (deleted_at IS NULL);
+
+CREATE UNIQUE INDEX groups_partitions ON public.groups USING btree (partition_of, partition) WHERE (partition_of IS NOT NULL);
 
 CREATE INDEX groups_project ON public.groups USING btree (project_id, id);
 
@@ -1062,6 +1104,10 @@ CREATE INDEX memberships_user ON public.memberships USING btree (user_id);
 CREATE INDEX packed_hours_organization ON public.packed_hours USING btree (organization_id);
 
 CREATE INDEX packed_hours_time ON public.packed_hours USING btree (hour_s);
+
+CREATE INDEX partitioned_groups_organization ON public.partitioned_groups USING btree (organization_id);
+
+CREATE INDEX partitioned_groups_unsettled ON public.partitioned_groups USING btree (requested_at) WHERE (wanted IS NOT NULL);
 
 CREATE INDEX payment_checkouts_organization ON public.payment_checkouts USING btree (organization_id);
 
@@ -1185,6 +1231,12 @@ ALTER TABLE ONLY public.budgets
 ALTER TABLE ONLY public.changed_months
     ADD CONSTRAINT changed_months_organization_id_group_id_fkey FOREIGN KEY (organization_id, group_id) REFERENCES public.groups(organization_id, id);
 
+ALTER TABLE ONLY public.checkpoints
+    ADD CONSTRAINT checkpoints_group_id_fkey FOREIGN KEY (group_id) REFERENCES public.groups(id) ON DELETE CASCADE;
+
+ALTER TABLE ONLY public.checkpoints
+    ADD CONSTRAINT checkpoints_organization_id_fkey FOREIGN KEY (organization_id) REFERENCES public.organizations(organization_id);
+
 ALTER TABLE ONLY public.commitments
     ADD CONSTRAINT commitments_created_by_fkey FOREIGN KEY (created_by) REFERENCES public.users(id);
 
@@ -1202,6 +1254,9 @@ ALTER TABLE ONLY public.group_events
 
 ALTER TABLE ONLY public.groups
     ADD CONSTRAINT groups_organization_id_project_id_fkey FOREIGN KEY (organization_id, project_id) REFERENCES public.projects(organization_id, id);
+
+ALTER TABLE ONLY public.groups
+    ADD CONSTRAINT groups_partition_of_fkey FOREIGN KEY (partition_of) REFERENCES public.groups(id);
 
 ALTER TABLE ONLY public.guarantees
     ADD CONSTRAINT guarantees_organization_id_fkey FOREIGN KEY (organization_id) REFERENCES public.organizations(organization_id);
@@ -1238,6 +1293,12 @@ ALTER TABLE ONLY public.memberships
 
 ALTER TABLE ONLY public.packed_hours
     ADD CONSTRAINT packed_hours_organization_id_group_id_fkey FOREIGN KEY (organization_id, group_id) REFERENCES public.groups(organization_id, id);
+
+ALTER TABLE ONLY public.partitioned_groups
+    ADD CONSTRAINT partitioned_groups_group_id_fkey FOREIGN KEY (group_id) REFERENCES public.groups(id) ON DELETE CASCADE;
+
+ALTER TABLE ONLY public.partitioned_groups
+    ADD CONSTRAINT partitioned_groups_organization_id_fkey FOREIGN KEY (organization_id) REFERENCES public.organizations(organization_id);
 
 ALTER TABLE ONLY public.payment_checkouts
     ADD CONSTRAINT payment_checkouts_organization_id_invoice_id_fkey FOREIGN KEY (organization_id, invoice_id) REFERENCES public.invoices(organization_id, id);
@@ -1314,6 +1375,8 @@ ALTER TABLE public.budgets ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE public.changed_months ENABLE ROW LEVEL SECURITY;
 
+ALTER TABLE public.checkpoints ENABLE ROW LEVEL SECURITY;
+
 ALTER TABLE public.commitments ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE public.corrections ENABLE ROW LEVEL SECURITY;
@@ -1329,6 +1392,8 @@ CREATE POLICY every_organization ON public.budget_alerts TO quorate_worker USING
 CREATE POLICY every_organization ON public.budgets TO quorate_worker USING (true);
 
 CREATE POLICY every_organization ON public.changed_months TO quorate_worker USING (true);
+
+CREATE POLICY every_organization ON public.checkpoints TO quorate_worker USING (true);
 
 CREATE POLICY every_organization ON public.commitments TO quorate_worker USING (true);
 
@@ -1355,6 +1420,8 @@ CREATE POLICY every_organization ON public.memberships TO quorate_worker USING (
 CREATE POLICY every_organization ON public.organizations TO quorate_worker USING (true);
 
 CREATE POLICY every_organization ON public.packed_hours TO quorate_worker USING (true);
+
+CREATE POLICY every_organization ON public.partitioned_groups TO quorate_worker USING (true);
 
 CREATE POLICY every_organization ON public.payment_checkouts TO quorate_worker USING (true);
 
@@ -1422,6 +1489,8 @@ CREATE POLICY own_organization ON public.budgets TO quorate_api USING ((organiza
 
 CREATE POLICY own_organization ON public.changed_months TO quorate_api USING ((organization_id = public.current_organization_id()));
 
+CREATE POLICY own_organization ON public.checkpoints TO quorate_api USING ((organization_id = public.current_organization_id()));
+
 CREATE POLICY own_organization ON public.commitments TO quorate_api USING ((organization_id = public.current_organization_id()));
 
 CREATE POLICY own_organization ON public.corrections TO quorate_api USING ((organization_id = public.current_organization_id()));
@@ -1447,6 +1516,8 @@ CREATE POLICY own_organization ON public.memberships TO quorate_api USING ((orga
 CREATE POLICY own_organization ON public.organizations TO quorate_api USING ((organization_id = public.current_organization_id()));
 
 CREATE POLICY own_organization ON public.packed_hours TO quorate_api USING ((organization_id = public.current_organization_id()));
+
+CREATE POLICY own_organization ON public.partitioned_groups TO quorate_api USING ((organization_id = public.current_organization_id()));
 
 CREATE POLICY own_organization ON public.payment_checkouts TO quorate_api USING ((organization_id = public.current_organization_id()));
 
@@ -1483,6 +1554,8 @@ CREATE POLICY own_organization ON public.usage_log_days TO quorate_api USING ((o
 CREATE POLICY own_organization ON public.usage_windows TO quorate_api USING ((organization_id = public.current_organization_id()));
 
 ALTER TABLE public.packed_hours ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE public.partitioned_groups ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE public.payment_checkouts ENABLE ROW LEVEL SECURITY;
 
@@ -1565,6 +1638,8 @@ GRANT SELECT ON TABLE public.budgets TO quorate_worker;
 GRANT SELECT,INSERT ON TABLE public.changed_months TO quorate_api;
 GRANT SELECT,INSERT,DELETE ON TABLE public.changed_months TO quorate_worker;
 
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.checkpoints TO quorate_api;
+
 GRANT SELECT,INSERT ON TABLE public.commitments TO quorate_api;
 GRANT SELECT ON TABLE public.commitments TO quorate_worker;
 
@@ -1611,6 +1686,9 @@ GRANT UPDATE(closed_until) ON TABLE public.organizations TO quorate_worker;
 
 GRANT SELECT ON TABLE public.packed_hours TO quorate_api;
 GRANT SELECT,INSERT,DELETE ON TABLE public.packed_hours TO quorate_worker;
+
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.partitioned_groups TO quorate_api;
+GRANT SELECT,DELETE,UPDATE ON TABLE public.partitioned_groups TO quorate_worker;
 
 GRANT SELECT,INSERT ON TABLE public.payment_checkouts TO quorate_api;
 

@@ -2,7 +2,7 @@
 
 import type { Client, Options as Options2, TDataShape } from './client';
 import { client } from './client.gen';
-import type { AddProbedMinutesData, AddProbedMinutesErrors, AddProbedMinutesResponses, CallOffDrainData, CallOffDrainErrors, CallOffDrainResponses, CheckOutData, CheckOutErrors, CheckOutResponses, CreateCorrectionData, CreateCorrectionErrors, CreateCorrectionResponses, CreateGroupData, CreateGroupErrors, CreateGroupResponses, CreateJoinTokenData, CreateJoinTokenErrors, CreateJoinTokenResponses, CreateKeyData, CreateKeyErrors, CreateKeyResponses, CreateOrganizationKeyData, CreateOrganizationKeyErrors, CreateOrganizationKeyResponses, CreateProjectData, CreateProjectErrors, CreateProjectResponses, CreateQuoteData, CreateQuoteErrors, CreateQuoteResponses, DeleteBudgetData, DeleteBudgetErrors, DeleteBudgetResponses, DeleteGroupData, DeleteGroupErrors, DeleteGroupResponses, DeleteGuaranteeData, DeleteGuaranteeErrors, DeleteGuaranteeResponses, DeleteProjectData, DeleteProjectErrors, DeleteProjectResponses, DrainServerData, DrainServerErrors, DrainServerResponses, FindInvoicesData, FindInvoicesErrors, FindInvoicesResponses, GetBudgetData, GetBudgetErrors, GetBudgetResponses, GetCapacityData, GetCapacityErrors, GetCapacityResponses, GetCurrentInvoiceData, GetCurrentInvoiceDocumentData, GetCurrentInvoiceDocumentErrors, GetCurrentInvoiceDocumentResponses, GetCurrentInvoiceErrors, GetCurrentInvoiceLinesData, GetCurrentInvoiceLinesErrors, GetCurrentInvoiceLinesResponses, GetCurrentInvoiceResponses, GetGroupCostsData, GetGroupCostsErrors, GetGroupCostsResponses, GetGroupData, GetGroupErrors, GetGroupResponses, GetGuaranteeData, GetGuaranteeErrors, GetGuaranteeResponses, GetHandleData, GetHandleErrors, GetHandleResponses, GetHealthData, GetHealthErrors, GetHealthResponses, GetIncidentData, GetIncidentErrors, GetIncidentResponses, GetInvoiceAccountData, GetInvoiceAccountErrors, GetInvoiceAccountResponses, GetInvoiceData, GetInvoiceDocumentData, GetInvoiceDocumentErrors, GetInvoiceDocumentResponses, GetInvoiceErrors, GetInvoiceLinesData, GetInvoiceLinesErrors, GetInvoiceLinesResponses, GetInvoiceResponses, GetMeData, GetMeErrors, GetMeResponses, GetMetricsData, GetMetricsErrors, GetMetricsResponses, GetPlacementData, GetPlacementErrors, GetPlacementResponses, GetProbeTargetsData, GetProbeTargetsErrors, GetProbeTargetsResponses, GetProjectData, GetProjectErrors, GetProjectResponses, GetQuotasData, GetQuotasErrors, GetQuotasResponses, GetReadinessData, GetReadinessErrors, GetReadinessResponses, GetServerData, GetServerErrors, GetServerResponses, GetSharingData, GetSharingErrors, GetSharingResponses, GetSlaReportData, GetSlaReportErrors, GetSlaReportResponses, GetSpendData, GetSpendDaysData, GetSpendDaysErrors, GetSpendDaysResponses, GetSpendErrors, GetSpendMetricsData, GetSpendMetricsErrors, GetSpendMetricsResponses, GetSpendResponses, GetStatusData, GetStatusErrors, GetStatusFeedData, GetStatusFeedErrors, GetStatusFeedResponses, GetStatusResponses, GetUsageData, GetUsageErrors, GetUsageResponses, GiveUpServerData, GiveUpServerErrors, GiveUpServerResponses, ListBadMinutesData, ListBadMinutesErrors, ListBadMinutesResponses, ListBudgetAlertsData, ListBudgetAlertsErrors, ListBudgetAlertsResponses, ListBudgetsData, ListBudgetsErrors, ListBudgetsResponses, ListCommitmentsData, ListCommitmentsErrors, ListCommitmentsResponses, ListCorrectionsData, ListCorrectionsErrors, ListCorrectionsResponses, ListGroupEventsData, ListGroupEventsErrors, ListGroupEventsResponses, ListGroupsData, ListGroupsErrors, ListGroupsResponses, ListInvoicesData, ListInvoicesErrors, ListInvoicesResponses, ListJoinTokensData, ListJoinTokensErrors, ListJoinTokensResponses, ListKeysData, ListKeysErrors, ListKeysResponses, ListLendingData, ListLendingErrors, ListLendingResponses, ListOrganizationKeysData, ListOrganizationKeysErrors, ListOrganizationKeysResponses, ListPaymentsData, ListPaymentsErrors, ListPaymentsResponses, ListProjectsData, ListProjectsErrors, ListProjectsResponses, ListServersData, ListServersErrors, ListServersResponses, LogInData, LogInErrors, LogInResponses, LogOutData, LogOutErrors, LogOutResponses, MakeCommitmentData, MakeCommitmentErrors, MakeCommitmentResponses, OpenIncidentData, OpenIncidentErrors, OpenIncidentResponses, PutBudgetData, PutBudgetErrors, PutBudgetResponses, PutGuaranteeData, PutGuaranteeErrors, PutGuaranteeResponses, QuoteGuaranteeData, QuoteGuaranteeErrors, QuoteGuaranteeResponses, ReceiveStripeEventData, ReceiveStripeEventErrors, ReceiveStripeEventResponses, RecordPaymentData, RecordPaymentErrors, RecordPaymentResponses, ResetGroupData, ResetGroupErrors, ResetGroupResponses, ResizeGroupData, ResizeGroupErrors, ResizeGroupResponses, RevokeJoinTokenData, RevokeJoinTokenErrors, RevokeJoinTokenResponses, RevokeKeyData, RevokeKeyErrors, RevokeKeyResponses, SignUpData, SignUpErrors, SignUpResponses, StreamGroupData, StreamGroupErrors, StreamGroupResponse, StreamGroupResponses, UpdateIncidentData, UpdateIncidentErrors, UpdateIncidentResponses } from './types.gen';
+import type { AddProbedMinutesData, AddProbedMinutesErrors, AddProbedMinutesResponses, CallOffDrainData, CallOffDrainErrors, CallOffDrainResponses, CheckOutData, CheckOutErrors, CheckOutResponses, CreateCorrectionData, CreateCorrectionErrors, CreateCorrectionResponses, CreateGroupData, CreateGroupErrors, CreateGroupResponses, CreateJoinTokenData, CreateJoinTokenErrors, CreateJoinTokenResponses, CreateKeyData, CreateKeyErrors, CreateKeyResponses, CreateOrganizationKeyData, CreateOrganizationKeyErrors, CreateOrganizationKeyResponses, CreateProjectData, CreateProjectErrors, CreateProjectResponses, CreateQuoteData, CreateQuoteErrors, CreateQuoteResponses, DeleteBudgetData, DeleteBudgetErrors, DeleteBudgetResponses, DeleteCheckpointData, DeleteCheckpointErrors, DeleteCheckpointResponses, DeleteGroupData, DeleteGroupErrors, DeleteGroupResponses, DeleteGuaranteeData, DeleteGuaranteeErrors, DeleteGuaranteeResponses, DeleteProjectData, DeleteProjectErrors, DeleteProjectResponses, DrainServerData, DrainServerErrors, DrainServerResponses, FindInvoicesData, FindInvoicesErrors, FindInvoicesResponses, GetBudgetData, GetBudgetErrors, GetBudgetResponses, GetCapacityData, GetCapacityErrors, GetCapacityResponses, GetCheckpointData, GetCheckpointErrors, GetCheckpointResponses, GetCurrentInvoiceData, GetCurrentInvoiceDocumentData, GetCurrentInvoiceDocumentErrors, GetCurrentInvoiceDocumentResponses, GetCurrentInvoiceErrors, GetCurrentInvoiceLinesData, GetCurrentInvoiceLinesErrors, GetCurrentInvoiceLinesResponses, GetCurrentInvoiceResponses, GetGroupCostsData, GetGroupCostsErrors, GetGroupCostsResponses, GetGroupData, GetGroupErrors, GetGroupResponses, GetGuaranteeData, GetGuaranteeErrors, GetGuaranteeResponses, GetHandleData, GetHandleErrors, GetHandleResponses, GetHealthData, GetHealthErrors, GetHealthResponses, GetIncidentData, GetIncidentErrors, GetIncidentResponses, GetInvoiceAccountData, GetInvoiceAccountErrors, GetInvoiceAccountResponses, GetInvoiceData, GetInvoiceDocumentData, GetInvoiceDocumentErrors, GetInvoiceDocumentResponses, GetInvoiceErrors, GetInvoiceLinesData, GetInvoiceLinesErrors, GetInvoiceLinesResponses, GetInvoiceResponses, GetMeData, GetMeErrors, GetMeResponses, GetMetricsData, GetMetricsErrors, GetMetricsResponses, GetPartitionsData, GetPartitionsErrors, GetPartitionsResponses, GetPlacementData, GetPlacementErrors, GetPlacementResponses, GetProbeTargetsData, GetProbeTargetsErrors, GetProbeTargetsResponses, GetProjectData, GetProjectErrors, GetProjectResponses, GetQuotasData, GetQuotasErrors, GetQuotasResponses, GetReadinessData, GetReadinessErrors, GetReadinessResponses, GetServerData, GetServerErrors, GetServerResponses, GetSharingData, GetSharingErrors, GetSharingResponses, GetSlaReportData, GetSlaReportErrors, GetSlaReportResponses, GetSpendData, GetSpendDaysData, GetSpendDaysErrors, GetSpendDaysResponses, GetSpendErrors, GetSpendMetricsData, GetSpendMetricsErrors, GetSpendMetricsResponses, GetSpendResponses, GetStatusData, GetStatusErrors, GetStatusFeedData, GetStatusFeedErrors, GetStatusFeedResponses, GetStatusResponses, GetUsageData, GetUsageErrors, GetUsageResponses, GiveUpServerData, GiveUpServerErrors, GiveUpServerResponses, ListBadMinutesData, ListBadMinutesErrors, ListBadMinutesResponses, ListBudgetAlertsData, ListBudgetAlertsErrors, ListBudgetAlertsResponses, ListBudgetsData, ListBudgetsErrors, ListBudgetsResponses, ListCheckpointsData, ListCheckpointsErrors, ListCheckpointsResponses, ListCommitmentsData, ListCommitmentsErrors, ListCommitmentsResponses, ListCorrectionsData, ListCorrectionsErrors, ListCorrectionsResponses, ListGroupEventsData, ListGroupEventsErrors, ListGroupEventsResponses, ListGroupsData, ListGroupsErrors, ListGroupsResponses, ListInvoicesData, ListInvoicesErrors, ListInvoicesResponses, ListJoinTokensData, ListJoinTokensErrors, ListJoinTokensResponses, ListKeysData, ListKeysErrors, ListKeysResponses, ListLendingData, ListLendingErrors, ListLendingResponses, ListOrganizationKeysData, ListOrganizationKeysErrors, ListOrganizationKeysResponses, ListPaymentsData, ListPaymentsErrors, ListPaymentsResponses, ListProjectsData, ListProjectsErrors, ListProjectsResponses, ListServersData, ListServersErrors, ListServersResponses, LogInData, LogInErrors, LogInResponses, LogOutData, LogOutErrors, LogOutResponses, MakeCommitmentData, MakeCommitmentErrors, MakeCommitmentResponses, OpenIncidentData, OpenIncidentErrors, OpenIncidentResponses, PutBudgetData, PutBudgetErrors, PutBudgetResponses, PutGuaranteeData, PutGuaranteeErrors, PutGuaranteeResponses, QuoteGuaranteeData, QuoteGuaranteeErrors, QuoteGuaranteeResponses, ReceiveStripeEventData, ReceiveStripeEventErrors, ReceiveStripeEventResponses, RecordPaymentData, RecordPaymentErrors, RecordPaymentResponses, ResetGroupData, ResetGroupErrors, ResetGroupResponses, ResizeGroupData, ResizeGroupErrors, ResizeGroupResponses, RevokeJoinTokenData, RevokeJoinTokenErrors, RevokeJoinTokenResponses, RevokeKeyData, RevokeKeyErrors, RevokeKeyResponses, SaveCheckpointData, SaveCheckpointErrors, SaveCheckpointResponses, SignUpData, SignUpErrors, SignUpResponses, StreamGroupData, StreamGroupErrors, StreamGroupResponse, StreamGroupResponses, UpdateIncidentData, UpdateIncidentErrors, UpdateIncidentResponses } from './types.gen';
 
 export type Options<TData extends TDataShape = TDataShape, ThrowOnError extends boolean = boolean, TResponse = unknown> = Options2<TData, ThrowOnError, TResponse> & {
     /**
@@ -303,7 +303,9 @@ export const getGroup = <ThrowOnError extends boolean = false>(options: Options<
  *
  * Change the SLA of a group in place. The log stays, appends continue, and the new price applies from then on.
  *
- * 409 `admission_refused`: the group's servers have no room, and nothing changes. Repeating it is harmless.
+ * `partitions` adds partitions: entries stay where they are, and clients append by the new assignment of keys once all
+ * entries before it are committed. 409 `admission_refused`: there is no room, and nothing changes. Repeating it is
+ * harmless.
  */
 export const resizeGroup = <ThrowOnError extends boolean = false>(options: Options<ResizeGroupData, ThrowOnError>) => (options.client ?? client).patch<ResizeGroupResponses, ResizeGroupErrors, ThrowOnError, 'data'>({
     responseStyle: 'data',
@@ -330,6 +332,17 @@ export const resetGroup = <ThrowOnError extends boolean = false>(options: Option
         'Content-Type': 'application/json',
         ...options.headers
     }
+});
+
+/**
+ * Get Partitions
+ *
+ * The group's partitions, each with its chain. A group without has one, which is itself.
+ */
+export const getPartitions = <ThrowOnError extends boolean = false>(options: Options<GetPartitionsData, ThrowOnError>) => (options.client ?? client).get<GetPartitionsResponses, GetPartitionsErrors, ThrowOnError, 'data'>({
+    responseStyle: 'data',
+    url: '/v1/groups/{group_id}/partitions',
+    ...options
 });
 
 /**
@@ -374,6 +387,54 @@ export const listGroupEvents = <ThrowOnError extends boolean = false>(options: O
     responseStyle: 'data',
     url: '/v1/groups/{group_id}/events',
     ...options
+});
+
+/**
+ * List Checkpoints
+ *
+ * How far each consumer has come. At most 64 consumers have checkpoints.
+ */
+export const listCheckpoints = <ThrowOnError extends boolean = false>(options: Options<ListCheckpointsData, ThrowOnError>) => (options.client ?? client).get<ListCheckpointsResponses, ListCheckpointsErrors, ThrowOnError, 'data'>({
+    responseStyle: 'data',
+    url: '/v1/groups/{group_id}/checkpoints',
+    ...options
+});
+
+/**
+ * Delete Checkpoint
+ *
+ * Forget a consumer.
+ */
+export const deleteCheckpoint = <ThrowOnError extends boolean = false>(options: Options<DeleteCheckpointData, ThrowOnError>) => (options.client ?? client).delete<DeleteCheckpointResponses, DeleteCheckpointErrors, ThrowOnError, 'data'>({
+    responseStyle: 'data',
+    url: '/v1/groups/{group_id}/checkpoints/{consumer}',
+    ...options
+});
+
+/**
+ * Get Checkpoint
+ *
+ * How far a consumer has come, by partition. It has no offsets before the first is saved.
+ */
+export const getCheckpoint = <ThrowOnError extends boolean = false>(options: Options<GetCheckpointData, ThrowOnError>) => (options.client ?? client).get<GetCheckpointResponses, GetCheckpointErrors, ThrowOnError, 'data'>({
+    responseStyle: 'data',
+    url: '/v1/groups/{group_id}/checkpoints/{consumer}',
+    ...options
+});
+
+/**
+ * Save Checkpoint
+ *
+ * Save how far a consumer has come. An offset below the saved one is ignored, unless `rewind` says otherwise.
+ */
+export const saveCheckpoint = <ThrowOnError extends boolean = false>(options: Options<SaveCheckpointData, ThrowOnError>) => (options.client ?? client).put<SaveCheckpointResponses, SaveCheckpointErrors, ThrowOnError, 'data'>({
+    responseStyle: 'data',
+    url: '/v1/groups/{group_id}/checkpoints/{consumer}',
+    ...options,
+    headers: {
+        'Content-Type': 'application/json',
+        ...options.headers
+    }
 });
 
 /**

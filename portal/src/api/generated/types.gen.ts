@@ -320,6 +320,40 @@ export type Checkout = {
 };
 
 /**
+ * Checkpoint
+ */
+export type Checkpoint = {
+    /**
+     * Consumer
+     */
+    consumer: string;
+    /**
+     * Offsets
+     *
+     * Partitions without one begin at the beginning of their logs.
+     */
+    offsets: Array<Checkpointed>;
+};
+
+/**
+ * Checkpointed
+ */
+export type Checkpointed = {
+    /**
+     * Partition
+     */
+    partition: number;
+    /**
+     * Next Offset
+     */
+    next_offset: number;
+    /**
+     * Updated At
+     */
+    updated_at: string;
+};
+
+/**
  * ClauseReport
  */
 export type ClauseReport = {
@@ -540,7 +574,28 @@ export type CreatedGroup = {
      * Name
      */
     name: string;
+    /**
+     * Of all partitions together.
+     */
     sla: ObservedSla;
+    /**
+     * Partitions
+     *
+     * As many as clients use.
+     */
+    partitions?: number;
+    /**
+     * Partition Of
+     *
+     * The group that this is a partition of, if it is one.
+     */
+    partition_of?: string | null;
+    /**
+     * Partition
+     *
+     * Its number there.
+     */
+    partition?: number | null;
     promise: SlaPromise;
     /**
      * Status
@@ -664,6 +719,8 @@ export type CreatedOrganizationKey = {
 export type Demand = {
     /**
      * Replicas
+     *
+     * Of the first partition, if there are several.
      */
     replicas: Array<ReplicaDemand>;
     total: ResourceDemand;
@@ -950,7 +1007,28 @@ export type Group = {
      * Name
      */
     name: string;
+    /**
+     * Of all partitions together.
+     */
     sla: ObservedSla;
+    /**
+     * Partitions
+     *
+     * As many as clients use.
+     */
+    partitions?: number;
+    /**
+     * Partition Of
+     *
+     * The group that this is a partition of, if it is one.
+     */
+    partition_of?: string | null;
+    /**
+     * Partition
+     *
+     * Its number there.
+     */
+    partition?: number | null;
     promise: SlaPromise;
     /**
      * Status
@@ -1032,6 +1110,32 @@ export type GroupEvent = {
      * Server Id
      */
     server_id: number | null;
+};
+
+/**
+ * GroupPartitions
+ */
+export type GroupPartitions = {
+    /**
+     * Key Hash
+     *
+     * The version of the hash that finds a key's partition.
+     */
+    key_hash: number;
+    /**
+     * Layout
+     */
+    layout: number;
+    /**
+     * Is Changing
+     *
+     * A change was asked for, and is not carried out yet.
+     */
+    is_changing: boolean;
+    /**
+     * Items
+     */
+    items: Array<PlacedPartition>;
 };
 
 /**
@@ -1233,6 +1337,10 @@ export type Handle = {
      * null: the project has none that it shares.
      */
     guarantee?: HandleGuarantee | null;
+    /**
+     * null: the group has one chain, which endpoints and token reach.
+     */
+    partitions?: HandlePartitions | null;
     tls: HandleTls;
     /**
      * Traceparent
@@ -1267,6 +1375,38 @@ export type HandleGuarantee = {
 };
 
 /**
+ * HandleLayoutChange
+ *
+ * A growth. Entries of keys that moved to new partitions lie before these ends of the others.
+ */
+export type HandleLayoutChange = {
+    /**
+     * Layout
+     *
+     * The layout that began.
+     */
+    layout: number;
+    /**
+     * From Partitions
+     *
+     * The number of partitions before.
+     */
+    from_partitions: number;
+    /**
+     * To Partitions
+     *
+     * The number of partitions from then on.
+     */
+    to_partitions: number;
+    /**
+     * Ends
+     *
+     * Offsets, of the partitions before, in order.
+     */
+    ends: Array<number>;
+};
+
+/**
  * HandleLimits
  */
 export type HandleLimits = {
@@ -1286,6 +1426,75 @@ export type HandleLimits = {
      * Window Batches
      */
     window_batches: number;
+};
+
+/**
+ * HandlePartition
+ *
+ * One partition's chain: what a handle says of a group without partitions.
+ */
+export type HandlePartition = {
+    /**
+     * Partition
+     */
+    partition: number;
+    /**
+     * Group Id
+     */
+    group_id: string;
+    /**
+     * Epoch
+     */
+    epoch: number;
+    /**
+     * Endpoints
+     */
+    endpoints: Array<Endpoint>;
+    /**
+     * Token
+     *
+     * For this partition. Keep it secret.
+     */
+    token: string;
+    /**
+     * Rate Per S
+     *
+     * The partition's part of the SLA.
+     */
+    rate_per_s: number;
+    charges: Charges | null;
+};
+
+/**
+ * HandlePartitions
+ *
+ * The partitions of a group, and how keys find them (sdk/contract/partitions.md).
+ */
+export type HandlePartitions = {
+    /**
+     * Key Hash
+     *
+     * The version of the hash. A client that does not know it must not append.
+     */
+    key_hash: number;
+    /**
+     * Layout
+     *
+     * Rises when partitions are added.
+     */
+    layout: number;
+    /**
+     * Changes
+     *
+     * Growths, oldest first.
+     */
+    changes: Array<HandleLayoutChange>;
+    /**
+     * Members
+     *
+     * All partitions in order.
+     */
+    members: Array<HandlePartition>;
 };
 
 /**
@@ -2105,6 +2314,24 @@ export type NewBudget = {
 };
 
 /**
+ * NewCheckpoint
+ */
+export type NewCheckpoint = {
+    /**
+     * Offsets
+     *
+     * Of some partitions or all; others stay as they are.
+     */
+    offsets: Array<PartitionOffset>;
+    /**
+     * Rewind
+     *
+     * Lower offsets count, too. Otherwise they are ignored: a late request takes nothing back.
+     */
+    rewind?: boolean;
+};
+
+/**
  * NewCommitment
  */
 export type NewCommitment = {
@@ -2232,6 +2459,12 @@ export type NewGroup = {
      * Name
      */
     name: string;
+    /**
+     * Partitions
+     *
+     * Chains among which keys are divided. Rates and retention are those of all partitions together; order is kept within a partition.
+     */
+    partitions?: number;
 };
 
 /**
@@ -2732,6 +2965,24 @@ export type PageSlaMinute = {
 };
 
 /**
+ * PartitionOffset
+ */
+export type PartitionOffset = {
+    /**
+     * Partition
+     *
+     * 0 in a group without partitions.
+     */
+    partition: number;
+    /**
+     * Next Offset
+     *
+     * Of the first entry that is not done.
+     */
+    next_offset: number;
+};
+
+/**
  * Payment
  *
  * How far an invoice is paid. All amounts are whole cents.
@@ -2829,6 +3080,56 @@ export type PaymentEntry = {
      * At
      */
     at: string;
+};
+
+/**
+ * PlacedPartition
+ *
+ * A partition with its chain, which is a group of its own for usage, SLA reports and events.
+ */
+export type PlacedPartition = {
+    /**
+     * Partition
+     */
+    partition: number;
+    /**
+     * Group Id
+     */
+    group_id: string;
+    /**
+     * Status
+     */
+    status: 'provisioning' | 'active' | 'degraded' | 'paused' | 'lost' | 'deleting' | 'deleted';
+    /**
+     * Epoch
+     */
+    epoch: number;
+    /**
+     * Rate Per S
+     *
+     * Its part of the SLA.
+     */
+    rate_per_s: number;
+    /**
+     * Hourly Micros
+     *
+     * Its part of the price.
+     */
+    hourly_micros: number;
+    /**
+     * Replicas
+     */
+    replicas: Array<PlacedReplica>;
+    /**
+     * Learners
+     */
+    learners: Array<PlacedReplica>;
+    /**
+     * In Use
+     *
+     * false: it was added, and clients do not use it yet.
+     */
+    in_use: boolean;
 };
 
 /**
@@ -3229,6 +3530,12 @@ export type QuoteRequest = {
      */
     replaces_group_id?: string | null;
     /**
+     * Partitions
+     *
+     * Among which keys are divided; null: as many as the replaced group has, or one.
+     */
+    partitions?: number | null;
+    /**
      * Project Id
      *
      * A project of yours, for a group of it: its guarantee counts.
@@ -3422,6 +3729,12 @@ export type Resize = {
      * The class of commit latency; null: unchanged.
      */
     latency?: 'standard' | 'low' | null;
+    /**
+     * Partitions
+     *
+     * More partitions than now: no entry moves, and order per key is kept; null: unchanged.
+     */
+    partitions?: number | null;
 };
 
 /**
@@ -4325,7 +4638,7 @@ export type User = {
 /**
  * Code
  */
-export type Code = 'malformed_json' | 'validation_failed' | 'body_too_large' | 'unsupported_media_type' | 'cursor_invalid' | 'not_authenticated' | 'credentials_invalid' | 'session_expired' | 'csrf_token_invalid' | 'permission_denied' | 'quota_exceeded' | 'not_found' | 'method_not_allowed' | 'email_taken' | 'name_taken' | 'project_not_empty' | 'server_alive' | 'too_many_join_tokens' | 'admission_refused' | 'guarantee_refused' | 'spend_cap' | 'group_not_ready' | 'group_lost' | 'group_not_lost' | 'document_too_large' | 'month_not_closed' | 'nothing_due' | 'payment_recorded' | 'payment_exceeds_due' | 'payment_in_progress' | 'signature_invalid' | 'idempotency_in_progress' | 'idempotency_key_reused' | 'precondition_failed' | 'rate_limited' | 'coordinator_unavailable' | 'database_unavailable' | 'payment_provider_unavailable' | 'overloaded' | 'internal';
+export type Code = 'malformed_json' | 'validation_failed' | 'body_too_large' | 'unsupported_media_type' | 'cursor_invalid' | 'not_authenticated' | 'credentials_invalid' | 'session_expired' | 'csrf_token_invalid' | 'permission_denied' | 'quota_exceeded' | 'not_found' | 'method_not_allowed' | 'email_taken' | 'name_taken' | 'project_not_empty' | 'server_alive' | 'too_many_join_tokens' | 'admission_refused' | 'guarantee_refused' | 'spend_cap' | 'group_not_ready' | 'group_lost' | 'group_not_lost' | 'group_is_partition' | 'partitions_busy' | 'document_too_large' | 'month_not_closed' | 'nothing_due' | 'payment_recorded' | 'payment_exceeds_due' | 'payment_in_progress' | 'signature_invalid' | 'idempotency_in_progress' | 'idempotency_key_reused' | 'precondition_failed' | 'rate_limited' | 'coordinator_unavailable' | 'database_unavailable' | 'payment_provider_unavailable' | 'overloaded' | 'internal';
 
 /**
  * FieldError
@@ -5299,6 +5612,40 @@ export type ResetGroupResponses = {
 
 export type ResetGroupResponse = ResetGroupResponses[keyof ResetGroupResponses];
 
+export type GetPartitionsData = {
+    body?: never;
+    path: {
+        /**
+         * Group Id
+         */
+        group_id: string;
+    };
+    query?: never;
+    url: '/v1/groups/{group_id}/partitions';
+};
+
+export type GetPartitionsErrors = {
+    /**
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
+     */
+    '4XX': Problem;
+    /**
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
+     */
+    '5XX': Problem;
+};
+
+export type GetPartitionsError = GetPartitionsErrors[keyof GetPartitionsErrors];
+
+export type GetPartitionsResponses = {
+    /**
+     * Successful Response
+     */
+    200: GroupPartitions;
+};
+
+export type GetPartitionsResponse = GetPartitionsResponses[keyof GetPartitionsResponses];
+
 export type GetHandleData = {
     body?: never;
     path: {
@@ -5447,6 +5794,162 @@ export type ListGroupEventsResponses = {
 };
 
 export type ListGroupEventsResponse = ListGroupEventsResponses[keyof ListGroupEventsResponses];
+
+export type ListCheckpointsData = {
+    body?: never;
+    path: {
+        /**
+         * Group Id
+         */
+        group_id: string;
+    };
+    query?: never;
+    url: '/v1/groups/{group_id}/checkpoints';
+};
+
+export type ListCheckpointsErrors = {
+    /**
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
+     */
+    '4XX': Problem;
+    /**
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
+     */
+    '5XX': Problem;
+};
+
+export type ListCheckpointsError = ListCheckpointsErrors[keyof ListCheckpointsErrors];
+
+export type ListCheckpointsResponses = {
+    /**
+     * Response List Checkpoints
+     *
+     * Successful Response
+     */
+    200: Array<Checkpoint>;
+};
+
+export type ListCheckpointsResponse = ListCheckpointsResponses[keyof ListCheckpointsResponses];
+
+export type DeleteCheckpointData = {
+    body?: never;
+    path: {
+        /**
+         * Group Id
+         */
+        group_id: string;
+        /**
+         * Consumer
+         *
+         * The consumer's name, of your choice.
+         */
+        consumer: string;
+    };
+    query?: never;
+    url: '/v1/groups/{group_id}/checkpoints/{consumer}';
+};
+
+export type DeleteCheckpointErrors = {
+    /**
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
+     */
+    '4XX': Problem;
+    /**
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
+     */
+    '5XX': Problem;
+};
+
+export type DeleteCheckpointError = DeleteCheckpointErrors[keyof DeleteCheckpointErrors];
+
+export type DeleteCheckpointResponses = {
+    /**
+     * Successful Response
+     */
+    204: void;
+};
+
+export type DeleteCheckpointResponse = DeleteCheckpointResponses[keyof DeleteCheckpointResponses];
+
+export type GetCheckpointData = {
+    body?: never;
+    path: {
+        /**
+         * Group Id
+         */
+        group_id: string;
+        /**
+         * Consumer
+         *
+         * The consumer's name, of your choice.
+         */
+        consumer: string;
+    };
+    query?: never;
+    url: '/v1/groups/{group_id}/checkpoints/{consumer}';
+};
+
+export type GetCheckpointErrors = {
+    /**
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
+     */
+    '4XX': Problem;
+    /**
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
+     */
+    '5XX': Problem;
+};
+
+export type GetCheckpointError = GetCheckpointErrors[keyof GetCheckpointErrors];
+
+export type GetCheckpointResponses = {
+    /**
+     * Successful Response
+     */
+    200: Checkpoint;
+};
+
+export type GetCheckpointResponse = GetCheckpointResponses[keyof GetCheckpointResponses];
+
+export type SaveCheckpointData = {
+    body: NewCheckpoint;
+    path: {
+        /**
+         * Group Id
+         */
+        group_id: string;
+        /**
+         * Consumer
+         *
+         * The consumer's name, of your choice.
+         */
+        consumer: string;
+    };
+    query?: never;
+    url: '/v1/groups/{group_id}/checkpoints/{consumer}';
+};
+
+export type SaveCheckpointErrors = {
+    /**
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
+     */
+    '4XX': Problem;
+    /**
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
+     */
+    '5XX': Problem;
+};
+
+export type SaveCheckpointError = SaveCheckpointErrors[keyof SaveCheckpointErrors];
+
+export type SaveCheckpointResponses = {
+    /**
+     * Successful Response
+     */
+    200: Checkpoint;
+};
+
+export type SaveCheckpointResponse = SaveCheckpointResponses[keyof SaveCheckpointResponses];
 
 export type GetUsageData = {
     body?: never;

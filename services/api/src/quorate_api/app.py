@@ -16,6 +16,7 @@ from quorate_api.billing import endpoints as billing
 from quorate_api.budgets import endpoints as budgets
 from quorate_api.caps import service as caps
 from quorate_api.checkout import providers
+from quorate_api.checkpoints import endpoints as checkpoints
 from quorate_api.commitments import endpoints as commitments
 from quorate_api.coordinator.client import Coordinator
 from quorate_api.database import engine
@@ -58,8 +59,8 @@ from quorate_api.usage import endpoints as usage
 
 ROUTERS = (
     accounts.public, accounts.router, projects.router, guarantees.router, keys.router, quotes.router, groups.router,
-    usage.router, sla.router, live.router, billing.router, payments.router, payments.event_router, spend.router,
-    budgets.router, commitments.router, quotas.router, operator.router, payments.operator_router, adjustments.router,
+    checkpoints.router, usage.router, sla.router, live.router, billing.router, payments.router, payments.event_router,
+    spend.router, budgets.router, commitments.router, quotas.router, operator.router, payments.operator_router, adjustments.router,
     status.public, status.operator, outside.router, health.router,
 )  # fmt: skip
 

@@ -46,9 +46,15 @@ STATUS_PER_ADDRESS = "120/minute"  # a page reads it each half minute; an office
 PROJECTS_MAX = 20
 KEYS_PER_PROJECT_MAX = 100
 GROUPS_PER_PROJECT_MAX = 50
+PARTITIONS_PER_PROJECT_MAX = 512  # beside the first of each group
 TOTAL_RATE_PER_S_MAX = 10_000_000
 TOTAL_READ_RATE_PER_S_MAX = 10_000_000
 TOTAL_GUARANTEED_TOKENS_PER_S_MAX = 200_000_000  # as much as ten million appends of 1 KB, in memory
+
+# Partitions of a group; as the coordinators' (`limits.rs`).
+PARTITIONS_MAX = 256
+CONSUMERS_PER_GROUP_MAX = 64  # a row for each partition of each
+CONSUMER_NAME_LENGTH_MAX = 100
 
 # Guarantees of projects; those of the coordinators (`limits.rs`).
 GUARANTEE_TOKENS_PER_S_MAX = 1_000_000_000_000

@@ -106,6 +106,10 @@ class FakeCoordinator:
         self.guarantees: dict[uuid.UUID, dict[str, Any]] = {}  # by project
         self.lose_guarantee_answers = 0  # does the work, then the answer is lost
         self.refuse_guarantee_once = False  # admissible when quoted, refused when set
+        self.partitioned: dict[uuid.UUID, dict[str, Any]] = {}  # by group
+        self.lose_partitions_answers = 0  # does the work, then the answer is lost
+        self.refuse_partitions_once = False  # admissible when quoted, refused when set
+        self.seals = True  # growths end at once
         self.commit_p99_us: int | None = None  # as its profile was measured
         self.failure_domains: list[str | None] = [None]  # of replicas, in turn
         self.app = Starlette(
@@ -116,6 +120,7 @@ class FakeCoordinator:
                 Route("/v1/groups", self._groups),
                 Route("/v1/groups/{group_id}", self._group, methods=["PUT", "GET", "DELETE"]),
                 Route("/v1/groups/{group_id}/sla", self._resize, methods=["PUT"]),
+                Route("/v1/groups/{group_id}/partitions", self._partitions, methods=["GET", "PUT"]),
                 Route("/v1/groups/{group_id}/access", self._access, methods=["PUT"]),
                 Route("/v1/groups/{group_id}/reset", self._reset, methods=["POST"]),
                 Route("/v1/projects/{project_id}/guarantee", self._guarantee, methods=["GET", "PUT"]),
@@ -314,12 +319,18 @@ class FakeCoordinator:
         ]
         total = {name: sum(item[name] for item in demand) for name in demand[0] if name != "role"}
         replaces = body.get("replaces_group_id")
+        present = self.partitioned.get(uuid.UUID(replaces)) if replaces else None
+        count = body.get("partitions") or (len(present["members"]) if present else 1)
+        parts = [
+            {"sla": part, "demand": _scaled(total, part["rate_per_s"] / sla.rate_per_s)} for part in _parts(sla, count)
+        ]
         refusal = self._refusal(sla, uuid.UUID(replaces) if replaces else None)
         return JSONResponse(
             {
                 "admissible": refusal is None,
                 "demand": demand,
                 "total_demand": total,
+                "parts": parts if count > 1 or present else [],
                 "dominant_resource": "cpu",
                 "refusal": refusal,
                 "profile_version": "test",
@@ -327,6 +338,61 @@ class FakeCoordinator:
                 "failure_domains": len(set(self._domains(sla.replication_degree)) - {None}),
             }
         )
+
+    async def _partitions(self, request: Request) -> Response:
+        if (refused := self._forbidden(request)) is not None:
+            return refused
+        group_id = uuid.UUID(request.path_params["group_id"])
+        if request.method == "PUT" and (problem := await self._set_partitions(group_id, await request.json())):
+            return JSONResponse(problem, problem["status"])
+        known = self.partitioned.get(group_id)
+        if known is None:
+            return JSONResponse({"title": "not found", "status": 404}, 404)
+        views = [self.groups[member] for member in known["members"]]
+        return JSONResponse({**known, "members": None, "group_id": str(group_id), "partitions": views})
+
+    async def _set_partitions(self, group_id: uuid.UUID, body: dict[str, Any]) -> dict[str, Any] | None:
+        known = self.partitioned.get(group_id, {"revision": 0, "members": [], "layout": 0, "in_use": 1, "changes": []})
+        members = [uuid.UUID(text) for text in body["partitions"]]
+        if body["revision"] != known["revision"]:
+            if body["revision"] != known["revision"] + 1:
+                return {"status": 409, "code": "partitions_revision", "detail": "Another revision."}
+            present = known["members"] or [group_id] * (group_id in self.groups)
+            sla = ObservedSla.model_validate(body["sla"])
+            refusal = self._refusal(sla, group_id)
+            if self.refuse_partitions_once:
+                self.refuse_partitions_once, refusal = False, _insufficient(sla, 1)
+            if refusal is not None:
+                return {"title": "refused", "status": 409, "refusal": refusal}
+            if known["in_use"] < len(present):
+                return {"status": 409, "code": "partitions_growing", "detail": "Partitions are being added."}
+            for member, part in zip(members, _parts(sla, len(members)), strict=True):
+                if member in self.groups:
+                    view = self.groups[member]
+                    view.update(sla=part, sla_revision=view["sla_revision"] + 1, epoch=view["epoch"] + 1)
+                else:
+                    await self._put(member, {"sla": part, "project_id": body["project_id"]})
+            grows = bool(present) and len(members) > len(present)
+            layout = known["layout"] + (len(members) > len(known["members"]))
+            known = {
+                "sla": body["sla"],
+                "revision": body["revision"],
+                "since": datetime.now(UTC).isoformat(),
+                "members": members,
+                "layout": layout,
+                "in_use": len(members),
+                "changes": known["changes"],
+            }
+            change = {"layout": layout, "from": len(present), "to": len(members), "ends": [7] * len(present)}
+            if grows and self.seals:
+                known["changes"] = [*known["changes"], change]
+            elif grows:
+                known |= {"layout": layout - 1, "in_use": len(present)}
+            self.partitioned[group_id] = known
+        if self.lose_partitions_answers:
+            self.lose_partitions_answers -= 1
+            return {"title": "the answer got lost", "status": 502}
+        return None
 
     def _domains(self, replicas: int) -> list[str | None]:
         return [self.failure_domains[number % len(self.failure_domains)] for number in range(replicas)]
@@ -340,6 +406,8 @@ class FakeCoordinator:
         if request.method == "PUT":
             return await self._put(group_id, await request.json())
         if request.method == "DELETE":
+            for member in self.partitioned.pop(group_id, {"members": []})["members"]:
+                self.groups.pop(member, None) if member != group_id else None
             if self.groups.pop(group_id, None) is not None:
                 self.emit("group_deleted", group_id, "The group was deleted.")
             return Response(status_code=204)
@@ -521,6 +589,24 @@ class FakeCoordinator:
         used = sum(view["sla"]["rate_per_s"] for id_, view in self.groups.items() if id_ != but)
         free = CAPACITY_PER_S - used
         return _insufficient(sla, free) if sla.rate_per_s > free else None
+
+
+def _parts(sla: ObservedSla, count: int) -> list[dict[str, Any]]:
+    each, rest = divmod(sla.rate_per_s, count)
+    read_each, read_rest = divmod(sla.read_rate_per_s, count)
+    return [
+        sla.model_dump(mode="json")
+        | {
+            "rate_per_s": each + (number < rest),
+            "read_rate_per_s": read_each + (number < read_rest),
+            "retention_bytes": sla.retention_bytes // count,
+        }
+        for number in range(count)
+    ]
+
+
+def _scaled(total: dict[str, float], share: float) -> dict[str, float]:
+    return {name: amount * share for name, amount in total.items()}
 
 
 def _insufficient(sla: ObservedSla, free: int) -> dict[str, Any]:

@@ -173,10 +173,16 @@ pub struct Quote {
     pub commit_p99_us: Option<u64>,
     /// Different named failure domains of the servers that the replicas would get now; 0 in a refusal.
     pub failure_domains: usize,
-    /// The demand of each partition, all of its replicas together; none for a group without partitions. `demand` is then that
-    /// of the first partition.
+    /// Of a group with partitions, in order. `demand` is then that of the first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub parts: Vec<TotalDemand>,
+    pub parts: Vec<PartDemand>,
+}
+
+/// A partition's part of the SLA, and the demand of all its replicas together.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct PartDemand {
+    pub sla: Sla,
+    pub demand: TotalDemand,
 }
 
 /// The demand vector of one replica, with its role in the chain.

@@ -8,6 +8,8 @@ from quorate_api import limits
 from quorate_api.coordinator.schemas import Durability, LatencyClass, ObservedSla
 from quorate_api.http.schemas import Input
 
+Partitions = Annotated[int, Field(ge=1, le=limits.PARTITIONS_MAX)]
+
 
 class SlaInput(Input):
     durability: Literal["persistent", "in_memory"] = Field(

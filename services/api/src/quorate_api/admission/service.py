@@ -12,15 +12,20 @@ from quorate_api.http.services import Services
 
 
 async def quote(
-    work: Work, services: Services, sla: ObservedSla, replaces: UUID | None = None, project_id: UUID | None = None
+    work: Work,
+    services: Services,
+    sla: ObservedSla,
+    replaces: UUID | None = None,
+    project_id: UUID | None = None,
+    partitions: int | None = None,
 ) -> Quote:
     """Ask whether the fleet admits `sla` now. The reservation of the group `replaces` does not count against it.
-    `project_id`: of the group, whose guarantee counts."""
+    `project_id`: of the group, whose guarantee counts. `partitions`: as many as the group has, if None."""
     has_one = project_id is not None and await GuaranteeRepository(work.scope).has_one(project_id)
     guaranteed = project_id if has_one else None
     try:
         async with work.outside():
-            quote = await services.coordinator.quote(sla, replaces, guaranteed)
+            quote = await services.coordinator.quote(sla, replaces, guaranteed, partitions)
     except RequestInvalid as error:
         raise invalid_sla(error) from error
     return kept(sla, quote)

@@ -29,6 +29,7 @@ from quorate_api.coordinator.schemas import (
     IssuedToken,
     JoinTokenView,
     ObservedSla,
+    PartitionsView,
     Quote,
     Refusal,
     ServerView,
@@ -135,11 +136,17 @@ class Coordinator:
         return found
 
     async def quote(
-        self, sla: ObservedSla, replaces: UUID | None = None, guaranteed_project: UUID | None = None
+        self,
+        sla: ObservedSla,
+        replaces: UUID | None = None,
+        guaranteed_project: UUID | None = None,
+        partitions: int | None = None,
     ) -> Quote:
         """`replaces`: a group whose own reservation does not count against the SLA. `guaranteed_project`: of the
-        group, if it has a guarantee."""
+        group, if it has a guarantee. `partitions`: among which the SLA is divided; None: as many as the group has."""
         body: dict[str, Any] = {"sla": _said(sla)}
+        if partitions is not None:
+            body["partitions"] = partitions
         if guaranteed_project is not None:
             body["project_id"] = str(guaranteed_project)
         if replaces is not None:
@@ -221,6 +228,27 @@ class Coordinator:
         body = {"sla": _said(sla), "revision": revision}
         answer = await self._call("PUT", f"/v1/groups/{group_id}/sla", body, repeatable=True, may_be_absent=True)
         return None if answer.status_code == 404 else self._parse(answer, GroupView)
+
+    async def set_partitions(
+        self, group_id: UUID, project_id: UUID, sla: ObservedSla, partitions: list[UUID], revision: int
+    ) -> PartitionsView:
+        """Admit a group with partitions, or change it as a whole, for the `revision`-th time. Raises `Refused`, and
+        `RequestInvalid` with `partition_not_ready`, `partitions_growing`, … Repeating it is harmless."""
+        body = {
+            "sla": _said(sla),
+            "project_id": str(project_id),
+            "partitions": [str(partition) for partition in partitions],
+            "revision": revision,
+        }
+        answer = await self._call("PUT", f"/v1/groups/{group_id}/partitions", body, repeatable=True)
+        return self._parse(answer, PartitionsView)
+
+    async def partitions(
+        self, group_id: UUID, *, timeout_s: float = limits.COORDINATOR_TIMEOUT_S
+    ) -> PartitionsView | None:
+        """None: the group has no partitions, or is gone."""
+        answer = await self._call("GET", f"/v1/groups/{group_id}/partitions", timeout=timeout_s)
+        return None if answer.status_code == 404 else self._parse(answer, PartitionsView)
 
     async def set_access(self, group_id: UUID, access: Access) -> GroupView | None:
         """Set what clients may use of a group. None: no such group. Raises `RequestInvalid` with `group_deleted`.

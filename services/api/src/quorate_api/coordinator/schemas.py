@@ -106,6 +106,13 @@ class GuaranteeView(BaseModel):
     groups: list[GuaranteedGroupView]
 
 
+class PartDemand(BaseModel):
+    """A partition's part of the SLA, and the demand of all its replicas."""
+
+    sla: ObservedSla
+    demand: ResourceDemand
+
+
 class Quote(BaseModel):
     admissible: bool
     demand: list[ReplicaDemand]
@@ -115,6 +122,7 @@ class Quote(BaseModel):
     profile_version: str | None = None
     commit_p99_us: int | None = Field(None, description="As the cost profile was measured; null: it was not.")
     failure_domains: int = Field(0, description="Different ones in which the replicas would be placed.")
+    parts: list[PartDemand] = []  # of a group with partitions, in order
 
 
 class Replica(BaseModel):
@@ -190,6 +198,26 @@ class GroupView(BaseModel):
     reads: ReadCharges | None = None  # likewise
     sla_since: datetime | None = None  # time at which this SLA took effect
     created_at: datetime | None = None
+
+
+class LayoutChange(BaseModel):
+    """Partitions were added. Entries of keys that moved to new partitions lie before these ends."""
+
+    layout: int = Field(description="The layout that began.")
+    from_partitions: int = Field(validation_alias="from")
+    to_partitions: int = Field(validation_alias="to")
+    ends: list[int] = Field(description="Offsets, of the partitions before.")
+
+
+class PartitionsView(BaseModel):
+    group_id: UUID
+    sla: ObservedSla
+    revision: int
+    since: datetime
+    layout: int
+    in_use: int
+    changes: list[LayoutChange]
+    partitions: list[GroupView]
 
 
 class ResourcesView(BaseModel):

@@ -120,6 +120,32 @@ groups = Table(
     Column("unseen", Boolean, nullable=False),
     _text("access"),
     _text("access_wanted"),
+    _id("partition_of", nullable=True),
+    _count("partition", nullable=True),
+)
+partitioned_groups = Table(
+    "partitioned_groups",
+    metadata,
+    _id("group_id", primary_key=True),
+    _id("organization_id"),
+    _count("revision"),
+    _json("sla", nullable=True),
+    _json("price", nullable=True),
+    _count("layout"),
+    _count("in_use"),
+    _json("changes"),
+    _json("wanted", nullable=True),
+    _time("requested_at"),
+)
+checkpoints = Table(
+    "checkpoints",
+    metadata,
+    _id("group_id", primary_key=True),
+    _text("consumer", primary_key=True),
+    _count("partition", primary_key=True),
+    _id("organization_id"),
+    _count("next_offset"),
+    _time("updated_at"),
 )
 former_slas = Table(
     "former_slas",

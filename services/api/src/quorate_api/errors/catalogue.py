@@ -32,6 +32,8 @@ class Code(StrEnum):
     GROUP_NOT_READY = "group_not_ready"
     GROUP_LOST = "group_lost"
     GROUP_NOT_LOST = "group_not_lost"
+    GROUP_IS_PARTITION = "group_is_partition"
+    PARTITIONS_BUSY = "partitions_busy"
     DOCUMENT_TOO_LARGE = "document_too_large"
     MONTH_NOT_CLOSED = "month_not_closed"
     NOTHING_DUE = "nothing_due"
@@ -154,6 +156,18 @@ CATALOGUE: dict[Code, Entry] = {
         409,
         "The group is not lost",
         "The group keeps its log, so there is nothing to reset. To empty a group, delete it and create another.",
+    ),
+    Code.GROUP_IS_PARTITION: Entry(
+        409,
+        "The group is a partition of another",
+        "Change, delete or connect to the group that it is a partition of; `partition_of` names it.",
+    ),
+    Code.PARTITIONS_BUSY: Entry(
+        409,
+        "The partitions cannot change now",
+        "Retry when `GET /v1/groups/{id}/partitions` shows all of them active and in use. Nothing has changed.",
+        Fault.SERVICE,
+        retry=True,
     ),
     Code.DOCUMENT_TOO_LARGE: Entry(
         409,

@@ -5,12 +5,13 @@ from uuid import UUID
 
 from fastapi import APIRouter, Header, Request, Response
 
-from quorate_api.groups import resizing, service
+from quorate_api.groups import partitioning, resizing, service
 from quorate_api.groups.schemas import (
     CreatedGroup,
     Group,
     GroupCosts,
     GroupEvent,
+    GroupPartitions,
     Handle,
     NewGroup,
     Placement,
@@ -62,7 +63,7 @@ async def get_group(
     response.headers["ETag"] = service.etag(row)
     if if_none_match is not None and service.etag(row) in [part.strip() for part in if_none_match.split(",")]:
         return Response(status_code=304, headers={"ETag": service.etag(row)})  # type: ignore[return-value]
-    return service.group_of(row)
+    return await service.group_of(work, row)
 
 
 @router.patch("/groups/{group_id}")
@@ -77,10 +78,12 @@ async def resize_group(
 ) -> Group:
     """Change the SLA of a group in place. The log stays, appends continue, and the new price applies from then on.
 
-    409 `admission_refused`: the group's servers have no room, and nothing changes. Repeating it is harmless."""
+    `partitions` adds partitions: entries stay where they are, and clients append by the new assignment of keys once all
+    entries before it are committed. 409 `admission_refused`: there is no room, and nothing changes. Repeating it is
+    harmless."""
     row = await resizing.resize(work, services, caller, group_id, asked, if_match)
     response.headers["ETag"] = service.etag(row)
-    return service.group_of(row)
+    return await service.group_of(work, row)
 
 
 @router.delete("/groups/{group_id}", status_code=204)
@@ -105,7 +108,15 @@ async def reset_group(
     The entries of the lost log are gone for good. Offsets of the new log are greater than all old ones."""
     row = await service.reset(work, services, caller, group_id, asked.epoch)
     response.headers["ETag"] = service.etag(row)
-    return service.group_of(row)
+    return await service.group_of(work, row)
+
+
+@router.get("/groups/{group_id}/partitions")
+async def get_partitions(group_id: UUID, work: Transaction, services: Environment, caller: Caller) -> GroupPartitions:
+    """The group's partitions, each with its chain. A group without has one, which is itself."""
+    row = await service.visible(work, caller, group_id)
+    caller.require(Permission.VIEW)
+    return await partitioning.shown(work, services, row)
 
 
 @router.get("/groups/{group_id}/handle")

@@ -1,22 +1,43 @@
 """The handle: the addresses of a group's replicas, and a token that they accept (sdk/contract/handle.md)."""
 
+from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any
+from uuid import UUID
 
 from opentelemetry import propagate
 from sqlalchemy import Row
 
 from quorate_api import limits
 from quorate_api.coordinator.client import CoordinatorUnavailable
-from quorate_api.coordinator.schemas import GroupView
+from quorate_api.coordinator.schemas import GroupView, PartitionsView
 from quorate_api.errors import Code, Problem
-from quorate_api.groups.schemas import Endpoint, Handle, HandleGuarantee, HandleLimits, HandleSla, HandleTls
+from quorate_api.groups.schemas import (
+    Endpoint,
+    Handle,
+    HandleGuarantee,
+    HandleLayoutChange,
+    HandleLimits,
+    HandlePartition,
+    HandlePartitions,
+    HandleSla,
+    HandleTls,
+)
 from quorate_api.http.principal import Permission, Principal
 from quorate_api.http.services import Services
+from quorate_api.security.tokens import Token
+
+KEY_HASH = 1  # sdk/contract/partitions.md
 
 
-async def issue(services: Services, principal: Principal, row: Row[Any], view: GroupView) -> Handle:
-    """Issue a handle with a token for `principal`.
+async def issue(
+    services: Services,
+    principal: Principal,
+    row: Row[Any],
+    view: GroupView,
+    partitions: PartitionsView | None = None,
+) -> Handle:
+    """Issue a handle with a token for `principal`. `partitions`: of a group that has some.
 
     Raises `permission_denied` for a caller without permission to append or read, and `group_lost`. Raises
     `group_not_ready` for a group without servers. Raises `coordinator_unavailable` until this process has fetched the
@@ -30,17 +51,22 @@ async def issue(services: Services, principal: Principal, row: Row[Any], view: G
     if not view.replicas:
         raise Problem(Code.GROUP_NOT_READY, f"The group is {view.status} and has no servers.", retry_after_s=1)
     tls = await _tls(services)
-    token = services.signer.sign(str(principal.id), row.id, operations, datetime.now(UTC), project_id=row.project_id)
+    layout = partitions.layout if partitions is not None else 0
+    now = datetime.now(UTC)
+
+    def sign(group_id: UUID) -> Token:
+        return services.signer.sign(
+            str(principal.id), group_id, operations, now, project_id=row.project_id, layout=layout
+        )
+
+    token = sign(row.id)
     carrier: dict[str, str] = {}
     propagate.inject(carrier)
     return Handle(
         group_id=row.id,
         name=row.name,
         epoch=view.epoch,
-        endpoints=[
-            Endpoint(server_id=replica.server_id, address=replica.address, role=replica.role)
-            for replica in view.replicas
-        ],
+        endpoints=_endpoints(view),
         token=token.text,
         token_expires_at=token.expires_at,
         sla=HandleSla(
@@ -57,8 +83,36 @@ async def issue(services: Services, principal: Principal, row: Row[Any], view: G
             window_batches=limits.SESSION_WINDOW_BATCHES,
         ),
         guarantee=_guarantee(view),
+        partitions=_partitions(partitions, sign) if partitions is not None and layout > 0 else None,
         tls=tls,
         traceparent=carrier.get("traceparent"),
+    )
+
+
+def _endpoints(view: GroupView) -> list[Endpoint]:
+    return [
+        Endpoint(server_id=replica.server_id, address=replica.address, role=replica.role) for replica in view.replicas
+    ]
+
+
+def _partitions(view: PartitionsView, sign: Callable[[UUID], Token]) -> HandlePartitions:
+    """Partitions that clients use. A lost one has no endpoints: the others go on."""
+    return HandlePartitions(
+        key_hash=KEY_HASH,
+        layout=view.layout,
+        changes=[HandleLayoutChange.model_validate(change.model_dump()) for change in view.changes],
+        members=[
+            HandlePartition(
+                partition=number,
+                group_id=part.group_id,
+                epoch=part.epoch,
+                endpoints=_endpoints(part),
+                token=sign(part.group_id).text,
+                rate_per_s=part.sla.rate_per_s,
+                charges=part.charges,
+            )
+            for number, part in enumerate(view.partitions[: view.in_use])
+        ],
     )
 
 

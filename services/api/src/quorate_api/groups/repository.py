@@ -6,6 +6,7 @@ from typing import Any
 from uuid import UUID
 
 from sqlalchemy import BigInteger, Row, case, cast, func, or_
+from sqlalchemy.sql.elements import ColumnElement
 
 from quorate_api.coordinator.schemas import GroupView
 from quorate_api.database.scope import EveryOrganization, Scope
@@ -44,7 +45,7 @@ class GroupRepository:
     async def page(self, project_id: UUID, limit: int, before: UUID | None) -> list[Row[Any]]:
         statement = (
             self._scope.select(groups)
-            .where(groups.c.project_id == project_id, groups.c.deleted_at.is_(None))
+            .where(groups.c.project_id == project_id, groups.c.deleted_at.is_(None), groups.c.partition_of.is_(None))
             .order_by(groups.c.id.desc())
             .limit(limit)
         )
@@ -92,17 +93,19 @@ class GroupRepository:
         return (await self._scope.connection.execute(statement)).first() is not None
 
     async def request_deletion(self, group_id: UUID, now: datetime) -> None:
+        """With all its partitions."""
         statement = (
             self._scope.update(groups)
-            .where(groups.c.id == group_id, groups.c.status.not_in(("deleting", "deleted")))
+            .where(_with_partitions(group_id), groups.c.status.not_in(("deleting", "deleted")))
             .values(status="deleting", delete_requested_at=now, row_version=groups.c.row_version + 1)
         )
         await self._scope.connection.execute(statement)
 
     async def finish_deletion(self, group_id: UUID, now: datetime) -> None:
+        """With all its partitions."""
         statement = (
             self._scope.update(groups)
-            .where(groups.c.id == group_id, groups.c.status == "deleting")
+            .where(_with_partitions(group_id), groups.c.status == "deleting")
             .values(status="deleted", deleted_at=now, replicas=[], learners=[], row_version=groups.c.row_version + 1)
         )
         await self._scope.connection.execute(statement)
@@ -187,3 +190,7 @@ class GroupRepository:
                 or_(group_events.c.at < at, (group_events.c.at == at) & (group_events.c.seq < seq))
             )
         return list((await self._scope.connection.execute(statement)).all())
+
+
+def _with_partitions(group_id: UUID) -> ColumnElement[bool]:
+    return or_(groups.c.id == group_id, groups.c.partition_of == group_id)

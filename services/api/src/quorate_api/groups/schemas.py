@@ -7,7 +7,7 @@ from uuid import UUID
 from pydantic import Field
 
 from quorate_api import limits
-from quorate_api.admission.schemas import SlaInput
+from quorate_api.admission.schemas import Partitions, SlaInput
 from quorate_api.coordinator.schemas import Access, Charges, LatencyClass, ObservedSla, Replica
 from quorate_api.http.schemas import Input, Name, Output
 from quorate_api.pricing.schemas import Price
@@ -21,6 +21,11 @@ _NULL_SAYS_SOMETHING = ("min_replicas", "retention_age_s")
 
 class NewGroup(SlaInput):
     name: Name
+    partitions: Partitions = Field(
+        1,
+        description="Chains among which keys are divided. Rates and retention are those of all partitions together; "
+        "order is kept within a partition.",
+    )
 
 
 class Resize(Input):
@@ -46,10 +51,13 @@ class Resize(Input):
         description="Age at which entries are discarded; null: no limit on age; left out: unchanged.",
     )
     latency: LatencyClass | None = Field(None, description="The class of commit latency; null: unchanged.")
+    partitions: Partitions | None = Field(
+        None, description="More partitions than now: no entry moves, and order per key is kept; null: unchanged."
+    )
 
     def changes(self) -> dict[str, int | str | None]:
-        """The requested values, by name."""
-        given = self.model_dump(include=self.model_fields_set)
+        """The requested values of the SLA, by name."""
+        given = self.model_dump(include=self.model_fields_set, exclude={"partitions"})
         return {name: value for name, value in given.items() if value is not None or name in _NULL_SAYS_SOMETHING}
 
 
@@ -87,6 +95,36 @@ class HandleGuarantee(Output):
     shared_appends_per_s: int = Field(description="Beside the rate of the SLA, while no other group wants any.")
 
 
+class HandleLayoutChange(Output):
+    """A growth. Entries of keys that moved to new partitions lie before these ends of the others."""
+
+    layout: int = Field(description="The layout that began.")
+    from_partitions: int = Field(description="The number of partitions before.")
+    to_partitions: int = Field(description="The number of partitions from then on.")
+    ends: list[int] = Field(description="Offsets, of the partitions before, in order.")
+
+
+class HandlePartition(Output):
+    """One partition's chain: what a handle says of a group without partitions."""
+
+    partition: int
+    group_id: UUID
+    epoch: int
+    endpoints: list[Endpoint]
+    token: str = Field(description="For this partition. Keep it secret.")
+    rate_per_s: int = Field(description="The partition's part of the SLA.")
+    charges: Charges | None
+
+
+class HandlePartitions(Output):
+    """The partitions of a group, and how keys find them (sdk/contract/partitions.md)."""
+
+    key_hash: int = Field(description="The version of the hash. A client that does not know it must not append.")
+    layout: int = Field(description="Rises when partitions are added.")
+    changes: list[HandleLayoutChange] = Field(description="Growths, oldest first.")
+    members: list[HandlePartition] = Field(description="All partitions in order.")
+
+
 class HandleTls(Output):
     required: bool = Field(description="Whether servers refuse connections without TLS.")
     ca_pem: str = Field(description="The fleet's certificate authority in PEM, the only one to trust.")
@@ -107,6 +145,9 @@ class Handle(Output):
     )
     limits: HandleLimits
     guarantee: HandleGuarantee | None = Field(None, description="null: the project has none that it shares.")
+    partitions: HandlePartitions | None = Field(
+        None, description="null: the group has one chain, which endpoints and token reach."
+    )
     tls: HandleTls
     traceparent: str | None = Field(
         None, description="Trace context of the request that issued the handle, if that was traced."
@@ -117,7 +158,10 @@ class Group(Output):
     id: UUID
     project_id: UUID
     name: str
-    sla: ObservedSla
+    sla: ObservedSla = Field(description="Of all partitions together.")
+    partitions: int = Field(1, description="As many as clients use.")
+    partition_of: UUID | None = Field(None, description="The group that this is a partition of, if it is one.")
+    partition: int | None = Field(None, description="Its number there.")
     promise: SlaPromise
     status: Status
     access: Access = Field(
@@ -180,6 +224,27 @@ class Placement(Output):
     replicas: list[PlacedReplica]
     learners: list[PlacedReplica] = Field(description="Replacements that are catching up.")
     observed_at: datetime | None
+
+
+class PlacedPartition(Output):
+    """A partition with its chain, which is a group of its own for usage, SLA reports and events."""
+
+    partition: int
+    group_id: UUID
+    status: Status
+    epoch: int
+    rate_per_s: int = Field(description="Its part of the SLA.")
+    hourly_micros: int = Field(description="Its part of the price.")
+    replicas: list[PlacedReplica]
+    learners: list[PlacedReplica]
+    in_use: bool = Field(description="false: it was added, and clients do not use it yet.")
+
+
+class GroupPartitions(Output):
+    key_hash: int = Field(description="The version of the hash that finds a key's partition.")
+    layout: int
+    is_changing: bool = Field(description="A change was asked for, and is not carried out yet.")
+    items: list[PlacedPartition]
 
 
 class GroupEvent(Output):

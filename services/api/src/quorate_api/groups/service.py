@@ -16,11 +16,11 @@ from sqlalchemy import Row
 from quorate_api import limits
 from quorate_api.admission import service as admission
 from quorate_api.coordinator.client import CoordinatorUnavailable, Refused, RequestInvalid
-from quorate_api.coordinator.schemas import GroupView, ObservedSla, Replica
+from quorate_api.coordinator.schemas import GroupView, ObservedSla
 from quorate_api.database.ids import new_id
 from quorate_api.database.work import Work
 from quorate_api.errors import Code, FieldError, Problem, not_found
-from quorate_api.groups import costs, handles
+from quorate_api.groups import costs, handles, partitioning
 from quorate_api.groups.repository import GroupRepository
 from quorate_api.groups.schemas import (
     CreatedGroup,
@@ -31,13 +31,15 @@ from quorate_api.groups.schemas import (
     NewGroup,
     PlacedReplica,
     Placement,
+    Status,
 )
+from quorate_api.groups.views import stored_view
 from quorate_api.http.pagination import Paging
 from quorate_api.http.principal import Permission, Principal
 from quorate_api.http.schemas import Page
 from quorate_api.http.services import Services
-from quorate_api.pricing import prices
-from quorate_api.pricing.reservation import price_of
+from quorate_api.partitioned.repository import PartitionedRepository, Whole
+from quorate_api.pricing.reservation import sum_of
 from quorate_api.pricing.schemas import Price
 from quorate_api.projects import service as projects
 from quorate_api.projects.repository import ProjectRepository
@@ -64,53 +66,51 @@ async def create(
         raise Problem(Code.NOT_FOUND, "The group of this Idempotency-Key was created and has been deleted since.")
     if known is None:  # else: a repetition continues where the first request stopped
         await _store_intent(work, services, group_id, project_id, asked)
-    view = await _admit(work, services, group_id, project_id, asked.sla())
-    await GroupRepository(work.scope).observe(view, datetime.now(UTC))
+    if asked.partitions > 1:
+        partitions = await partitioning.settle(work, services, group_id, project_id)
+        view = partitions.partitions[0]
+    else:
+        partitions = None
+        view = await _admit(work, services, group_id, project_id, asked.sla())
+        await GroupRepository(work.scope).observe(view, datetime.now(UTC))
     row = await GroupRepository(work.scope).get(group_id)
     if row is None:
         raise not_found("group")
     reachable = view.status != "provisioning" and view.replicas and handles.operations_of(principal)
-    handle = await handles.issue(services, principal, row, view) if reachable else None
-    return row, CreatedGroup(**group_of(row).model_dump(by_alias=False), handle=handle)
+    handle = await handles.issue(services, principal, row, view, partitions) if reachable else None
+    shown = await group_of(work, row)
+    return row, CreatedGroup(**shown.model_dump(by_alias=False), handle=handle)
 
 
 async def _store_intent(work: Work, services: Services, group_id: UUID, project_id: UUID, asked: NewGroup) -> None:
     """The next call to the coordinator commits the intent."""
-    groups = GroupRepository(work.scope)
+    groups, sla, partitions = GroupRepository(work.scope), asked.sla(), asked.partitions
+    partitioning.check_name(asked.name, partitions)
     taken = Problem(
         Code.NAME_TAKEN, errors=[FieldError(field="name", message="Another group of the project has this name.")]
     )
     if await groups.name_taken(project_id, asked.name):
         raise taken
-    quote = await admission.quote(work, services, asked.sla(), project_id=project_id)
+    divided = partitions if partitions > 1 else None
+    quote = await admission.quote(work, services, sla, project_id=project_id, partitions=divided)
     if not quote.admissible:
         raise admission.refused(quote)
     await quotas.lock(work)
     if await ProjectRepository(work.scope).get(project_id) is None:  # deleted meanwhile
         raise not_found("project")
     await quotas.check(work, quotas.GROUPS_PER_PROJECT, adding=1, project_id=project_id)
+    if partitions > 1:
+        await quotas.check(work, quotas.PARTITIONS_PER_PROJECT, adding=partitions - 1, project_id=project_id)
     await quotas.check(work, quotas.TOTAL_RATE, adding=asked.rate_per_s)
     await quotas.check(work, quotas.TOTAL_READ_RATE, adding=asked.read_rate_per_s)
-    price = price_of(quote.total_demand, prices.at(datetime.now(UTC)))
+    parts = partitioning.parts_of(quote, sla)
+    price = sum_of(partitioning.prices_of(parts))
     await services.require_spend_room(work, project_id, price.hourly_micros)
-    stored = await groups.insert(
-        id=group_id,
-        project_id=project_id,
-        name=asked.name,
-        sla=asked.sla().model_dump(mode="json"),
-        demand=quote.total_demand.model_dump(),
-        price=price.model_dump(),
-        hourly_micros=price.hourly_micros,
-        rate_per_s=asked.rate_per_s,
-        created_at=datetime.now(UTC),
-        status="provisioning",
-        epoch=0,
-        replicas=[],
-        learners=[],
-        row_version=1,
-    )
-    if not stored:
+    ids = await partitioning.insert(work, group_id, project_id, asked.name, parts, first=0)
+    if ids is None:
         raise taken
+    if partitions > 1:
+        await partitioning.begin(work, group_id, sla, ids, parts, 1)
     await note(work, group_id, "group_requested", f"The group {asked.name} was asked for.")
 
 
@@ -163,16 +163,16 @@ async def page(work: Work, principal: Principal, project_id: UUID, paging: Pagin
     more = len(rows) > paging.limit
     rows = rows[: paging.limit]
     cursor = paging.next_cursor(rows[-1].id.bytes) if more else None
-    return Page(items=[group_of(row) for row in rows], next_cursor=cursor)
+    return Page(items=await _groups_of(work, rows), next_cursor=cursor)
 
 
 async def delete(work: Work, services: Services, principal: Principal, group_id: UUID, if_match: str | None) -> None:
     """A stored intent is carried out: if the coordinator is away, the worker repeats the call."""
     row = await visible(work, principal, group_id)
     principal.require(Permission.MANAGE)
+    require_whole(row)
     require_unchanged(row, if_match)
-    groups = GroupRepository(work.scope)
-    await groups.request_deletion(group_id, datetime.now(UTC))
+    await GroupRepository(work.scope).request_deletion(group_id, datetime.now(UTC))
     await note(work, group_id, "deletion_requested", f"Deleting the group {row.name} was asked for.")
     try:
         async with work.outside():
@@ -180,6 +180,12 @@ async def delete(work: Work, services: Services, principal: Principal, group_id:
     except CoordinatorUnavailable:
         return
     await GroupRepository(work.scope).finish_deletion(group_id, datetime.now(UTC))
+
+
+def require_whole(row: Row[Any]) -> None:
+    """Raises `group_is_partition` for a partition, which changes with its group alone."""
+    if row.partition_of is not None:
+        raise Problem(Code.GROUP_IS_PARTITION, f"It is partition {row.partition} of the group {row.partition_of}.")
 
 
 def require_unchanged(row: Row[Any], if_match: str | None) -> None:
@@ -210,7 +216,11 @@ async def handle(work: Work, services: Services, principal: Principal, group_id:
     row = await visible(work, principal, group_id)
     if row.status == "deleting":  # not taken back: clients end now, and not after the coordinator's part
         raise not_found("group")
+    if await PartitionedRepository(work.scope).get(row.id) is not None:
+        partitions = await partitioning.fresh(work, services, row.id)
+        return await handles.issue(services, principal, row, partitions.partitions[0], partitions)
     view = await _freshest(work, services, row)
+    require_whole(row)
     return await handles.issue(services, principal, row, view)
 
 
@@ -238,15 +248,7 @@ async def placement(work: Work, services: Services, principal: Principal, group_
 
 async def _freshest(work: Work, services: Services, row: Row[Any]) -> GroupView:
     """The coordinator's view now, or its stored view if it does not answer soon."""
-    stored = GroupView(
-        group_id=row.id,
-        sla=ObservedSla(**row.sla),
-        status=row.status,
-        access=row.access,
-        epoch=row.epoch,
-        replicas=[Replica(**replica) for replica in row.replicas],
-        learners=[Replica(**replica) for replica in row.learners],
-    )
+    stored = stored_view(row)
     try:
         async with work.outside():
             view = await services.coordinator.group(row.id, timeout_s=limits.COORDINATOR_FRESHNESS_TIMEOUT_S)
@@ -276,20 +278,43 @@ def etag(row: Row[Any]) -> str:
     return f'"{row.row_version}"'
 
 
-def group_of(row: Row[Any]) -> Group:
+async def group_of(work: Work, row: Row[Any]) -> Group:
+    (group,) = await _groups_of(work, [row])
+    return group
+
+
+async def _groups_of(work: Work, rows: list[Row[Any]]) -> list[Group]:
+    wholes = await PartitionedRepository(work.scope).wholes(row.id for row in rows)
+    return [_shown(row, wholes.get(row.id)) for row in rows]
+
+
+def _shown(row: Row[Any], whole: Whole | None) -> Group:
+    sla = ObservedSla(**(whole.sla if whole is not None else row.sla))
+    availability_ppm = whole.availability_ppm if whole is not None else row.availability_ppm
     return Group(
         id=row.id,
         project_id=row.project_id,
         name=row.name,
-        sla=ObservedSla(**row.sla),
-        promise=SlaPromise.of(ObservedSla(**row.sla), row.availability_ppm),
-        status=row.status,
+        sla=sla,
+        partitions=whole.partitions if whole is not None else 1,
+        partition_of=row.partition_of,
+        partition=row.partition,
+        promise=SlaPromise.of(sla, availability_ppm),
+        status=row.status if whole is None else _worst(row.status, whole.statuses),
         access=row.access,
         epoch=row.epoch,
-        price=Price(**row.price),
+        price=Price(**(whole.price if whole is not None else row.price)),
         created_at=row.created_at,
         observed_at=row.observed_at,
     )
+
+
+# From bad to good. A group is as well as the worst of its partitions.
+_STATUSES: tuple[Status, ...] = ("lost", "paused", "degraded", "provisioning", "active")
+
+
+def _worst(own: Status, statuses: list[str]) -> Status:
+    return own if own in ("deleting", "deleted") else next((one for one in _STATUSES if one in statuses), own)
 
 
 async def note(work: Work, group_id: UUID, kind: str, message: str) -> None:

@@ -1,5 +1,7 @@
 """The price of a reservation, from its resources on the fleet. Pure."""
 
+from collections.abc import Sequence
+
 from quorate_api.coordinator.schemas import ResourceDemand
 from quorate_api.pricing import prices
 from quorate_api.pricing.prices import PriceList
@@ -36,4 +38,22 @@ def price_of(total: ResourceDemand, price_list: PriceList) -> Price:
         currency=prices.CURRENCY,
         lines=lines,
         usage=usage,
+    )
+
+
+def sum_of(parts: Sequence[Price]) -> Price:
+    """The price of several reservations by the same list. It is the sum of what each is billed."""
+    first = parts[0]
+    lines = [
+        line.model_copy(
+            update={
+                "quantity": sum(part.lines[number].quantity for part in parts),
+                "hourly_micros": sum(part.lines[number].hourly_micros for part in parts),
+            }
+        )
+        for number, line in enumerate(first.lines)
+    ]
+    hourly = sum(part.hourly_micros for part in parts)
+    return first.model_copy(
+        update={"hourly_micros": hourly, "monthly_micros": hourly * prices.HOURS_PER_MONTH, "lines": lines}
     )

@@ -3,6 +3,7 @@
 from uuid import UUID
 
 from sqlalchemy import BigInteger, cast, func
+from sqlalchemy.sql.elements import ColumnElement
 
 from quorate_api.database.scope import Rows, Scope
 from quorate_api.database.tables import api_keys, groups, organizations, projects, quota_overrides
@@ -32,8 +33,15 @@ class QuotaRepository:
         return await self._count(statement.group_by(api_keys.c.project_id).order_by(func.count().desc()).limit(1))
 
     async def groups(self, project_id: UUID | None) -> int:
-        """Groups of one project, or the most that any project has."""
-        statement = self._scope.select(groups, func.count()).where(groups.c.deleted_at.is_(None))
+        """Groups of one project, or the most that any project has. Partitions beside the first do not count."""
+        return await self._groups(groups.c.partition_of.is_(None), project_id)
+
+    async def partitions(self, project_id: UUID | None) -> int:
+        """Partitions of one project beside the first of each group, or the most that any project has."""
+        return await self._groups(groups.c.partition_of.is_not(None), project_id)
+
+    async def _groups(self, counts: ColumnElement[bool], project_id: UUID | None) -> int:
+        statement = self._scope.select(groups, func.count()).where(groups.c.deleted_at.is_(None), counts)
         if project_id is not None:
             return await self._count(statement.where(groups.c.project_id == project_id))
         return await self._count(statement.group_by(groups.c.project_id).order_by(func.count().desc()).limit(1))

@@ -35,6 +35,13 @@ GROUPS_PER_PROJECT = Definition(
     "Groups of one project (the project with the most is shown)",
     QuotaRepository.groups,
 )
+PARTITIONS_PER_PROJECT = Definition(
+    "partitions_per_project",
+    limits.PARTITIONS_PER_PROJECT_MAX,
+    "partition",
+    "Partitions of one project, beside the first of each group (the project with the most is shown)",
+    QuotaRepository.partitions,
+)
 TOTAL_RATE = Definition(
     "total_rate_per_s",
     limits.TOTAL_RATE_PER_S_MAX,
@@ -56,7 +63,15 @@ GUARANTEED_TOKENS = Definition(
     "Tokens per second that guarantees share among the groups of projects",
     lambda quotas, _: quotas.guaranteed_tokens_per_s(),
 )
-DEFINITIONS = (PROJECTS, KEYS_PER_PROJECT, GROUPS_PER_PROJECT, TOTAL_RATE, TOTAL_READ_RATE, GUARANTEED_TOKENS)
+DEFINITIONS = (
+    PROJECTS,
+    KEYS_PER_PROJECT,
+    GROUPS_PER_PROJECT,
+    PARTITIONS_PER_PROJECT,
+    TOTAL_RATE,
+    TOTAL_READ_RATE,
+    GUARANTEED_TOKENS,
+)
 
 
 async def lock(work: Work) -> None:

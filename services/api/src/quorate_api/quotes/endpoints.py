@@ -13,4 +13,4 @@ router = APIRouter(prefix="/v1/quotes", tags=["groups"], route_class=ScopedRoute
 @router.post("")
 async def create_quote(asked: QuoteRequest, work: Transaction, services: Environment, caller: Caller) -> QuoteAnswer:
     """Price an SLA, and check whether the fleet can promise it now. Nothing is reserved."""
-    return await service.create(work, services, caller, asked.sla(), asked.replaces_group_id, asked.project_id)
+    return await service.create(work, services, caller, asked)

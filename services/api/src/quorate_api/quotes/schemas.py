@@ -5,7 +5,7 @@ from uuid import UUID
 
 from pydantic import Field
 
-from quorate_api.admission.schemas import SlaInput
+from quorate_api.admission.schemas import Partitions, SlaInput
 from quorate_api.coordinator.schemas import Refusal, ReplicaDemand, ResourceDemand
 from quorate_api.http.schemas import Output
 from quorate_api.pricing.schemas import Price
@@ -19,6 +19,10 @@ class QuoteRequest(SlaInput):
         None, description="A group of yours whose own reservation does not count against the SLA."
     )
 
+    partitions: Partitions | None = Field(
+        None, description="Among which keys are divided; null: as many as the replaced group has, or one."
+    )
+
     project_id: Annotated[UUID, Field(strict=False)] | None = Field(
         None, description="A project of yours, for a group of it: its guarantee counts."
     )
@@ -27,7 +31,7 @@ class QuoteRequest(SlaInput):
 class Demand(Output):
     """Resources that the SLA takes on the fleet."""
 
-    replicas: list[ReplicaDemand]
+    replicas: list[ReplicaDemand] = Field(description="Of the first partition, if there are several.")
     total: ResourceDemand
     dominant_resource: str | None
 

@@ -35,9 +35,17 @@ class TokenSigner:
         self.key_id = str(public_jwk(key.public_key())["kid"])
 
     def sign(
-        self, subject: str, group_id: UUID, operations: list[str], now: datetime, *, project_id: UUID | None = None
+        self,
+        subject: str,
+        group_id: UUID,
+        operations: list[str],
+        now: datetime,
+        *,
+        project_id: UUID | None = None,
+        layout: int = 0,
     ) -> Token:
-        """`project_id`: the group's project. Servers divide their time between projects."""
+        """`project_id`: the group's project. Servers divide their time between projects. `layout`: by which the client
+        finds keys' partitions; 0: the group has none."""
         issued = now.astimezone(UTC).replace(microsecond=0)
         expires = issued + timedelta(seconds=limits.TOKEN_LIFETIME_S)
         claims: dict[str, Any] = {
@@ -48,6 +56,8 @@ class TokenSigner:
             "exp": int(expires.timestamp()),
             "grants": [{"group": str(group_id), "ops": operations}],
         }
+        if layout > 0:
+            claims["grants"][0]["layout"] = layout
         if project_id is not None:
             claims["project"] = str(project_id)
         return Token(jwt.encode(claims, self._key, algorithm="EdDSA", headers={"kid": self.key_id}), expires)

@@ -1,7 +1,7 @@
 """Usage of a period from windows: for each log, a telescoping sum equal to its committed entries. Pure."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -74,6 +74,21 @@ def used(counts: Iterable[Count], before: Mapping[int, tuple[int, int]]) -> list
     return found
 
 
+def summed(parts: Sequence[list[Used]]) -> list[Used]:
+    """The use of several groups together, minute by minute."""
+    if len(parts) == 1:
+        return parts[0]
+    sums: dict[int, Used] = {}
+    for minute in (minute for part in parts for minute in part):
+        had = sums.get(minute.start_s)
+        sums[minute.start_s] = minute if had is None else Used(minute.start_s, *_added(had[1:], minute[1:]))
+    return [sums[start_s] for start_s in sorted(sums)]
+
+
+def _added(one: Sequence[int], other: Sequence[int]) -> list[int]:
+    return [each + more for each, more in zip(one, other, strict=True)]
+
+
 def reached(counts: Iterable[Count], before: Mapping[int, tuple[int, int]]) -> dict[int, tuple[int, int]]:
     """The greatest committed entries and bytes of each log after these minutes. `before` as for `used`."""
     found = dict(before)
@@ -86,14 +101,14 @@ def _greatest(was: tuple[int, int], count: Count) -> tuple[int, int]:
     return max(was[0], count.committed_entries), max(was[1], count.committed_bytes)
 
 
-def measured(windows: Iterable[Window], before: Mapping[int, tuple[int, int]]) -> list[Measured]:
-    """One row for each minute that has a window, oldest first. `before` as for `used`."""
+def measured(parts: Sequence[tuple[Sequence[Window], Mapping[int, tuple[int, int]]]]) -> list[Measured]:
+    """One row for each minute that has a window, oldest first. `parts`: windows of a group, or of each of its
+    partitions, with `before` as for `used`."""
     by_minute: dict[int, list[Window]] = defaultdict(list)
-    for window in windows:
+    for window in (window for windows, _ in parts for window in windows):
         by_minute[window.window_start_s].append(window)
-    counts = [_count(window) for group in by_minute.values() for window in group]
     found = []
-    for minute in used(counts, before):
+    for minute in summed([used(map(_count, windows), before) for windows, before in parts]):
         group = by_minute[minute.start_s]
         latency = histogram.merge(window.latency_us for window in group if window.is_head)
         found.append(

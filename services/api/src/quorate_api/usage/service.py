@@ -12,6 +12,7 @@ from quorate_api.errors import Code, FieldError, Problem
 from quorate_api.groups import service as groups
 from quorate_api.groups.repository import GroupRepository
 from quorate_api.http.principal import Permission, Principal
+from quorate_api.partitioned.repository import PartitionedRepository
 from quorate_api.pricing import prices
 from quorate_api.telemetry.plausible import kept_from_s
 from quorate_api.telemetry.windows import DAY_S, WINDOW_S
@@ -24,6 +25,7 @@ from quorate_api.usage.schemas import Metrics, MetricsMinute, Usage, UsageMinute
 async def usage(
     work: Work, principal: Principal, group_id: UUID, start: datetime | None, end: datetime | None
 ) -> Usage:
+    """Of all partitions together, for a group that has some."""
     await groups.visible(work, principal, group_id, deleted=True)
     principal.require(Permission.VIEW)
     now = datetime.now(UTC)
@@ -39,10 +41,13 @@ async def usage(
         message = f"Minutes are kept for {limits.USAGE_DAYS_KEPT} days: must not be before {_at(kept_s).isoformat()}."
         raise Problem(Code.VALIDATION_FAILED, errors=[FieldError(field="from", message=message)])
     day_s = from_s // DAY_S * DAY_S
-    before = await TotalsRepository(work.scope).committed_before(group_id, day_s)
-    counts = await UsageRepository(work.scope).counts(group_id, day_s, to_s, from_s)
-    minutes = [minute for minute in calculator.used(counts, before) if minute.start_s >= from_s]
-    corrections = await _corrections(work, group_id, from_s, to_s)
+    parts, corrections = [], []
+    for member in await PartitionedRepository(work.scope).members(group_id):
+        before = await TotalsRepository(work.scope).committed_before(member.id, day_s)
+        counts = await UsageRepository(work.scope).counts(member.id, day_s, to_s, from_s)
+        parts.append(calculator.used(counts, before))
+        corrections += await _corrections(work, member.id, from_s, to_s)
+    minutes = [minute for minute in calculator.summed(parts) if minute.start_s >= from_s]
     return Usage.model_construct(  # its numbers are the calculator's
         group_id=group_id,
         period_start=_at(from_s),
@@ -78,22 +83,26 @@ def _sum(corrections: list[CorrectionOfUsage], kind: str) -> int:
 
 
 async def metrics(work: Work, principal: Principal, group_id: UUID, minutes: int) -> Metrics:
-    row = await groups.visible(work, principal, group_id, deleted=True)
+    """Of all partitions together, for a group that has some."""
+    await groups.visible(work, principal, group_id, deleted=True)
     principal.require(Permission.VIEW)
     to_s = calculator.minute_floor_s(datetime.now(UTC).timestamp()) + WINDOW_S
     from_s = to_s - minutes * WINDOW_S
     repository = UsageRepository(work.scope)
     day_s = from_s // DAY_S * DAY_S
-    before = await TotalsRepository(work.scope).committed_before(group_id, day_s)
-    before = calculator.reached(await repository.counts(group_id, day_s, from_s, from_s), before)
-    found = calculator.measured(await repository.windows(group_id, from_s, to_s), before)
-    had = periods(row, await GroupRepository(work.scope).former_slas(group_id))
+    parts, had = [], []
+    for member in await PartitionedRepository(work.scope).members(group_id):
+        before = await TotalsRepository(work.scope).committed_before(member.id, day_s)
+        before = calculator.reached(await repository.counts(member.id, day_s, from_s, from_s), before)
+        parts.append((await repository.windows(member.id, from_s, to_s), before))
+        had.append(periods(member, await GroupRepository(work.scope).former_slas(member.id)))
+    found = calculator.measured(parts)
     return Metrics(
         group_id=group_id,
         minutes=[
             MetricsMinute(
                 at=_at(minute.start_s),
-                reserved_per_s=rate_at(had, minute.start_s),
+                reserved_per_s=sum(rate_at(each, minute.start_s) for each in had),
                 offered_per_s=minute.offered_entries / WINDOW_S,
                 committed_per_s=minute.committed_entries / WINDOW_S,
                 throttled_per_s=minute.throttled_entries / WINDOW_S,

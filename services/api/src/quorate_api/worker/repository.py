@@ -8,6 +8,7 @@ from uuid import UUID
 from sqlalchemy import ARRAY, Row, all_, any_, delete, func, literal, or_, select, tuple_, update
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.ext.asyncio import AsyncConnection
+from sqlalchemy.sql.elements import ColumnElement
 
 from quorate_api import limits
 from quorate_api.coordinator.schemas import Event
@@ -21,6 +22,7 @@ from quorate_api.database.tables import (
     idempotency_keys,
     invoices,
     organizations,
+    partitioned_groups,
     rejected_usage,
     sessions,
 )
@@ -90,11 +92,13 @@ class WorkerRepository:
             await self._connection.execute(statement)
 
     async def unsettled(self, created_before: datetime) -> list[Row[Any]]:
-        """Groups whose intent and observed state differ, and that no running request works on."""
+        """Groups whose intent and observed state differ, and that no running request works on. Partitions are settled
+        with their group."""
         statement = (
             self._scope.select(groups)
             .where(
-                groups.c.status.in_(("provisioning", "deleting")),
+                or_(groups.c.status == "deleting", (groups.c.status == "provisioning") & ~self._is_partitioned()),
+                groups.c.partition_of.is_(None),
                 func.coalesce(groups.c.delete_requested_at, groups.c.created_at) < created_before,
             )
             .order_by(groups.c.created_at)
@@ -104,9 +108,18 @@ class WorkerRepository:
 
     async def resizing(self) -> list[Row[Any]]:
         """Groups with a resize of unknown outcome. A request may still be working on it; asking again is harmless."""
-        statement = self._scope.select(groups).where(groups.c.resize.is_not(None), groups.c.deleted_at.is_(None))
+        statement = self._scope.select(groups).where(
+            groups.c.resize.is_not(None),
+            groups.c.deleted_at.is_(None),
+            groups.c.partition_of.is_(None),
+            ~self._is_partitioned(),
+        )
         statement = statement.order_by(groups.c.id).limit(limits.RECONCILE_GROUPS_MAX)
         return list((await self._connection.execute(statement)).all())
+
+    def _is_partitioned(self) -> ColumnElement[bool]:
+        statement = self._scope.select(partitioned_groups, partitioned_groups.c.group_id)
+        return groups.c.id.in_(statement)
 
     async def groups_by_status(self) -> dict[str, int]:
         """The number of groups of each status, without deleted ones."""

@@ -144,10 +144,10 @@ fn a_quote_tells_every_partitions_demand_and_leaves_no_trace() {
     let answer = quote(&mut world.state, &request);
     assert!(answer.admissible, "{answer:?}");
     assert_eq!(answer.parts.len(), 3);
-    let sum: f64 = answer.parts.iter().map(|part| part.demand.cpu).sum();
+    let sum: f64 = answer.parts.iter().map(|part| part.demand.demand.cpu).sum();
     assert!((answer.total_demand.demand.cpu - sum).abs() < 1e-9);
     assert!(
-        answer.parts[0].demand.cpu > answer.parts[2].demand.cpu,
+        answer.parts[0].demand.demand.cpu > answer.parts[2].demand.demand.cpu,
         "the first has the rest"
     );
     assert_eq!(world.charged_cpu(), before);

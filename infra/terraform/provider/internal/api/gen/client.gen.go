@@ -131,6 +131,7 @@ const (
 	DatabaseUnavailable        Code = "database_unavailable"
 	DocumentTooLarge           Code = "document_too_large"
 	EmailTaken                 Code = "email_taken"
+	GroupIsPartition           Code = "group_is_partition"
 	GroupLost                  Code = "group_lost"
 	GroupNotLost               Code = "group_not_lost"
 	GroupNotReady              Code = "group_not_ready"
@@ -146,6 +147,7 @@ const (
 	NotFound                   Code = "not_found"
 	NothingDue                 Code = "nothing_due"
 	Overloaded                 Code = "overloaded"
+	PartitionsBusy             Code = "partitions_busy"
 	PaymentExceedsDue          Code = "payment_exceeds_due"
 	PaymentInProgress          Code = "payment_in_progress"
 	PaymentProviderUnavailable Code = "payment_provider_unavailable"
@@ -185,6 +187,8 @@ func (e Code) Valid() bool {
 		return true
 	case EmailTaken:
 		return true
+	case GroupIsPartition:
+		return true
 	case GroupLost:
 		return true
 	case GroupNotLost:
@@ -214,6 +218,8 @@ func (e Code) Valid() bool {
 	case NothingDue:
 		return true
 	case Overloaded:
+		return true
+	case PartitionsBusy:
 		return true
 	case PaymentExceedsDue:
 		return true
@@ -1248,6 +1254,39 @@ func (e PaymentEntryProvider) Valid() bool {
 	}
 }
 
+// Defines values for PlacedPartitionStatus.
+const (
+	PlacedPartitionStatusActive       PlacedPartitionStatus = "active"
+	PlacedPartitionStatusDegraded     PlacedPartitionStatus = "degraded"
+	PlacedPartitionStatusDeleted      PlacedPartitionStatus = "deleted"
+	PlacedPartitionStatusDeleting     PlacedPartitionStatus = "deleting"
+	PlacedPartitionStatusLost         PlacedPartitionStatus = "lost"
+	PlacedPartitionStatusPaused       PlacedPartitionStatus = "paused"
+	PlacedPartitionStatusProvisioning PlacedPartitionStatus = "provisioning"
+)
+
+// Valid indicates whether the value is a known member of the PlacedPartitionStatus enum.
+func (e PlacedPartitionStatus) Valid() bool {
+	switch e {
+	case PlacedPartitionStatusActive:
+		return true
+	case PlacedPartitionStatusDegraded:
+		return true
+	case PlacedPartitionStatusDeleted:
+		return true
+	case PlacedPartitionStatusDeleting:
+		return true
+	case PlacedPartitionStatusLost:
+		return true
+	case PlacedPartitionStatusPaused:
+		return true
+	case PlacedPartitionStatusProvisioning:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for PlacementStatus.
 const (
 	PlacementStatusActive       PlacementStatus = "active"
@@ -1804,6 +1843,21 @@ type Checkout struct {
 // CheckoutProvider defines model for Checkout.Provider.
 type CheckoutProvider string
 
+// Checkpoint defines model for Checkpoint.
+type Checkpoint struct {
+	Consumer string `json:"consumer"`
+
+	// Offsets Partitions without one begin at the beginning of their logs.
+	Offsets []Checkpointed `json:"offsets"`
+}
+
+// Checkpointed defines model for Checkpointed.
+type Checkpointed struct {
+	NextOffset int       `json:"next_offset"`
+	Partition  int       `json:"partition"`
+	UpdatedAt  time.Time `json:"updated_at"`
+}
+
 // ClauseReport defines model for ClauseReport.
 type ClauseReport struct {
 	// ActiveMs Availability only: time in which appends were accepted.
@@ -1913,6 +1967,15 @@ type CreatedGroup struct {
 	// ObservedAt When status and epoch were last confirmed.
 	ObservedAt *time.Time `json:"observed_at"`
 
+	// Partition Its number there.
+	Partition *int `json:"partition,omitempty"`
+
+	// PartitionOf The group that this is a partition of, if it is one.
+	PartitionOf *openapi_types.UUID `json:"partition_of,omitempty"`
+
+	// Partitions As many as clients use.
+	Partitions *int `json:"partitions,omitempty"`
+
 	// Price The price of the reservation. Usage is billed in addition.
 	Price     Price              `json:"price"`
 	ProjectId openapi_types.UUID `json:"project_id"`
@@ -1968,8 +2031,10 @@ type CreatedOrganizationKey struct {
 
 // Demand Resources that the SLA takes on the fleet.
 type Demand struct {
-	DominantResource *string         `json:"dominant_resource"`
-	Replicas         []ReplicaDemand `json:"replicas"`
+	DominantResource *string `json:"dominant_resource"`
+
+	// Replicas Of the first partition, if there are several.
+	Replicas []ReplicaDemand `json:"replicas"`
 
 	// Total Amounts of each resource. A coordinator of an earlier version leaves out memory and disk.
 	Total ResourceDemand `json:"total"`
@@ -2122,6 +2187,15 @@ type Group struct {
 	// ObservedAt When status and epoch were last confirmed.
 	ObservedAt *time.Time `json:"observed_at"`
 
+	// Partition Its number there.
+	Partition *int `json:"partition,omitempty"`
+
+	// PartitionOf The group that this is a partition of, if it is one.
+	PartitionOf *openapi_types.UUID `json:"partition_of,omitempty"`
+
+	// Partitions As many as clients use.
+	Partitions *int `json:"partitions,omitempty"`
+
 	// Price The price of the reservation. Usage is billed in addition.
 	Price     Price              `json:"price"`
 	ProjectId openapi_types.UUID `json:"project_id"`
@@ -2155,6 +2229,17 @@ type GroupEvent struct {
 	Message  string    `json:"message"`
 	ServerId *int      `json:"server_id"`
 	Status   *string   `json:"status"`
+}
+
+// GroupPartitions defines model for GroupPartitions.
+type GroupPartitions struct {
+	// IsChanging A change was asked for, and is not carried out yet.
+	IsChanging bool              `json:"is_changing"`
+	Items      []PlacedPartition `json:"items"`
+
+	// KeyHash The version of the hash that finds a key's partition.
+	KeyHash int `json:"key_hash"`
+	Layout  int `json:"layout"`
 }
 
 // GroupSpend defines model for GroupSpend.
@@ -2241,8 +2326,11 @@ type Handle struct {
 	Guarantee *HandleGuarantee `json:"guarantee,omitempty"`
 	Limits    HandleLimits     `json:"limits"`
 	Name      string           `json:"name"`
-	Sla       HandleSla        `json:"sla"`
-	Tls       HandleTls        `json:"tls"`
+
+	// Partitions null: the group has one chain, which endpoints and token reach.
+	Partitions *HandlePartitions `json:"partitions,omitempty"`
+	Sla        HandleSla         `json:"sla"`
+	Tls        HandleTls         `json:"tls"`
 
 	// Token A JWT, signed with Ed25519. Keep it secret: its bearer may append and read.
 	Token          string    `json:"token"`
@@ -2262,12 +2350,57 @@ type HandleGuarantee struct {
 	TokensPerAppend float64 `json:"tokens_per_append"`
 }
 
+// HandleLayoutChange A growth. Entries of keys that moved to new partitions lie before these ends of the others.
+type HandleLayoutChange struct {
+	// Ends Offsets, of the partitions before, in order.
+	Ends []int `json:"ends"`
+
+	// FromPartitions The number of partitions before.
+	FromPartitions int `json:"from_partitions"`
+
+	// Layout The layout that began.
+	Layout int `json:"layout"`
+
+	// ToPartitions The number of partitions from then on.
+	ToPartitions int `json:"to_partitions"`
+}
+
 // HandleLimits defines model for HandleLimits.
 type HandleLimits struct {
 	MaxBatchBytes   int `json:"max_batch_bytes"`
 	MaxBatchEntries int `json:"max_batch_entries"`
 	MaxEntryBytes   int `json:"max_entry_bytes"`
 	WindowBatches   int `json:"window_batches"`
+}
+
+// HandlePartition One partition's chain: what a handle says of a group without partitions.
+type HandlePartition struct {
+	Charges   *Charges           `json:"charges"`
+	Endpoints []Endpoint         `json:"endpoints"`
+	Epoch     int                `json:"epoch"`
+	GroupId   openapi_types.UUID `json:"group_id"`
+	Partition int                `json:"partition"`
+
+	// RatePerS The partition's part of the SLA.
+	RatePerS int `json:"rate_per_s"`
+
+	// Token For this partition. Keep it secret.
+	Token string `json:"token"`
+}
+
+// HandlePartitions The partitions of a group, and how keys find them (sdk/contract/partitions.md).
+type HandlePartitions struct {
+	// Changes Growths, oldest first.
+	Changes []HandleLayoutChange `json:"changes"`
+
+	// KeyHash The version of the hash. A client that does not know it must not append.
+	KeyHash int `json:"key_hash"`
+
+	// Layout Rises when partitions are added.
+	Layout int `json:"layout"`
+
+	// Members All partitions in order.
+	Members []HandlePartition `json:"members"`
 }
 
 // HandleSla defines model for HandleSla.
@@ -2671,6 +2804,15 @@ type NewBudget struct {
 // NewBudgetAction What happens within a minute once the amount is reached. alert: thresholds are shown, and nothing else. throttle: groups have their reservation alone, without burst capacity, until the month is over. suspend: groups take neither appends nor reads. It begins early enough that reservations and kept data, which cost on, stay below the amount.
 type NewBudgetAction string
 
+// NewCheckpoint defines model for NewCheckpoint.
+type NewCheckpoint struct {
+	// Offsets Of some partitions or all; others stay as they are.
+	Offsets []PartitionOffset `json:"offsets"`
+
+	// Rewind Lower offsets count, too. Otherwise they are ignored: a late request takes nothing back.
+	Rewind *bool `json:"rewind,omitempty"`
+}
+
 // NewCommitment defines model for NewCommitment.
 type NewCommitment struct {
 	// MonthlyMicros Reservations a month, at list prices. They are owed whether they are used or not, less the discount.
@@ -2715,6 +2857,9 @@ type NewGroup struct {
 	// MinReplicas Appends pause with fewer live replicas; null: a majority.
 	MinReplicas *int   `json:"min_replicas,omitempty"`
 	Name        string `json:"name"`
+
+	// Partitions Chains among which keys are divided. Rates and retention are those of all partitions together; order is kept within a partition.
+	Partitions *int `json:"partitions,omitempty"`
 
 	// RatePerS Reserved appends of request_size_bytes, each second.
 	RatePerS int `json:"rate_per_s"`
@@ -2988,6 +3133,15 @@ type PageSlaMinute struct {
 	NextCursor *string `json:"next_cursor"`
 }
 
+// PartitionOffset defines model for PartitionOffset.
+type PartitionOffset struct {
+	// NextOffset Of the first entry that is not done.
+	NextOffset int `json:"next_offset"`
+
+	// Partition 0 in a group without partitions.
+	Partition int `json:"partition"`
+}
+
 // Payment How far an invoice is paid. All amounts are whole cents.
 type Payment struct {
 	// DueAt null for invoices from before there were due dates.
@@ -3042,6 +3196,28 @@ type PaymentEntryKind string
 
 // PaymentEntryProvider defines model for PaymentEntry.Provider.
 type PaymentEntryProvider string
+
+// PlacedPartition A partition with its chain, which is a group of its own for usage, SLA reports and events.
+type PlacedPartition struct {
+	Epoch   int                `json:"epoch"`
+	GroupId openapi_types.UUID `json:"group_id"`
+
+	// HourlyMicros Its part of the price.
+	HourlyMicros int `json:"hourly_micros"`
+
+	// InUse false: it was added, and clients do not use it yet.
+	InUse     bool            `json:"in_use"`
+	Learners  []PlacedReplica `json:"learners"`
+	Partition int             `json:"partition"`
+
+	// RatePerS Its part of the SLA.
+	RatePerS int                   `json:"rate_per_s"`
+	Replicas []PlacedReplica       `json:"replicas"`
+	Status   PlacedPartitionStatus `json:"status"`
+}
+
+// PlacedPartitionStatus defines model for PlacedPartition.Status.
+type PlacedPartitionStatus string
 
 // PlacedReplica defines model for PlacedReplica.
 type PlacedReplica struct {
@@ -3228,6 +3404,9 @@ type QuoteRequest struct {
 	// MinReplicas Appends pause with fewer live replicas; null: a majority.
 	MinReplicas *int `json:"min_replicas,omitempty"`
 
+	// Partitions Among which keys are divided; null: as many as the replaced group has, or one.
+	Partitions *int `json:"partitions,omitempty"`
+
 	// ProjectId A project of yours, for a group of it: its guarantee counts.
 	ProjectId *openapi_types.UUID `json:"project_id,omitempty"`
 
@@ -3341,6 +3520,9 @@ type Resize struct {
 
 	// MinReplicas Appends pause with fewer live replicas; null: a majority; left out: unchanged.
 	MinReplicas *int `json:"min_replicas,omitempty"`
+
+	// Partitions More partitions than now: no entry moves, and order per key is kept; null: unchanged.
+	Partitions *int `json:"partitions,omitempty"`
 
 	// RatePerS Reserved appends of request_size_bytes, each second; null: unchanged.
 	RatePerS *int `json:"rate_per_s,omitempty"`
@@ -4133,6 +4315,9 @@ type MakeCommitmentJSONRequestBody = NewCommitment
 // ResizeGroupJSONRequestBody defines body for ResizeGroup for application/json ContentType.
 type ResizeGroupJSONRequestBody = Resize
 
+// SaveCheckpointJSONRequestBody defines body for SaveCheckpoint for application/json ContentType.
+type SaveCheckpointJSONRequestBody = NewCheckpoint
+
 // ResetGroupJSONRequestBody defines body for ResetGroup for application/json ContentType.
 type ResetGroupJSONRequestBody = Reset
 
@@ -4357,7 +4542,9 @@ type ClientInterface interface {
 	//
 	// Change the SLA of a group in place. The log stays, appends continue, and the new price applies from then on.
 	//
-	// 409 `admission_refused`: the group's servers have no room, and nothing changes. Repeating it is harmless.
+	// `partitions` adds partitions: entries stay where they are, and clients append by the new assignment of keys once all
+	// entries before it are committed. 409 `admission_refused`: there is no room, and nothing changes. Repeating it is
+	// harmless.
 	//
 	// Takes any type of body and a specified content type.
 	//
@@ -4368,12 +4555,53 @@ type ClientInterface interface {
 	//
 	// Change the SLA of a group in place. The log stays, appends continue, and the new price applies from then on.
 	//
-	// 409 `admission_refused`: the group's servers have no room, and nothing changes. Repeating it is harmless.
+	// `partitions` adds partitions: entries stay where they are, and clients append by the new assignment of keys once all
+	// entries before it are committed. 409 `admission_refused`: there is no room, and nothing changes. Repeating it is
+	// harmless.
 	//
 	// Takes a body of the `application/json` content type.
 	//
 	// Corresponds with PATCH /v1/groups/{group_id} (the `ResizeGroup` operationId).
 	ResizeGroup(ctx context.Context, groupId openapi_types.UUID, params *ResizeGroupParams, body ResizeGroupJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ListCheckpoints List Checkpoints
+	//
+	// How far each consumer has come. At most 64 consumers have checkpoints.
+	//
+	// Corresponds with GET /v1/groups/{group_id}/checkpoints (the `ListCheckpoints` operationId).
+	ListCheckpoints(ctx context.Context, groupId openapi_types.UUID, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// DeleteCheckpoint Delete Checkpoint
+	//
+	// Forget a consumer.
+	//
+	// Corresponds with DELETE /v1/groups/{group_id}/checkpoints/{consumer} (the `DeleteCheckpoint` operationId).
+	DeleteCheckpoint(ctx context.Context, groupId openapi_types.UUID, consumer string, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// GetCheckpoint Get Checkpoint
+	//
+	// How far a consumer has come, by partition. It has no offsets before the first is saved.
+	//
+	// Corresponds with GET /v1/groups/{group_id}/checkpoints/{consumer} (the `GetCheckpoint` operationId).
+	GetCheckpoint(ctx context.Context, groupId openapi_types.UUID, consumer string, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// SaveCheckpointWithBody Save Checkpoint
+	//
+	// Save how far a consumer has come. An offset below the saved one is ignored, unless `rewind` says otherwise.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with PUT /v1/groups/{group_id}/checkpoints/{consumer} (the `SaveCheckpoint` operationId).
+	SaveCheckpointWithBody(ctx context.Context, groupId openapi_types.UUID, consumer string, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// SaveCheckpoint Save Checkpoint
+	//
+	// Save how far a consumer has come. An offset below the saved one is ignored, unless `rewind` says otherwise.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with PUT /v1/groups/{group_id}/checkpoints/{consumer} (the `SaveCheckpoint` operationId).
+	SaveCheckpoint(ctx context.Context, groupId openapi_types.UUID, consumer string, body SaveCheckpointJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// GetGroupCosts Get Group Costs
 	//
@@ -4409,6 +4637,13 @@ type ClientInterface interface {
 	//
 	// Corresponds with GET /v1/groups/{group_id}/metrics (the `GetMetrics` operationId).
 	GetMetrics(ctx context.Context, groupId openapi_types.UUID, params *GetMetricsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// GetPartitions Get Partitions
+	//
+	// The group's partitions, each with its chain. A group without has one, which is itself.
+	//
+	// Corresponds with GET /v1/groups/{group_id}/partitions (the `GetPartitions` operationId).
+	GetPartitions(ctx context.Context, groupId openapi_types.UUID, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// GetPlacement Get Placement
 	//
@@ -5265,7 +5500,9 @@ func (c *Client) GetGroup(ctx context.Context, groupId openapi_types.UUID, param
 //
 // Change the SLA of a group in place. The log stays, appends continue, and the new price applies from then on.
 //
-// 409 `admission_refused`: the group's servers have no room, and nothing changes. Repeating it is harmless.
+// `partitions` adds partitions: entries stay where they are, and clients append by the new assignment of keys once all
+// entries before it are committed. 409 `admission_refused`: there is no room, and nothing changes. Repeating it is
+// harmless.
 //
 // Takes any type of body and a specified content type.
 //
@@ -5286,13 +5523,104 @@ func (c *Client) ResizeGroupWithBody(ctx context.Context, groupId openapi_types.
 //
 // Change the SLA of a group in place. The log stays, appends continue, and the new price applies from then on.
 //
-// 409 `admission_refused`: the group's servers have no room, and nothing changes. Repeating it is harmless.
+// `partitions` adds partitions: entries stay where they are, and clients append by the new assignment of keys once all
+// entries before it are committed. 409 `admission_refused`: there is no room, and nothing changes. Repeating it is
+// harmless.
 //
 // Takes a body of the `application/json` content type.
 //
 // Corresponds with PATCH /v1/groups/{group_id} (the `ResizeGroup` operationId).
 func (c *Client) ResizeGroup(ctx context.Context, groupId openapi_types.UUID, params *ResizeGroupParams, body ResizeGroupJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewResizeGroupRequest(c.Server, groupId, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ListCheckpoints List Checkpoints
+//
+// How far each consumer has come. At most 64 consumers have checkpoints.
+//
+// Corresponds with GET /v1/groups/{group_id}/checkpoints (the `ListCheckpoints` operationId).
+func (c *Client) ListCheckpoints(ctx context.Context, groupId openapi_types.UUID, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListCheckpointsRequest(c.Server, groupId)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// DeleteCheckpoint Delete Checkpoint
+//
+// Forget a consumer.
+//
+// Corresponds with DELETE /v1/groups/{group_id}/checkpoints/{consumer} (the `DeleteCheckpoint` operationId).
+func (c *Client) DeleteCheckpoint(ctx context.Context, groupId openapi_types.UUID, consumer string, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewDeleteCheckpointRequest(c.Server, groupId, consumer)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// GetCheckpoint Get Checkpoint
+//
+// How far a consumer has come, by partition. It has no offsets before the first is saved.
+//
+// Corresponds with GET /v1/groups/{group_id}/checkpoints/{consumer} (the `GetCheckpoint` operationId).
+func (c *Client) GetCheckpoint(ctx context.Context, groupId openapi_types.UUID, consumer string, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewGetCheckpointRequest(c.Server, groupId, consumer)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// SaveCheckpointWithBody Save Checkpoint
+//
+// Save how far a consumer has come. An offset below the saved one is ignored, unless `rewind` says otherwise.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with PUT /v1/groups/{group_id}/checkpoints/{consumer} (the `SaveCheckpoint` operationId).
+func (c *Client) SaveCheckpointWithBody(ctx context.Context, groupId openapi_types.UUID, consumer string, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewSaveCheckpointRequestWithBody(c.Server, groupId, consumer, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// SaveCheckpoint Save Checkpoint
+//
+// Save how far a consumer has come. An offset below the saved one is ignored, unless `rewind` says otherwise.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with PUT /v1/groups/{group_id}/checkpoints/{consumer} (the `SaveCheckpoint` operationId).
+func (c *Client) SaveCheckpoint(ctx context.Context, groupId openapi_types.UUID, consumer string, body SaveCheckpointJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewSaveCheckpointRequest(c.Server, groupId, consumer, body)
 	if err != nil {
 		return nil, err
 	}
@@ -5378,6 +5706,23 @@ func (c *Client) StreamGroup(ctx context.Context, groupId openapi_types.UUID, re
 // Corresponds with GET /v1/groups/{group_id}/metrics (the `GetMetrics` operationId).
 func (c *Client) GetMetrics(ctx context.Context, groupId openapi_types.UUID, params *GetMetricsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewGetMetricsRequest(c.Server, groupId, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// GetPartitions Get Partitions
+//
+// The group's partitions, each with its chain. A group without has one, which is itself.
+//
+// Corresponds with GET /v1/groups/{group_id}/partitions (the `GetPartitions` operationId).
+func (c *Client) GetPartitions(ctx context.Context, groupId openapi_types.UUID, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewGetPartitionsRequest(c.Server, groupId)
 	if err != nil {
 		return nil, err
 	}
@@ -7362,6 +7707,176 @@ func NewResizeGroupRequestWithBody(server string, groupId openapi_types.UUID, pa
 	return req, nil
 }
 
+// NewListCheckpointsRequest constructs an http.Request for the ListCheckpoints method
+func NewListCheckpointsRequest(server string, groupId openapi_types.UUID) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "group_id", groupId, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/groups/%s/checkpoints", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewDeleteCheckpointRequest constructs an http.Request for the DeleteCheckpoint method
+func NewDeleteCheckpointRequest(server string, groupId openapi_types.UUID, consumer string) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "group_id", groupId, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	var pathParam1 string
+
+	pathParam1, err = runtime.StyleParamWithOptions("simple", false, "consumer", consumer, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/groups/%s/checkpoints/%s", pathParam0, pathParam1)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodDelete, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewGetCheckpointRequest constructs an http.Request for the GetCheckpoint method
+func NewGetCheckpointRequest(server string, groupId openapi_types.UUID, consumer string) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "group_id", groupId, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	var pathParam1 string
+
+	pathParam1, err = runtime.StyleParamWithOptions("simple", false, "consumer", consumer, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/groups/%s/checkpoints/%s", pathParam0, pathParam1)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewSaveCheckpointRequest calls the generic SaveCheckpoint builder with application/json body
+func NewSaveCheckpointRequest(server string, groupId openapi_types.UUID, consumer string, body SaveCheckpointJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewSaveCheckpointRequestWithBody(server, groupId, consumer, "application/json", bodyReader)
+}
+
+// NewSaveCheckpointRequestWithBody constructs an http.Request for the SaveCheckpoint method, with any body, and a specified content type
+func NewSaveCheckpointRequestWithBody(server string, groupId openapi_types.UUID, consumer string, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "group_id", groupId, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	var pathParam1 string
+
+	pathParam1, err = runtime.StyleParamWithOptions("simple", false, "consumer", consumer, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/groups/%s/checkpoints/%s", pathParam0, pathParam1)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPut, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
 // NewGetGroupCostsRequest constructs an http.Request for the GetGroupCosts method
 func NewGetGroupCostsRequest(server string, groupId openapi_types.UUID) (*http.Request, error) {
 	var err error
@@ -7588,6 +8103,40 @@ func NewGetMetricsRequest(server string, groupId openapi_types.UUID, params *Get
 			rawQueryFragments = append(rawQueryFragments, encoded)
 		}
 		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewGetPartitionsRequest constructs an http.Request for the GetPartitions method
+func NewGetPartitionsRequest(server string, groupId openapi_types.UUID) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "group_id", groupId, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/groups/%s/partitions", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
 	}
 
 	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
@@ -10781,7 +11330,9 @@ type ClientWithResponsesInterface interface {
 	//
 	// Change the SLA of a group in place. The log stays, appends continue, and the new price applies from then on.
 	//
-	// 409 `admission_refused`: the group's servers have no room, and nothing changes. Repeating it is harmless.
+	// `partitions` adds partitions: entries stay where they are, and clients append by the new assignment of keys once all
+	// entries before it are committed. 409 `admission_refused`: there is no room, and nothing changes. Repeating it is
+	// harmless.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -10792,12 +11343,59 @@ type ClientWithResponsesInterface interface {
 	//
 	// Change the SLA of a group in place. The log stays, appends continue, and the new price applies from then on.
 	//
-	// 409 `admission_refused`: the group's servers have no room, and nothing changes. Repeating it is harmless.
+	// `partitions` adds partitions: entries stay where they are, and clients append by the new assignment of keys once all
+	// entries before it are committed. 409 `admission_refused`: there is no room, and nothing changes. Repeating it is
+	// harmless.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with PATCH /v1/groups/{group_id} (the `ResizeGroup` operationId).
 	ResizeGroupWithResponse(ctx context.Context, groupId openapi_types.UUID, params *ResizeGroupParams, body ResizeGroupJSONRequestBody, reqEditors ...RequestEditorFn) (*ResizeGroupResponse, error)
+
+	// ListCheckpointsWithResponse List Checkpoints
+	//
+	// How far each consumer has come. At most 64 consumers have checkpoints.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /v1/groups/{group_id}/checkpoints (the `ListCheckpoints` operationId).
+	ListCheckpointsWithResponse(ctx context.Context, groupId openapi_types.UUID, reqEditors ...RequestEditorFn) (*ListCheckpointsResponse, error)
+
+	// DeleteCheckpointWithResponse Delete Checkpoint
+	//
+	// Forget a consumer.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with DELETE /v1/groups/{group_id}/checkpoints/{consumer} (the `DeleteCheckpoint` operationId).
+	DeleteCheckpointWithResponse(ctx context.Context, groupId openapi_types.UUID, consumer string, reqEditors ...RequestEditorFn) (*DeleteCheckpointResponse, error)
+
+	// GetCheckpointWithResponse Get Checkpoint
+	//
+	// How far a consumer has come, by partition. It has no offsets before the first is saved.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /v1/groups/{group_id}/checkpoints/{consumer} (the `GetCheckpoint` operationId).
+	GetCheckpointWithResponse(ctx context.Context, groupId openapi_types.UUID, consumer string, reqEditors ...RequestEditorFn) (*GetCheckpointResponse, error)
+
+	// SaveCheckpointWithBodyWithResponse Save Checkpoint
+	//
+	// Save how far a consumer has come. An offset below the saved one is ignored, unless `rewind` says otherwise.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with PUT /v1/groups/{group_id}/checkpoints/{consumer} (the `SaveCheckpoint` operationId).
+	SaveCheckpointWithBodyWithResponse(ctx context.Context, groupId openapi_types.UUID, consumer string, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*SaveCheckpointResponse, error)
+
+	// SaveCheckpointWithResponse Save Checkpoint
+	//
+	// Save how far a consumer has come. An offset below the saved one is ignored, unless `rewind` says otherwise.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with PUT /v1/groups/{group_id}/checkpoints/{consumer} (the `SaveCheckpoint` operationId).
+	SaveCheckpointWithResponse(ctx context.Context, groupId openapi_types.UUID, consumer string, body SaveCheckpointJSONRequestBody, reqEditors ...RequestEditorFn) (*SaveCheckpointResponse, error)
 
 	// GetGroupCostsWithResponse Get Group Costs
 	//
@@ -10843,6 +11441,15 @@ type ClientWithResponsesInterface interface {
 	//
 	// Corresponds with GET /v1/groups/{group_id}/metrics (the `GetMetrics` operationId).
 	GetMetricsWithResponse(ctx context.Context, groupId openapi_types.UUID, params *GetMetricsParams, reqEditors ...RequestEditorFn) (*GetMetricsResponse, error)
+
+	// GetPartitionsWithResponse Get Partitions
+	//
+	// The group's partitions, each with its chain. A group without has one, which is itself.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /v1/groups/{group_id}/partitions (the `GetPartitions` operationId).
+	GetPartitionsWithResponse(ctx context.Context, groupId openapi_types.UUID, reqEditors ...RequestEditorFn) (*GetPartitionsResponse, error)
 
 	// GetPlacementWithResponse Get Placement
 	//
@@ -12120,6 +12727,219 @@ func (r ResizeGroupResponse) ContentType() string {
 	return ""
 }
 
+type ListCheckpointsResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *[]Checkpoint
+	// ApplicationproblemJSON4XX the response for an HTTP 4XX `application/problem+json` response
+	ApplicationproblemJSON4XX *Problem
+	// ApplicationproblemJSON5XX the response for an HTTP 5XX `application/problem+json` response
+	ApplicationproblemJSON5XX *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ListCheckpointsResponse) GetJSON200() *[]Checkpoint {
+	return r.JSON200
+}
+
+// GetApplicationproblemJSON4XX returns the response for an HTTP 4XX `application/problem+json` response
+func (r ListCheckpointsResponse) GetApplicationproblemJSON4XX() *Problem {
+	return r.ApplicationproblemJSON4XX
+}
+
+// GetApplicationproblemJSON5XX returns the response for an HTTP 5XX `application/problem+json` response
+func (r ListCheckpointsResponse) GetApplicationproblemJSON5XX() *Problem {
+	return r.ApplicationproblemJSON5XX
+}
+
+// GetBody returns the raw response body bytes
+func (r ListCheckpointsResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ListCheckpointsResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ListCheckpointsResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ListCheckpointsResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type DeleteCheckpointResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// ApplicationproblemJSON4XX the response for an HTTP 4XX `application/problem+json` response
+	ApplicationproblemJSON4XX *Problem
+	// ApplicationproblemJSON5XX the response for an HTTP 5XX `application/problem+json` response
+	ApplicationproblemJSON5XX *Problem
+}
+
+// GetApplicationproblemJSON4XX returns the response for an HTTP 4XX `application/problem+json` response
+func (r DeleteCheckpointResponse) GetApplicationproblemJSON4XX() *Problem {
+	return r.ApplicationproblemJSON4XX
+}
+
+// GetApplicationproblemJSON5XX returns the response for an HTTP 5XX `application/problem+json` response
+func (r DeleteCheckpointResponse) GetApplicationproblemJSON5XX() *Problem {
+	return r.ApplicationproblemJSON5XX
+}
+
+// GetBody returns the raw response body bytes
+func (r DeleteCheckpointResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r DeleteCheckpointResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r DeleteCheckpointResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r DeleteCheckpointResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type GetCheckpointResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *Checkpoint
+	// ApplicationproblemJSON4XX the response for an HTTP 4XX `application/problem+json` response
+	ApplicationproblemJSON4XX *Problem
+	// ApplicationproblemJSON5XX the response for an HTTP 5XX `application/problem+json` response
+	ApplicationproblemJSON5XX *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r GetCheckpointResponse) GetJSON200() *Checkpoint {
+	return r.JSON200
+}
+
+// GetApplicationproblemJSON4XX returns the response for an HTTP 4XX `application/problem+json` response
+func (r GetCheckpointResponse) GetApplicationproblemJSON4XX() *Problem {
+	return r.ApplicationproblemJSON4XX
+}
+
+// GetApplicationproblemJSON5XX returns the response for an HTTP 5XX `application/problem+json` response
+func (r GetCheckpointResponse) GetApplicationproblemJSON5XX() *Problem {
+	return r.ApplicationproblemJSON5XX
+}
+
+// GetBody returns the raw response body bytes
+func (r GetCheckpointResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r GetCheckpointResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r GetCheckpointResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r GetCheckpointResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type SaveCheckpointResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *Checkpoint
+	// ApplicationproblemJSON4XX the response for an HTTP 4XX `application/problem+json` response
+	ApplicationproblemJSON4XX *Problem
+	// ApplicationproblemJSON5XX the response for an HTTP 5XX `application/problem+json` response
+	ApplicationproblemJSON5XX *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r SaveCheckpointResponse) GetJSON200() *Checkpoint {
+	return r.JSON200
+}
+
+// GetApplicationproblemJSON4XX returns the response for an HTTP 4XX `application/problem+json` response
+func (r SaveCheckpointResponse) GetApplicationproblemJSON4XX() *Problem {
+	return r.ApplicationproblemJSON4XX
+}
+
+// GetApplicationproblemJSON5XX returns the response for an HTTP 5XX `application/problem+json` response
+func (r SaveCheckpointResponse) GetApplicationproblemJSON5XX() *Problem {
+	return r.ApplicationproblemJSON5XX
+}
+
+// GetBody returns the raw response body bytes
+func (r SaveCheckpointResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r SaveCheckpointResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r SaveCheckpointResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r SaveCheckpointResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
 type GetGroupCostsResponse struct {
 	Body         []byte
 	HTTPResponse *http.Response
@@ -12382,6 +13202,61 @@ func (r GetMetricsResponse) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r GetMetricsResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type GetPartitionsResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *GroupPartitions
+	// ApplicationproblemJSON4XX the response for an HTTP 4XX `application/problem+json` response
+	ApplicationproblemJSON4XX *Problem
+	// ApplicationproblemJSON5XX the response for an HTTP 5XX `application/problem+json` response
+	ApplicationproblemJSON5XX *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r GetPartitionsResponse) GetJSON200() *GroupPartitions {
+	return r.JSON200
+}
+
+// GetApplicationproblemJSON4XX returns the response for an HTTP 4XX `application/problem+json` response
+func (r GetPartitionsResponse) GetApplicationproblemJSON4XX() *Problem {
+	return r.ApplicationproblemJSON4XX
+}
+
+// GetApplicationproblemJSON5XX returns the response for an HTTP 5XX `application/problem+json` response
+func (r GetPartitionsResponse) GetApplicationproblemJSON5XX() *Problem {
+	return r.ApplicationproblemJSON5XX
+}
+
+// GetBody returns the raw response body bytes
+func (r GetPartitionsResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r GetPartitionsResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r GetPartitionsResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r GetPartitionsResponse) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -16010,7 +16885,9 @@ func (c *ClientWithResponses) GetGroupWithResponse(ctx context.Context, groupId 
 //
 // Change the SLA of a group in place. The log stays, appends continue, and the new price applies from then on.
 //
-// 409 `admission_refused`: the group's servers have no room, and nothing changes. Repeating it is harmless.
+// `partitions` adds partitions: entries stay where they are, and clients append by the new assignment of keys once all
+// entries before it are committed. 409 `admission_refused`: there is no room, and nothing changes. Repeating it is
+// harmless.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -16027,7 +16904,9 @@ func (c *ClientWithResponses) ResizeGroupWithBodyWithResponse(ctx context.Contex
 //
 // Change the SLA of a group in place. The log stays, appends continue, and the new price applies from then on.
 //
-// 409 `admission_refused`: the group's servers have no room, and nothing changes. Repeating it is harmless.
+// `partitions` adds partitions: entries stay where they are, and clients append by the new assignment of keys once all
+// entries before it are committed. 409 `admission_refused`: there is no room, and nothing changes. Repeating it is
+// harmless.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
@@ -16038,6 +16917,81 @@ func (c *ClientWithResponses) ResizeGroupWithResponse(ctx context.Context, group
 		return nil, err
 	}
 	return ParseResizeGroupResponse(rsp)
+}
+
+// ListCheckpointsWithResponse List Checkpoints
+//
+// How far each consumer has come. At most 64 consumers have checkpoints.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /v1/groups/{group_id}/checkpoints (the `ListCheckpoints` operationId).
+func (c *ClientWithResponses) ListCheckpointsWithResponse(ctx context.Context, groupId openapi_types.UUID, reqEditors ...RequestEditorFn) (*ListCheckpointsResponse, error) {
+	rsp, err := c.ListCheckpoints(ctx, groupId, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseListCheckpointsResponse(rsp)
+}
+
+// DeleteCheckpointWithResponse Delete Checkpoint
+//
+// Forget a consumer.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with DELETE /v1/groups/{group_id}/checkpoints/{consumer} (the `DeleteCheckpoint` operationId).
+func (c *ClientWithResponses) DeleteCheckpointWithResponse(ctx context.Context, groupId openapi_types.UUID, consumer string, reqEditors ...RequestEditorFn) (*DeleteCheckpointResponse, error) {
+	rsp, err := c.DeleteCheckpoint(ctx, groupId, consumer, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseDeleteCheckpointResponse(rsp)
+}
+
+// GetCheckpointWithResponse Get Checkpoint
+//
+// How far a consumer has come, by partition. It has no offsets before the first is saved.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /v1/groups/{group_id}/checkpoints/{consumer} (the `GetCheckpoint` operationId).
+func (c *ClientWithResponses) GetCheckpointWithResponse(ctx context.Context, groupId openapi_types.UUID, consumer string, reqEditors ...RequestEditorFn) (*GetCheckpointResponse, error) {
+	rsp, err := c.GetCheckpoint(ctx, groupId, consumer, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseGetCheckpointResponse(rsp)
+}
+
+// SaveCheckpointWithBodyWithResponse Save Checkpoint
+//
+// Save how far a consumer has come. An offset below the saved one is ignored, unless `rewind` says otherwise.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with PUT /v1/groups/{group_id}/checkpoints/{consumer} (the `SaveCheckpoint` operationId).
+func (c *ClientWithResponses) SaveCheckpointWithBodyWithResponse(ctx context.Context, groupId openapi_types.UUID, consumer string, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*SaveCheckpointResponse, error) {
+	rsp, err := c.SaveCheckpointWithBody(ctx, groupId, consumer, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseSaveCheckpointResponse(rsp)
+}
+
+// SaveCheckpointWithResponse Save Checkpoint
+//
+// Save how far a consumer has come. An offset below the saved one is ignored, unless `rewind` says otherwise.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with PUT /v1/groups/{group_id}/checkpoints/{consumer} (the `SaveCheckpoint` operationId).
+func (c *ClientWithResponses) SaveCheckpointWithResponse(ctx context.Context, groupId openapi_types.UUID, consumer string, body SaveCheckpointJSONRequestBody, reqEditors ...RequestEditorFn) (*SaveCheckpointResponse, error) {
+	rsp, err := c.SaveCheckpoint(ctx, groupId, consumer, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseSaveCheckpointResponse(rsp)
 }
 
 // GetGroupCostsWithResponse Get Group Costs
@@ -16113,6 +17067,21 @@ func (c *ClientWithResponses) GetMetricsWithResponse(ctx context.Context, groupI
 		return nil, err
 	}
 	return ParseGetMetricsResponse(rsp)
+}
+
+// GetPartitionsWithResponse Get Partitions
+//
+// The group's partitions, each with its chain. A group without has one, which is itself.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /v1/groups/{group_id}/partitions (the `GetPartitions` operationId).
+func (c *ClientWithResponses) GetPartitionsWithResponse(ctx context.Context, groupId openapi_types.UUID, reqEditors ...RequestEditorFn) (*GetPartitionsResponse, error) {
+	rsp, err := c.GetPartitions(ctx, groupId, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseGetPartitionsResponse(rsp)
 }
 
 // GetPlacementWithResponse Get Placement
@@ -17732,6 +18701,162 @@ func ParseResizeGroupResponse(rsp *http.Response) (*ResizeGroupResponse, error) 
 	return response, nil
 }
 
+// ParseListCheckpointsResponse parses an HTTP response from a ListCheckpointsWithResponse call
+func ParseListCheckpointsResponse(rsp *http.Response) (*ListCheckpointsResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ListCheckpointsResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest []Checkpoint
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 4:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON4XX = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 5:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON5XX = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseDeleteCheckpointResponse parses an HTTP response from a DeleteCheckpointWithResponse call
+func ParseDeleteCheckpointResponse(rsp *http.Response) (*DeleteCheckpointResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &DeleteCheckpointResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case rsp.StatusCode == 204:
+		break // No content-type
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 4:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON4XX = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 5:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON5XX = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseGetCheckpointResponse parses an HTTP response from a GetCheckpointWithResponse call
+func ParseGetCheckpointResponse(rsp *http.Response) (*GetCheckpointResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &GetCheckpointResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest Checkpoint
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 4:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON4XX = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 5:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON5XX = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseSaveCheckpointResponse parses an HTTP response from a SaveCheckpointWithResponse call
+func ParseSaveCheckpointResponse(rsp *http.Response) (*SaveCheckpointResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &SaveCheckpointResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest Checkpoint
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 4:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON4XX = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 5:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON5XX = &dest
+
+	}
+
+	return response, nil
+}
+
 // ParseGetGroupCostsResponse parses an HTTP response from a GetGroupCostsWithResponse call
 func ParseGetGroupCostsResponse(rsp *http.Response) (*GetGroupCostsResponse, error) {
 	bodyBytes, err := io.ReadAll(rsp.Body)
@@ -17901,6 +19026,46 @@ func ParseGetMetricsResponse(rsp *http.Response) (*GetMetricsResponse, error) {
 	switch {
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
 		var dest Metrics
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 4:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON4XX = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 5:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON5XX = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseGetPartitionsResponse parses an HTTP response from a GetPartitionsWithResponse call
+func ParseGetPartitionsResponse(rsp *http.Response) (*GetPartitionsResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &GetPartitionsResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest GroupPartitions
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}

@@ -1,7 +1,7 @@
 //! Groups with partitions are admitted, changed and grown (`docs/internals/partitions.md`).
 
 use quorate_placement::{Asked, Profile};
-use quorate_types::sla::{Quote, Refusal, ScarceResource, Sla, TotalDemand};
+use quorate_types::sla::{PartDemand, Quote, Refusal, ScarceResource, Sla};
 use quorate_types::{GroupId, Layout, Offset, ServerId};
 use uuid::Uuid;
 
@@ -77,14 +77,18 @@ impl<'a> PartitionChanges<'a> {
             Err(refusal) => Some(refusal),
         };
         let part_quote = |sla: &Sla| quorate_placement::quote::quote_of(self.profile, sla, dominant, None);
-        let parts: Vec<TotalDemand> = (0..count)
-            .map(|number| part_quote(&change.sla.part(number, count)).total_demand)
+        let slas = (0..count).map(|number| change.sla.part(number, count));
+        let parts: Vec<PartDemand> = slas
+            .map(|sla| PartDemand {
+                demand: part_quote(&sla).total_demand,
+                sla,
+            })
             .collect();
         Quote {
             admissible: refusal.is_none(),
             refusal,
             failure_domains,
-            total_demand: parts.iter().copied().sum(),
+            total_demand: parts.iter().map(|part| part.demand).sum(),
             parts,
             ..part_quote(&change.sla.part(0, count))
         }

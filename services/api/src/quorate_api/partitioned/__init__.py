@@ -1,0 +1,1 @@
+"""Rows of groups with partitions. Groups, quotas and the worker read them."""
