@@ -60,8 +60,8 @@ from quorate_api.usage import endpoints as usage
 ROUTERS = (
     accounts.public, accounts.router, projects.router, guarantees.router, keys.router, quotes.router, groups.router,
     checkpoints.router, usage.router, sla.router, live.router, billing.router, payments.router, payments.event_router,
-    spend.router, budgets.router, commitments.router, quotas.router, operator.router, payments.operator_router, adjustments.router,
-    status.public, status.operator, outside.router, health.router,
+    spend.router, budgets.router, commitments.router, quotas.router, operator.router, payments.operator_router,
+    adjustments.router, status.public, status.operator, outside.router, health.router,
 )  # fmt: skip
 
 Lifespan = Callable[[FastAPI], AbstractAsyncContextManager[None]]
