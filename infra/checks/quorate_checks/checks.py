@@ -146,6 +146,11 @@ CHECKS = [
         gen=Command(["python", "sdk/contract/vectors/generate_read_windows.py"]),
     ),
     Check(
+        "Partition vectors are fresh",
+        Command(["python", "sdk/contract/vectors/generate_partitions.py", "--check"]),
+        gen=Command(["python", "sdk/contract/vectors/generate_partitions.py"]),
+    ),
+    Check(
         "API contract is fresh",
         Command(["quorate-api", "openapi", "--check"]),
         gen=Command(["quorate-api", "openapi"]),

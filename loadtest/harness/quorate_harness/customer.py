@@ -88,6 +88,9 @@ class Customer:
     def put(self, path: str, body: dict[str, Any]) -> dict[str, Any]:
         return _answer(self._http.put(path, json=body))
 
+    def patch(self, path: str, body: dict[str, Any]) -> dict[str, Any]:
+        return _answer(self._http.patch(path, json=body))
+
     def delete(self, path: str) -> None:
         response = self._http.delete(path, headers={"Idempotency-Key": str(uuid4())})
         if response.status_code >= 400:

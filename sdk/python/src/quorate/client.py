@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-import inspect
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
 from quorate import limits, wire
 from quorate.appender import Appended, Appender
+from quorate.arguments import Bytes, HandleLike, as_bytes, check_timeout, check_u64, source_of
 from quorate.codes import Code
-from quorate.errors import Failure, read_refused
+from quorate.errors import Failure, HandleError, read_refused
 from quorate.handle import Handle
 from quorate.link import Handles, Link
 from quorate.pacing import Pacing
@@ -19,9 +19,6 @@ from quorate.reader import Reader, Tail
 from quorate.spread import SpreadReads
 from quorate.tail import Entry, entries_from
 from quorate.tracing import Tracing, tracing_for
-
-HandleLike = Handle | Mapping[str, Any] | str | bytes
-Bytes = bytes | bytearray | memoryview
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,9 +73,10 @@ async def connect(
     `spread_reads`: reads that do not wait for entries go to all replicas, more to those that answer sooner. A read
     returns all that this client knows to be committed: the head is asked where another replica is behind.
 
-    Raises ConnectFailed when no replica can be attached in time, HandleError when the handle is malformed.
+    Raises ConnectFailed when no replica can be attached in time, HandleError when the handle is malformed, or is of a
+    group with partitions (`connect_partitioned`).
     """
-    client = Client(Handle.parse(handle), refresh, timeout, answer_wait, tracer, pace, spread_reads)
+    client = Client(_of_one_chain(Handle.parse(handle)), refresh, timeout, answer_wait, tracer, pace, spread_reads)
     try:
         await client._connect(read_only)
     except BaseException:
@@ -102,10 +100,10 @@ class Client:
     ) -> None:
         loop = asyncio.get_running_loop()
         self._loop = loop
-        self._timeout_s = _check_timeout(timeout)
-        self._handles = Handles(handle, _source_of(refresh) if refresh else None)
+        self._timeout_s = check_timeout(timeout)
+        self._handles = Handles(handle, source_of(refresh) if refresh else None)
         pacing = Pacing(handle.charges, handle.request_size_bytes) if pace else None
-        self._appender = Appender(loop, handle.limits, _check_timeout(answer_wait), pacing)
+        self._appender = Appender(loop, handle.limits, check_timeout(answer_wait), pacing)
         self._reader = Reader(loop)
         self._write_link = Link(self._appender, self._handles)
         self._read_link = Link(self._reader, self._handles)
@@ -117,6 +115,11 @@ class Client:
     def handle(self) -> Handle:
         """The current handle. A refresh replaces it."""
         return self._handles.handle
+
+    @property
+    def epoch(self) -> int:
+        """The newest epoch of the group in any answer."""
+        return self._handles.epoch
 
     @property
     def rate_per_s(self) -> int:
@@ -144,8 +147,8 @@ class Client:
         Raises AppendRefused: it did not happen (ConditionFailed, Fenced and others by `code`).
         Raises AppendUnknown: the deadline passed, or the connection was lost for good, after it was sent.
         """
-        data = entry if type(entry) is bytes else _as_bytes(entry)
-        timeout_s = self._timeout_s if timeout is None else _check_timeout(timeout)
+        data = entry if type(entry) is bytes else as_bytes(entry)
+        timeout_s = self._timeout_s if timeout is None else check_timeout(timeout)
         if self._tracing is None and expected_offset is None and fencing_token is None:
             return self._append(data, timeout_s)
         return self._append_carefully(data, timeout_s, expected_offset, fencing_token)
@@ -163,10 +166,10 @@ class Client:
         At most `handle.limits.max_batch_entries` entries and `max_batch_bytes` bytes (4 more for each entry).
         Otherwise like `append`.
         """
-        listed = [_as_bytes(entry) for entry in entries]
+        listed = [as_bytes(entry) for entry in entries]
         if not listed:
             raise ValueError("append_many needs at least one entry")
-        timeout_s = self._timeout_s if timeout is None else _check_timeout(timeout)
+        timeout_s = self._timeout_s if timeout is None else check_timeout(timeout)
         return self._append_alone(listed, True, timeout_s, expected_offset, fencing_token)
 
     def _append_carefully(
@@ -183,8 +186,8 @@ class Client:
     def _append_alone(
         self, entries: list[bytes], many: bool, timeout_s: float, expected_offset: int | None, fencing_token: int | None
     ) -> asyncio.Future[Any]:
-        _check_u64("expected_offset", expected_offset)
-        _check_u64("fencing_token", fencing_token)
+        check_u64("expected_offset", expected_offset)
+        check_u64("fencing_token", fencing_token)
         if self._tracing is None:
             return self._appender.append_alone(entries, many, timeout_s, expected_offset, fencing_token, None)
         span, trace = self._tracing.start(len(entries), sum(map(len, entries)))
@@ -214,10 +217,10 @@ class Client:
         Waits up to `wait` seconds for a first entry, then returns none. Raises ReadRefused (Trimmed when the offset
         has been discarded), also when the deadline passes.
         """
-        _check_u64("offset", offset)
+        check_u64("offset", offset)
         if max_entries < 1 or max_bytes < 1:
             raise ValueError("max_entries and max_bytes must be at least 1")
-        timeout_s = self._timeout_s if timeout is None else _check_timeout(timeout)
+        timeout_s = self._timeout_s if timeout is None else check_timeout(timeout)
         ends_at = self._loop.time() + wait
 
         def build(request: int) -> wire.Message:
@@ -249,7 +252,7 @@ class Client:
 
     def tail(self, from_offset: int = 0, *, credit_bytes: int = limits.TAIL_CREDIT_BYTES) -> Tail:
         """Follow the log: `async for entry in client.tail(0)`. At most `credit_bytes` and one batch are buffered."""
-        _check_u64("from_offset", from_offset)
+        check_u64("from_offset", from_offset)
         if not 0 < credit_bytes < 2**32:
             raise ValueError("credit_bytes must be positive and below 4 GiB")
         return Tail(self._reader, from_offset, credit_bytes)
@@ -261,8 +264,8 @@ class Client:
         discarded (ReadRefused with the code trim_beyond_commit). After a passed deadline the trim may have happened
         nevertheless; trimming again is harmless. The permission to append is required.
         """
-        _check_u64("before_offset", before_offset)
-        timeout_s = self._timeout_s if timeout is None else _check_timeout(timeout)
+        check_u64("before_offset", before_offset)
+        timeout_s = self._timeout_s if timeout is None else check_timeout(timeout)
         answer: wire.TrimOk = await self._reader.request(lambda request: wire.Trim(request, before_offset), timeout_s)
         return answer.trim_offset
 
@@ -271,7 +274,7 @@ class Client:
 
         The head answers after the whole ring has confirmed that it still is the head. Its `commit_offset` therefore
         includes every entry acknowledged before the call."""
-        timeout_s = self._timeout_s if timeout is None else _check_timeout(timeout)
+        timeout_s = self._timeout_s if timeout is None else check_timeout(timeout)
         answer: wire.StatusOk = await self._reader.request(wire.Status, timeout_s)
         return GroupStatus(
             role=_name_of(wire.Role, answer.role),
@@ -308,34 +311,11 @@ class Client:
         await link.wait_attached(self._timeout_s)
 
 
-def _source_of(
-    refresh: Callable[[], Awaitable[HandleLike] | HandleLike],
-) -> Callable[[], Awaitable[Handle]]:
-    async def source() -> Handle:
-        found = refresh()
-        return Handle.parse(await found if inspect.isawaitable(found) else found)
-
-    return source
-
-
-def _as_bytes(entry: object) -> bytes:
-    if isinstance(entry, bytes):
-        return entry
-    if isinstance(entry, (bytearray, memoryview)):
-        return bytes(entry)  # a copy: the caller may change the original before it is sent
-    hint = "; encode it first" if isinstance(entry, str) else ""
-    raise TypeError(f"an entry is bytes, not {type(entry).__name__}{hint}")
-
-
-def _check_timeout(timeout: float) -> float:
-    if not 0.0 < timeout < 4_000_000.0:
-        raise ValueError(f"a timeout is a positive number of seconds, not {timeout}")
-    return timeout
-
-
-def _check_u64(name: str, value: int | None) -> None:
-    if value is not None and not 0 <= value < wire.NO_EXPECTED_OFFSET:
-        raise ValueError(f"{name} is an integer from 0 to 2**64 - 2, not {value}")
+def _of_one_chain(handle: Handle) -> Handle:
+    if handle.partitions is not None:
+        count = len(handle.partitions.members)
+        raise HandleError(f"the group has {count} partitions: use connect_partitioned, and append by key")
+    return handle
 
 
 def _name_of(names: type[wire.Role] | type[wire.State], value: int) -> str:

@@ -17,7 +17,8 @@ from urllib.parse import quote
 import httpx2
 
 from quorate import limits
-from quorate.errors import QuorateError
+from quorate.cursor import Cursor
+from quorate.errors import CursorError, QuorateError
 from quorate.handle import Handle
 from quorate.tracing import context_headers
 from quorate.version import CLIENT_NAME
@@ -143,7 +144,8 @@ class Control:
 
     async def create_group(self, project_id: str, name: str, sla: Json) -> Json:
         """`sla`: durability, replication_degree, request_size_bytes, rate_per_s and, optionally, read_rate_per_s,
-        min_replicas, region, retention_bytes, retention_age_s, latency (standard or low). Raises AdmissionRefused."""
+        min_replicas, region, retention_bytes, retention_age_s, latency (standard or low), partitions. Raises
+        AdmissionRefused."""
         return await self._call("POST", f"projects/{_id(project_id)}/groups", {"name": name, **sla})
 
     async def group(self, group_id: str) -> Json:
@@ -151,7 +153,7 @@ class Control:
 
     async def resize_group(self, group_id: str, changes: Json) -> Json:
         """Change an SLA in place. Appends continue, at the new price. `changes`: any of rate_per_s,
-        read_rate_per_s, request_size_bytes, min_replicas, retention_bytes, retention_age_s, latency. After
+        read_rate_per_s, request_size_bytes, min_replicas, retention_bytes, retention_age_s, latency, partitions. After
         AdmissionRefused nothing has changed."""
         return await self._call("PATCH", f"groups/{_id(group_id)}", changes)
 
@@ -164,6 +166,32 @@ class Control:
 
     async def handle(self, group_id: str) -> Handle:
         return Handle.parse(await self._call("GET", f"groups/{_id(group_id)}/handle"))
+
+    # Partitions and checkpoints.
+
+    async def partitions(self, group_id: str) -> Json:
+        """The group's partitions, each with its chain: `{key_hash, layout, is_changing, items}`."""
+        return await self._call("GET", f"groups/{_id(group_id)}/partitions")
+
+    async def add_partitions(self, group_id: str, partitions: int) -> Json:
+        """Give the group so many partitions in all. Entries stay where they are, and each key keeps its order."""
+        return await self._call("PATCH", f"groups/{_id(group_id)}", {"partitions": partitions})
+
+    async def checkpoint(self, group_id: str, consumer: str) -> Cursor:
+        """How far a consumer has come: the beginning, before the first is saved."""
+        answer = await self._call("GET", f"groups/{_id(group_id)}/checkpoints/{quote(consumer, safe='')}")
+        return Cursor.of_checkpoint(uuid.UUID(group_id), answer)
+
+    async def save_checkpoint(self, group_id: str, consumer: str, cursor: Cursor, *, rewind: bool = False) -> None:
+        """Save how far a consumer has come. Offsets below the saved ones are ignored unless `rewind`."""
+        if cursor.group_id != uuid.UUID(group_id):
+            raise CursorError(f"the cursor is of the group {cursor.group_id}, and this is {group_id}")
+        offsets = [{"partition": number, "next_offset": offset} for number, offset in enumerate(cursor.offsets)]
+        path = f"groups/{_id(group_id)}/checkpoints/{quote(consumer, safe='')}"
+        await self._call("PUT", path, {"offsets": offsets, "rewind": rewind})
+
+    async def delete_checkpoint(self, group_id: str, consumer: str) -> None:
+        await self._call("DELETE", f"groups/{_id(group_id)}/checkpoints/{quote(consumer, safe='')}")
 
     # Usage and invoices.
 

@@ -88,6 +88,10 @@ class HandleError(QuorateError, ValueError):
     """The handle is malformed."""
 
 
+class CursorError(QuorateError, ValueError):
+    """The cursor is malformed, or of another group."""
+
+
 def append_refused(failure: Failure) -> AppendRefused:
     if failure.code == Code.CONDITION_FAILED:
         return ConditionFailed(failure)

@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 import uuid
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
+from quorate.cursor import LayoutChange
 from quorate.errors import HandleError
 from quorate.pacing import Charges
 from quorate.trust import client_context
@@ -16,6 +17,7 @@ from quorate.trust import client_context
 MAX_ENTRY_BYTES_DEFAULT = 1 << 20
 MAX_BATCH_BYTES_DEFAULT = 4 << 20
 MAX_BATCH_ENTRIES_DEFAULT = 65_536
+PARTITIONS_MAX = 256
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +52,17 @@ class Guarantee:
 
 
 @dataclass(frozen=True, slots=True)
+class Partitions:
+    """The partitions of a group, and how keys find them (sdk/contract/partitions.md)."""
+
+    key_hash: int
+    layout: int
+    changes: tuple[LayoutChange, ...]
+    members: tuple[Handle, ...]
+    """A handle for each partition, in order. One without endpoints has no servers now."""
+
+
+@dataclass(frozen=True, slots=True)
 class Handle:
     group_id: uuid.UUID
     name: str
@@ -67,6 +80,8 @@ class Handle:
     """What batches take from the group's rate. None: appends are not paced."""
     guarantee: Guarantee | None = None
     """What this group may use beside its rate, while no other group of the project wants any. None: nothing."""
+    partitions: Partitions | None = None
+    """None: the group has one chain, which this handle reaches."""
 
     def __repr__(self) -> str:
         # The token is a secret. A logged handle must not show it.
@@ -98,18 +113,13 @@ class Handle:
 
 
 def _parse(source: Mapping[str, Any]) -> Handle:
-    endpoints = tuple(
-        Endpoint(int(item.get("server_id", 0)), str(item["address"]), str(item.get("role", "")))
-        for item in source["endpoints"]
-    )
+    endpoints = _endpoints(source)
     if not endpoints:
         raise ValueError("it has no endpoints; the group may still be starting")
-    for endpoint in endpoints:
-        split_address(endpoint.address)
     limits = source.get("limits") or {}
     charges = source.get("charges")
     expires = source.get("token_expires_at")
-    return Handle(
+    handle = Handle(
         group_id=uuid.UUID(str(source["group_id"])),
         name=str(source.get("name", "")),
         endpoints=endpoints,
@@ -127,6 +137,49 @@ def _parse(source: Mapping[str, Any]) -> Handle:
         charges=Charges.parse(charges) if charges else None,
         guarantee=_guarantee(source.get("guarantee")),
     )
+    partitions = source.get("partitions")
+    return handle if partitions is None else replace(handle, partitions=_partitions(handle, partitions))
+
+
+def _partitions(whole: Handle, source: Mapping[str, Any]) -> Partitions:
+    members = tuple(_member(whole, number, member) for number, member in enumerate(source["members"]))
+    if not 1 <= len(members) <= PARTITIONS_MAX:
+        raise ValueError(f"it has {len(members)} partitions")
+    changes = tuple(
+        LayoutChange(
+            int(change["layout"]),
+            int(change["from_partitions"]),
+            int(change["to_partitions"]),
+            tuple(int(end) for end in change["ends"]),
+        )
+        for change in source["changes"]
+    )
+    return Partitions(int(source["key_hash"]), int(source["layout"]), changes, members)
+
+
+def _member(whole: Handle, number: int, source: Mapping[str, Any]) -> Handle:
+    if source["partition"] != number:
+        raise ValueError(f"partition {number} is missing")
+    charges = source.get("charges")
+    return replace(
+        whole,
+        group_id=uuid.UUID(str(source["group_id"])),
+        name=f"{whole.name}/{number}",
+        endpoints=_endpoints(source),
+        token=str(source["token"]),
+        epoch=int(source.get("epoch", 0)),
+        charges=Charges.parse(charges) if charges else None,
+    )
+
+
+def _endpoints(source: Mapping[str, Any]) -> tuple[Endpoint, ...]:
+    endpoints = tuple(
+        Endpoint(int(item.get("server_id", 0)), str(item["address"]), str(item.get("role", "")))
+        for item in source["endpoints"]
+    )
+    for endpoint in endpoints:
+        split_address(endpoint.address)
+    return endpoints
 
 
 def _guarantee(source: Mapping[str, Any] | None) -> Guarantee | None:

@@ -81,3 +81,17 @@ CONNECT_FRAME_BYTES_MAX = 65_535
 """Longest frame before HELLO_OK sets the limit (sdk/contract/wire.md)."""
 FRAME_BYTES_CEILING = 64 << 20
 """Bound on the buffer of one frame, whatever limit a server sends."""
+
+LAYOUT_POLL_S_MIN = 0.05
+LAYOUT_POLL_S_MAX = 1.0
+"""Time between two requests for a handle while partitions are being added: a growth takes a tenth of a second or so."""
+LAYOUT_WATCH_S = 30.0
+"""A merged tail asks for a handle as often, to learn of partitions that were added."""
+LAYOUT_LOOKS_S = (0.1, 0.3, 1.0, 3.0)
+"""It does so, too, so long after a partition's epoch has changed: a growth begins an epoch in each."""
+EPOCH_TICK_S = 0.05
+"""A merged tail compares the epochs that its partitions were seen in as often."""
+MERGED_BATCHES_MAX = 64
+"""Batches of all partitions together that a merged tail holds ready. Each tail buffers its credit beside them."""
+PARTITION_CREDIT_BYTES = 256 * 1024
+"""Bytes that each partition's tail buffers in a merged one: 64 MB for 256 partitions."""

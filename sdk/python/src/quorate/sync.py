@@ -18,7 +18,8 @@ from typing import Any, TypeVar
 from quorate import client as async_client
 from quorate import limits
 from quorate.appender import Appended
-from quorate.client import Bytes, GroupStatus, HandleLike, ReadResult
+from quorate.arguments import Bytes, HandleLike
+from quorate.client import GroupStatus, ReadResult
 from quorate.codes import Code
 from quorate.errors import Failure, append_refused
 from quorate.group import connect_group as _connect_group
