@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import json
+import subprocess
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -192,3 +194,14 @@ def test_a_plain_group_gets_partitions_and_old_clients_are_told(stack: Stack, cu
                 client.tail(three)
 
     asyncio.run(work())
+
+
+def test_the_javascript_sdk_follows_a_growth(stack: Stack, customer: Customer) -> None:
+    group = customer.create_group("clicks", {**SLA, "partitions": 2})
+    script = Path(__file__).with_name("partitions.mjs")
+    command = ["node", str(script), stack.api_url, customer.api_key, group["id"], "5"]
+    ran = subprocess.run(command, capture_output=True, text=True, timeout=90, check=False)
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    told = json.loads(ran.stdout)
+    assert told["used"] == [0, 1, 2, 3, 4], told
+    assert told["acked"] + told["unknown"] == 150 * 40

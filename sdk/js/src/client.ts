@@ -1,7 +1,7 @@
 /** The client of one group: append, read, tail, status. */
 
 import { type Appended, Appender, type Condition } from "./appender.js";
-import { failure, readRefused } from "./errors.js";
+import { failure, HandleError, readRefused } from "./errors.js";
 import { Handle, type HandleLike } from "./handle.js";
 import * as limits from "./limits.js";
 import { Handles, Link } from "./link.js";
@@ -84,10 +84,10 @@ export interface GroupStatus {
 
 /**
  * Connect to the group of a handle. Rejects with ConnectFailed when no replica can be attached in time, with
- * HandleError when the handle is malformed.
+ * HandleError when the handle is malformed, or is of a group with partitions (`connectPartitioned`).
  */
 export async function connect(handle: HandleLike, options: ConnectOptions = {}): Promise<Client> {
-  const client = new Client(Handle.parse(handle), options);
+  const client = new Client(ofOneChain(Handle.parse(handle)), options);
   try {
     await client.connected(options.readOnly ?? false);
   } catch (error) {
@@ -129,6 +129,11 @@ export class Client {
   /** The current handle. A refresh replaces it. */
   get handle(): Handle {
     return this.#handles.handle;
+  }
+
+  /** The newest epoch of the group in any answer. */
+  get epoch(): number {
+    return this.#handles.epoch;
   }
 
   /** Entries a second that the group may append now, by its head's last report; 0 before the first report. */
@@ -316,6 +321,12 @@ export class Client {
   }
 }
 
+function ofOneChain(handle: Handle): Handle {
+  if (handle.partitions === undefined) return handle;
+  const count = handle.partitions.members.length;
+  throw new HandleError(`the group has ${count} partitions: use connectPartitioned, and append by key`);
+}
+
 function entriesOf(answer: wire.Entries, offset: number): Entry[] {
   try {
     return entriesFrom(answer, offset);
@@ -325,13 +336,15 @@ function entriesOf(answer: wire.Entries, offset: number): Entry[] {
   }
 }
 
-function checkEntry(entry: unknown): Uint8Array {
+/** @internal */
+export function checkEntry(entry: unknown): Uint8Array {
   if (entry instanceof Uint8Array) return entry;
   const hint = typeof entry === "string" ? "; encode it first, for example with Buffer.from(text)" : "";
   throw new TypeError(`an entry is a Uint8Array or Buffer, not ${typeof entry}${hint}`);
 }
 
-function checkTimeout(timeoutMs: number): number {
+/** @internal */
+export function checkTimeout(timeoutMs: number): number {
   if (timeoutMs > 0 && timeoutMs < 2 ** 32) return timeoutMs;
   throw new RangeError(`a timeout is a positive number of milliseconds, not ${timeoutMs}`);
 }

@@ -8,7 +8,8 @@
 import { randomUUID } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 
-import { QuorateError } from "./errors.js";
+import { Cursor } from "./cursor.js";
+import { CursorError, QuorateError } from "./errors.js";
 import { Handle, type HandleJson } from "./handle.js";
 import * as limits from "./limits.js";
 import { CLIENT_NAME } from "./version.js";
@@ -31,6 +32,8 @@ export interface Sla {
   retention_bytes?: number;
   retention_age_s?: number | null;
   latency?: "standard" | "low";
+  /** Chains among which keys are divided; 1 by default. */
+  partitions?: number;
 }
 
 /** The changeable fields of a group's SLA. Fields left out stay. */
@@ -42,6 +45,8 @@ export interface SlaChanges {
   retention_bytes?: number;
   retention_age_s?: number | null;
   latency?: "standard" | "low";
+  /** More than now; none is ever removed. */
+  partitions?: number;
 }
 
 /** A project's guarantee: tokens each second that any of its groups may use beside its own rate. */
@@ -208,6 +213,42 @@ export class Control {
     return Handle.parse(answer as HandleJson);
   }
 
+  // Partitions and checkpoints.
+
+  /** The group's partitions, each with its chain: `{key_hash, layout, is_changing, items}`. */
+  partitions(groupId: string): Promise<Json> {
+    return this.#call("GET", `groups/${encodeURIComponent(groupId)}/partitions`);
+  }
+
+  /** Give the group so many partitions in all. Entries stay where they are, and each key keeps its order. */
+  addPartitions(groupId: string, partitions: number): Promise<Json> {
+    return this.#call("PATCH", `groups/${encodeURIComponent(groupId)}`, { partitions });
+  }
+
+  /** How far a consumer has come: the beginning, before the first is saved. */
+  async checkpoint(groupId: string, consumer: string): Promise<Cursor> {
+    const answer = await this.#call("GET", checkpointPath(groupId, consumer));
+    return Cursor.ofCheckpoint(groupId, answer["offsets"] as { partition: number; next_offset: number }[]);
+  }
+
+  /** Save how far a consumer has come. Offsets below the saved ones are ignored unless `rewind`. */
+  async saveCheckpoint(
+    groupId: string,
+    consumer: string,
+    cursor: Cursor,
+    options: { rewind?: boolean } = {},
+  ): Promise<void> {
+    if (cursor.groupId !== groupId.toLowerCase()) {
+      throw new CursorError(`the cursor is of the group ${cursor.groupId}, and this is ${groupId}`);
+    }
+    const offsets = cursor.offsets.map((offset, partition) => ({ partition, next_offset: offset }));
+    await this.#call("PUT", checkpointPath(groupId, consumer), { offsets, rewind: options.rewind ?? false });
+  }
+
+  async deleteCheckpoint(groupId: string, consumer: string): Promise<void> {
+    await this.#call("DELETE", checkpointPath(groupId, consumer));
+  }
+
   // Usage and invoices.
 
   usage(groupId: string, range: { from?: Date; to?: Date } = {}): Promise<Json> {
@@ -311,4 +352,8 @@ function reasonOf(problem: unknown): string {
   if (!(problem instanceof Error)) return String(problem);
   // fetch hides the error in the cause.
   return problem.cause instanceof Error ? `${problem.message}: ${problem.cause.message}` : problem.message;
+}
+
+function checkpointPath(groupId: string, consumer: string): string {
+  return `groups/${encodeURIComponent(groupId)}/checkpoints/${encodeURIComponent(consumer)}`;
 }

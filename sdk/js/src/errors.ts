@@ -110,6 +110,11 @@ export class HandleError extends QuorateError {
   override name = "HandleError";
 }
 
+/** The cursor is malformed, or of another group. */
+export class CursorError extends QuorateError {
+  override name = "CursorError";
+}
+
 export function appendRefused(reason: Failure): AppendRefused {
   if (reason.code === Code.condition_failed) return new ConditionFailed(reason);
   if (reason.code === Code.fenced) return new Fenced(reason);

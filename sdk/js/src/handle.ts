@@ -2,6 +2,7 @@
 
 import { inspect } from "node:util";
 
+import { type LayoutChange } from "./cursor.js";
 import { HandleError } from "./errors.js";
 import { type Charges, chargesOf } from "./pacing.js";
 import { type Trust, trustOf } from "./trust.js";
@@ -18,6 +19,7 @@ export interface Limits {
   readonly maxBatchEntries: number;
 }
 
+const PARTITIONS_MAX = 256;
 export const LIMITS_DEFAULT: Limits = { maxEntryBytes: 1 << 20, maxBatchBytes: 4 << 20, maxBatchEntries: 65_536 };
 
 /** The project's guarantee, which all its groups share. Appends are of the declared size. */
@@ -25,6 +27,15 @@ export interface Guarantee {
   sharedTokensPerS: number;
   tokensPerAppend: number;
   sharedAppendsPerS: number;
+}
+
+/** The partitions of a group, and how keys find them (sdk/contract/partitions.md). */
+export interface Partitions {
+  readonly keyHash: number;
+  readonly layout: number;
+  readonly changes: readonly LayoutChange[];
+  /** A handle for each partition, in order. One without endpoints has no servers now. */
+  readonly members: readonly Handle[];
 }
 
 /** The API's answer to `GET /v1/groups/{id}/handle`. */
@@ -45,6 +56,13 @@ export interface HandleJson {
   limits?: { max_entry_bytes?: number; max_batch_bytes?: number; max_batch_entries?: number };
   guarantee?: { shared_tokens_per_s: number; tokens_per_append: number; shared_appends_per_s: number } | null;
   traceparent?: string | null;
+  /** Null, or absent: the group has one chain, which this handle reaches. */
+  partitions?: {
+    key_hash: number;
+    layout: number;
+    changes: { layout: number; from_partitions: number; to_partitions: number; ends: number[] }[];
+    members: Pick<HandleJson, "group_id" | "epoch" | "endpoints" | "token" | "charges">[];
+  } | null;
   /** Absent: connections are not encrypted. If an authority is named, TLS is used, required or not. */
   tls?: { required?: boolean; ca_pem: string } | null;
 }
@@ -65,15 +83,19 @@ export class Handle {
   readonly charges: Charges | undefined;
   /** What this group may use beside its rate, while no other group of the project wants any. */
   readonly guarantee: Guarantee | undefined;
+  /** Undefined: the group has one chain, which this handle reaches. */
+  readonly partitions: Partitions | undefined;
   // Private, so that a logged or serialised handle does not show its secret.
   readonly #token: string;
   readonly #trust: Trust | undefined;
+  readonly #source: Record<string, unknown>;
 
-  private constructor(source: Record<string, unknown>) {
+  private constructor(source: Record<string, unknown>, isMember = false) {
+    this.#source = source;
     this.groupId = uuid(source["group_id"]);
     this.name = typeof source["name"] === "string" ? source["name"] : "";
     this.epoch = typeof source["epoch"] === "number" ? source["epoch"] : 0;
-    this.endpoints = endpoints(source["endpoints"]);
+    this.endpoints = endpoints(source["endpoints"], isMember);
     if (typeof source["token"] !== "string") throw new HandleError("the handle lacks a token");
     this.#token = source["token"];
     this.tokenExpiresAt = expiry(source["token_expires_at"]);
@@ -83,6 +105,37 @@ export class Handle {
     this.charges = parsedCharges(source["charges"]);
     this.guarantee = parsedGuarantee(source["guarantee"]);
     this.#trust = trust(source["tls"]);
+    this.partitions = isMember ? undefined : this.#parsedPartitions(source["partitions"]);
+  }
+
+  #parsedPartitions(source: unknown): Partitions | undefined {
+    if (source === undefined || source === null) return undefined;
+    const { key_hash, layout, changes, members } = source as NonNullable<HandleJson["partitions"]>;
+    if (
+      typeof key_hash !== "number" ||
+      typeof layout !== "number" ||
+      !Array.isArray(changes) ||
+      !Array.isArray(members)
+    ) {
+      throw new HandleError("the handle's partitions are malformed");
+    }
+    if (members.length < 1 || members.length > PARTITIONS_MAX) {
+      throw new HandleError(`the handle has ${members.length} partitions`);
+    }
+    const member = (each: unknown, number: number) => {
+      const fields = (typeof each === "object" && each !== null ? each : {}) as Record<string, unknown>;
+      if (fields["partition"] !== number) throw new HandleError(`the handle lacks partition ${number}`);
+      return new Handle({ ...this.#source, ...fields, name: `${this.name}/${number}` }, true);
+    };
+    const change = ({ layout, from_partitions, to_partitions, ends }: (typeof changes)[number]): LayoutChange => {
+      return { layout, fromPartitions: from_partitions, toPartitions: to_partitions, ends };
+    };
+    return { keyHash: key_hash, layout, changes: changes.map(change), members: members.map(member) };
+  }
+
+  /** @internal The same with another token. */
+  withToken(token: string): Handle {
+    return new Handle({ ...this.#source, token }, true);
   }
 
   get token(): string {
@@ -137,9 +190,10 @@ function uuid(value: unknown): string {
   return value.toLowerCase();
 }
 
-function endpoints(value: unknown): Endpoint[] {
+function endpoints(value: unknown, mayBeNone: boolean): Endpoint[] {
   if (!Array.isArray(value)) throw new HandleError("the handle lacks endpoints");
-  if (value.length === 0) throw new HandleError("the handle has no endpoints; the group may still be starting");
+  if (value.length === 0 && !mayBeNone)
+    throw new HandleError("the handle has no endpoints; the group may still be starting");
   return value.map((item: Record<string, unknown> | null) => {
     const address = item?.["address"];
     if (typeof address !== "string") throw new HandleError("an endpoint of the handle lacks its address");

@@ -5,6 +5,9 @@
  *     const offset = await client.append(Buffer.from("hello"));
  *     for await (const entry of client.tail(0)) …
  *
+ *     const client = await connectPartitionedGroup(apiUrl, apiKey, groupId); // a group with partitions
+ *     const placed = await client.append(Buffer.from("paid"), { key: "order-17" });
+ *
  * `quorate/control` is the client of the API.
  */
 
@@ -19,6 +22,7 @@ export {
   type ReadResult,
 } from "./client.js";
 export { Code, type CodeInfo, type CodeName, CODES } from "./codes.js";
+export { Cursor, type LayoutChange } from "./cursor.js";
 export {
   AppendError,
   AppendRefused,
@@ -26,15 +30,28 @@ export {
   CodedError,
   ConditionFailed,
   ConnectFailed,
+  CursorError,
   Fenced,
   HandleError,
   QuorateError,
   ReadRefused,
   Trimmed,
 } from "./errors.js";
-export { connectGroup } from "./group.js";
-export { type Endpoint, type Guarantee, Handle, type HandleJson, type HandleLike, type Limits } from "./handle.js";
+export { connectGroup, connectPartitionedGroup } from "./group.js";
+export {
+  type Endpoint,
+  type Guarantee,
+  Handle,
+  type HandleJson,
+  type HandleLike,
+  type Limits,
+  type Partitions,
+} from "./handle.js";
+export { partitionOf } from "./keys.js";
+export { type MergedTail, type PartitionEntry } from "./merged.js";
+export { connectPartitioned, type PartitionedAppendOptions, type PartitionedClient } from "./partitioned.js";
 export type { Tail } from "./reader.js";
+export type { Placed } from "./rerouting.js";
 export type { Entry } from "./tail.js";
 export type { TracerLike } from "./tracing.js";
 export { VERSION } from "./version.js";

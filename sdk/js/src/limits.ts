@@ -107,3 +107,17 @@ export const CONNECT_FRAME_BYTES_MAX = 65_535;
 
 /** Bound on the buffer of one frame, whatever limit a server sends. */
 export const FRAME_BYTES_CEILING = 64 << 20;
+
+/** Time between two requests for a handle while partitions are being added: a growth takes a tenth of a second or so. */
+export const LAYOUT_POLL_MS_MIN = 50;
+export const LAYOUT_POLL_MS_MAX = 1_000;
+/** A merged tail asks for a handle as often, to learn of partitions that were added. */
+export const LAYOUT_WATCH_MS = 30_000;
+/** It does so, too, so long after a partition's epoch has changed: a growth begins an epoch in each. */
+export const LAYOUT_LOOKS_MS: readonly number[] = [100, 300, 1_000, 3_000];
+/** A merged tail compares the epochs that its partitions were seen in as often. */
+export const EPOCH_TICK_MS = 50;
+/** Batches of all partitions together that a merged tail holds ready. Each tail buffers its credit beside them. */
+export const MERGED_BATCHES_MAX = 64;
+/** Bytes that each partition's tail buffers in a merged one: 64 MB for 256 partitions. */
+export const PARTITION_CREDIT_BYTES = 256 * 1_024;

@@ -5,6 +5,7 @@ import json
 import pathlib
 import random
 import uuid
+from itertools import pairwise
 
 import pytest
 
@@ -136,7 +137,7 @@ def test_malformed_partitions_are_refused(members):
 
 
 def test_a_key_hash_of_another_version_is_refused():
-    with pytest.raises(quorate.HandleError, match="version 2.*upgrade"):
+    with pytest.raises(quorate.HandleError, match=r"version 2.*upgrade"):
         partitions_of(quorate.Handle.parse(handle(key_hash=2)))
 
 
@@ -173,7 +174,7 @@ def test_calls_without_a_key_take_turns_some_in_a_row():
     call = Call(1, b"", None, None, 1.0, None)
     placed = [rerouting.place(call) for _ in range(9 * CALLS_IN_A_ROW)]
     assert {placed.count(partition) for partition in range(3)} == {3 * CALLS_IN_A_ROW}
-    turns = sum(one != other for one, other in zip(placed, placed[1:], strict=False))
+    turns = sum(one != other for one, other in pairwise(placed))
     assert turns == 9
     call.partition = 2
     assert rerouting.place(call) == 2
