@@ -42,6 +42,9 @@ class GroupArgs:
     retention_age_s: pulumi.Input[int] | None = None
     latency: pulumi.Input[Latency] | None = None
     """The class of commit latency; standard by default. `low` takes more capacity, and costs more."""
+    partitions: pulumi.Input[int] | None = None
+    """Chains among which keys are divided; 1, the default: the group is one log. More are added in place, and none is
+    removed."""
     on_sla_change: Literal["refuse", "replace"] = "refuse"
     """Effect of a changed durability, degree or region: an error, or another group without the log."""
     app_key: pulumi.Input[str] | None = None

@@ -66,6 +66,16 @@ class GroupProvider(ResourceProvider):
                 'on_sla_change="replace".',
                 fixed[0],
             )
+        if (
+            after["partitions"] != UNKNOWN
+            and after["partitions"] < before["partitions"]
+            and not (new_identity or fixed)
+        ):
+            raise GroupError(
+                f"the group {before['name']!r} has {before['partitions']} partitions, and their logs would be lost: "
+                "partitions are added and never removed.",
+                "partitions",
+            )
         in_place = changed(before, after, IN_PLACE)
         if in_place and not (new_identity or fixed) and UNKNOWN not in after.values():
             self._refuse_resize(id_, after)
@@ -210,5 +220,6 @@ def _derived_key(found: Json, body: Json) -> str:
 def _outs(asked: Json, made: Json) -> Json:
     """The state: the inputs, with the API's SLA, and the API's own values."""
     outs = {name: asked[name] for name in INPUTS if name in asked and name not in SLA}
-    outs |= {name: made["sla"][name] for name in SLA if made["sla"].get(name) is not None}
+    said = {**made["sla"], "partitions": made.get("partitions", 1)}
+    outs |= {name: said[name] for name in SLA if said.get(name) is not None}
     return {**outs, "group_id": made["id"], "monthly_micros": made["price"]["monthly_micros"]}

@@ -27,6 +27,7 @@ NUMBERS: dict[str, Number] = {
     "min_replicas": Number(1, 7),
     "retention_bytes": Number(1 << 20, 1 << 50, default=256 << 20),
     "retention_age_s": Number(60, 3_162_240_000),
+    "partitions": Number(1, 256, default=1),
 }
 DURABILITIES = ("persistent", "in_memory")
 LATENCIES = ("standard", "low")
@@ -43,6 +44,7 @@ IN_PLACE = (
     "retention_bytes",
     "retention_age_s",
     "latency",
+    "partitions",
 )
 SLA = (*FIXED, *IN_PLACE)
 
@@ -125,8 +127,9 @@ def _is_loopback(host: str) -> bool:
 
 
 def sla_of(props: Mapping[str, Any]) -> Json:
-    """The SLA for the API."""
-    return {name: props[name] for name in SLA if props.get(name) is not None}
+    """The SLA for the API. One partition is left out: an API of an earlier version knows nothing of them."""
+    asked = {name: props[name] for name in SLA if props.get(name) is not None}
+    return {name: value for name, value in asked.items() if (name, value) != ("partitions", 1)}
 
 
 def changed(before: Mapping[str, Any], after: Mapping[str, Any], names: tuple[str, ...]) -> list[str]:

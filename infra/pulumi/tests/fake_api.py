@@ -19,6 +19,7 @@ PROJECT = "01930f3c-5f4e-7cc3-98c4-dc0c0c073980"
 DEFAULTS = {"region": "local", "retention_bytes": 256 << 20, "min_replicas": None, "retention_age_s": None}
 DEFAULTS |= {"read_rate_per_s": 0}
 DEFAULTS |= {"latency": "standard"}
+NO_SLA = ("name", "partitions")
 TYPES = {"integer": int, "string": str, "null": type(None)}
 
 
@@ -165,7 +166,8 @@ class FakeApi:
             "id": str(uuid.uuid4()),
             "project_id": project,
             "name": asked["name"],
-            "sla": {**DEFAULTS, **{name: value for name, value in asked.items() if name != "name"}},
+            "sla": {**DEFAULTS, **{name: value for name, value in asked.items() if name not in NO_SLA}},
+            "partitions": asked.get("partitions", 1),
             "status": "provisioning" if self.provisioning else "active",
             "epoch": 1,
             "price": price(),
@@ -193,6 +195,7 @@ class FakeApi:
         refusal = self._refusal(sla, group)
         if refusal:
             return problem(409, "admission_refused", "The group's servers have no room.", refusal=refusal)
+        found["partitions"] = sla.pop("partitions", found["partitions"])
         found["sla"], found["epoch"] = sla, found["epoch"] + 1
         return 200, found
 

@@ -23,6 +23,9 @@ def number(field, required):
 def test_bounds_and_defaults_are_the_contracts(schema):
     fields, required = SCHEMAS[schema]["properties"], SCHEMAS[schema]["required"]
     assert set(sla.SLA) == set(fields) - {"name", "replaces_group_id", "project_id"}
+    if schema == "QuoteRequest":
+        assert fields["partitions"].get("default") is None  # or as many as the group has
+        fields = {**fields, "partitions": {**fields["partitions"], "default": sla.NUMBERS["partitions"].default}}
     numbers = {name: number(fields[name], name in required) for name in sla.NUMBERS}
     assert numbers == sla.NUMBERS
     assert set(sla.SLA) - set(sla.NUMBERS) == {"durability", "region", "latency"}

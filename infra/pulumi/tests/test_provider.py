@@ -196,6 +196,20 @@ def test_a_resize_is_in_place(api, props):
     assert provider.diff(group_id, outs, news).changes is False
 
 
+def test_partitions_are_added_in_place_and_never_removed(api, props):
+    group_id, outs = create(props)
+    assert outs["partitions"] == 1
+    news = {**props, "partitions": 4.0}
+    assert provider.diff(group_id, outs, news).changes
+    outs = provider.update(group_id, outs, news).outs
+    assert (outs["partitions"], api.groups[group_id]["partitions"]) == (4, 4)
+    assert provider.diff(group_id, outs, news).changes is False
+    with pytest.raises(GroupError, match=r"4 partitions.*never removed") as caught:
+        provider.diff(group_id, outs, {**props, "partitions": 2.0})
+    assert caught.value.attribute == "partitions"
+    assert list(failures({**props, "name": "other", "partitions": 257.0})) == ["partitions"]
+
+
 def test_its_own_reservation_does_not_count_against_a_resize(api, props):
     group_id, outs = create(props)
     assert provider.diff(group_id, outs, {**props, "rate_per_s": float(RATE_MAX)}).changes

@@ -75,7 +75,7 @@ async def test_partitions_grow_and_clients_learn_where_the_former_layout_ends(
     coordinator.seals = False
     grown = await alice.request("PATCH", path, json={"partitions": 3})
     assert grown.status_code == 200, grown.text
-    assert grown.json()["partitions"] == 1, "not in use yet"
+    assert grown.json()["partitions"] == 3
     shown = await partitions_of(alice, group)
     assert (shown["is_changing"], [item["in_use"] for item in shown["items"]]) == (True, [True, False, False])
     assert (await alice.get(f"{path}/handle"))["partitions"] is None

@@ -581,7 +581,7 @@ export type CreatedGroup = {
     /**
      * Partitions
      *
-     * As many as clients use.
+     * Chains among which keys are divided, with those that are being added.
      */
     partitions?: number;
     /**
@@ -1014,7 +1014,7 @@ export type Group = {
     /**
      * Partitions
      *
-     * As many as clients use.
+     * Chains among which keys are divided, with those that are being added.
      */
     partitions?: number;
     /**

@@ -280,7 +280,7 @@ func (f *API) route(request *http.Request, body string) (int, any) {
 		}
 		return found(f.groups[parts[1]])
 	case "PATCH groups/*":
-		return f.resizeGroup(parts[1], f.fields(body, "rate_per_s", "read_rate_per_s", "request_size_bytes", "min_replicas", "retention_bytes", "retention_age_s", "latency"))
+		return f.resizeGroup(parts[1], f.fields(body, "rate_per_s", "read_rate_per_s", "request_size_bytes", "min_replicas", "retention_bytes", "retention_age_s", "latency", "partitions"))
 	case "DELETE groups/*":
 		return remove(f.groups, parts[1])
 	case "POST quotes":
@@ -401,8 +401,8 @@ func (f *API) fields(body string, known ...string) object {
 
 func (f *API) slaFields(body string, more ...string) object {
 	given := f.fields(body, append(more, "durability", "replication_degree", "min_replicas", "request_size_bytes", "rate_per_s", "read_rate_per_s",
-		"region", "retention_bytes", "retention_age_s", "latency")...)
-	defaults := object{"region": "local", "retention_bytes": 256 << 20, "min_replicas": nil, "retention_age_s": nil, "latency": "standard", "read_rate_per_s": 0}
+		"region", "retention_bytes", "retention_age_s", "latency", "partitions")...)
+	defaults := object{"region": "local", "retention_bytes": 256 << 20, "min_replicas": nil, "retention_age_s": nil, "latency": "standard", "read_rate_per_s": 0, "partitions": 1}
 	for name, value := range defaults {
 		if _, ok := given[name]; !ok {
 			given[name] = value
@@ -451,10 +451,11 @@ func (f *API) makeGroup(projectID string, asked object) (int, any) {
 	if refusal := f.refusal(asked, ""); refusal != nil {
 		return problem(409, "admission_refused", "The fleet cannot promise it.", object{"refusal": refusal})
 	}
-	name := asked["name"]
+	name, partitions := asked["name"], asked["partitions"]
 	delete(asked, "name")
+	delete(asked, "partitions")
 	made := object{
-		"id": uuid.NewString(), "project_id": projectID, "name": name, "sla": asked, "status": "active", "epoch": 1,
+		"id": uuid.NewString(), "project_id": projectID, "name": name, "partitions": partitions, "sla": asked, "status": "active", "epoch": 1,
 		"price": price(), "created_at": now(), "observed_at": now(),
 	}
 	f.groups[made["id"].(string)] = made
@@ -473,6 +474,8 @@ func (f *API) resizeGroup(id string, asked object) (int, any) {
 	for name, value := range asked {
 		sla[name] = value
 	}
+	partitions, grows := asked["partitions"]
+	delete(sla, "partitions")
 	refusal := f.refusal(sla, id)
 	if f.refuseResizes {
 		f.refuseResizes = false
@@ -483,6 +486,9 @@ func (f *API) resizeGroup(id string, asked object) (int, any) {
 		return problem(409, "admission_refused", "The group's servers have no room.", object{"refusal": refusal})
 	}
 	known["sla"], known["epoch"] = sla, known["epoch"].(int)+1
+	if grows {
+		known["partitions"] = partitions
+	}
 	return 200, known
 }
 

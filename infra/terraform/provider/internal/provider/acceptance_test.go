@@ -152,9 +152,19 @@ func TestAccAGroupIsResizedInPlace(t *testing.T) {
 			},
 			{Config: to(fake) + projectAndGroup(9000, ""), PlanOnly: true}, // nothing had changed
 			{Config: to(fake) + projectAndGroup(10, ""), ConfigPlanChecks: inPlace, Check: same},
+			{
+				Config: to(fake) + projectAndGroup(10, "partitions = 4"), ConfigPlanChecks: inPlace,
+				Check: resource.ComposeTestCheckFunc(same, resource.TestCheckResourceAttr("quorate_group.g", "partitions", "4")),
+			},
+			{Config: to(fake) + projectAndGroup(10, "partitions = 257"), PlanOnly: true, ExpectError: regexp.MustCompile(`between 1 and\s+256`)},
+			{
+				Config: to(fake) + projectAndGroup(10, "partitions = 2"), PlanOnly: true,
+				ExpectError: regexp.MustCompile(`(?s)added and never removed.*has 4 partitions`),
+			},
+			{Config: to(fake) + projectAndGroup(10, "partitions = 4"), PlanOnly: true},
 		},
 	})
-	if calls := fake.Calls("PATCH", ""); calls != 3 {
+	if calls := fake.Calls("PATCH", ""); calls != 4 {
 		t.Errorf("%d resizes were asked for, one of them refused", calls)
 	}
 }

@@ -142,6 +142,12 @@ func (g *group) ModifyPlan(ctx context.Context, asked resource.ModifyPlanRequest
 			fmt.Sprintf("Replacing %s would delete its log. Restore %s, create a second group and move to it, or accept the loss of "+
 				"the log with on_sla_change = \"replace\".", before.Name.ValueString(), name))
 	}
+	if few, has := after.Partitions.ValueInt64(), before.Partitions.ValueInt64(); !after.Partitions.IsUnknown() && few < has {
+		answer.Diagnostics.AddAttributeError(path.Root("partitions"), "Partitions are added and never removed",
+			fmt.Sprintf("%s has %d partitions, and their logs would be lost. Restore partitions = %d, or create a second group and move to it.",
+				before.Name.ValueString(), has, has))
+		return
+	}
 	if fixed == 0 {
 		g.refuseIfNoRoom(ctx, &before, &after, &answer.Diagnostics)
 	}
@@ -232,6 +238,7 @@ func changedAttributes(before, after sla) []string {
 		{"retention_bytes", before.RetentionBytes.Equal(after.RetentionBytes)},
 		{"retention_age_s", before.RetentionAgeS.Equal(after.RetentionAgeS)},
 		{"latency", before.Latency.Equal(after.Latency)},
+		{"partitions", before.Partitions.Equal(after.Partitions)},
 	} {
 		if !each.same {
 			changed = append(changed, each.name)
@@ -311,7 +318,7 @@ func (g *group) importID(ctx context.Context, projectID uuid.UUID, name string) 
 
 func (m *groupModel) take(found *gen.Group) {
 	m.ID, m.ProjectID = types.StringValue(found.Id.String()), types.StringValue(found.ProjectId.String())
-	m.Name, m.sla = types.StringValue(found.Name), slaOf(found.Sla)
+	m.Name, m.sla = types.StringValue(found.Name), slaOf(found.Sla, partitionsOf(found))
 	m.MonthlyMicros = types.Int64Value(int64(found.Price.MonthlyMicros))
 }
 

@@ -24,6 +24,7 @@ type sla struct {
 	RetentionBytes    types.Int64  `tfsdk:"retention_bytes"`
 	RetentionAgeS     types.Int64  `tfsdk:"retention_age_s"`
 	Latency           types.String `tfsdk:"latency"`
+	Partitions        types.Int64  `tfsdk:"partitions"`
 }
 
 const (
@@ -59,6 +60,8 @@ var slaFields = []slaField{
 		description: "Age at which entries are discarded as well; left out: no limit on age."},
 	{name: "latency", text: []string{"standard", "low"}, textDefault: latencyDefault,
 		description: "Class of commit latency at p99, by the terms of the SLA. `low` takes more capacity, and costs more."},
+	{name: "partitions", least: 1, most: 256, numberDefault: 1,
+		description: "Chains among which keys are divided; rates and retention are those of all together. More can be added in place, and none is removed."},
 }
 
 // slaFixed are attributes that a group keeps.
@@ -66,21 +69,33 @@ var slaFixed = []string{"durability", "replication_degree", "region"}
 
 // resized is the body of a resize. It sends null for left-out fields, which the generated type cannot.
 func (s sla) resized() []byte {
-	text, err := json.Marshal(map[string]any{
+	changes := map[string]any{
 		"rate_per_s": s.RatePerS.ValueInt64(), "read_rate_per_s": s.ReadRatePerS.ValueInt64(), "request_size_bytes": s.RequestSizeBytes.ValueInt64(),
 		"min_replicas": number(s.MinReplicas), "retention_bytes": s.RetentionBytes.ValueInt64(),
 		"retention_age_s": number(s.RetentionAgeS), "latency": s.Latency.ValueString(),
-	})
+	}
+	if partitions := s.divided(); partitions != nil {
+		changes["partitions"] = *partitions
+	}
+	text, err := json.Marshal(changes)
 	if err != nil {
 		panic(err) // numbers are JSON
 	}
 	return text
 }
 
+// divided is the number of partitions; nil for one, of which an API of an earlier version knows nothing.
+func (s sla) divided() *int {
+	if s.Partitions.ValueInt64() <= 1 {
+		return nil
+	}
+	return number(s.Partitions)
+}
+
 // known: no attribute is left to be known at the apply.
 func (s sla) known() bool {
 	for _, each := range []attr.Value{
-		s.Durability, s.ReplicationDegree, s.MinReplicas, s.RequestSizeBytes, s.RatePerS, s.ReadRatePerS, s.Region, s.RetentionBytes, s.RetentionAgeS, s.Latency,
+		s.Durability, s.ReplicationDegree, s.MinReplicas, s.RequestSizeBytes, s.RatePerS, s.ReadRatePerS, s.Region, s.RetentionBytes, s.RetentionAgeS, s.Latency, s.Partitions,
 	} {
 		if each.IsUnknown() {
 			return false
@@ -120,7 +135,7 @@ func (s sla) newGroup(name string) gen.NewGroup {
 		RequestSizeBytes: int(s.RequestSizeBytes.ValueInt64()), RatePerS: int(s.RatePerS.ValueInt64()),
 		ReadRatePerS: number(s.ReadRatePerS),
 		Region:       s.Region.ValueStringPointer(), RetentionBytes: number(s.RetentionBytes), RetentionAgeS: number(s.RetentionAgeS),
-		Latency: (*gen.NewGroupLatency)(s.Latency.ValueStringPointer()),
+		Latency: (*gen.NewGroupLatency)(s.Latency.ValueStringPointer()), Partitions: s.divided(),
 	}
 }
 
@@ -131,11 +146,20 @@ func (s sla) quoteRequest() gen.QuoteRequest {
 		MinReplicas: asked.MinReplicas, RequestSizeBytes: asked.RequestSizeBytes, RatePerS: asked.RatePerS,
 		ReadRatePerS: asked.ReadRatePerS,
 		Region:       asked.Region, RetentionBytes: asked.RetentionBytes, RetentionAgeS: asked.RetentionAgeS,
-		Latency: (*gen.QuoteRequestLatency)(asked.Latency),
+		Latency: (*gen.QuoteRequestLatency)(asked.Latency), Partitions: asked.Partitions,
 	}
 }
 
-func slaOf(observed gen.ObservedSla) sla {
+// partitionsOf is the number of a group's partitions; an API of an earlier version names none.
+func partitionsOf(found *gen.Group) int64 {
+	if found.Partitions == nil {
+		return 1
+	}
+	return int64(*found.Partitions)
+}
+
+// slaOf is what the API has observed of an SLA, divided among so many partitions.
+func slaOf(observed gen.ObservedSla, partitions int64) sla {
 	return sla{
 		Durability:        types.StringValue(string(observed.Durability)),
 		ReplicationDegree: types.Int64Value(int64(observed.ReplicationDegree)), MinReplicas: optional(observed.MinReplicas),
@@ -143,7 +167,7 @@ func slaOf(observed gen.ObservedSla) sla {
 		ReadRatePerS:   types.Int64Value(readRateOf(observed)),
 		Region:         types.StringValue(observed.Region),
 		RetentionBytes: types.Int64Value(int64(observed.RetentionBytes)), RetentionAgeS: optional(observed.RetentionAgeS),
-		Latency: types.StringValue(latencyOf(observed)),
+		Latency: types.StringValue(latencyOf(observed)), Partitions: types.Int64Value(partitions),
 	}
 }
 

@@ -159,7 +159,7 @@ class Group(Output):
     project_id: UUID
     name: str
     sla: ObservedSla = Field(description="Of all partitions together.")
-    partitions: int = Field(1, description="As many as clients use.")
+    partitions: int = Field(1, description="Chains among which keys are divided, with those that are being added.")
     partition_of: UUID | None = Field(None, description="The group that this is a partition of, if it is one.")
     partition: int | None = Field(None, description="Its number there.")
     promise: SlaPromise

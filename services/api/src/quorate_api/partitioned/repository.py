@@ -24,7 +24,7 @@ class Whole:
     sla: dict[str, Any]
     price: dict[str, Any]
     partitions: int
-    """As many as clients use."""
+    """With those that are being added."""
     statuses: list[str]
     availability_ppm: int
     """Of the partition with the least."""
@@ -53,6 +53,7 @@ class PartitionedRepository:
         parts = self._scope.select(
             groups,
             of.label("of"),
+            func.count().label("partitions"),
             func.array_agg(groups.c.status.distinct()).label("statuses"),
             func.min(groups.c.availability_ppm).label("availability_ppm"),
         ).where(or_(groups.c.id.in_(wanted), groups.c.partition_of.in_(wanted)))
@@ -61,7 +62,7 @@ class PartitionedRepository:
             row.group_id: Whole(
                 row.sla,
                 row.price,
-                row.in_use,
+                by_group[row.group_id].partitions,
                 by_group[row.group_id].statuses,
                 by_group[row.group_id].availability_ppm,
             )

@@ -1973,7 +1973,7 @@ type CreatedGroup struct {
 	// PartitionOf The group that this is a partition of, if it is one.
 	PartitionOf *openapi_types.UUID `json:"partition_of,omitempty"`
 
-	// Partitions As many as clients use.
+	// Partitions Chains among which keys are divided, with those that are being added.
 	Partitions *int `json:"partitions,omitempty"`
 
 	// Price The price of the reservation. Usage is billed in addition.
@@ -2193,7 +2193,7 @@ type Group struct {
 	// PartitionOf The group that this is a partition of, if it is one.
 	PartitionOf *openapi_types.UUID `json:"partition_of,omitempty"`
 
-	// Partitions As many as clients use.
+	// Partitions Chains among which keys are divided, with those that are being added.
 	Partitions *int `json:"partitions,omitempty"`
 
 	// Price The price of the reservation. Usage is billed in addition.
