@@ -114,7 +114,7 @@ async def test_over_http(alice: Customer, bus: Redis, services: Services, monkey
 
 async def test_a_slow_subscriber_loses_the_oldest(bus: Redis) -> None:
     hub = Hub(bus)
-    async with hub.subscribe("g") as queue, hub.subscribe("g") as fast:
+    async with hub.subscribe(["g"]) as queue, hub.subscribe("g") as fast:
         await asyncio.sleep(0.1)
         received = []
         for number in range(limits.LIVE_QUEUE_EVENTS_MAX + 10):
@@ -129,7 +129,7 @@ async def test_a_slow_subscriber_loses_the_oldest(bus: Redis) -> None:
 async def test_the_reader_stops_with_the_last_subscriber(bus: Redis) -> None:
     hub = Hub(bus)
     for _ in range(2):
-        async with hub.subscribe("g"):
+        async with hub.subscribe(["g"]):
             await asyncio.sleep(0.05)
             reader = hub._reader
             assert reader is not None
@@ -233,11 +233,11 @@ async def test_redis_away_and_back(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     client: Redis = Redis.from_url(url, socket_timeout=3)
     hub = Hub(client)
     try:
-        async with asyncio.timeout(20), hub.subscribe("g") as queue:
+        async with asyncio.timeout(20), hub.subscribe(["g"]) as queue:
             await asyncio.sleep(0.2)
             embedded_redis.stop(tmp_path / "redis")
             assert await queue.get() == ("source", {"available": False})
-            async with hub.subscribe("g") as late:
+            async with hub.subscribe(["g"]) as late:
                 assert await late.get() == ("source", {"available": False})
             embedded_redis.start(tmp_path / "redis")
             assert await queue.get() == ("source", {"available": True})
@@ -253,7 +253,7 @@ async def test_redis_away_and_back(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
 async def test_entries_that_do_not_follow_the_contract(bus: Redis) -> None:
     hub = Hub(bus)
-    async with asyncio.timeout(10), hub.subscribe("g") as queue:
+    async with asyncio.timeout(10), hub.subscribe(["g"]) as queue:
         await asyncio.sleep(0.1)
         for fields in (
             {"d": "{"},

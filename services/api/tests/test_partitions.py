@@ -10,6 +10,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from quorate_api import limits
 from quorate_api.http.services import Services
+from quorate_api.telemetry.together import Together
 from quorate_api.worker.reconcile import Reconciler
 from support.coordinator import FakeCoordinator
 from support.customer import SLA, Customer, problem
@@ -276,3 +277,25 @@ async def test_a_group_keeps_checkpoints_of_so_many_consumers(alice: Customer, m
     for consumer in ("one", "two", "one"):
         assert (await alice.request("PUT", f"{path}/{consumer}", json=body)).status_code == 200
     problem(await alice.request("PUT", f"{path}/three", json=body), 403, "quota_exceeded")
+
+
+def sample(group: str, at_ms: int, append_per_s: int, p99_us: int | None) -> dict[str, Any]:
+    rates = {"append_per_s": append_per_s, "offered_per_s": append_per_s, "throttled_per_s": 0, "committed_entries": 5}
+    return {"group": group, "at_ms": at_ms, **rates, "p50_us": None, "p99_us": p99_us, "epoch": at_ms}
+
+
+def test_samples_of_partitions_are_one_of_all() -> None:
+    together = Together(3)
+    assert together.take(sample("a", 1, 10, 100)) is None
+    assert together.take(sample("b", 2, 20, None)) is None
+    found = together.take(sample("c", 3, 30, 300))
+    assert found is not None
+    assert (found["append_per_s"], found["committed_entries"], found["p50_us"], found["p99_us"]) == (60, 15, None, 300)
+    assert together.take(sample("a", 4, 1, None)) is None
+    assert together.take(sample("b", 5, 2, None)) is None
+    without_c = together.take(sample("a", 6, 4, None))
+    assert without_c is not None
+    assert without_c["append_per_s"] == 3, "a partition without a head delays no other"
+    one = Together(1).take(sample("a", 1, 10, 100))
+    assert one is not None
+    assert "group" not in one

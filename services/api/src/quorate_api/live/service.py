@@ -15,6 +15,8 @@ from quorate_api.errors import Problem
 from quorate_api.groups import service as groups
 from quorate_api.http.principal import Permission, Principal
 from quorate_api.http.services import Services
+from quorate_api.partitioned.repository import PartitionedRepository
+from quorate_api.telemetry.together import Together
 
 # Finds the caller anew by its credential. Raises `Problem`.
 Authenticate = Callable[[Work], Awaitable[Principal]]
@@ -25,8 +27,10 @@ async def stream(
 ) -> AsyncGenerator[bytes]:
     """Server-sent events until the client disconnects, may not see the group any more, or the time is over; the group's
     deletion is the last event. Raises before the first event if there are too many viewers."""
+    members = await _members(services, principal, group_id)
+    together = Together(len(members))
     async with (
-        services.hub.subscribe(str(group_id)) as queue,
+        services.hub.subscribe(members) as queue,
         services.viewers.enter(principal.organization_id, group_id, queue) as watched,
     ):
         yield b"retry: 1000\n\n"
@@ -53,10 +57,21 @@ async def stream(
                 continue
             if name == "placement":
                 continue
+            if name == "sample":
+                if data["group"] == str(group_id) and shown is not None and data["epoch"] > shown["epoch"]:
+                    services.viewers.look_now()  # the sample is of a newer configuration
+                if (summed := together.take(data)) is None:
+                    continue
+                data = summed
             sent = time.monotonic()
-            if shown is not None and data.get("epoch", 0) > shown["epoch"]:
-                services.viewers.look_now()  # the sample is of a newer configuration
             yield _event(name, data)
+
+
+async def _members(services: Services, principal: Principal, group_id: UUID) -> list[str]:
+    """The group, or its partitions. One that is added later counts when the page is opened again."""
+    async with Work(services.engine) as work:
+        await work.enter(principal.organization_id)
+        return [str(member.id) for member in await PartitionedRepository(work.scope).members(group_id)]
 
 
 async def _denied(services: Services, group_id: UUID, authenticate: Authenticate) -> Problem | None:

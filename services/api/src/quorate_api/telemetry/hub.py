@@ -8,7 +8,7 @@ import asyncio
 import contextlib
 import json
 from collections import defaultdict
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Collection
 from typing import Any
 
 import structlog
@@ -40,11 +40,13 @@ class Hub:
         self._available: bool | None = None
 
     @contextlib.asynccontextmanager
-    async def subscribe(self, group_id: str) -> AsyncIterator[asyncio.Queue[Event]]:
-        """A bounded queue of (event, data) for one group. `quorate_api.telemetry.viewers` bounds their number."""
-        queue: asyncio.Queue[Event] = asyncio.Queue(limits.LIVE_QUEUE_EVENTS_MAX)
+    async def subscribe(self, group_ids: Collection[str]) -> AsyncIterator[asyncio.Queue[Event]]:
+        """A bounded queue of (event, data) for a group and its partitions. `quorate_api.telemetry.viewers` bounds their
+        number."""
+        queue: asyncio.Queue[Event] = asyncio.Queue(limits.LIVE_QUEUE_EVENTS_MAX * len(group_ids))
         self._count += 1
-        self._subscribers[group_id].add(queue)
+        for group_id in group_ids:
+            self._subscribers[group_id].add(queue)
         if self._available is False:
             offer(queue, ("source", {"available": False}))
         if self._reader is None:
@@ -53,9 +55,10 @@ class Hub:
             yield queue
         finally:
             self._count -= 1
-            self._subscribers[group_id].discard(queue)
-            if not self._subscribers[group_id]:
-                del self._subscribers[group_id]
+            for group_id in group_ids:
+                self._subscribers[group_id].discard(queue)
+                if not self._subscribers[group_id]:
+                    del self._subscribers[group_id]
             if self._count == 0:
                 self._stop_reading()
 
@@ -101,9 +104,8 @@ class Hub:
             return
         log.warning("live samples", available=available, why=why)
         self._available = available
-        for queues in self._subscribers.values():
-            for queue in queues:
-                offer(queue, ("source", {"available": available}))
+        for queue in {queue for queues in self._subscribers.values() for queue in queues}:
+            offer(queue, ("source", {"available": available}))
 
     def _publish(self, fields: dict[bytes, bytes]) -> None:
         try:
@@ -118,7 +120,7 @@ class Hub:
             return
         for group_id, sample in samples:
             for queue in self._subscribers.get(group_id, ()):
-                offer(queue, ("sample", sample))
+                offer(queue, ("sample", sample | {"group": group_id}))
 
 
 def offer(queue: asyncio.Queue[Event], event: Event) -> None:
