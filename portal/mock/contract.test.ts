@@ -44,8 +44,11 @@ const NOT_USED = new Set([
   'GET /v1/status/incidents/:id',
   // Scrapers read it.
   'GET /v1/spend/metrics',
-  // Groups are resized through SDKs and Terraform.
-  'PATCH /v1/groups/:id',
+  // Consumers keep their places with SDKs.
+  'GET /v1/groups/:id/checkpoints',
+  'GET /v1/groups/:id/checkpoints/:id',
+  'PUT /v1/groups/:id/checkpoints/:id',
+  'DELETE /v1/groups/:id/checkpoints/:id',
 ])
 
 function operations(): string[] {

@@ -137,6 +137,11 @@ const connect = createRoute({
   validateSearch: welcome,
   component: lazyRouteComponent(() => import('@/pages/group/connect/ConnectTab'), 'ConnectTab'),
 })
+const partitions = createRoute({
+  getParentRoute: () => group,
+  path: '/partitions',
+  component: lazyRouteComponent(() => import('@/pages/group/partitions/PartitionsTab'), 'PartitionsTab'),
+})
 const settings = createRoute({
   getParentRoute: () => group,
   path: '/settings',
@@ -171,7 +176,7 @@ const tree = root.addChildren([
       newGroup,
       keys,
       guarantee,
-      group.addChildren([overview, metrics, sla, connect, settings]),
+      group.addChildren([overview, metrics, partitions, sla, connect, settings]),
     ]),
     invoices,
     invoice,

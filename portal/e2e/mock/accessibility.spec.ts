@@ -21,6 +21,7 @@ const PAGES: [string, string, RegExp][] = [
   ['metrics', `${GROUPS.orders}/metrics`, /Mean of each minute/],
   ['SLA', `${GROUPS.sessions}/sla`, /Incidents/],
   ['connect', `${GROUPS.featureFlags}/connect?welcome=true`, /Waiting for the first append/],
+  ['partitions', `${GROUPS.orders}/partitions`, /One log/],
   ['settings', `${GROUPS.orders}/settings`, /Delete this group/],
   ['API keys', `/projects/${PROJECTS.production}/keys`, /nightly export/],
   ['Guarantee', `/projects/${PROJECTS.production}/guarantee`, /Share now/],

@@ -1,5 +1,5 @@
 import { http, HttpResponse } from 'msw'
-import type { Group, GroupCosts, Placement, Sla } from '@/api'
+import type { Group, GroupCosts, GroupPartitions, Placement, Sla } from '@/api'
 import { priceOf, promiseOf, quoteOf, roleAt } from '../admission'
 import { database, newId, persist, PROVISIONING_MS } from '../db'
 import { withDefaults, type MockGroup } from '../records'
@@ -18,7 +18,8 @@ const quotes = http.post('/v1/quotes', async ({ request }) => {
   if (refusal) return refusal
   const sla = (await request.json()) as Sla
   if (sla.request_size_bytes > 2 ** 20) return invalid('body.request_size_bytes', 'At most 1,048,576 bytes.')
-  return HttpResponse.json(quoteOf(withDefaults(sla)))
+  const { partitions: _divided, replaces_group_id: _replaced, project_id: _project, ...asked } = sla
+  return HttpResponse.json(quoteOf(withDefaults(asked)))
 })
 
 const listGroups = http.get('/v1/projects/:id/groups', ({ request, params }) => {
@@ -39,7 +40,7 @@ const listGroups = http.get('/v1/projects/:id/groups', ({ request, params }) => 
 const createGroup = http.post('/v1/projects/:id/groups', async ({ request, params }) => {
   const refusal = refuseStranger(request)
   if (refusal) return refusal
-  const { name, ...asked } = (await request.json()) as Sla & { name: string }
+  const { name, partitions = 1, ...asked } = (await request.json()) as Sla & { name: string }
   const failing = sentinel(name)
   if (failing) return failing
   const db = database()
@@ -66,6 +67,7 @@ const createGroup = http.post('/v1/projects/:id/groups', async ({ request, param
     access: 'full',
     status: 'provisioning',
     epoch: 1,
+    partitions: partitions ?? 1,
     price: priceOf(sla),
     created_at: now,
     observed_at: null,
@@ -181,4 +183,53 @@ const events = http.get('/v1/groups/:id/events', ({ request, params }) => {
   return mock ? page(mock.events, request) : notFound('group')
 })
 
-export const groups = [quotes, listGroups, createGroup, getGroup, deleteGroup, resetGroup, costs, placement, events]
+/** Partitions of the mock are on servers in turn, and are added a moment after they were asked for. */
+const partitions = http.get('/v1/groups/:id/partitions', ({ request, params }) => {
+  const refusal = refuseStranger(request)
+  if (refusal) return refusal
+  const mock = groupById(params.id)
+  if (!mock) return notFound('group')
+  const group = observed(mock)
+  const count = group.partitions ?? 1
+  const { rate_per_s, replication_degree } = group.sla
+  const items = Array.from({ length: count }, (_, number) => ({
+    partition: number,
+    group_id: number === 0 ? group.id : `${group.id.slice(0, -3)}${(0xa00 + number).toString(16)}`,
+    status: group.status,
+    epoch: group.epoch,
+    rate_per_s: Math.floor(rate_per_s / count) + (number < rate_per_s % count ? 1 : 0),
+    hourly_micros: Math.ceil(group.price.hourly_micros / count),
+    replicas: Array.from({ length: replication_degree }, (_server, position) =>
+      server(((number + position) % 5) + 1, roleAt(position, replication_degree), true),
+    ),
+    learners: [],
+    in_use: true,
+  }))
+  const answer: GroupPartitions = { key_hash: 1, layout: count > 1 ? 1 : 0, is_changing: false, items }
+  return HttpResponse.json(answer)
+})
+
+const resizeGroup = http.patch('/v1/groups/:id', async ({ request, params }) => {
+  const refusal = refuseStranger(request)
+  if (refusal) return refusal
+  const mock = groupById(params.id)
+  if (!mock) return notFound('group')
+  const { partitions: wanted } = (await request.json()) as { partitions?: number }
+  mock.group = { ...mock.group, partitions: wanted ?? mock.group.partitions ?? 1, epoch: mock.group.epoch + 1 }
+  persist()
+  return HttpResponse.json(observed(mock), { headers: { etag: '"3"' } })
+})
+
+export const groups = [
+  quotes,
+  partitions,
+  resizeGroup,
+  listGroups,
+  createGroup,
+  getGroup,
+  deleteGroup,
+  resetGroup,
+  costs,
+  placement,
+  events,
+]

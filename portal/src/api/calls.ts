@@ -1,6 +1,6 @@
 import * as sdk from './generated'
 import { setCsrfToken } from './transport'
-import type { GuaranteeTerms, NewBudget, NewCommitment, NewGroup, Sla } from './types'
+import type { GuaranteeTerms, NewBudget, NewCommitment, NewGroup, Resize, Sla } from './types'
 
 /**
  * The calls of the contract as the portal uses them: each resolves with the answer's body or throws a
@@ -73,6 +73,10 @@ export const getGroup = (group_id: string, signal: AbortSignal) =>
 export const deleteGroup = (group_id: string) => sdk.deleteGroup({ path: { group_id }, throwOnError })
 export const resetGroup = (group_id: string, epoch: number) =>
   sdk.resetGroup({ path: { group_id }, body: { epoch }, throwOnError })
+export const resizeGroup = (group_id: string, body: Resize) =>
+  sdk.resizeGroup({ path: { group_id }, body, throwOnError })
+export const getPartitions = (group_id: string, signal: AbortSignal) =>
+  sdk.getPartitions({ path: { group_id }, signal, throwOnError })
 export const getCosts = (group_id: string, signal: AbortSignal) =>
   sdk.getGroupCosts({ path: { group_id }, signal, throwOnError })
 export const getPlacement = (group_id: string, signal: AbortSignal) =>

@@ -70,6 +70,13 @@ export const costsQuery = (groupId: string) =>
     queryFn: ({ signal }) => calls.getCosts(groupId, signal),
   })
 
+export const partitionsQuery = (groupId: string) =>
+  queryOptions({
+    queryKey: [...keys.group(groupId), 'partitions'],
+    queryFn: ({ signal }) => calls.getPartitions(groupId, signal),
+    refetchInterval: ({ state }) => (state.data?.is_changing ? UNSETTLED_MS : SETTLED_MS),
+  })
+
 export const placementQuery = (groupId: string) =>
   queryOptions({
     queryKey: [...keys.group(groupId), 'placement'],

@@ -119,6 +119,14 @@ function Advanced({ form, wrong }: AdvancedProps) {
           {...form.register('read_rate_per_s', { valueAsNumber: true })}
           error={wrong('read_rate_per_s')}
         />
+        <TextField
+          label="Partitions"
+          type="number"
+          inputMode="numeric"
+          hint="Keys are divided among so many logs, each on servers of its own, with an order of its own. More can be added later."
+          {...form.register('partitions', { valueAsNumber: true })}
+          error={wrong('partitions')}
+        />
         <SelectField
           label="Pause appends below"
           hint="With fewer replicas alive than this, appends wait rather than risk an entry."

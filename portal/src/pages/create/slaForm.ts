@@ -9,6 +9,7 @@ import { majority, replicas } from '@/format/words'
 export const REQUEST_SIZE_BYTES_MAX = 1_048_576
 export const RATE_PER_S_MAX = 100_000_000
 export const DEGREE_MAX = 7
+export const PARTITIONS_MAX = 256
 export const RETENTION_CHOICES_BYTES = [256 * 2 ** 20, 2 ** 30, 10 * 2 ** 30, 100 * 2 ** 30, 2 ** 40]
 
 const whole = (what: string, max: number, min = 1) =>
@@ -27,6 +28,7 @@ export const slaSchema = z.object({
   read_rate_per_s: whole('the reads', RATE_PER_S_MAX, 0),
   retention_bytes: z.number().int(),
   latency: z.enum(['standard', 'low']),
+  partitions: whole('the number', PARTITIONS_MAX),
 })
 export const groupSchema = slaSchema.extend({
   name: z.string().trim().min(1, 'Give the group a name.').max(100, 'Use at most 100 characters.'),
@@ -45,6 +47,7 @@ export const DEFAULTS: GroupValues = {
   read_rate_per_s: 0,
   retention_bytes: RETENTION_CHOICES_BYTES[0] ?? 256 * 2 ** 20,
   latency: 'standard',
+  partitions: 1,
 }
 
 /** The typed SLA, or null while it is not valid. */

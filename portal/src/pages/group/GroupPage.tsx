@@ -70,7 +70,21 @@ function Header({ group }: { group: Group }) {
       <p className="nums mt-1.5 text-sm text-ink-2">
         {word(sla.durability)}, {replicas(sla.replication_degree)}, {rate(sla.rate_per_s)} of{' '}
         {bytes(sla.request_size_bytes)}
+        {(group.partitions ?? 1) > 1 && `, ${group.partitions} partitions`}
       </p>
+      {group.partition_of && (
+        <p className="mt-1 text-sm text-ink-2">
+          Partition {group.partition} of{' '}
+          <Link
+            to="/projects/$projectId/groups/$groupId/partitions"
+            params={{ projectId: group.project_id, groupId: group.partition_of }}
+            className="font-medium text-ink underline decoration-line-strong underline-offset-4 hover:decoration-current"
+          >
+            a group with several
+          </Link>
+          . It changes with that group.
+        </p>
+      )}
       {group.access !== 'full' && (
         <div className="mt-5">
           <LimitedAccess access={group.access} />

@@ -3,6 +3,7 @@ import { Link } from '@tanstack/react-router'
 const TABS = [
   { to: '/projects/$projectId/groups/$groupId', label: 'Overview', exact: true },
   { to: '/projects/$projectId/groups/$groupId/metrics', label: 'Metrics', exact: false },
+  { to: '/projects/$projectId/groups/$groupId/partitions', label: 'Partitions', exact: false },
   { to: '/projects/$projectId/groups/$groupId/sla', label: 'SLA', exact: false },
   { to: '/projects/$projectId/groups/$groupId/connect', label: 'Connect', exact: false },
   { to: '/projects/$projectId/groups/$groupId/settings', label: 'Settings', exact: false },

@@ -39,6 +39,7 @@ function Facts({ group }: { group: Group }) {
         <Fact term="Durability">{word(sla.durability)}</Fact>
         <Fact term="Replication degree">{replicas(sla.replication_degree)}</Fact>
         <Fact term="Appends pause below">{replicas(sla.min_replicas ?? majority(sla.replication_degree))}</Fact>
+        <Fact term="Partitions">{group.partitions ?? 1}</Fact>
         <Fact term="Reserved rate">{rate(sla.rate_per_s)}</Fact>
         <Fact term="Reserved reads">{sla.read_rate_per_s ? rate(sla.read_rate_per_s) : 'None: what is spare'}</Fact>
         <Fact term="Request size">{bytes(sla.request_size_bytes)}</Fact>
@@ -74,6 +75,7 @@ function Deletion({ group }: { group: Group }) {
     },
   })
   const going = group.status === 'deleting' || group.status === 'deleted'
+  const isPartition = typeof group.partition_of === 'string'
   return (
     <Section
       title="Delete this group"
@@ -81,7 +83,13 @@ function Deletion({ group }: { group: Group }) {
     >
       <Button
         variant="danger"
-        disabledReason={going ? 'This group is being deleted already.' : undefined}
+        disabledReason={
+          going
+            ? 'This group is being deleted already.'
+            : isPartition
+              ? 'It is a partition: delete the group that it is a partition of.'
+              : undefined
+        }
         onClick={() => setOpen(true)}
       >
         Delete group

@@ -73,7 +73,13 @@ describe('the ring', () => {
 describe('the snippets', () => {
   const place = { apiUrl: 'https://quorate.example', apiKey: 'qk_secret', groupId: 'g-1' }
   it.each(['python', 'javascript', 'curl'] as const)('name the place and the key in %s', (language) => {
-    const text = snippet(language, place)
+    const text = snippet(language, { ...place, isDivided: false })
     for (const value of Object.values(place)) expect(text).toContain(value)
+  })
+
+  it('append by key to a group with partitions', () => {
+    expect(snippet('python', { ...place, isDivided: true })).toContain('connect_partitioned_group(')
+    expect(snippet('javascript', { ...place, isDivided: true })).toContain('connectPartitionedGroup } from "quorate"')
+    expect(snippet('python', { ...place, isDivided: true })).toContain('key="order-17"')
   })
 })

@@ -16,7 +16,12 @@ export function ConnectTab() {
   const { welcome } = route.useSearch()
   // The secret is in this page alone. The service stores only a hash of it.
   const [secret, setSecret] = useState<string | null>(null)
-  const place = { apiUrl: window.location.origin, apiKey: secret ?? KEY_PLACEHOLDER, groupId: group.id }
+  const place = {
+    apiUrl: window.location.origin,
+    apiKey: secret ?? KEY_PLACEHOLDER,
+    groupId: group.id,
+    isDivided: (group.partitions ?? 1) > 1,
+  }
   return (
     <div className="max-w-3xl">
       {welcome && <Steps current={2} />}

@@ -3,6 +3,8 @@ export interface Place {
   apiUrl: string
   apiKey: string
   groupId: string
+  /** Whether keys are divided among partitions. */
+  isDivided: boolean
 }
 
 /** Placeholder of the key before one is created, and after the page was left. */
@@ -28,28 +30,32 @@ export function snippet(language: Language, place: Place): string {
 }
 
 const MAKERS: Record<Language, (place: Place) => string> = {
-  python: ({ apiUrl, apiKey, groupId }) => `import asyncio
+  python: ({ apiUrl, apiKey, groupId, isDivided }) => `import asyncio
 import quorate
 
 async def main():
-    log = await quorate.connect_group(
+    log = await quorate.${isDivided ? 'connect_partitioned_group' : 'connect_group'}(
         "${apiUrl}",
         "${apiKey}",
         "${groupId}",
     )
-    print(await log.append(b"hello"))
+    print(await log.append(b"hello"${isDivided ? ', key="order-17"' : ''}))
     await log.close()
 
 asyncio.run(main())`,
-  javascript: ({ apiUrl, apiKey, groupId }) => `import { connectGroup } from "quorate"
+  javascript: ({ apiUrl, apiKey, groupId, isDivided }) => `import { ${connecting(isDivided)} } from "quorate"
 
-const log = await connectGroup(
+const log = await ${connecting(isDivided)}(
   "${apiUrl}",
   "${apiKey}",
   "${groupId}",
 )
-console.log(await log.append(Buffer.from("hello")))
+console.log(await log.append(Buffer.from("hello")${isDivided ? ', { key: "order-17" }' : ''}))
 await log.close()`,
   curl: ({ apiUrl, apiKey, groupId }) => `curl ${apiUrl}/v1/groups/${groupId}/handle \\
   -H "Authorization: Bearer ${apiKey}"`,
+}
+
+function connecting(isDivided: boolean): string {
+  return isDivided ? 'connectPartitionedGroup' : 'connectGroup'
 }

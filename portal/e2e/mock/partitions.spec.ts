@@ -1,0 +1,32 @@
+import { expect, GROUPS, openSignedIn, PROJECTS, test } from '../support/portal'
+
+test('a group is divided into partitions, and shows them', async ({ page }) => {
+  await openSignedIn(page, `${GROUPS.orders}/partitions`)
+  await expect(page.getByRole('heading', { name: 'One log' })).toBeVisible()
+  await page.getByRole('button', { name: 'Add partitions' }).click()
+  const dialog = page.getByRole('dialog')
+  await expect(dialog.getByText('Clients must append by key')).toBeVisible()
+  await dialog.getByLabel('Partitions in all').fill('1')
+  await expect(dialog.getByText('More than the 1 that there is.')).toBeVisible()
+  await expect(dialog.getByRole('button', { name: 'Add them' })).toHaveAttribute('aria-disabled', 'true')
+  await dialog.getByLabel('Partitions in all').fill('8')
+  await expect(dialog.getByRole('status')).toContainText('Fits now')
+  await dialog.getByRole('button', { name: 'Add them' }).click()
+  await expect(page.getByRole('heading', { name: '8 partitions' })).toBeVisible()
+  await expect(page.getByRole('row')).toHaveCount(9)
+  await page.getByRole('link', { name: 'Connect' }).click()
+  await expect(page.getByText('connect_partitioned_group')).toBeVisible()
+})
+
+test('a group is made with partitions', async ({ page }) => {
+  await openSignedIn(page, `/projects/${PROJECTS.production}/groups/new`)
+  await page.getByLabel('Name').fill('clicks')
+  await page.getByText('More options').click()
+  await page.getByLabel('Partitions').fill('300')
+  await page.getByLabel('Name').click()
+  await expect(page.getByText('At most 256.')).toBeVisible()
+  await page.getByLabel('Partitions').fill('4')
+  await page.getByRole('button', { name: 'Create group' }).click()
+  await page.getByRole('link', { name: 'Partitions' }).click()
+  await expect(page.getByRole('heading', { name: '4 partitions' })).toBeVisible()
+})
