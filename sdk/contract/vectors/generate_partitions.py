@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Writes partitions.json: the partition of a key, by the text of `sdk/contract/partitions.md`. It shares no code with SDKs.
+"""Writes partitions.json: the partition of a key (partitions.md). It shares no code with the SDKs.
 
-    python3 generate_partitions.py           write partitions.json
-    python3 generate_partitions.py --check   exit 1 if it is not what this script would write
+python3 generate_partitions.py           write partitions.json
+python3 generate_partitions.py --check   exit 1 if it is not what this script would write
 """
 
 import hashlib

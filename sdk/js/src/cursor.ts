@@ -47,7 +47,7 @@ export class Cursor {
   }
 
   /**
-   * The same with an offset for each of the group's partitions. Those that were added since begin at 0. Throws
+   * The same with an offset for each of the group's partitions. Partitions that were added since begin at 0. Throws
    * CursorError for a cursor of another group, or of more partitions.
    */
   within(groupId: string, partitions: number): Cursor {

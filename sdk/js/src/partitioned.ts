@@ -55,7 +55,7 @@ export class PartitionedClient {
   readonly #timeoutMs: number;
   #handle: Handle;
   #partitions: Partitions;
-  /** By which keys find their partitions: the layout that the writers' tokens are of. */
+  /** The layout by which keys find their partitions: the one that the writers' tokens name. */
   #writing: Partitions;
   readonly #writers = new Map<number, Client>();
   readonly #readers = new Map<number, Client>();
@@ -228,7 +228,7 @@ export class PartitionedClient {
     const handle = Handle.parse(await this.#options.refresh!());
     this.#refreshedAt = performance.now();
     const partitions = partitionsOf(handle);
-    if (partitions.layout < this.#partitions.layout) return; // of an API process that has not heard of the growth
+    if (partitions.layout < this.#partitions.layout) return; // an API process has not heard of the growth
     this.#handle = handle;
     this.#partitions = partitions;
     if (partitions.layout > this.#writing.layout) this.#beginChange();

@@ -14,7 +14,7 @@ export interface Call {
   readonly number: number;
   readonly entry: Uint8Array;
   readonly key: Uint8Array | string | undefined;
-  /** Of the caller's choice. */
+  /** The caller's choice. */
   readonly partition: number | undefined;
   readonly endsAt: number;
   readonly resolve: (placed: Placed) => void;
@@ -23,7 +23,7 @@ export interface Call {
 
 export const CALLS_IN_A_ROW = 128;
 
-/** Which appends are under way, and which wait for another layout. */
+/** The appends that are under way, and those that wait for another layout. */
 export class Rerouting {
   underWay = 0;
   /** A head has refused this layout: nothing is sent until there is another. */

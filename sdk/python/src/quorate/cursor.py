@@ -46,7 +46,7 @@ class Cursor:
         return cls(group_id, tuple(known.get(number, 0) for number in range(max(known, default=0) + 1)))
 
     def within(self, group_id: uuid.UUID, partitions: int) -> Cursor:
-        """The same with an offset for each of the group's partitions. Those that were added since begin at 0.
+        """The same with an offset for each of the group's partitions. Partitions that were added since begin at 0.
 
         Raises CursorError for a cursor of another group, or of more partitions."""
         if self.group_id != group_id:

@@ -64,7 +64,7 @@ class PartitionedClient:
         self._handle = handle
         self._partitions = partitions_of(handle)
         self._writing = self._partitions
-        """By which keys find their partitions: the layout that the writers' tokens are of."""
+        """The layout by which keys find their partitions: the one that the writers' tokens name."""
         self._source = source_of(refresh) if refresh else None
         self._timeout_s = check_timeout(timeout)
         self._make = partial(
@@ -245,7 +245,7 @@ class PartitionedClient:
     def _use(self, handle: Handle) -> None:
         partitions = partitions_of(handle)
         if partitions.layout < self._partitions.layout:
-            return  # of an API process that has not heard of the growth
+            return  # an API process has not heard of the growth
         self._handle, self._partitions = handle, partitions
         if partitions.layout > self._writing.layout:
             self._begin_change()

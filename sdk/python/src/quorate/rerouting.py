@@ -17,7 +17,7 @@ class Call:
     entry: bytes
     key: bytes | str | None
     partition: int | None
-    """Of the caller's choice."""
+    """The caller's choice."""
     ends_at: float
     future: asyncio.Future[Placed]
 
@@ -31,7 +31,7 @@ class Placed:
 
 
 class Rerouting:
-    """Which appends are under way, and which wait for another layout."""
+    """The appends that are under way, and those that wait for another layout."""
 
     def __init__(self, partitions: int) -> None:
         self.partitions = partitions

@@ -48,7 +48,7 @@ pub enum ToCoordinator {
         epoch: Epoch,
         learner: ServerId,
     },
-    /// Sent by the head of a partition: all that was appended under former layouts lies before `end_offset`, and is committed.
+    /// Sent by the head of a partition: everything of former layouts lies before `end_offset`, and is committed.
     /// Only a coordinator that names layouts takes it.
     LayoutSealed {
         group_id: GroupId,

@@ -173,7 +173,7 @@ pub struct Quote {
     pub commit_p99_us: Option<u64>,
     /// Different named failure domains of the servers that the replicas would get now; 0 in a refusal.
     pub failure_domains: usize,
-    /// Of a group with partitions, in order. `demand` is then that of the first.
+    /// The partitions of a group that has some, in order. `demand` is then that of the first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub parts: Vec<PartDemand>,
 }

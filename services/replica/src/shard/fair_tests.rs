@@ -104,6 +104,7 @@ pub fn attach(shard: &mut Shard, connection: u64, group_id: GroupId, tenant: Ten
         may_append: true,
         may_read: true,
         project: None,
+        layout: quorate_types::Layout(0),
         expires_at_s: u64::MAX,
     };
     let request = Request::Attach {

@@ -91,6 +91,7 @@ mod tests {
                 may_append: true,
                 may_read: true,
                 project: None,
+                layout: quorate_types::Layout(0),
                 expires_at_s: 0,
             },
         }

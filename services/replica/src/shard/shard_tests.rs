@@ -44,6 +44,7 @@ const PERMISSION: Permission = Permission {
     may_append: true,
     may_read: true,
     project: None,
+    layout: quorate_types::Layout(0),
     expires_at_s: u64::MAX,
 };
 

@@ -27,7 +27,7 @@ class Whole:
     """With those that are being added."""
     statuses: list[str]
     availability_ppm: int
-    """Of the partition with the least."""
+    """The least of any partition."""
 
 
 class PartitionedRepository:
@@ -41,7 +41,7 @@ class PartitionedRepository:
         return (await self._scope.connection.execute(statement)).one_or_none()
 
     async def wholes(self, group_ids: Iterable[UUID]) -> dict[UUID, Whole]:
-        """Of those of the groups that have partitions."""
+        """The groups that have partitions, by id; others are left out."""
         ids = list(group_ids)
         rows = partitioned_groups.c
         statement = self._scope.select(partitioned_groups).where(rows.group_id.in_(ids), rows.sla.is_not(None))

@@ -25,7 +25,7 @@ pub struct QuoteBody {
     /// The group's project: its guarantee counts.
     #[serde(default)]
     project_id: Option<Uuid>,
-    /// Among which the SLA is divided; none: as many as the group has.
+    /// The number of partitions; none: as many as the group has.
     #[serde(default)]
     partitions: Option<u16>,
 }

@@ -18,7 +18,7 @@ use quorate_coordinator_core::view::PartitionsView;
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SetRequest {
-    /// Of all partitions together.
+    /// The SLA of all partitions together.
     sla: Sla,
     project_id: Uuid,
     /// The ids of all partitions, in order; the first is the group's.

@@ -141,7 +141,7 @@ pub enum Command {
     },
     SetGuarantee(GuaranteeChange),
     SetPartitions(PartitionsChange),
-    /// All that was appended to a partition under former layouts lies before `end_offset`, and is committed.
+    /// A partition has committed everything of former layouts; it lies before `end_offset`.
     LayoutSealed {
         group_id: GroupId,
         layout: Layout,

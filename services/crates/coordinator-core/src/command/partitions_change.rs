@@ -4,14 +4,14 @@ use quorate_types::{GroupId, Sla};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-/// All that a partitioned group is to be. The coordinator admits partitions that are missing, gives the others their parts of
+/// The whole of a partitioned group, as it is to be. The coordinator admits partitions that are missing, gives the others their parts of
 /// the SLA, and refuses the whole where one of them does not fit.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PartitionsChange {
     /// Also the id of partition 0.
     pub group_id: GroupId,
     pub project_id: Uuid,
-    /// Of all partitions together.
+    /// The SLA of all partitions together.
     pub sla: Sla,
     /// The ids of all partitions, in order.
     pub partitions: Vec<GroupId>,

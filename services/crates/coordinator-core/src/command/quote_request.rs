@@ -5,11 +5,11 @@ use uuid::Uuid;
 
 #[derive(Debug, Clone)]
 pub struct QuoteRequest {
-    /// Of all partitions together.
+    /// The SLA of all partitions together.
     pub sla: Sla,
     /// The group that is to have the SLA; `None`: a new one.
     pub replaces: Option<GroupId>,
-    /// Of the group; `None`: one without a guarantee.
+    /// The group's; `None`: one without a guarantee.
     pub project_id: Option<Uuid>,
     /// `None`: as many as the group has.
     pub partitions: Option<u16>,

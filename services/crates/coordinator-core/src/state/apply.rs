@@ -110,22 +110,35 @@ fn carry_out(step: &mut Step<'_>, command: &Command) {
         } => step.resizes().resize(*group_id, sla, *revision),
         Command::SetGuarantee(change) => step.guarantee_changes().set(change),
         Command::SetPartitions(change) => step.partition_changes().set(change),
-        Command::LayoutSealed {
-            group_id,
-            layout,
-            end_offset,
-        } => (step.partition_changes()).sealed(*group_id, *layout, *end_offset),
         Command::SetAccess { group_id, access } => step.accesses().set(*group_id, *access),
-        Command::OffsetsReached {
-            group_id,
-            commit_offset,
-        } => (step.configs()).offsets_reached(*group_id, *commit_offset),
         Command::Admit {
             group_id,
             project_id,
             sla,
         } => step.admissions().admit(*group_id, *project_id, sla),
         Command::Delete { group_id } => delete(step, *group_id),
+        Command::Release { group_id } => step.quarantines().release(*group_id),
+        Command::Applied { .. }
+        | Command::LearnerCaughtUp { .. }
+        | Command::OffsetsReached { .. }
+        | Command::LayoutSealed { .. }
+        | Command::Dropped { .. }
+        | Command::Quarantined { .. } => reported(step, command),
+    }
+}
+
+/// Reports of replicas.
+fn reported(step: &mut Step<'_>, command: &Command) {
+    match command {
+        Command::LayoutSealed {
+            group_id,
+            layout,
+            end_offset,
+        } => (step.partition_changes()).sealed(*group_id, *layout, *end_offset),
+        Command::OffsetsReached {
+            group_id,
+            commit_offset,
+        } => (step.configs()).offsets_reached(*group_id, *commit_offset),
         Command::Applied {
             server,
             group_id,
@@ -143,7 +156,7 @@ fn carry_out(step: &mut Step<'_>, command: &Command) {
             group_id,
             reason,
         } => (step.quarantines()).reported(*server, *group_id, reason),
-        Command::Release { group_id } => step.quarantines().release(*group_id),
+        other => unreachable!("no report of a replica: {}", other.name()),
     }
 }
 

@@ -12,7 +12,7 @@ use crate::state::{CoordinatorState, LayoutChange};
 pub struct PartitionsView {
     pub group_id: GroupId,
     pub project_id: Uuid,
-    /// Of all partitions together.
+    /// The SLA of all partitions together.
     pub sla: Sla,
     /// 1, and one more for each change.
     pub revision: u64,

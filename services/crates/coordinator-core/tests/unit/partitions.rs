@@ -11,7 +11,7 @@ use uuid::Uuid;
 
 use crate::world::{World, group, server, sla};
 
-/// Of a group with ids from `first` on.
+/// A group with ids from `first` on.
 fn change(first: u128, count: u128, rate_per_s: u64, revision: u64) -> PartitionsChange {
     PartitionsChange {
         group_id: group(first),

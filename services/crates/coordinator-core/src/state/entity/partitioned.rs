@@ -17,14 +17,14 @@ pub struct Partition {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Partitioned {
     pub project_id: Uuid,
-    /// Of all partitions together.
+    /// The SLA of all partitions together.
     pub sla: Sla,
     /// 1, and one more for each change.
     pub revision: u64,
     pub since_ms: u64,
     /// The chains, by number of the partition; the first has the group's own id.
     pub members: Vec<GroupId>,
-    /// By which heads take appends.
+    /// The layout by which heads take appends.
     pub layout: Layout,
     /// Partitions were added, and clients do not know of them yet.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -52,7 +52,7 @@ pub struct LayoutChange {
     pub from: u16,
     /// The number of partitions from then on.
     pub to: u16,
-    /// Of the partitions before, in order.
+    /// The ends of the partitions before, in order.
     pub ends: Vec<Offset>,
 }
 
