@@ -488,6 +488,9 @@ fn obey(shared: &Shared, message: ToServer) {
     match message {
         ToServer::Configure { config } => {
             let group_id = config.group_id;
+            if !config.layout.is_none() {
+                shared.guarantees.note_partition();
+            }
             host(shared, group_id, Hosting::Configure(Box::new(config)));
         }
         ToServer::Drop { group_id, epoch } => host(shared, group_id, Hosting::Drop { group_id, epoch }),

@@ -4,8 +4,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use quorate_types::control::{FlowReport, GroupFlow};
-use quorate_types::limits::{GUARANTEE_IDLE_INTERVALS, GUARANTEE_INTERVAL_MS, GUARANTEE_KEPT_S};
+use quorate_types::control::{FlowReport, PartitionWant};
+use quorate_types::limits::{
+    GUARANTEE_IDLE_INTERVALS, GUARANTEE_INTERVAL_MS, GUARANTEE_KEPT_S, PARTITION_INTERVAL_MS,
+};
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::spawn_local;
 use tokio::time::{Instant, MissedTickBehavior};
@@ -13,6 +15,8 @@ use tokio::time::{Instant, MissedTickBehavior};
 use crate::messages::{ShardMessage, ShareMessage};
 use crate::shared::{Shared, ToldShares};
 
+/// Intervals between two reports of what partitions want.
+const PARTITION_INTERVALS: u64 = PARTITION_INTERVAL_MS / GUARANTEE_INTERVAL_MS;
 const KEPT: Duration = Duration::from_secs(GUARANTEE_KEPT_S);
 
 /// Call when the server's shards run.
@@ -24,6 +28,7 @@ pub fn start(shared: &Arc<Shared>) {
         decision: 0,
         kept_until: None,
         quiet_intervals: 0,
+        partition_intervals: 0,
     };
     spawn_local(task.run(told, streams));
 }
@@ -38,6 +43,8 @@ struct Task {
     kept_until: Option<Instant>,
     /// Intervals since a report, while there is nothing to report.
     quiet_intervals: u64,
+    /// Intervals since partitions were asked what they want.
+    partition_intervals: u64,
 }
 
 impl Task {
@@ -103,24 +110,17 @@ impl Task {
     /// Questions reach shards behind the shares that were passed on, so the report has them. `is_news`: also where there is
     /// nothing to report.
     async fn report(&mut self, is_news: bool) -> bool {
-        let mut answers = Vec::new();
         // Without any share there is nothing to report, and shards may have very many groups to look at.
-        let shards = self.kept_until.map_or(0, |_| self.shared.shards.count());
-        for shard in 0..shards {
-            let (sender, receiver) = oneshot::channel();
-            let ask = ShardMessage::Share(ShareMessage::Flows(sender));
-            self.shared.shards.send(shard, ask);
-            answers.push(receiver);
-        }
-        let mut flows: Vec<GroupFlow> = Vec::new();
-        for answer in answers {
-            match answer.await {
-                Ok(mut of_shard) => flows.append(&mut of_shard),
-                Err(_) => return false,
-            }
-        }
+        let flows = match self.kept_until {
+            Some(_) => self.ask(ShareMessage::Flows).await,
+            None => Some(Vec::new()),
+        };
+        let (Some(flows), Some(partitions)) = (flows, self.partitions(is_news).await) else {
+            return false;
+        };
         self.quiet_intervals += 1;
-        if flows.is_empty() && !is_news && self.quiet_intervals < GUARANTEE_IDLE_INTERVALS {
+        let has_none = flows.is_empty() && partitions.is_empty();
+        if has_none && !is_news && self.quiet_intervals < GUARANTEE_IDLE_INTERVALS {
             return true;
         }
         self.quiet_intervals = 0;
@@ -128,7 +128,35 @@ impl Task {
             stream: self.stream,
             decision: self.decision,
             flows,
+            partitions,
         });
         true
+    }
+
+    /// Rates that partitions want, once a second; none in other reports. `None`: a shard has stopped.
+    async fn partitions(&mut self, is_news: bool) -> Option<Vec<PartitionWant>> {
+        self.partition_intervals += u64::from(!is_news);
+        if self.partition_intervals < PARTITION_INTERVALS || !self.shared.guarantees.has_partitions() {
+            return Some(Vec::new());
+        }
+        self.partition_intervals = 0;
+        self.ask(ShareMessage::Wants).await
+    }
+
+    /// The answers of all shards. `None`: one has stopped.
+    async fn ask<T>(&self, question: impl Fn(oneshot::Sender<Vec<T>>) -> ShareMessage) -> Option<Vec<T>> {
+        let ask = |shard| {
+            let (sender, receiver) = oneshot::channel();
+            self.shared
+                .shards
+                .send(shard, ShardMessage::Share(question(sender)));
+            receiver
+        };
+        let answers: Vec<_> = (0..self.shared.shards.count()).map(ask).collect();
+        let mut all = Vec::new();
+        for answer in answers {
+            all.append(&mut answer.await.ok()?);
+        }
+        Some(all)
     }
 }

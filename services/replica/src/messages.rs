@@ -16,7 +16,7 @@ use quorate_recovery::Places;
 use quorate_telemetry::ServerCounts;
 use quorate_telemetry::usage::Sample;
 use quorate_transport::Detached;
-use quorate_types::control::{GroupFlow, GroupShare};
+use quorate_types::control::{GroupFlow, GroupShare, PartitionWant};
 use quorate_types::{Epoch, GroupConfig, GroupId, ServerId};
 use quorate_wire::{client, peer};
 use tokio::sync::oneshot;
@@ -176,6 +176,8 @@ pub enum BurstMessage {
 pub enum ShareMessage {
     /// Wants and shares of the groups that were told a share.
     Flows(oneshot::Sender<Vec<GroupFlow>>),
+    /// Rates that partitions want whose heads are here.
+    Wants(oneshot::Sender<Vec<PartitionWant>>),
     /// A group's share from now on.
     Told(GroupShare),
     /// No group has a share any more.

@@ -14,6 +14,7 @@ use quorate_types::{Micros, ProjectId, ServerId};
 use tokio::sync::{Notify, mpsc, watch};
 use tokio::time::{Instant, sleep_until};
 
+use super::rates::Wants;
 use super::task::{Handle, Reported};
 
 /// The groups of projects with guarantees.
@@ -54,7 +55,11 @@ pub fn channel() -> (
 }
 
 /// Divides until the coordinator stops.
-pub fn start(handle: Handle, reports: mpsc::Receiver<Reported<FlowReport>>) -> Division {
+pub fn start(
+    handle: Handle,
+    reports: mpsc::Receiver<Reported<FlowReport>>,
+    partitions: mpsc::Sender<Wants>,
+) -> Division {
     let (flows, shown) = watch::channel(Flows::default());
     let change = Arc::new(Notify::new());
     let began = Instant::now();
@@ -65,6 +70,7 @@ pub fn start(handle: Handle, reports: mpsc::Receiver<Reported<FlowReport>>) -> D
         known: Known::default(),
         outboxes: HashMap::new(),
         flows,
+        partitions,
     };
     tokio::spawn(task.run(reports, change.clone()));
     Division { flows: shown, change }
@@ -77,6 +83,8 @@ struct Guarantees {
     known: Known,
     outboxes: HashMap<ServerId, mpsc::WeakSender<Placed>>,
     flows: watch::Sender<Flows>,
+    /// Takes what partitions want.
+    partitions: mpsc::Sender<Wants>,
 }
 
 /// The state that the shares were last computed for: it need not be read again while it is the same.
@@ -99,7 +107,11 @@ impl Guarantees {
                         return;
                     }
                     let mut is_freed = false;
-                    for one in heard.drain(..) {
+                    for mut one in heard.drain(..) {
+                        let wants = std::mem::take(&mut one.report.partitions);
+                        if !wants.is_empty() {
+                            let _is_full = self.partitions.try_send(Wants { server: one.server, wants }).is_err();
+                        }
                         self.outboxes.insert(one.server, one.outbox);
                         is_freed |= self.shares.report(self.now_us(), one.server, &one.report);
                     }

@@ -5,6 +5,7 @@
 //! - `profile_file`, `key_file`: files that are read again when they change
 //! - `members`: links to the other coordinators
 //! - `guarantees`: shares of projects' guarantees
+//! - `rates`: the rates of partitions
 //! - `sharing`: the rates of groups that want more than they reserved
 //! - `task`: the task that owns the engine and the log
 //! - `secrets`: tokens and keys
@@ -16,6 +17,7 @@ mod key_file;
 mod listeners;
 mod members;
 mod profile_file;
+mod rates;
 mod recovery;
 mod run;
 mod secrets;

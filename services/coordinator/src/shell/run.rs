@@ -17,7 +17,7 @@ use super::profile_file::ProfileSource;
 use super::recovery::{Recovery, recover};
 use super::secrets::{self, PrivateKeys};
 use super::task::{CoordinatorTask, Credentials, Reports, notes, unix_ms};
-use super::{control, guarantees, http, key_file, profile_file, sharing};
+use super::{control, guarantees, http, key_file, profile_file, rates, sharing};
 use crate::disk::{Disk, DurableLog};
 use crate::exit::Failure;
 use crate::options::Options;
@@ -77,7 +77,8 @@ pub async fn run(options: Options) -> Result<(), Failure> {
         Reports { sharing, flows },
     );
     let sharing = sharing::start(options.sharing_policy.into(), handle.clone(), sharing_reports);
-    let division = guarantees::start(handle.clone(), flow_reports);
+    let wants = rates::start(handle.clone());
+    let division = guarantees::start(handle.clone(), flow_reports, wants);
     let computed = http::Computed { sharing, division };
     announce(&options.data_dir, &control, &http, side.address().as_deref())?;
     let (stopping, stop) = watch::channel(false);

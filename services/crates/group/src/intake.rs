@@ -3,7 +3,7 @@
 use quorate_burst::exchange::GroupLoad;
 use quorate_chain::{AppendRequest, ClientRef, Replica};
 use quorate_qos::{Admitted, Offer, Ready};
-use quorate_types::control::{GroupFlow, GroupShare};
+use quorate_types::control::{GroupFlow, GroupShare, PartitionWant};
 use quorate_types::cost::Budget;
 use quorate_types::planted::{self, Bug};
 use quorate_types::{Code, Index, Micros, Permission};
@@ -18,6 +18,7 @@ use crate::burst::Burst;
 use crate::grant::Grant;
 use crate::outcome::{Basis, is_recalled};
 use crate::output::{Output, Outputs};
+use crate::partition_demand::PartitionDemand;
 use crate::project_share::ProjectShare;
 use crate::refusal::Refusal;
 use crate::turn::Turn;
@@ -29,6 +30,7 @@ pub(crate) struct Intake {
     appends: Appends,
     burst: Burst,
     share: ProjectShare,
+    demand: PartitionDemand,
     /// The chain has agreed with this replica since it became the head. From then on no replica that takes over can
     /// bring a batch that this one lacks.
     has_agreed: bool,
@@ -385,6 +387,7 @@ impl Intake {
     pub fn be_deposed(&mut self, now_us: Micros) {
         self.has_agreed = false;
         self.share.end(self.appends.queue.as_mut(), now_us);
+        self.demand.end();
     }
 
     pub fn grant(&mut self, grant: &Grant, view: &mut View<'_>) {
@@ -452,6 +455,18 @@ impl Intake {
             wanted_per_s,
             share_per_s: queue.share_per_s(),
             idle_max_per_s: self.share.idle_max_per_s(),
+        })
+    }
+
+    /// The rate that a partition wants, if this is its head.
+    pub fn take_demand(&mut self, replica: &Replica, now_us: Micros) -> Option<PartitionWant> {
+        let (config, queue) = (replica.config()?, self.appends.queue.as_ref()?);
+        if config.layout.is_none() || !replica.is_head() {
+            return None;
+        }
+        Some(PartitionWant {
+            group_id: config.group_id,
+            wanted_per_s: self.demand.take(queue, now_us),
         })
     }
 

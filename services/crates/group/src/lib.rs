@@ -41,6 +41,7 @@ mod memory;
 mod outcome;
 mod output;
 mod pages;
+mod partition_demand;
 mod pool;
 mod project_share;
 mod quarantines;

@@ -43,6 +43,7 @@ impl Server {
             stream: self.stream,
             decision: self.decision,
             flows: self.watched.iter().map(flow).collect(),
+            partitions: Vec::new(),
         };
         self.to_coordinator.push_back(report);
     }

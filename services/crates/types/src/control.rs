@@ -280,6 +280,16 @@ pub struct FlowReport {
     /// The last decision of this stream that is carried out; 0: none.
     pub decision: u64,
     pub flows: Vec<GroupFlow>,
+    /// Rates that partitions want, of all that have their heads here. Reported once a second.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub partitions: Vec<PartitionWant>,
+}
+
+/// The rate that a partition wants in all, in requests/s of the declared size.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PartitionWant {
+    pub group_id: GroupId,
+    pub wanted_per_s: u64,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

@@ -370,6 +370,10 @@ pub const TELEMETRY_TRACED_BATCHES_MAX: usize = 1_024;
 
 /// Longest control message: a configuration of the longest chain is a few KB, a report of a group 200 bytes.
 pub const CONTROL_MESSAGE_BYTES_MAX: usize = 4 << 20;
+/// Heads report the rates that their partitions want as often, and coordinators divide groups' rates by them.
+pub const PARTITION_INTERVAL_MS: u64 = 1_000;
+/// Rates are divided each so many intervals: demands move in seconds, and a division is an epoch of the chains that it changes.
+pub const PARTITION_DIVISION_INTERVALS: u64 = 3;
 /// Partitions of one group: as many heads as the largest groups of other systems have, and a handle names them all.
 pub const PARTITIONS_MAX: u16 = 256;
 /// Replicas that one server hosts: what was measured, and some more (`docs/operating/limits.md`). A server at this bound is

@@ -83,12 +83,15 @@ impl Sla {
     /// The part of the SLA of a partitioned group that one partition has: rates are divided evenly, and earlier partitions have
     /// the rest; the retention is divided.
     pub fn part(&self, partition: u16, partitions: u16) -> Self {
-        let of = |whole: u64| {
-            let (each, rest) = (whole / u64::from(partitions), whole % u64::from(partitions));
-            each + u64::from(u64::from(partition) < rest)
-        };
+        let rate_per_s = even_part(self.rate_per_s, partition, partitions);
+        self.part_at(rate_per_s, partition, partitions)
+    }
+
+    /// The same with another rate.
+    pub fn part_at(&self, rate_per_s: u64, partition: u16, partitions: u16) -> Self {
+        let of = |whole: u64| even_part(whole, partition, partitions);
         Self {
-            rate_per_s: of(self.rate_per_s),
+            rate_per_s,
             read_rate_per_s: of(self.read_rate_per_s),
             retention_bytes: self.retention_bytes / u64::from(partitions),
             ..self.clone()
@@ -155,6 +158,11 @@ impl Sla {
         }
         Ok(())
     }
+}
+
+fn even_part(whole: u64, partition: u16, partitions: u16) -> u64 {
+    let (each, rest) = (whole / u64::from(partitions), whole % u64::from(partitions));
+    each + u64::from(u64::from(partition) < rest)
 }
 
 /// A dry run of admission.

@@ -541,6 +541,11 @@ impl Shard {
                 let flows = self.ask_all(|hosted, _| hosted.core.take_flow(now));
                 let _gone = answer.send(flows).is_err();
             }
+            ShareMessage::Wants(answer) => {
+                let now = clock::now_us();
+                let wants = self.ask_all(|hosted, _| hosted.core.take_demand(now));
+                let _gone = answer.send(wants).is_err();
+            }
             ShareMessage::Told(share) => {
                 let group_id = share.group_id;
                 self.event(group_id, Event::Share(Some(share)));

@@ -1,7 +1,7 @@
 //! Shares of projects' guarantees, between the coordinator's connection and the task that keeps them.
 
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use quorate_types::control::{FlowReport, GroupShare};
 use quorate_types::limits::GUARANTEE_MESSAGES_MAX;
@@ -13,6 +13,8 @@ pub struct Guarantees {
     /// The number of the present connection; 0: there was none yet.
     stream: watch::Sender<u64>,
     report: watch::Sender<FlowReport>,
+    /// A partition's head was here since the server's start.
+    has_partitions: AtomicBool,
     /// Reserved on this server for shared guarantees, in thousandths of tokens each second.
     reserved_milli: [AtomicU64; 3],
 }
@@ -41,6 +43,14 @@ impl Guarantees {
     /// False: it is lost. The coordinator notices by the next report.
     pub fn send(&self, told: ToldShares) -> bool {
         self.inbox.get().is_some_and(|inbox| inbox.try_send(told).is_ok())
+    }
+
+    pub fn note_partition(&self) {
+        self.has_partitions.store(true, Ordering::Relaxed);
+    }
+
+    pub fn has_partitions(&self) -> bool {
+        self.has_partitions.load(Ordering::Relaxed)
     }
 
     pub fn report(&self, report: FlowReport) {

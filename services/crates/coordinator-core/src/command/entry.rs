@@ -9,7 +9,7 @@ use uuid::Uuid;
 
 use super::guarantee_change::GuaranteeChange;
 use super::join_token::{Digest, JoinTokenTerms};
-use super::partitions_change::PartitionsChange;
+use super::partitions_change::{PartitionsChange, RateChange};
 use super::policy::PlacementPolicy;
 use super::registration::Registration;
 use super::secrets::FleetSecrets;
@@ -141,6 +141,10 @@ pub enum Command {
     },
     SetGuarantee(GuaranteeChange),
     SetPartitions(PartitionsChange),
+    /// Groups' rates are divided otherwise among their partitions: all of them as told, or none where one lacks room.
+    DivideRates {
+        changes: Vec<RateChange>,
+    },
     /// A partition has committed everything of former layouts; it lies before `end_offset`.
     LayoutSealed {
         group_id: GroupId,
@@ -224,6 +228,7 @@ impl Command {
             | Command::Resize { .. }
             | Command::SetGuarantee(_)
             | Command::SetPartitions(_)
+            | Command::DivideRates { .. }
             | Command::Delete { .. } => true,
             Command::BeginRun { .. }
             | Command::UseSecrets { .. }

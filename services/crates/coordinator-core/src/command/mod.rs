@@ -24,7 +24,7 @@ pub use effect::{Effect, GuaranteeRefusal, Refused, Reply};
 pub use entry::{Command, Timed};
 pub use guarantee_change::GuaranteeChange;
 pub use join_token::{Digest, JoinTokenTerms, join_token_id};
-pub use partitions_change::PartitionsChange;
+pub use partitions_change::{PartitionsChange, RateChange};
 pub use policy::{Headroom, Mismatched, PlacementPolicy, Relief, Replacements};
 pub use quote_request::QuoteRequest;
 pub use registration::{Proof, Registration};

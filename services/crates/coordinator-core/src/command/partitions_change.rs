@@ -18,3 +18,13 @@ pub struct PartitionsChange {
     /// The number of the change: one above the present one.
     pub revision: u64,
 }
+
+/// Other rates for the partitions of some groups, whose SLAs stay as they are.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RateChange {
+    pub group_id: GroupId,
+    /// The change of partitions that the rates were computed for; after another one they mean nothing.
+    pub revision: u64,
+    /// By partition, with the SLA's rate as their sum.
+    pub rates: Vec<u64>,
+}

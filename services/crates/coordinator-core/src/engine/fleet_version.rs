@@ -13,7 +13,9 @@ pub fn too_new(command: &Command, version: u16) -> Option<Reply> {
             "SLAs that reserve reads (read_rate_per_s)",
             versions::FLEET_WITH_READS,
         ),
-        Command::SetPartitions(_) => ("Groups with partitions", versions::FLEET_WITH_PARTITIONS),
+        Command::SetPartitions(_) | Command::DivideRates { .. } => {
+            ("Groups with partitions", versions::FLEET_WITH_PARTITIONS)
+        }
         Command::SetGuarantee(_) => ("Guarantees of projects", versions::FLEET_WITH_GUARANTEES),
         _ => return None,
     };

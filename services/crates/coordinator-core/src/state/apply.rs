@@ -110,6 +110,7 @@ fn carry_out(step: &mut Step<'_>, command: &Command) {
         } => step.resizes().resize(*group_id, sla, *revision),
         Command::SetGuarantee(change) => step.guarantee_changes().set(change),
         Command::SetPartitions(change) => step.partition_changes().set(change),
+        Command::DivideRates { changes } => step.partition_changes().divide(changes),
         Command::SetAccess { group_id, access } => step.accesses().set(*group_id, *access),
         Command::Admit {
             group_id,

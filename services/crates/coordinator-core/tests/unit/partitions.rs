@@ -1,6 +1,8 @@
 //! Groups with partitions: admitted together or not at all, changed together, and grown without a key's order lost.
 
-use quorate_coordinator_core::command::{Command, Effect, PartitionsChange, QuoteRequest, Reply};
+use std::collections::HashMap;
+
+use quorate_coordinator_core::command::{Command, Effect, PartitionsChange, QuoteRequest, RateChange, Reply};
 use quorate_coordinator_core::planner::reports;
 use quorate_coordinator_core::state::{GroupStatus, LayoutChange, quote};
 use quorate_coordinator_core::view::PartitionsView;
@@ -324,4 +326,137 @@ fn a_group_is_deleted_with_all_its_partitions() {
         Reply::Deleted,
         "each part may be asked for again"
     );
+}
+
+fn rates(world: &World, first: u128, count: u128) -> Vec<u64> {
+    (first..first + count)
+        .map(|n| world.group(n).sla.rate_per_s)
+        .collect()
+}
+
+fn wants(first: u128, wanted: &[u64]) -> HashMap<quorate_types::GroupId, u64> {
+    (first..).map(group).zip(wanted.iter().copied()).collect()
+}
+
+#[test]
+fn rates_follow_what_partitions_want_and_keep_their_sum() {
+    let mut world = World::new(6);
+    world.set(change(10, 4, 8_000, 1));
+    world.all_active(10, 4);
+    let before = world.charged_cpu();
+    assert_eq!(
+        world.state.divided_rates(&wants(10, &[1_500; 4])),
+        [],
+        "all have enough"
+    );
+    assert_eq!(
+        world.state.divided_rates(&wants(10, &[9_000; 3])),
+        [],
+        "one has not reported"
+    );
+    let changes = world.state.divided_rates(&wants(10, &[9_000, 100, 100, 100]));
+    assert_eq!(changes.len(), 1);
+    let epochs: Vec<u64> = (10..14).map(|n| world.group(n).epoch).collect();
+    assert_eq!(
+        answer(world.apply(Command::DivideRates {
+            changes: changes.clone()
+        })),
+        Reply::Done
+    );
+    assert_eq!(rates(&world, 10, 4), changes[0].rates);
+    assert!(changes[0].rates[0] > 7_000, "{changes:?}");
+    assert_eq!(changes[0].rates.iter().sum::<u64>(), 8_000);
+    assert!(
+        (10..14)
+            .zip(epochs)
+            .all(|(n, epoch)| world.group(n).epoch == epoch + 1)
+    );
+    assert!(
+        (world.charged_cpu() - before).abs() < before / 100.0,
+        "servers are charged as much"
+    );
+
+    let again = world.apply(Command::DivideRates { changes });
+    assert_eq!(
+        again,
+        [Effect::Reply(Reply::Done)],
+        "a repetition begins no epoch"
+    );
+    assert_eq!(world.set(change(10, 4, 16_000, 2)), Reply::Done);
+    let doubled = rates(&world, 10, 4);
+    assert!(doubled[0] > 14_000, "proportions stay: {doubled:?}");
+    assert_eq!(doubled.iter().sum::<u64>(), 16_000);
+    world.all_active(10, 4);
+    assert_eq!(world.set(change(10, 5, 16_000, 3)), Reply::Done);
+    assert_eq!(rates(&world, 10, 5).iter().sum::<u64>(), 16_000);
+}
+
+#[test]
+fn rates_that_were_computed_for_another_state_are_left_out() {
+    let mut world = World::new(6);
+    world.set(change(10, 2, 2_000, 1));
+    world.all_active(10, 2);
+    let of = |revision: u64, rates: &[u64]| RateChange {
+        group_id: group(10),
+        revision,
+        rates: rates.to_vec(),
+    };
+    for wrong in [
+        of(2, &[1_500, 500]),
+        of(1, &[1_500, 501]),
+        of(1, &[2_000, 0]),
+        of(1, &[2_000]),
+        of(1, &[u64::MAX, 2_001]),
+    ] {
+        let effects = world.apply(Command::DivideRates { changes: vec![wrong] });
+        assert_eq!(effects, [Effect::Reply(Reply::Done)]);
+    }
+    assert_eq!(rates(&world, 10, 2), [1_000, 1_000]);
+    let elsewhere = RateChange {
+        group_id: group(99),
+        ..of(1, &[1])
+    };
+    world.apply(Command::DivideRates {
+        changes: vec![elsewhere, of(1, &[1_500, 500])],
+    });
+    assert_eq!(rates(&world, 10, 2), [1_500, 500]);
+}
+
+#[test]
+fn tenants_swap_where_servers_are_full() {
+    // Two servers, chains of one, and four partitions on each: the fleet is as full as it may be.
+    let mut world = World::new(2);
+    let alone = |first, rate_per_s| {
+        let all = change(first, 2, rate_per_s, 1);
+        PartitionsChange {
+            sla: Sla {
+                replication_degree: 1,
+                ..all.sla
+            },
+            ..all
+        }
+    };
+    let Reply::Refused(refusal) = world.set(alone(10, 8_000_000)) else {
+        panic!()
+    };
+    let most = refusal.largest_sla_that_fits.unwrap().rate_per_s;
+    assert_eq!(world.set(alone(20, most / 2)), Reply::Done);
+    assert_eq!(world.set(alone(30, most / 2)), Reply::Done);
+    world.all_active(20, 2);
+    world.all_active(30, 2);
+    let (each, more) = (most / 4, most / 3);
+    let mut wanted = wants(20, &[more, each / 2]);
+    let on = |n: u128| world.group(n).chain[0];
+    // The other tenant wants more where the first one wants less.
+    let beside: &[u64] = if on(30) == on(20) {
+        &[each / 2, more]
+    } else {
+        &[more, each / 2]
+    };
+    wanted.extend(wants(30, beside));
+    let changes = world.state.divided_rates(&wanted);
+    assert_eq!(changes.len(), 2, "{changes:?}");
+    world.apply(Command::DivideRates { changes });
+    assert!(rates(&world, 20, 2)[0] >= more, "{:?}", rates(&world, 20, 2));
+    assert!(*rates(&world, 30, 2).iter().max().unwrap() >= more);
 }

@@ -109,6 +109,10 @@ enum Step {
         rate: u64,
         off: u64,
     },
+    /// Heads report that partitions want such rates.
+    Divide {
+        wanted: Vec<u64>,
+    },
     /// A partition's head has committed all of former layouts.
     Seal {
         group: u128,
@@ -138,6 +142,7 @@ fn step() -> impl Strategy<Value = Step> {
         3 => (group(), 1u16..5, 1u64..600_000, 0u64..3)
             .prop_map(|(group, count, rate, off)| Step::Partitions { group, count, rate, off }),
         3 => (group(), 0u64..9).prop_map(|(group, end_offset)| Step::Seal { group, end_offset }),
+        2 => proptest::collection::vec(0u64..600_000, 4 * GROUPS as usize).prop_map(|wanted| Step::Divide { wanted }),
         2 => (prop_oneof![Just(0u64), 1u64..4_000_000], prop::option::weighted(0.3, 1u64..8_000_000), 0u64..3)
             .prop_map(|(tokens, max, off)| Step::Guarantee { tokens, max, off }),
         3 => group().prop_map(|group| Step::ApplyAll { group }),
@@ -403,6 +408,13 @@ fn run(world: &mut World, disks: &mut Disks, number: usize, step: &Step) {
                 partitions: (0..u128::from(*count)).map(|i| group(*n + 100 * i)).collect(),
                 revision: present.map_or(0, |one| one.revision) + *off,
             }))
+        }
+        Step::Divide { wanted } => {
+            let of = |(i, wanted): (usize, &u64)| (group(i as u128 / 4 + 1 + 100 * (i as u128 % 4)), *wanted);
+            let changes = world
+                .state
+                .divided_rates(&wanted.iter().enumerate().map(of).collect());
+            world.apply(Command::DivideRates { changes })
         }
         Step::Seal { group: n, end_offset } => {
             let found = world.state.groups.get(&group(*n)).and_then(|g| g.partition);

@@ -2,7 +2,7 @@
 
 use quorate_burst::exchange::GroupLoad;
 use quorate_chain::{ClientRef, Replica};
-use quorate_types::control::{GroupFlow, GroupReport};
+use quorate_types::control::{GroupFlow, GroupReport, PartitionWant};
 use quorate_types::limits::GROUP_MEMORY_BYTES;
 use quorate_types::space::with_slack;
 use quorate_types::{GroupId, GroupState, Micros, ServerId};
@@ -136,6 +136,11 @@ impl Group {
     }
 
     /// The part of its project's guarantee that the group wants and has, if it is the head and was told any.
+    /// The rate that a partition wants in all, at its head. Call at each interval.
+    pub fn take_demand(&mut self, now_us: Micros) -> Option<PartitionWant> {
+        self.intake.take_demand(&self.replica, now_us)
+    }
+
     pub fn take_flow(&mut self, now_us: Micros) -> Option<GroupFlow> {
         self.intake.take_flow(&self.replica, now_us)
     }

@@ -22,6 +22,9 @@ pub struct Partitioned {
     /// 1, and one more for each change.
     pub revision: u64,
     pub since_ms: u64,
+    /// The partitions' rates, as they were last divided; none: evenly.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub rates: Vec<u64>,
     /// The chains, by number of the partition; the first has the group's own id.
     pub members: Vec<GroupId>,
     /// The layout by which heads take appends.
@@ -72,9 +75,20 @@ impl Partitioned {
     }
 
     /// The parts of the SLA, by partition.
-    pub fn parts(&self) -> impl Iterator<Item = Sla> + '_ {
-        let count = self.members.len() as u16;
-        (0..count).map(move |number| self.sla.part(number, count))
+    pub fn parts(&self) -> Vec<Sla> {
+        parts(&self.sla, &self.rates, self.members.len())
+    }
+
+    /// Rates for another rate in all, or for more partitions, in the same proportions. Partitions that are new have the mean of
+    /// the others.
+    pub fn rates_of(&self, rate_per_s: u64, partitions: usize) -> Vec<u64> {
+        if self.rates.is_empty() {
+            return Vec::new();
+        }
+        let mean = (self.sla.rate_per_s / self.rates.len() as u64).max(1);
+        let mut weights = self.rates.clone();
+        weights.resize(partitions, mean);
+        in_proportion(rate_per_s, &weights)
     }
 
     /// Whether a growth waits for this partition.
@@ -103,5 +117,49 @@ impl Partitioned {
             ends: growth.ends.into_values().collect(),
         });
         true
+    }
+}
+
+/// The parts of an SLA at these rates, or with even ones.
+pub fn parts(sla: &Sla, rates: &[u64], partitions: usize) -> Vec<Sla> {
+    let count = partitions as u16;
+    let part = |number: u16| match rates.get(usize::from(number)) {
+        Some(rate_per_s) => sla.part_at(*rate_per_s, number, count),
+        None => sla.part(number, count),
+    };
+    (0..count).map(part).collect()
+}
+
+/// Divides a rate in proportion to weights. Each has at least 1, and the sum is exact: `rate_per_s` is no less than their number.
+fn in_proportion(rate_per_s: u64, weights: &[u64]) -> Vec<u64> {
+    let count = weights.len() as u64;
+    let (beyond, all) = (
+        rate_per_s - count,
+        weights.iter().map(|weight| u128::from(*weight)).sum::<u128>(),
+    );
+    let part = |weight: &u64| 1 + (u128::from(beyond) * u128::from(*weight) / all.max(1)) as u64;
+    let mut rates: Vec<u64> = weights.iter().map(part).collect();
+    let rest = (rate_per_s - rates.iter().sum::<u64>()) as usize;
+    rates.iter_mut().take(rest).for_each(|rate| *rate += 1);
+    rates
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn proportions_add_up_to_the_whole() {
+        assert_eq!(in_proportion(1_000, &[300, 600, 100]), [301, 599, 100]);
+        assert_eq!(in_proportion(3, &[5, 0, 0]), [1, 1, 1]);
+        for (rate_per_s, weights) in [
+            (7, vec![1; 7]),
+            (1_001, vec![7, 1, 900]),
+            (u64::from(u32::MAX), vec![9; 250]),
+        ] {
+            let rates = in_proportion(rate_per_s, &weights);
+            assert_eq!(rates.iter().sum::<u64>(), rate_per_s);
+            assert!(rates.iter().all(|rate| *rate >= 1));
+        }
     }
 }

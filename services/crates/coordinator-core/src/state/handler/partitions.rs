@@ -8,8 +8,8 @@ use uuid::Uuid;
 use super::dry_run::unknown_region;
 use super::epochs::{Epochs, Terms};
 use super::guarantees::beyond_max;
-use crate::command::{PartitionsChange, QuoteRequest, Reply};
-use crate::state::entity::partitioned::Growth;
+use crate::command::{PartitionsChange, QuoteRequest, RateChange, Reply};
+use crate::state::entity::partitioned::{Growth, parts};
 use crate::state::entity::{EventKind, EventSubject, Group, GroupStatus, Partition, Partitioned};
 use crate::state::table::{DeletedGroups, Guarantees, Partitions};
 
@@ -221,16 +221,7 @@ impl<'a> PartitionChanges<'a> {
         self.note(change, before);
         for (present, next) in trial.changed {
             self.epochs.charge_on_trial(&next, &present);
-            let terms = Terms {
-                revision: present.sla_revision + 1,
-                sla: next.sla,
-                demands: next.demands,
-                budget: next.budget,
-                partition: next.partition,
-            };
-            self.epochs.resize(present.group_id, terms);
-            // `min_replicas` may have changed, and with it whether the chain is long enough.
-            self.epochs.configs().refresh_status(present.group_id);
+            self.resize(present, next);
         }
         for group in trial.added {
             let group_id = group.group_id;
@@ -249,6 +240,19 @@ impl<'a> PartitionChanges<'a> {
         Reply::Done
     }
 
+    fn resize(&mut self, present: Group, next: Group) {
+        let terms = Terms {
+            revision: present.sla_revision + 1,
+            sla: next.sla,
+            demands: next.demands,
+            budget: next.budget,
+            partition: next.partition,
+        };
+        self.epochs.resize(present.group_id, terms);
+        // `min_replicas` may have changed, and with it whether the chain is long enough.
+        self.epochs.configs().refresh_status(present.group_id);
+    }
+
     /// Notes the change of a group that has so many chains.
     fn note(&mut self, change: &PartitionsChange, before: usize) {
         let present = self.partitions.get(&change.group_id);
@@ -258,6 +262,7 @@ impl<'a> PartitionChanges<'a> {
             sla: change.sla.clone(),
             revision: change.revision,
             since_ms: self.epochs.out().now_ms(),
+            rates: self.rates(change),
             members: change.partitions.clone(),
             layout: next_layout(present, change.partitions.len()),
             growth: grows.then(|| Growth {
@@ -321,8 +326,9 @@ impl<'a> PartitionChanges<'a> {
             return Err(refusal);
         }
         let mut trial = Trial::default();
-        for number in 0..count {
-            if let Err(refusal) = self.try_partition(change, number, &mut trial) {
+        let parts = parts(&change.sla, &self.rates(change), change.partitions.len());
+        for part in (0..count).zip(parts) {
+            if let Err(refusal) = self.try_partition(change, part, &mut trial) {
                 self.undo(&trial);
                 return Err(refusal);
             }
@@ -333,11 +339,10 @@ impl<'a> PartitionChanges<'a> {
     fn try_partition(
         &mut self,
         change: &PartitionsChange,
-        number: u16,
+        (number, sla): (u16, Sla),
         trial: &mut Trial,
     ) -> Result<(), Refusal> {
         let (group_id, count) = (change.partitions[usize::from(number)], change.partitions.len());
-        let sla = change.sla.part(number, count as u16);
         let cost = (self.profile.demands(&sla), self.profile.budget(&sla));
         let partition = Some(Partition {
             of: change.group_id,
@@ -371,6 +376,14 @@ impl<'a> PartitionChanges<'a> {
         Ok(())
     }
 
+    /// Rates of the partitions after the change, in the present proportions.
+    fn rates(&self, change: &PartitionsChange) -> Vec<u64> {
+        let present = self.partitions.get(&change.group_id);
+        present
+            .map(|one| one.rates_of(change.sla.rate_per_s, change.partitions.len()))
+            .unwrap_or_default()
+    }
+
     fn undo(&mut self, trial: &Trial) {
         for (present, next) in &trial.changed {
             self.epochs.charge_on_trial(next, present);
@@ -389,6 +402,85 @@ impl<'a> PartitionChanges<'a> {
             fleet.map_or(0, |fleet| fleet.failure_domains(&members))
         });
         domains.min().unwrap_or(0)
+    }
+}
+
+/// Rates.
+impl PartitionChanges<'_> {
+    /// Divides the rates of groups otherwise, or changes nothing where a server lacks room. Changes that were computed for
+    /// another state are left out.
+    pub fn divide(&mut self, changes: &[RateChange]) {
+        let current: Vec<&RateChange> = changes.iter().filter(|change| self.is_current(change)).collect();
+        let mut pairs: Vec<(Group, Group)> = current.iter().flat_map(|change| self.changed(change)).collect();
+        // What some leave, others take.
+        pairs.sort_by_key(|(present, next)| next.sla.rate_per_s > present.sla.rate_per_s);
+        if self.fit_rates(&pairs) {
+            for change in current {
+                self.partitions
+                    .change(change.group_id, |one| one.rates.clone_from(&change.rates));
+            }
+            for (present, next) in pairs {
+                self.resize(present, next);
+            }
+        }
+        self.epochs.out().reply(Reply::Done);
+    }
+
+    fn is_current(&self, change: &RateChange) -> bool {
+        let Some(present) = self.partitions.get(&change.group_id) else {
+            return false;
+        };
+        let sum = change
+            .rates
+            .iter()
+            .try_fold(0u64, |sum, rate| sum.checked_add(*rate));
+        let may_change = |member: &GroupId| {
+            let group = &self.epochs.groups()[member];
+            group.may_change_members() && group.status != GroupStatus::Lost
+        };
+        present.revision == change.revision
+            && present.growth.is_none()
+            && change.rates.len() == present.members.len()
+            && change.rates.iter().all(|rate| *rate >= 1)
+            && sum == Some(present.sla.rate_per_s)
+            && present.members.iter().all(may_change)
+    }
+
+    /// The partitions whose rates change, each as it is and as it would be.
+    fn changed(&self, change: &RateChange) -> Vec<(Group, Group)> {
+        let present = &self.partitions[&change.group_id];
+        let slas = parts(&present.sla, &change.rates, present.members.len());
+        let members = present.members.iter().map(|member| &self.epochs.groups()[member]);
+        let changed = members.zip(slas).filter(|(group, sla)| group.sla != *sla);
+        let next = |(group, sla): (&Group, Sla)| {
+            let next = Group {
+                demands: self.profile.demands(&sla),
+                budget: self.profile.budget(&sla),
+                sla,
+                ..group.clone()
+            };
+            (group.clone(), next)
+        };
+        changed.map(next).collect()
+    }
+
+    /// Whether all of them find room, one after the other. Servers are charged as before afterwards.
+    fn fit_rates(&mut self, pairs: &[(Group, Group)]) -> bool {
+        let mut charged = 0;
+        let mut fits = true;
+        for (present, next) in pairs {
+            let mut dry_run = self.epochs.dry_run(self.profile);
+            if dry_run.refusal_in_place(present.group_id, &next.sla).is_some() {
+                fits = false;
+                break;
+            }
+            self.epochs.charge_on_trial(present, next);
+            charged += 1;
+        }
+        for (present, next) in pairs[..charged].iter().rev() {
+            self.epochs.charge_on_trial(next, present);
+        }
+        fits
     }
 }
 

@@ -1,0 +1,84 @@
+//! Partitions as their groups' rates are divided among them (`docs/internals/partitions.md`, "Rates").
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use quorate_types::{GroupId, ServerId, Sla};
+use quorate_weights::{Division, Partition, Room, Tenant, divide};
+
+use super::entity::{Group, Partitioned};
+use super::machine::CoordinatorState;
+use crate::command::RateChange;
+
+impl CoordinatorState {
+    /// Other rates for partitions, by what their heads want; none: all may stay as they are.
+    pub fn divided_rates(&self, wanted_per_s: &HashMap<GroupId, u64>) -> Vec<RateChange> {
+        let movable = self
+            .partitions
+            .values()
+            .filter(|one| one.growth.is_none() && one.members.len() > 1);
+        let tenants: Vec<Tenant> = movable.map(|one| self.tenant(one, wanted_per_s)).collect();
+        let used = tenants.iter().flat_map(|tenant| &tenant.partitions);
+        let servers: BTreeSet<ServerId> = used.flat_map(|one| one.costs.iter().map(|(id, _)| *id)).collect();
+        let free = servers.into_iter().map(|server| {
+            let fleet = self.fleets().in_region(&self.servers[&server].region);
+            (
+                server,
+                fleet.map_or([0; 3], |fleet| fleet.free_for_applicants(server).rates()),
+            )
+        });
+        let change = |division: Division| RateChange {
+            group_id: division.id,
+            revision: self.partitions[&division.id].revision,
+            rates: division.rates,
+        };
+        divide(&tenants, &Room::new(free))
+            .into_iter()
+            .map(change)
+            .collect()
+    }
+
+    fn tenant(&self, partitioned: &Partitioned, wanted_per_s: &HashMap<GroupId, u64>) -> Tenant {
+        let mut costs = BTreeMap::new();
+        let partition = |member: &GroupId| {
+            let group = &self.groups[member];
+            Partition {
+                rate_per_s: group.sla.rate_per_s,
+                wanted_per_s: wanted_per_s.get(member).copied(),
+                peak_per_s: self.profile.shard_peak_per_s(&group.sla),
+                costs: self.request_costs(group, &mut costs),
+            }
+        };
+        Tenant {
+            id: partitioned.members[0],
+            partitions: partitioned.members.iter().map(partition).collect(),
+        }
+    }
+
+    /// The cost of a further request on each server of the group, rounded up. `known`: by position, as a group's partitions differ
+    /// in their rates alone.
+    fn request_costs(
+        &self,
+        group: &Group,
+        known: &mut BTreeMap<usize, [u64; 3]>,
+    ) -> Vec<(ServerId, [u64; 3])> {
+        if known.is_empty() {
+            let rate_per_s = group.sla.rate_per_s;
+            let twice = Sla {
+                rate_per_s: 2 * rate_per_s,
+                ..group.sla.clone()
+            };
+            let (less, more) = (self.profile.demands(&group.sla), self.profile.demands(&twice));
+            for position in 0..group.degree() {
+                let (less, more) = (less.at(position).rates(), more.at(position).rates());
+                let each = |i: usize| more[i].saturating_sub(less[i]).div_ceil(rate_per_s);
+                known.insert(position, std::array::from_fn(each));
+            }
+        }
+        let tail = group.degree() - 1;
+        let positions = (0..group.chain.len()).chain(group.learner.map(|_| tail));
+        group
+            .members()
+            .zip(positions.map(|position| known[&position]))
+            .collect()
+    }
+}
