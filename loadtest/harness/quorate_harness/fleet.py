@@ -44,6 +44,7 @@ class Fleet:
     folder: Path
     _coordinator: httpx2.Client
     _admitted: set[str] = field(default_factory=set)  # the API does not know these
+    _partition_of: dict[str, tuple[str, int]] = field(default_factory=dict)
 
     def coordinator_client(self, timeout_s: float) -> httpx2.Client:
         """Another client of the coordinator that leads, with connections of its own."""
@@ -109,11 +110,24 @@ class Fleet:
 
     def handle_file(self, group_id: str) -> Path:
         """A fresh handle, in a file that only its owner reads."""
-        is_own = group_id in self._admitted
-        handle = self.signed_handle(group_id) if is_own else self.customer.get(f"/v1/groups/{group_id}/handle")
+        handle = self.signed_handle(group_id) if group_id in self._admitted else self._bought_handle(group_id)
         path = self.folder / f"handle-{group_id}.json"
         write_text(path, json.dumps(handle), 0o600)
         return path
+
+    def _bought_handle(self, group_id: str) -> dict[str, Any]:
+        whole, number = self._partition_of.get(group_id, (group_id, 0))
+        handle = self.customer.get(f"/v1/groups/{whole}/handle")
+        if handle["partitions"] is None:
+            return handle
+        return {**handle, **handle["partitions"]["members"][number], "partitions": None}
+
+    def partitions(self, group_id: str) -> list[str]:
+        """The ids of a bought group's partitions, in order: loads may append to each as to a group."""
+        items = self.customer.get(f"/v1/groups/{group_id}/partitions")["items"]
+        ids = [str(item["group_id"]) for item in items]
+        self._partition_of |= {partition: (group_id, number) for number, partition in enumerate(ids)}
+        return ids
 
     def is_whole(self, group_id: str) -> bool:
         """Whether it has its full degree, with every replica alive."""

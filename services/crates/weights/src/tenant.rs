@@ -4,7 +4,7 @@ use quorate_types::{GroupId, ServerId};
 
 use crate::room::Amounts;
 
-/// A partition is given a tenth more than it wants, so that it can grow.
+/// A partition is given a tenth more than it wants where its tenant has that, so that it can grow.
 const MARGIN: u64 = 10;
 /// The least part of an even division that a partition keeps: its clients begin with it when they come back.
 const FLOOR_PARTS: u64 = 10;
@@ -40,36 +40,44 @@ impl Tenant {
 
     /// The rate that each partition should have. `None`: a head has not reported, and nothing moves.
     ///
-    /// Partitions get what they want and a margin. Where that is more than the tenant has, each gets its part of it.
+    /// The least wants are met first, and where not all can be, the others have even parts of the rest (max-min): no estimate of
+    /// theirs moves anything while each wants more. A rest beyond all wants is their margin.
     pub fn goals(&self) -> Option<Vec<u64>> {
-        let floor_per_s = self.floor_per_s();
-        let goal = |one: &Partition| {
-            let wanted_per_s = one.wanted_per_s?;
-            let grown = wanted_per_s.saturating_add(wanted_per_s / MARGIN);
-            Some(grown.clamp(floor_per_s, one.peak_per_s.max(floor_per_s)))
-        };
-        let goals: Vec<u64> = self.partitions.iter().map(goal).collect::<Option<_>>()?;
-        let (all, has) = (
-            goals.iter().map(|goal| u128::from(*goal)).sum::<u128>(),
-            self.rate_per_s(),
-        );
-        if all <= u128::from(has) {
-            return Some(goals);
+        let (floor_per_s, has_per_s) = (self.floor_per_s(), self.rate_per_s());
+        let within = |one: &Partition, per_s: u64| per_s.clamp(floor_per_s, one.peak_per_s.max(floor_per_s));
+        let wanted = |one: &Partition| Some(within(one, one.wanted_per_s?));
+        let wants: Vec<u64> = self.partitions.iter().map(wanted).collect::<Option<_>>()?;
+        let most = even_part(&wants, has_per_s);
+        let mut goals: Vec<u64> = wants.iter().map(|want| (*want).min(most)).collect();
+        let left = has_per_s.saturating_sub(goals.iter().sum());
+        let grown = |(one, goal): (&Partition, &u64)| within(one, goal.saturating_add(goal / MARGIN)) - goal;
+        let margins: Vec<u64> = self.partitions.iter().zip(&goals).map(grown).collect();
+        let most = even_part(&margins, left);
+        for (goal, margin) in goals.iter_mut().zip(margins) {
+            *goal += margin.min(most);
         }
-        // Above the floor each has its part of what is left.
-        let left = has.saturating_sub(floor_per_s * self.partitions.len() as u64);
-        let above = all - u128::from(floor_per_s) * self.partitions.len() as u128;
-        let part = |goal: &u64| {
-            let above_floor = u128::from(goal - floor_per_s) * u128::from(left);
-            floor_per_s + above_floor.checked_div(above).unwrap_or(0) as u64
-        };
-        Some(goals.iter().map(part).collect())
+        Some(goals)
     }
 
     pub fn floor_per_s(&self) -> u64 {
         let even = self.rate_per_s() / self.partitions.len().max(1) as u64;
         (even / FLOOR_PARTS).max(1)
     }
+}
+
+/// The most that each may have, so that all together have no more than `has_per_s`.
+fn even_part(wants: &[u64], has_per_s: u64) -> u64 {
+    let mut rising = wants.to_vec();
+    rising.sort_unstable();
+    let (mut left, mut others) = (has_per_s, rising.len() as u64);
+    for want in rising {
+        let part = left / others;
+        if want > part {
+            return part;
+        }
+        (left, others) = (left - want, others - 1);
+    }
+    u64::MAX
 }
 
 /// The least difference that is worth another epoch.

@@ -1,0 +1,159 @@
+"""Tenants with partitions: fair shares of promises (Pisces §5, Figures 5 to 7), and what many chains cost.
+
+Eight tenants reserve equal rates over four partitions each, and append more than that: with even keys, and with keys by
+Zipf's law, which press on some partitions and leave others. Six tenants with weights of 100, 10 and 1 follow.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections import Counter
+from contextlib import ExitStack
+from dataclasses import dataclass
+from itertools import accumulate
+from pathlib import Path
+from random import Random
+
+from quorate.keys import partition_of
+from quorate_claims.claim import Conditions, median
+from quorate_harness.figures import Figure
+from quorate_harness.fleet import Fleet, fleet
+from quorate_harness.steady import Steady
+
+SIZE_BYTES = 1_024
+PARTITIONS = 4
+TENANTS, RATE_PER_S = 8, 500
+WEIGHTS, WEIGHED_RATE_PER_S = (100, 100, 10, 10, 1, 1), 20
+PRESSED = 1.2  # appends over the reservation: less popular partitions want less than an even part
+ADAPTS_S, WINDOW_S, WINDOWS = 25.0, 10.0, 3
+KEYS, ZIPF = 1_000, 0.99  # keys of a tenant, as in the paper's skewed workload
+PARTS = 24  # clients of a tenant, each appending as much, in proportion to its partitions' keys
+CHAINS, SCALED_PER_S, SCALED_S, SCALED_ROUNDS = 64, 100_000, 6.0, 5
+TICKS_PER_S = os.sysconf("SC_CLK_TCK")
+
+
+@dataclass
+class Tenant:
+    name: str
+    rate_per_s: int
+    partitions: list[str]
+    """One for each client: a partition with more keys is there more often."""
+
+
+def measure(conditions: Conditions) -> list[Figure]:
+    with fleet(conditions.folder / "fair", conditions.display, 4) as servers:
+        even = _mmr(servers, "even", [RATE_PER_S] * TENANTS, 0.0, conditions)
+        skewed = _mmr(servers, "skewed", [RATE_PER_S] * TENANTS, ZIPF, conditions)
+        weighted = _mmr(servers, "weighted", [each * WEIGHED_RATE_PER_S for each in WEIGHTS], ZIPF, conditions)
+    with fleet(conditions.folder / "scaling", conditions.display, 3) as servers:
+        scaling = _scaling(servers, conditions)
+    about = f"min over max of tenants' appends/s over {ADAPTS_S:.0f} s after the start, each over its reservation"
+    eight = f"{TENANTS} tenants × {PARTITIONS} partitions on 4 servers; the paper has {{}} on 8 nodes"
+    return [
+        Figure("pisces_mmr_even", even, "ratio", 0.99, True, f"{about}; {eight.format('0.99')}"),
+        Figure("pisces_mmr_skewed", skewed, "ratio", 0.97, True,
+               f"Zipf {ZIPF} over keys; {eight.format('0.91 to 0.97')}"),
+        Figure("pisces_mmr_weighted", weighted, "ratio", 0.95, True,
+               f"weights {':'.join(map(str, dict.fromkeys(WEIGHTS)))}, Zipf {ZIPF} over keys; the paper has 0.56"),
+        Figure("partition_scaling_ratio", scaling, "ratio", 1.15,
+               note=f"servers' CPU per append: {CHAINS} partitions over one, at {SCALED_PER_S} appends/s of 64 bytes"),
+    ]  # fmt: skip
+
+
+def _mmr(servers: Fleet, kind: str, rates: list[int], skew: float, conditions: Conditions) -> float:
+    """Each tenant's throughput over its reservation: the least over the greatest."""
+    groups = [
+        servers.create_group(f"{kind}-{number}", "in_memory", rate, SIZE_BYTES, partitions=PARTITIONS)
+        for number, rate in enumerate(rates)
+    ]
+    tenants = []
+    for number, (group, rate) in enumerate(zip(groups, rates, strict=True)):
+        partitions = servers.partitions(group)
+        clients = _clients(f"{kind}-{number}", skew)
+        tenants.append(Tenant(f"{kind}-{number}", rate, [partitions[each] for each in clients]))
+    shares = _shares(servers, tenants, conditions)
+    for group in groups:
+        servers.customer.delete(f"/v1/groups/{group}")
+    listed = " ".join(f"{share:.3f}" for share in shares)
+    conditions.display.line(f"  {kind}: {listed} of the reservations")
+    equal = min(map(_share_of_equal_parts, tenants))
+    conditions.display.line(f"  With rates that stay equal, one tenant would have no more than {equal:.3f}.")
+    return min(shares) / max(shares)
+
+
+def _share_of_equal_parts(tenant: Tenant) -> float:
+    """The most that the tenant could append, over its reservation, if no rate moved."""
+    clients = Counter(tenant.partitions)
+    return sum(min(PRESSED * count / len(tenant.partitions), 1 / PARTITIONS) for count in clients.values())
+
+
+def _clients(name: str, skew: float) -> list[int]:
+    """The partition of each client. With keys of equal weight each partition has as many."""
+    if skew == 0:
+        return [number % PARTITIONS for number in range(PARTS)]
+    weights = [1 / rank**skew for rank in range(1, KEYS + 1)]
+    ends = list(accumulate(weights))
+    drawn: Counter[int] = Counter()
+    random = Random(name)
+    for _ in range(20_000):
+        at = random.random() * ends[-1]
+        rank = next(rank for rank, end in enumerate(ends) if end >= at)
+        drawn[partition_of(f"{name}-{rank}", PARTITIONS)] += 1
+    counts = {number: max(1, round(PARTS * drawn[number] / drawn.total())) for number in range(PARTITIONS)}
+    return [number for number, count in counts.items() for _ in range(count)]
+
+
+def _shares(servers: Fleet, tenants: list[Tenant], conditions: Conditions) -> list[float]:
+    windows = 1 if conditions.quick else WINDOWS
+    with ExitStack() as stack:
+        loads = []
+        for tenant in tenants:
+            rate = round(tenant.rate_per_s * PRESSED)
+            # A second's worth waits: more would pass its deadline in the queue, and its work would count for nobody.
+            outstanding = str(max(tenant.rate_per_s, PARTS))
+            flags = ("--size", str(SIZE_BYTES), "--rate", str(rate), "--outstanding-max", outstanding)
+            loads.append(stack.enter_context(Steady(servers, tenant.name, tenant.partitions, *flags)))
+        time.sleep(ADAPTS_S)
+        for load in loads:
+            load.mark("adapted")
+        acked, begun = [0] * len(loads), [time.monotonic()] * len(loads)
+        took = [0.0] * len(loads)
+        for _ in range(windows):
+            time.sleep(WINDOW_S)
+            for number, load in enumerate(loads):
+                acked[number] += load.mark("window").acked
+                took[number] = time.monotonic() - begun[number]
+    return [count / seconds / tenant.rate_per_s for count, seconds, tenant in zip(acked, took, tenants, strict=True)]
+
+
+def _scaling(servers: Fleet, conditions: Conditions) -> float:
+    """The ratio of the servers' CPU per append, medians of rounds that alternate."""
+    sla = {"size": 64, "retention_bytes": 1 << 28}
+    one = servers.create_group("one", "in_memory", SCALED_PER_S, **sla)
+    many = servers.create_group("many", "in_memory", SCALED_PER_S, **sla, partitions=CHAINS)
+    costs: dict[str, list[float]] = {"one": [], "many": []}
+    for _ in range(2 if conditions.quick else SCALED_ROUNDS):
+        for name, partitions in (("one", [one]), ("many", servers.partitions(many))):
+            costs[name].append(_cpu_us(servers, name, partitions))
+    ratios = [wide / narrow for wide, narrow in zip(costs["many"], costs["one"], strict=True)]
+    each = f"{median(costs['one']):.2f} µs an append with one chain, {median(costs['many']):.2f} µs with {CHAINS}"
+    conditions.display.line(f"  CPU: {each}")
+    return median(ratios)
+
+
+def _cpu_us(servers: Fleet, name: str, partitions: list[str]) -> float:
+    with Steady(servers, f"scaling-{name}", partitions, "--size", "64", "--rate", str(SCALED_PER_S)) as load:
+        time.sleep(1)
+        load.mark("warm")
+        before = sum(map(_cpu_s, servers.pids()))
+        time.sleep(SCALED_S)
+        window = load.mark("measured")
+        used_s = sum(map(_cpu_s, servers.pids())) - before
+        load.end()
+    return used_s / window.acked * 1e6
+
+
+def _cpu_s(pid: int) -> float:
+    fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) / TICKS_PER_S
