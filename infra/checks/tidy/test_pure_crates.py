@@ -16,10 +16,11 @@ PURE = {
     "policies": set[str](),
     "burst": {"types", "wire", "policies"},
     "guarantees": {"types", "policies"},
+    "weights": {"types"},
     "group": {"types", "wire", "usage", "qos", "chain", "burst"},
     "quorum": {"types", "wire"},
     "storage/record-file": set[str](),
-    "coordinator-core": {"types", "placement", "guarantees", "quorum", "storage/record-file"},
+    "coordinator-core": {"types", "placement", "guarantees", "weights", "quorum", "storage/record-file"},
 }
 # Linear programs by microlp are functions as well: it looks at the time only for a limit, and none is set.
 LIBRARIES = {"bytes", "crc32fast", "microlp", "serde", "serde_json", "serde_path_to_error", "thiserror", "time", "uuid"}

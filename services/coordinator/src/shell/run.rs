@@ -77,8 +77,7 @@ pub async fn run(options: Options) -> Result<(), Failure> {
         Reports { sharing, flows },
     );
     let sharing = sharing::start(options.sharing_policy.into(), handle.clone(), sharing_reports);
-    let wants = rates::start(handle.clone());
-    let division = guarantees::start(handle.clone(), flow_reports, wants);
+    let division = guarantees::start(handle.clone(), flow_reports, rates::start(handle.clone()));
     let computed = http::Computed { sharing, division };
     announce(&options.data_dir, &control, &http, side.address().as_deref())?;
     let (stopping, stop) = watch::channel(false);

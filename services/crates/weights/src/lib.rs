@@ -13,6 +13,7 @@ pub mod division;
 pub mod room;
 pub mod swap;
 pub mod tenant;
+mod working;
 
 pub use division::{Division, divide};
 pub use room::{Amounts, Room};

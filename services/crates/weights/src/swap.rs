@@ -7,24 +7,13 @@ use std::collections::BTreeMap;
 
 use quorate_types::ServerId;
 
-use crate::division::Working;
 use crate::room::Room;
+use crate::working::{Step, Working};
 
 /// Tenants on one path: each is another epoch of two chains.
 const STEPS_MAX: usize = 4;
 /// Amounts that are tried: all that is wanted, then half, and so on.
 const HALVINGS: u32 = 4;
-
-/// One tenant's part of a swap.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Step {
-    /// Its index.
-    pub tenant: usize,
-    /// The partition that gets less, and the one that gets more.
-    pub loses: usize,
-    pub gains: usize,
-    pub per_s: u64,
-}
 
 /// A path whose last tenant still needs room for its gain.
 #[derive(Debug, Clone)]
