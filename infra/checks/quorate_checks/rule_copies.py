@@ -73,6 +73,7 @@ RULES = [
 # Codes that the group or its replica answers with. A server that names one has judged a request itself.
 CODES = {
     "attachment": [
+        "LayoutChanged",
         "PermissionDenied",
         "SessionMissing",
         "SessionMoved",

@@ -23,6 +23,7 @@ IDS = {name: str(uuid.uuid4()) for name in ("project_id", "group_id", "key_id", 
     "server_id": "1",
     "token_id": "0" * 16,
     "incident_id": str(uuid.uuid4()),
+    "consumer": "billing",
 }
 INCIDENTS = "/v1/operator/incidents"  # needs no coordinator, least of all during an outage of it: test_status
 

@@ -7,6 +7,7 @@ use std::time::Duration;
 use quorate_types::control::{FlowReport, PartitionWant};
 use quorate_types::limits::{
     GUARANTEE_IDLE_INTERVALS, GUARANTEE_INTERVAL_MS, GUARANTEE_KEPT_S, PARTITION_INTERVAL_MS,
+    PARTITION_WANTS_MAX,
 };
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::spawn_local;
@@ -29,6 +30,7 @@ pub fn start(shared: &Arc<Shared>) {
         kept_until: None,
         quiet_intervals: 0,
         partition_intervals: 0,
+        wants: Vec::new(),
     };
     spawn_local(task.run(told, streams));
 }
@@ -45,6 +47,8 @@ struct Task {
     quiet_intervals: u64,
     /// Intervals since partitions were asked what they want.
     partition_intervals: u64,
+    /// Answers of partitions for the next reports: one has no room for more.
+    wants: Vec<PartitionWant>,
 }
 
 impl Task {
@@ -140,7 +144,11 @@ impl Task {
             return Some(Vec::new());
         }
         self.partition_intervals = 0;
-        self.ask(ShareMessage::Wants).await
+        if self.wants.is_empty() {
+            self.wants = self.ask(ShareMessage::Wants).await?;
+        }
+        let later = self.wants.len().saturating_sub(PARTITION_WANTS_MAX);
+        Some(self.wants.split_off(later))
     }
 
     /// The answers of all shards. `None`: one has stopped.

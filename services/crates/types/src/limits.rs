@@ -372,6 +372,9 @@ pub const TELEMETRY_TRACED_BATCHES_MAX: usize = 1_024;
 pub const CONTROL_MESSAGE_BYTES_MAX: usize = 4 << 20;
 /// Heads report the rates that their partitions want as often, and coordinators divide groups' rates by them.
 pub const PARTITION_INTERVAL_MS: u64 = 1_000;
+/// Partitions in one such report, each of about 90 bytes: far below [`CONTROL_MESSAGE_BYTES_MAX`]. The heads of a full server
+/// have all reported after four intervals.
+pub const PARTITION_WANTS_MAX: usize = 16_384;
 /// Rates are divided each so many intervals: demands move in seconds, and a division is an epoch of the chains that it changes.
 pub const PARTITION_DIVISION_INTERVALS: u64 = 3;
 /// Partitions of one group: as many heads as the largest groups of other systems have, and a handle names them all.

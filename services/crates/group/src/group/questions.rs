@@ -135,12 +135,12 @@ impl Group {
         self.intake.take_load(&self.replica, now_us)
     }
 
-    /// The part of its project's guarantee that the group wants and has, if it is the head and was told any.
-    /// The rate that a partition wants in all, at its head. Call at each interval.
+    /// The rate that a partition wants in all, if this is its head. Call at each interval.
     pub fn take_demand(&mut self, now_us: Micros) -> Option<PartitionWant> {
         self.intake.take_demand(&self.replica, now_us)
     }
 
+    /// The part of its project's guarantee that the group wants and has, if it is the head and was told any.
     pub fn take_flow(&mut self, now_us: Micros) -> Option<GroupFlow> {
         self.intake.take_flow(&self.replica, now_us)
     }
