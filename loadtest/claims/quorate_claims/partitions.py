@@ -11,7 +11,6 @@ import time
 from collections import Counter
 from contextlib import ExitStack
 from dataclasses import dataclass
-from itertools import accumulate
 from pathlib import Path
 from random import Random
 
@@ -27,7 +26,7 @@ TENANTS, RATE_PER_S = 8, 500
 WEIGHTS, WEIGHED_RATE_PER_S = (100, 100, 10, 10, 1, 1), 20
 PRESSED = 1.2  # appends over the reservation: less popular partitions want less than an even part
 ADAPTS_S, WINDOW_S, WINDOWS = 25.0, 10.0, 3
-KEYS, ZIPF = 1_000, 0.99  # keys of a tenant, as in the paper's skewed workload
+KEYS, ZIPF, DRAWN = 1_000, 0.99, 20_000  # keys of a tenant, their skew, and the draws that stand for its load
 PARTS = 24  # clients of a tenant, each appending as much, in proportion to its partitions' keys
 CHAINS, SCALED_PER_S, SCALED_S, SCALED_ROUNDS = 64, 100_000, 6.0, 5
 TICKS_PER_S = os.sysconf("SC_CLK_TCK")
@@ -93,13 +92,8 @@ def _clients(name: str, skew: float) -> list[int]:
     if skew == 0:
         return [number % PARTITIONS for number in range(PARTS)]
     weights = [1 / rank**skew for rank in range(1, KEYS + 1)]
-    ends = list(accumulate(weights))
-    drawn: Counter[int] = Counter()
-    random = Random(name)
-    for _ in range(20_000):
-        at = random.random() * ends[-1]
-        rank = next(rank for rank, end in enumerate(ends) if end >= at)
-        drawn[partition_of(f"{name}-{rank}", PARTITIONS)] += 1
+    ranks = Random(name).choices(range(1, KEYS + 1), weights, k=DRAWN)
+    drawn = Counter(partition_of(f"{name}-{rank}", PARTITIONS) for rank in ranks)
     counts = {number: max(1, round(PARTS * drawn[number] / drawn.total())) for number in range(PARTITIONS)}
     return [number for number, count in counts.items() for _ in range(count)]
 

@@ -6,12 +6,14 @@ import pathlib
 import random
 import uuid
 from itertools import pairwise
+from types import SimpleNamespace
 
 import pytest
 
 import quorate
 from quorate.cursor import Cursor, LayoutChange, may_begin
 from quorate.keys import KEY_HASH, partition_of
+from quorate.merged import MergedTail
 from quorate.partitioned import partitions_of
 from quorate.rerouting import CALLS_IN_A_ROW, Call, Rerouting
 
@@ -178,3 +180,16 @@ def test_calls_without_a_key_take_turns_some_in_a_row():
     assert turns == 9
     call.partition = 2
     assert rerouting.place(call) == 2
+
+
+def test_a_merged_tail_that_is_closed_ends_an_iteration_that_waits():
+    async def run():
+        tail = MergedTail(SimpleNamespace(_tails=set(), _source=None, partitions=0), Cursor(GROUP, ()))
+        waiting = asyncio.ensure_future(anext(tail, None))
+        await asyncio.sleep(0)
+        assert not waiting.done()
+        await tail.aclose()
+        assert await asyncio.wait_for(waiting, 5) is None
+        assert await anext(tail, None) is None
+
+    asyncio.run(run())

@@ -94,7 +94,7 @@ async def test_other_organizations_resources_are_not_found(
 async def test_own_things_are_found(alice: Customer, owner: psycopg.Connection) -> None:
     """The matrix above is valid only if the same requests work for the owner."""
     own = await things_of(alice, owner)
-    # What is deleted last contains the others.
+    # Delete the group last: it contains the others.
     order = {"DELETE": lambda path: (1, -len(path))}
     for method, path, operation in sorted(
         ADDRESSED, key=lambda item: order.get(item[0], lambda path: (0, len(path)))(item[1])

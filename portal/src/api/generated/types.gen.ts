@@ -575,7 +575,7 @@ export type CreatedGroup = {
      */
     name: string;
     /**
-     * Of all partitions together.
+     * The SLA of all partitions together.
      */
     sla: ObservedSla;
     /**
@@ -720,7 +720,7 @@ export type Demand = {
     /**
      * Replicas
      *
-     * Of the first partition, if there are several.
+     * Replicas of the group, or of its first partition.
      */
     replicas: Array<ReplicaDemand>;
     total: ResourceDemand;
@@ -1008,7 +1008,7 @@ export type Group = {
      */
     name: string;
     /**
-     * Of all partitions together.
+     * The SLA of all partitions together.
      */
     sla: ObservedSla;
     /**
@@ -2320,7 +2320,7 @@ export type NewCheckpoint = {
     /**
      * Offsets
      *
-     * Of some partitions or all; others stay as they are.
+     * Offsets of some partitions or all; others stay as they are.
      */
     offsets: Array<PartitionOffset>;
     /**
@@ -2977,7 +2977,7 @@ export type PartitionOffset = {
     /**
      * Next Offset
      *
-     * Of the first entry that is not done.
+     * The first entry that is not done has this offset.
      */
     next_offset: number;
 };

@@ -123,6 +123,10 @@ class MergedTail:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+        # An iteration that waits meanwhile ends, too.
+        while not self._ready.empty():
+            self._ready.get_nowait()
+        self._ready.put_nowait((0, StopAsyncIteration()))
 
     async def __aenter__(self) -> MergedTail:
         return self

@@ -73,7 +73,7 @@ impl Rates {
         }
     }
 
-    /// Proposes other rates. One that does not lead has no reports, or keeps them for the next leader's time alone.
+    /// Proposes other rates. A coordinator that does not lead hears no reports.
     async fn divide(&mut self) {
         self.wanted.retain(|_, wanted| wanted.heard_at.elapsed() < KEPT);
         if self.wanted.is_empty() {

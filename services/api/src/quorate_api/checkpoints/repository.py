@@ -33,14 +33,15 @@ class CheckpointRepository:
         self, group_id: UUID, consumer: str, offsets: Sequence[tuple[int, int]], now: datetime, *, rewind: bool
     ) -> None:
         """`offsets`: partitions with offsets, in order. Lower ones than before are ignored unless `rewind`."""
-        for partition, next_offset in offsets:
-            key = {"group_id": group_id, "consumer": consumer, "partition": partition}
-            values = {"next_offset": next_offset, "updated_at": now}
-            statement = self._scope.upsert(checkpoints, **key, **values)
-            newer = None if rewind else statement.excluded.next_offset > checkpoints.c.next_offset
-            await self._scope.connection.execute(
-                statement.on_conflict_do_update(index_elements=list(key), set_=values, where=newer)
-            )
+        statement = self._scope.upsert(checkpoints, group_id=group_id, consumer=consumer, updated_at=now)
+        found = statement.excluded
+        statement = statement.on_conflict_do_update(
+            index_elements=[checkpoints.c.group_id, checkpoints.c.consumer, checkpoints.c.partition],
+            set_={"next_offset": found.next_offset, "updated_at": now},
+            where=None if rewind else found.next_offset > checkpoints.c.next_offset,
+        )
+        rows = [{"partition": partition, "next_offset": next_offset} for partition, next_offset in offsets]
+        await self._scope.connection.execute(statement, rows)
 
     async def delete(self, group_id: UUID, consumer: str) -> None:
         rows = checkpoints.c

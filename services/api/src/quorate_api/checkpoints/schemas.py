@@ -19,12 +19,14 @@ class PartitionOffset(Input):
     partition: Annotated[int, Field(ge=0, lt=limits.PARTITIONS_MAX)] = Field(
         description="0 in a group without partitions."
     )
-    next_offset: Annotated[int, Field(ge=0, lt=2**63)] = Field(description="Of the first entry that is not done.")
+    next_offset: Annotated[int, Field(ge=0, lt=2**63)] = Field(
+        description="The first entry that is not done has this offset."
+    )
 
 
 class NewCheckpoint(Input):
     offsets: Annotated[list[PartitionOffset], Field(min_length=1, max_length=limits.PARTITIONS_MAX)] = Field(
-        description="Of some partitions or all; others stay as they are."
+        description="Offsets of some partitions or all; others stay as they are."
     )
     rewind: bool = Field(
         False, description="Lower offsets count, too. Otherwise they are ignored: a late request takes nothing back."

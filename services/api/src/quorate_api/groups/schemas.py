@@ -158,7 +158,7 @@ class Group(Output):
     id: UUID
     project_id: UUID
     name: str
-    sla: ObservedSla = Field(description="Of all partitions together.")
+    sla: ObservedSla = Field(description="The SLA of all partitions together.")
     partitions: int = Field(1, description="Chains among which keys are divided, with those that are being added.")
     partition_of: UUID | None = Field(None, description="The group that this is a partition of, if it is one.")
     partition: int | None = Field(None, description="Its number there.")

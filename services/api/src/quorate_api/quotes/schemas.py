@@ -31,7 +31,7 @@ class QuoteRequest(SlaInput):
 class Demand(Output):
     """Resources that the SLA takes on the fleet."""
 
-    replicas: list[ReplicaDemand] = Field(description="Of the first partition, if there are several.")
+    replicas: list[ReplicaDemand] = Field(description="Replicas of the group, or of its first partition.")
     total: ResourceDemand
     dominant_resource: str | None
 

@@ -25,7 +25,7 @@ from quorate_api.usage.schemas import Metrics, MetricsMinute, Usage, UsageMinute
 async def usage(
     work: Work, principal: Principal, group_id: UUID, start: datetime | None, end: datetime | None
 ) -> Usage:
-    """Of all partitions together, for a group that has some."""
+    """All partitions of the group count together."""
     await groups.visible(work, principal, group_id, deleted=True)
     principal.require(Permission.VIEW)
     now = datetime.now(UTC)
@@ -83,7 +83,7 @@ def _sum(corrections: list[CorrectionOfUsage], kind: str) -> int:
 
 
 async def metrics(work: Work, principal: Principal, group_id: UUID, minutes: int) -> Metrics:
-    """Of all partitions together, for a group that has some."""
+    """All partitions of the group count together."""
     await groups.visible(work, principal, group_id, deleted=True)
     principal.require(Permission.VIEW)
     to_s = calculator.minute_floor_s(datetime.now(UTC).timestamp()) + WINDOW_S

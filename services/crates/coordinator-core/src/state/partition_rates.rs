@@ -1,6 +1,6 @@
 //! Partitions as their groups' rates are divided among them (`docs/internals/partitions.md`, "Rates").
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap};
 
 use quorate_types::{GroupId, ServerId, Sla};
 use quorate_weights::{Division, Partition, Room, Tenant, divide};
@@ -38,14 +38,15 @@ impl CoordinatorState {
     }
 
     fn tenant(&self, partitioned: &Partitioned, wanted_per_s: &HashMap<GroupId, u64>) -> Tenant {
-        let mut costs = BTreeMap::new();
+        // Partitions differ in their rates alone.
+        let costs = self.request_costs(&self.groups[&partitioned.members[0]]);
         let partition = |member: &GroupId| {
             let group = &self.groups[member];
             Partition {
                 rate_per_s: group.sla.rate_per_s,
                 wanted_per_s: wanted_per_s.get(member).copied(),
                 peak_per_s: self.profile.shard_peak_per_s(&group.sla),
-                costs: self.request_costs(group, &mut costs),
+                costs: on_servers(group, &costs),
             }
         };
         Tenant {
@@ -54,31 +55,28 @@ impl CoordinatorState {
         }
     }
 
-    /// The cost of a further request on each server of the group, rounded up. `known`: by position, as a group's partitions differ
-    /// in their rates alone.
-    fn request_costs(
-        &self,
-        group: &Group,
-        known: &mut BTreeMap<usize, [u64; 3]>,
-    ) -> Vec<(ServerId, [u64; 3])> {
-        if known.is_empty() {
-            let rate_per_s = group.sla.rate_per_s;
-            let twice = Sla {
-                rate_per_s: 2 * rate_per_s,
-                ..group.sla.clone()
-            };
-            let (less, more) = (self.profile.demands(&group.sla), self.profile.demands(&twice));
-            for position in 0..group.degree() {
-                let (less, more) = (less.at(position).rates(), more.at(position).rates());
-                let each = |i: usize| more[i].saturating_sub(less[i]).div_ceil(rate_per_s);
-                known.insert(position, std::array::from_fn(each));
-            }
-        }
-        let tail = group.degree() - 1;
-        let positions = (0..group.chain.len()).chain(group.learner.map(|_| tail));
-        group
-            .members()
-            .zip(positions.map(|position| known[&position]))
-            .collect()
+    /// The cost of a further request at each position of the chain, rounded up.
+    fn request_costs(&self, group: &Group) -> Vec<[u64; 3]> {
+        let rate_per_s = group.sla.rate_per_s;
+        let twice = Sla {
+            rate_per_s: 2 * rate_per_s,
+            ..group.sla.clone()
+        };
+        let (less, more) = (self.profile.demands(&group.sla), self.profile.demands(&twice));
+        let at = |position: usize| {
+            let (less, more) = (less.at(position).rates(), more.at(position).rates());
+            std::array::from_fn(|i| more[i].saturating_sub(less[i]).div_ceil(rate_per_s))
+        };
+        (0..group.degree()).map(at).collect()
     }
+}
+
+/// The costs of the group's positions, by server. A learner has the tail's.
+fn on_servers(group: &Group, costs: &[[u64; 3]]) -> Vec<(ServerId, [u64; 3])> {
+    let tail = costs.len() - 1;
+    let positions = (0..group.chain.len()).chain(group.learner.map(|_| tail));
+    group
+        .members()
+        .zip(positions.map(|position| costs[position]))
+        .collect()
 }

@@ -2033,7 +2033,7 @@ type CreatedOrganizationKey struct {
 type Demand struct {
 	DominantResource *string `json:"dominant_resource"`
 
-	// Replicas Of the first partition, if there are several.
+	// Replicas Replicas of the group, or of its first partition.
 	Replicas []ReplicaDemand `json:"replicas"`
 
 	// Total Amounts of each resource. A coordinator of an earlier version leaves out memory and disk.
@@ -2806,7 +2806,7 @@ type NewBudgetAction string
 
 // NewCheckpoint defines model for NewCheckpoint.
 type NewCheckpoint struct {
-	// Offsets Of some partitions or all; others stay as they are.
+	// Offsets Offsets of some partitions or all; others stay as they are.
 	Offsets []PartitionOffset `json:"offsets"`
 
 	// Rewind Lower offsets count, too. Otherwise they are ignored: a late request takes nothing back.
@@ -3135,7 +3135,7 @@ type PageSlaMinute struct {
 
 // PartitionOffset defines model for PartitionOffset.
 type PartitionOffset struct {
-	// NextOffset Of the first entry that is not done.
+	// NextOffset The first entry that is not done has this offset.
 	NextOffset int `json:"next_offset"`
 
 	// Partition 0 in a group without partitions.

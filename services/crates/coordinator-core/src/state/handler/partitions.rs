@@ -412,7 +412,7 @@ impl PartitionChanges<'_> {
     pub fn divide(&mut self, changes: &[RateChange]) {
         let current: Vec<&RateChange> = changes.iter().filter(|change| self.is_current(change)).collect();
         let mut pairs: Vec<(Group, Group)> = current.iter().flat_map(|change| self.changed(change)).collect();
-        // What some leave, others take.
+        // Partitions that get less come first: others take the room that they leave.
         pairs.sort_by_key(|(present, next)| next.sla.rate_per_s > present.sla.rate_per_s);
         if self.fit_rates(&pairs) {
             for change in current {
