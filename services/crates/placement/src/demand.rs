@@ -93,6 +93,20 @@ impl From<Amounts> for Demand {
 }
 
 impl Demand {
+    /// The larger of each amount. Both are of one project.
+    pub fn at_least(self, other: Self) -> Self {
+        let shared = |one: SharedDemand| SharedDemand {
+            amounts: other
+                .shared
+                .map_or(one.amounts, |other| one.amounts.at_least(other.amounts)),
+            ..one
+        };
+        Self {
+            own: self.own.at_least(other.own),
+            shared: self.shared.map(shared).or(other.shared),
+        }
+    }
+
     /// The amounts that a server without any replica of the project needs for it.
     pub fn whole(&self) -> Amounts {
         self.shared

@@ -111,7 +111,7 @@ pub fn in_place(
     let (position, needed, free) = lacking.expect("either the peak or a server refuses");
     let scarce = scarce.expect("a server refuses");
     let message = format!(
-        "A group grows where it is, and the server of {} lacks {} for it: it needs {}, and {} is free.{}",
+        "The server of {} lacks {} for it: it needs {}, and {} is free.{}",
         called(position, sla),
         ScarceResource::OF_SERVER[scarce].in_words(),
         spoken(needed, scarce),
@@ -285,6 +285,7 @@ pub fn quote_of(profile: &Profile, sla: &Sla, dominant: ScarceResource, refusal:
         profile_version: profile.version.clone(),
         commit_p99_us: profile.commit_p99_us(sla),
         failure_domains: 0,
+        moves: 0,
         parts: Vec::new(),
     }
 }

@@ -40,6 +40,11 @@ fn is_zero(rate_per_s: &u64) -> bool {
     *rate_per_s == 0
 }
 
+#[allow(clippy::trivially_copy_pass_by_ref)] // serde's signature
+fn moves_nothing(moves: &usize) -> bool {
+    *moves == 0
+}
+
 fn default_region() -> String {
     "local".to_string()
 }
@@ -181,6 +186,9 @@ pub struct Quote {
     pub commit_p99_us: Option<u64>,
     /// Different named failure domains of the servers that the replicas would get now; 0 in a refusal.
     pub failure_domains: usize,
+    /// Replicas that move to other servers first, one after the other; the SLA begins after the last. 0: it begins at once.
+    #[serde(default, skip_serializing_if = "moves_nothing")]
+    pub moves: usize,
     /// The partitions of a group that has some, in order. `demand` is then that of the first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub parts: Vec<PartDemand>,

@@ -30,6 +30,8 @@ pub const FLEET_WITH_READS: u16 = 2;
 pub const FLEET_WITH_ESTIMATES: u16 = 2;
 /// Groups may have partitions from this version of the fleet on.
 pub const FLEET_WITH_PARTITIONS: u16 = 2;
+/// Replicas may move for a resize, by demand or one by one from this version of the fleet on.
+pub const FLEET_WITH_RELOCATIONS: u16 = 2;
 /// Projects may have guarantees from this version of the fleet on.
 pub const FLEET_WITH_GUARANTEES: u16 = 2;
 

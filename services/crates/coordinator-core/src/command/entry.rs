@@ -12,6 +12,7 @@ use super::join_token::{Digest, JoinTokenTerms};
 use super::partitions_change::{PartitionsChange, RateChange};
 use super::policy::PlacementPolicy;
 use super::registration::Registration;
+use super::relocate::Relocate;
 use super::secrets::FleetSecrets;
 
 /// A command with the time at which it was proposed (Unix time): one entry of the log.
@@ -134,6 +135,8 @@ pub enum Command {
         sla: Sla,
         revision: u64,
     },
+    /// A replica moves to another server.
+    Relocate(Relocate),
     /// Clients may use another part of the group's service.
     SetAccess {
         group_id: GroupId,
@@ -226,6 +229,7 @@ impl Command {
             | Command::CallOffDrain { .. }
             | Command::Forget { .. }
             | Command::Resize { .. }
+            | Command::Relocate(_)
             | Command::SetGuarantee(_)
             | Command::SetPartitions(_)
             | Command::DivideRates { .. }

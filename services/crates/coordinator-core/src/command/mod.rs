@@ -5,6 +5,7 @@
 //! - [`join_token`]: the terms of a join token, and its public name
 //! - [`guarantee_change`]: another guarantee for a project
 //! - [`partitions_change`]: another number of partitions for a group, or another SLA of all of them
+//! - [`relocate`]: a replica that is to move to another server
 //! - [`policy`]: how servers are chosen for replicas
 //! - [`quote_request`]: a dry run of an admission, or of a change of a group
 //! - [`secrets`]: keys of the fleet, encrypted
@@ -18,6 +19,7 @@ pub mod partitions_change;
 pub mod policy;
 pub mod quote_request;
 pub mod registration;
+pub mod relocate;
 pub mod secrets;
 
 pub use effect::{Effect, GuaranteeRefusal, Refused, Reply};
@@ -28,4 +30,5 @@ pub use partitions_change::{PartitionsChange, RateChange};
 pub use policy::{Headroom, Mismatched, PlacementPolicy, Relief, Replacements};
 pub use quote_request::QuoteRequest;
 pub use registration::{Proof, Registration};
+pub use relocate::{Cause, Relocate};
 pub use secrets::FleetSecrets;

@@ -16,6 +16,7 @@ pub fn too_new(command: &Command, version: u16) -> Option<Reply> {
         Command::SetPartitions(_) | Command::DivideRates { .. } => {
             ("Groups with partitions", versions::FLEET_WITH_PARTITIONS)
         }
+        Command::Relocate(_) => ("Moves of single replicas", versions::FLEET_WITH_RELOCATIONS),
         Command::SetGuarantee(_) => ("Guarantees of projects", versions::FLEET_WITH_GUARANTEES),
         _ => return None,
     };

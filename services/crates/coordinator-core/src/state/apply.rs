@@ -33,7 +33,8 @@ pub fn apply(state: &mut CoordinatorState, now_ms: u64, command: &Command) -> Ve
         // Failed replicas are replaced before any new applicant is considered (Filo §4.1).
         step.chain_repairs().elect_replacements();
     }
-    settle(&mut step);
+    let may_free = command.may_free_capacity() || matches!(command, Command::LearnerCaughtUp { .. });
+    settle(&mut step, may_free);
     step.into_effects()
 }
 
@@ -108,6 +109,7 @@ fn carry_out(step: &mut Step<'_>, command: &Command) {
             sla,
             revision,
         } => step.resizes().resize(*group_id, sla, *revision),
+        Command::Relocate(asked) => step.relocations().begin(asked),
         Command::SetGuarantee(change) => step.guarantee_changes().set(change),
         Command::SetPartitions(change) => step.partition_changes().set(change),
         Command::DivideRates { changes } => step.partition_changes().divide(changes),
@@ -163,7 +165,7 @@ fn reported(step: &mut Step<'_>, command: &Command) {
 
 /// Begins the moves that have become possible. The room that one frees, another may need. Each takes a replica from a
 /// server that it should leave to one where it may stay, so this ends without the bound, too.
-fn settle(step: &mut Step<'_>) {
+fn settle(step: &mut Step<'_>, replans: bool) {
     for _ in 0..SETTLE_PASSES_MAX {
         let before = step.epoch_changes();
         step.unreachable().resolve();
@@ -184,6 +186,7 @@ fn settle(step: &mut Step<'_>) {
                 }
             }
         }
+        step.relocations().advance(replans);
         if step.epoch_changes() == before {
             break;
         }

@@ -164,8 +164,15 @@ impl CoordinatorState {
                 (replaces, sla, 1),
             )
         });
-        let mut dry_run = DryRun::new(&mut self.fleets, &self.groups, &self.servers, &self.profile);
-        let quote = dry_run.quote(Asked { sla, shared }, replaces);
+        let may_move = self.fleet_version >= versions::FLEET_WITH_RELOCATIONS;
+        let mut dry_run = DryRun::new(
+            &mut self.fleets,
+            &self.groups,
+            &self.servers,
+            &self.unreachable_pairs,
+            &self.profile,
+        );
+        let quote = dry_run.quote(Asked { sla, shared }, replaces, may_move);
         match beyond {
             Some(refusal) if quote.refusal.is_none() => Quote {
                 admissible: false,

@@ -1,7 +1,7 @@
 //! One command being applied: the state, taken apart for the handlers.
 
 use quorate_placement::Profile;
-use quorate_types::GroupId;
+use quorate_types::{GroupId, versions};
 
 use super::handler::accesses::Accesses;
 use super::handler::admissions::Admissions;
@@ -19,6 +19,7 @@ use super::handler::policies::{InUse, Policies};
 use super::handler::quarantines::Quarantines;
 use super::handler::reachability::Reachability;
 use super::handler::registrations::Registrations;
+use super::handler::relocations::Relocations;
 use super::handler::resets::Resets;
 use super::handler::resizes::Resizes;
 use super::handler::returns::Returns;
@@ -153,8 +154,15 @@ impl Step<'_> {
     }
 
     pub fn resizes(&mut self) -> Resizes<'_> {
+        let may_move = self.state.fleet_version >= versions::FLEET_WITH_RELOCATIONS;
         let parts = self.parts();
-        Resizes::new(parts.epochs, parts.profile, parts.guarantees)
+        let relocations = Relocations::new(parts.epochs, parts.profile);
+        Resizes::new(relocations, parts.guarantees, may_move)
+    }
+
+    pub fn relocations(&mut self) -> Relocations<'_> {
+        let parts = self.parts();
+        Relocations::new(parts.epochs, parts.profile)
     }
 
     pub fn guarantee_changes(&mut self) -> GuaranteeChanges<'_> {

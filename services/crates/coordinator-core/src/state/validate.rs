@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use quorate_placement::ServerCharges;
 use quorate_types::{GroupId, ServerId};
 
-use super::entity::{Group, Partition};
+use super::entity::{Group, Move, Partition, Terms};
 use super::machine::CoordinatorState;
 
 impl CoordinatorState {
@@ -28,6 +28,7 @@ impl CoordinatorState {
     fn validate_group(&self, group: &Group, laggards: &BTreeSet<ServerId>) -> Result<(), String> {
         self.validate_members(group)?;
         validate_moves(group)?;
+        validate_relocation(group)?;
         self.validate_failed(group, laggards)?;
         self.validate_leftovers(group)?;
         let status = group.status_with(|s| self.is_alive(s));
@@ -205,6 +206,25 @@ fn validate_moves(group: &Group) -> Result<(), String> {
     let begun = group.beginning.map_or(0, |beginning| beginning.offset);
     check(begun < group.offset_ceiling, || {
         format!("begins at {begun}, not below the offset ceiling")
+    })
+}
+
+fn validate_relocation(group: &Group) -> Result<(), String> {
+    let Some(relocation) = &group.relocation else {
+        return Ok(());
+    };
+    let is_ahead = |one: &Move| group.chain.contains(&one.from) && !group.chain.contains(&one.to);
+    let first = relocation.moves.first();
+    let begun = group
+        .learner
+        .is_none_or(|learner| first.is_none_or(|one| one.to == learner));
+    let is_whole = first.is_none() || group.chain.len() == group.degree();
+    check(relocation.moves.iter().all(is_ahead) && begun && is_whole, || {
+        format!("{relocation:?} does not begin at {:?}", group.chain)
+    })?;
+    let is_later = |next: &Terms| next.revision > group.sla_revision && group.keeps_place_with(&next.sla);
+    check(relocation.next.as_deref().is_none_or(is_later), || {
+        format!("the next SLA has revision {:?}", relocation.next)
     })
 }
 

@@ -16,6 +16,7 @@ mod placement;
 mod properties;
 mod quarantines;
 mod quorum;
+mod relocations;
 mod replayed;
 mod reports;
 mod resize;

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::world::{World, group, registration, server, sla};
 use proptest::prelude::*;
 use quorate_coordinator_core::command::{
-    Command, Effect, GuaranteeChange, PartitionsChange, Proof, Registration,
+    Cause, Command, Effect, GuaranteeChange, PartitionsChange, Proof, Registration, Relocate,
 };
 use quorate_coordinator_core::state::{CoordinatorState, apply};
 use quorate_coordinator_core::view::ServerView;
@@ -118,6 +118,14 @@ enum Step {
         group: u128,
         end_offset: u64,
     },
+    /// A replica is to move, to a server that is named or chosen.
+    Relocate {
+        group: u128,
+        member: usize,
+        to: Option<u32>,
+    },
+    /// The fleet gets to know relocations.
+    Upgrade,
     /// A repetition when `off` is 0, otherwise the next revision or one too early.
     Resize {
         group: u128,
@@ -139,6 +147,9 @@ fn step() -> impl Strategy<Value = Step> {
             .prop_map(|(group, persistent, degree, rate)| Step::Admit { group, persistent, degree, rate }),
         1 => group().prop_map(|group| Step::Delete { group }),
         2 => (group(), 1u64..600_000, 0u64..3).prop_map(|(group, rate, off)| Step::Resize { group, rate, off }),
+        2 => (group(), 0usize..5, prop::option::of(server()))
+            .prop_map(|(group, member, to)| Step::Relocate { group, member, to }),
+        1 => Just(Step::Upgrade),
         3 => (group(), 1u16..5, 1u64..600_000, 0u64..3)
             .prop_map(|(group, count, rate, off)| Step::Partitions { group, count, rate, off }),
         3 => (group(), 0u64..9).prop_map(|(group, end_offset)| Step::Seal { group, end_offset }),
@@ -377,7 +388,9 @@ fn run(world: &mut World, disks: &mut Disks, number: usize, step: &Step) {
         Step::Resize { group: n, rate, off } => {
             let known = world.state.groups.get(&group(*n));
             let sla = known.map_or_else(|| sla(Durability::Persistent, 1, 1), |g| g.sla.clone());
-            let revision = known.map_or(1, |g| g.sla_revision) + *off;
+            let asked = known.and_then(|g| g.relocation.as_ref()?.next.as_ref());
+            let newest = asked.map(|next| next.revision).or(known.map(|g| g.sla_revision));
+            let revision = newest.unwrap_or(1) + *off;
             let sla = Sla {
                 rate_per_s: *rate,
                 ..sla
@@ -388,6 +401,19 @@ fn run(world: &mut World, disks: &mut Disks, number: usize, step: &Step) {
                 revision,
             })
         }
+        Step::Relocate { group: n, member, to } => {
+            let Some(from) = (world.state.groups.get(&group(*n))).and_then(|g| g.chain.get(*member).copied())
+            else {
+                return;
+            };
+            world.apply(Command::Relocate(Relocate {
+                group_id: group(*n),
+                from,
+                to: to.map(server),
+                cause: Cause::Operator,
+            }))
+        }
+        Step::Upgrade => world.apply(Command::RaiseFleetVersion { to: 2 }),
         Step::Partitions {
             group: n,
             count,

@@ -124,7 +124,7 @@ fn an_sla_that_does_not_fit_is_refused_with_the_scarce_resource_and_nothing_chan
     let refused = refusal(&resize(&mut world, sla(Persistent, 3, most + 1), 2));
     assert_eq!(refused.reason, RefusalReason::InsufficientCapacity);
     assert!(
-        refused.message.contains("grows where it is"),
+        refused.message.contains("The server of the head lacks"),
         "{}",
         refused.message
     );

@@ -39,6 +39,8 @@ pub enum EventKind {
     GroupResized,
     /// The group has another number of partitions, or clients use those that were added.
     GroupPartitions,
+    /// A replica of the group moves, has moved, or waits for room to move.
+    GroupRelocation,
     /// Clients may use another part of the group's service.
     GroupAccess,
     /// An assertion stopped a replica of the group, or all of the group.

@@ -13,7 +13,9 @@ use uuid::Uuid;
 use super::group_status::GroupStatus;
 use super::partitioned::Partition;
 use super::quarantine::Quarantine;
+use super::relocation::{Relocation, most_on_the_way};
 use super::returned::{ByLogs, Returned, order_by_logs};
+use super::terms::Terms;
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Group {
@@ -56,6 +58,9 @@ pub struct Group {
     /// Left the chain because it was slow, before its replacement has joined; noted where one leaves after the other.
     #[serde(default)]
     pub relieved: Option<ServerId>,
+    /// Replicas that are to move, and why.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub relocation: Option<Relocation>,
     /// The logs that members of the chain returned with, until all of them are in one epoch again.
     #[serde(default)]
     pub returned: BTreeMap<ServerId, Returned>,
@@ -139,7 +144,8 @@ impl Group {
         self.chain.iter().copied().chain(self.learner)
     }
 
-    /// The amounts that each member is charged: by position, as if the chain were whole; a learner as the tail.
+    /// The amounts that each server is charged. Members: by position, as if the chain were whole; a learner as the tail.
+    /// Servers that replicas are to move to are charged beforehand.
     pub fn charges(&self) -> Vec<(ServerId, Demand)> {
         self.charges_by(&self.demands, &self.budget)
     }
@@ -147,6 +153,10 @@ impl Group {
     /// The same by other demands and another budget for the same SLA.
     pub fn charges_by(&self, demands: &RoleDemands, budget: &Budget) -> Vec<(ServerId, Demand)> {
         let all = demands_with(demands, budget, &self.sla, self.shared());
+        if let Some(relocation) = self.relocation.as_ref().filter(|one| !one.moves.is_empty()) {
+            let next = relocation.next.as_ref().map(|terms| self.demands_under(terms));
+            return most_on_the_way(&self.chain, &relocation.moves, &all, next.as_deref());
+        }
         let chain = self.chain.iter().copied().zip(all.iter().copied());
         let tail = *all.last().expect("a degree is at least 1");
         chain.chain(self.learner.map(|server| (server, tail))).collect()
@@ -155,6 +165,11 @@ impl Group {
     /// The demands of all positions of a whole chain.
     pub fn whole_demands(&self) -> Vec<Demand> {
         demands_with(&self.demands, &self.budget, &self.sla, self.shared())
+    }
+
+    /// The same under other terms.
+    pub fn demands_under(&self, terms: &Terms) -> Vec<Demand> {
+        demands_with(&terms.demands, &terms.budget, &terms.sla, self.shared())
     }
 
     /// The demand of the chain's end, for which replacements are elected.
@@ -283,6 +298,7 @@ impl Group {
             returned: BTreeMap::new(),
             leaving: None,
             relieved: None,
+            relocation: None,
             beginning: None,
             offset_ceiling: first_ceiling(),
             dropping: None,
@@ -300,6 +316,14 @@ impl Group {
         (self.leaving, self.relieved) = (members.leaving, members.relieved);
         self.applied.clear();
         self.returned.retain(|server, _| self.chain.contains(server));
+        self.follow_relocation();
+    }
+
+    fn follow_relocation(&mut self) {
+        let degree = self.degree();
+        if let Some(relocation) = &mut self.relocation {
+            relocation.follow(&self.chain, self.learner, degree);
+        }
     }
 
     /// Forgets moves that the members of this epoch rule out. A replica leaves when a learner joins, so without one there
@@ -318,7 +342,7 @@ impl Group {
         self.applied.clear();
         self.returned.clear();
         self.learner = None;
-        (self.leaving, self.relieved) = (None, None);
+        (self.leaving, self.relieved, self.relocation) = (None, None, None);
         self.dropping = Some(BTreeSet::new());
     }
 
@@ -335,6 +359,10 @@ impl Group {
         self.offset_ceiling = offset + RESET_GAP_OFFSETS;
         (self.chain, self.learner, self.leaving, self.relieved) = (chain, None, None, None);
         (self.lost, self.formed) = (false, false);
+        // The new chain was placed anew.
+        if let Some(relocation) = &mut self.relocation {
+            relocation.moves.clear();
+        }
         self.applied.clear();
         self.returned.clear();
         self.last_chain.clear();

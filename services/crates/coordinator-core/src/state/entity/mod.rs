@@ -10,8 +10,10 @@ pub mod history;
 pub mod join_token;
 pub mod partitioned;
 pub mod quarantine;
+pub mod relocation;
 pub mod returned;
 pub mod server;
+pub mod terms;
 
 pub use event::{Event, EventKind, EventSubject};
 pub use group::{Group, Membership};
@@ -20,5 +22,7 @@ pub use history::History;
 pub use join_token::JoinToken;
 pub use partitioned::{LayoutChange, Partition, Partitioned};
 pub use quarantine::Quarantine;
+pub use relocation::{Move, Relocation};
 pub use returned::{ByLogs, Returned};
 pub use server::{Drain, Server, lacking};
+pub use terms::Terms;

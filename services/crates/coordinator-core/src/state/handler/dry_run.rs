@@ -7,15 +7,16 @@ use quorate_types::sla::{Quote, Refusal, RefusalReason, ScarceResource, Sla};
 use quorate_types::{GroupId, ServerId};
 
 use crate::state::entity::Group;
-use crate::state::table::{Fleets, Groups, Servers};
+use crate::state::table::{Fleets, Groups, Servers, UnreachablePairs};
 
 /// Charges and releases servers on trial; reads all else.
 #[derive(Debug)]
 pub struct DryRun<'a> {
-    fleets: &'a mut Fleets,
-    groups: &'a Groups,
-    servers: &'a Servers,
-    profile: &'a Profile,
+    pub(super) fleets: &'a mut Fleets,
+    pub(super) groups: &'a Groups,
+    pub(super) servers: &'a Servers,
+    pub(super) pairs: &'a UnreachablePairs,
+    pub(super) profile: &'a Profile,
 }
 
 impl<'a> DryRun<'a> {
@@ -23,26 +24,28 @@ impl<'a> DryRun<'a> {
         fleets: &'a mut Fleets,
         groups: &'a Groups,
         servers: &'a Servers,
+        pairs: &'a UnreachablePairs,
         profile: &'a Profile,
     ) -> Self {
         Self {
             fleets,
             groups,
             servers,
+            pairs,
             profile,
         }
     }
 
     /// `replaces`: a quote of this group's resize, if it can be resized to the SLA; otherwise of an admission as if the
-    /// group were gone.
-    pub fn quote(&mut self, asked: Asked<'_>, replaces: Option<GroupId>) -> Quote {
+    /// group were gone. `may_move`: its replicas may move for it.
+    pub fn quote(&mut self, asked: Asked<'_>, replaces: Option<GroupId>, may_move: bool) -> Quote {
         let sla = asked.sla;
         let replaced = replaces.and_then(|id| self.groups.get(&id));
         if let Some(group) = replaced
             && !group.chain.is_empty()
             && group.keeps_place_with(sla)
         {
-            return self.quote_in_place(group.group_id, sla);
+            return self.quote_resize(group.group_id, sla, may_move);
         }
         let freed = replaced.map(Group::charges).unwrap_or_default();
         self.fleets.release(self.servers, &freed);
@@ -60,11 +63,18 @@ impl<'a> DryRun<'a> {
         quote
     }
 
-    /// Whether the group could have this SLA without any of its replicas moving.
-    fn quote_in_place(&mut self, group_id: GroupId, sla: &Sla) -> Quote {
-        let refusal = self.refusal_in_place(group_id, sla);
+    /// Whether the group could have this SLA, and after how many moves.
+    fn quote_resize(&mut self, group_id: GroupId, sla: &Sla, may_move: bool) -> Quote {
+        let (moves, refusal) = match self.refusal_in_place(group_id, sla) {
+            Some(refusal) if may_move => match self.moves_instead_of(refusal, group_id, sla) {
+                Ok(moves) => (moves.len(), None),
+                Err(refusal) => (0, Some(refusal)),
+            },
+            refusal => (0, refusal),
+        };
         let cpu = ScarceResource::Cpu;
         let mut quote = quorate_placement::quote::quote_of(self.profile, sla, cpu, refusal);
+        quote.moves = moves;
         if let Some(fleet) = self.fleets.in_region(&sla.region) {
             let members: Vec<_> = self.groups[&group_id].members().collect();
             quote.failure_domains = fleet.failure_domains(&members);

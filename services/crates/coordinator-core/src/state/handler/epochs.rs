@@ -5,10 +5,9 @@
 
 use std::collections::BTreeSet;
 
-use quorate_placement::{Asked, Fleet, Profile, RoleDemands};
-use quorate_types::cost::Budget;
+use quorate_placement::{Asked, Fleet, Profile};
 use quorate_types::sla::Refusal;
-use quorate_types::{Access, GroupId, Offset, ServerId, Sla};
+use quorate_types::{Access, GroupId, Offset, ServerId};
 use uuid::Uuid;
 
 use super::configs::{Configs, config_of, epoch_message};
@@ -16,7 +15,9 @@ use super::drops::Drops;
 use super::dry_run::DryRun;
 use super::outbox::Outbox;
 use super::replica_choice::ReplicaChoice;
-use crate::state::entity::{EventKind, EventSubject, Group, Membership, Partition, Quarantine, Returned};
+use crate::state::entity::{
+    EventKind, EventSubject, Group, Membership, Quarantine, Relocation, Returned, Terms,
+};
 use crate::state::table::{Fleets, Groups, Servers, UnreachablePairs};
 
 /// May change groups, what servers are charged for them, and leftovers on servers. Handlers of single concerns hold it,
@@ -40,16 +41,6 @@ pub struct Begun {
     before: Vec<ServerId>,
     /// Holds nothing of the group, and is sent nothing of its leaving it.
     empty: Option<ServerId>,
-}
-
-/// A group's SLA with what follows from it.
-#[derive(Debug)]
-pub struct Terms {
-    pub sla: Sla,
-    pub demands: RoleDemands,
-    pub budget: Budget,
-    pub partition: Option<Partition>,
-    pub revision: u64,
 }
 
 /// Other handlers' access.
@@ -101,7 +92,7 @@ impl<'a> Epochs<'a> {
     }
 
     pub fn dry_run<'b>(&'b mut self, profile: &'b Profile) -> DryRun<'b> {
-        DryRun::new(self.fleets, self.groups, self.servers, profile)
+        DryRun::new(self.fleets, self.groups, self.servers, self.pairs, profile)
     }
 
     pub fn replica_choice(&mut self) -> ReplicaChoice<'_> {
@@ -166,9 +157,20 @@ impl Epochs<'_> {
             (group.sla, group.demands, group.budget) = (terms.sla, terms.demands, terms.budget);
             (group.sla_revision, group.sla_since_ms) = (terms.revision, Some(now_ms));
             group.partition = terms.partition;
+            // A move that has begun goes on.
+            group.relocation = None;
             group.enter_epoch(group.membership());
         });
         self.issue(begun);
+    }
+
+    /// Has replicas of the group move, or none any more. The servers that they move to are charged.
+    pub fn set_relocation(&mut self, group_id: GroupId, relocation: Option<Relocation>) {
+        let mut group = self.groups.take(group_id).expect("only known groups move");
+        self.fleets.let_go(self.servers, &group);
+        group.relocation = relocation;
+        self.fleets.take_in(self.servers, &group);
+        self.groups.insert(group);
     }
 
     /// Issues an epoch in which clients may use another part of the service.

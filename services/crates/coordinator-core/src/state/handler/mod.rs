@@ -2,7 +2,7 @@
 //! others, and writes what follows into the [`outbox`].
 //!
 //! Ground: [`outbox`], [`configs`] (configurations sent to members, status), [`drops`] (leftover data), [`replica_choice`]
-//! (servers for replicas), [`listing`] (servers open to placement), [`dry_run`] (quotes).
+//! (servers for replicas), [`listing`] (servers open to placement), [`dry_run`] (quotes), [`relocation_plan`] (the fewest moves that make room).
 //!
 //! Servers: [`vetting`], [`registrations`], [`roster`], [`drains`], [`tokens`], [`policies`], [`reachability`]. They
 //! cannot reach a group's members.
@@ -10,7 +10,7 @@
 //! Projects: [`guarantees`]. Groups with several chains: [`partitions`].
 //!
 //! Groups: [`epochs`] alone changes members. [`admissions`], [`resizes`], [`accesses`], [`resets`], [`chain_repairs`], [`returns`],
-//! [`moves`], [`quarantines`] and [`unreachable`] decide which, and hold no table beside it. [`leftovers`] ends deletions.
+//! [`moves`], [`relocations`], [`quarantines`] and [`unreachable`] decide which, and hold no table beside it. [`leftovers`] ends deletions.
 
 pub mod accesses;
 pub mod admissions;
@@ -30,6 +30,8 @@ pub mod policies;
 pub mod quarantines;
 pub mod reachability;
 pub mod registrations;
+pub mod relocation_plan;
+pub mod relocations;
 pub mod replica_choice;
 pub mod resets;
 pub mod resizes;

@@ -6,11 +6,11 @@ use quorate_types::{GroupId, Layout, Offset, ServerId};
 use uuid::Uuid;
 
 use super::dry_run::unknown_region;
-use super::epochs::{Epochs, Terms};
+use super::epochs::Epochs;
 use super::guarantees::beyond_max;
 use crate::command::{PartitionsChange, QuoteRequest, RateChange, Reply};
 use crate::state::entity::partitioned::{Growth, parts};
-use crate::state::entity::{EventKind, EventSubject, Group, GroupStatus, Partition, Partitioned};
+use crate::state::entity::{EventKind, EventSubject, Group, GroupStatus, Partition, Partitioned, Terms};
 use crate::state::table::{DeletedGroups, Guarantees, Partitions};
 
 /// A refusal names the largest rate that fits, to a hundredth of the one that was asked for.
@@ -359,6 +359,7 @@ impl<'a> PartitionChanges<'a> {
                 demands,
                 budget,
                 partition,
+                relocation: None,
                 ..present.clone()
             };
             self.epochs.charge_on_trial(&present, &next);
@@ -436,7 +437,8 @@ impl PartitionChanges<'_> {
             .try_fold(0u64, |sum, rate| sum.checked_add(*rate));
         let may_change = |member: &GroupId| {
             let group = &self.epochs.groups()[member];
-            group.may_change_members() && group.status != GroupStatus::Lost
+            // The servers of a relocation are charged for the present rate.
+            group.may_change_members() && group.status != GroupStatus::Lost && group.relocation.is_none()
         };
         present.revision == change.revision
             && present.growth.is_none()

@@ -1,29 +1,30 @@
-//! A group gets another SLA where it is (`docs/internals/coordinator.md`, "Resize").
+//! A group gets another SLA, where it is or after some of its replicas have moved (`docs/internals/coordinator.md`, "Resize").
 
 use quorate_placement::Profile;
 use quorate_types::GroupId;
 use quorate_types::sla::Sla;
 
-use super::epochs::{Epochs, Terms};
 use super::guarantees::beyond_max;
+use super::relocations::Relocations;
 use crate::command::Reply;
-use crate::state::entity::{EventKind, EventSubject, GroupStatus};
+use crate::state::entity::{Group, GroupStatus, Terms};
 use crate::state::table::Guarantees;
 
-/// May change the SLA of groups, through epochs; reads the profile and the guarantees.
+/// May change the SLA of groups and move replicas, through epochs; reads the guarantees.
 #[derive(Debug)]
 pub struct Resizes<'a> {
-    epochs: Epochs<'a>,
-    profile: &'a Profile,
+    relocations: Relocations<'a>,
     guarantees: &'a Guarantees,
+    /// The whole fleet knows relocations.
+    may_move: bool,
 }
 
 impl<'a> Resizes<'a> {
-    pub fn new(epochs: Epochs<'a>, profile: &'a Profile, guarantees: &'a Guarantees) -> Self {
+    pub fn new(relocations: Relocations<'a>, guarantees: &'a Guarantees, may_move: bool) -> Self {
         Self {
-            epochs,
-            profile,
+            relocations,
             guarantees,
+            may_move,
         }
     }
 
@@ -32,12 +33,12 @@ impl<'a> Resizes<'a> {
             Some(reply) => reply,
             None => self.resize_if_it_fits(group_id, sla, revision),
         };
-        self.epochs.out().reply(reply);
+        self.relocations.epochs.out().reply(reply);
     }
 
     /// The answer where no room is to be looked for.
     fn known_answer(&self, group_id: GroupId, sla: &Sla, revision: u64) -> Option<Reply> {
-        let Some(group) = self.epochs.groups().get(&group_id) else {
+        let Some(group) = self.relocations.epochs.groups().get(&group_id) else {
             return Some(Reply::Unknown);
         };
         if group.is_deleting() {
@@ -47,14 +48,12 @@ impl<'a> Resizes<'a> {
             let message = "The group has partitions: change all of them at once.";
             return conflict("group_partitioned", message.into());
         }
-        if revision == group.sla_revision && *sla == group.sla {
+        let (newest, asked_last) = last_asked(group);
+        if revision == newest && *sla == *asked_last {
             return Some(Reply::Done); // asked for again: the first answer was lost
         }
-        if revision != group.sla_revision + 1 {
-            let message = format!(
-                "The SLA has revision {} by now; ask for the next one.",
-                group.sla_revision
-            );
+        if revision != newest + 1 {
+            let message = format!("The SLA has revision {newest} by now; ask for the next one.");
             return conflict("sla_revision", message);
         }
         if let Err((field, problem)) = sla.validate() {
@@ -77,37 +76,40 @@ impl<'a> Resizes<'a> {
         None
     }
 
-    /// Issues an epoch with the same members and other charges, or changes nothing.
+    /// Begins the SLA or the way to it, or changes nothing.
     fn resize_if_it_fits(&mut self, group_id: GroupId, sla: &Sla, revision: u64) -> Reply {
-        let groups = self.epochs.groups();
+        let Relocations { epochs, profile } = &mut self.relocations;
+        let profile: &Profile = profile;
+        let (groups, instead) = (epochs.groups(), (Some(group_id), sla, 1));
         let project_id = groups[&group_id].project_id;
-        let instead = (Some(group_id), sla, 1);
-        let beyond = beyond_max(self.guarantees, groups, self.profile, project_id, instead);
-        let refusal = beyond.or_else(|| self.epochs.dry_run(self.profile).refusal_in_place(group_id, sla));
-        if let Some(refusal) = refusal {
+        if let Some(refusal) = beyond_max(self.guarantees, groups, profile, project_id, instead) {
             return Reply::Refused(refusal);
         }
-        let before = &self.epochs.groups()[&group_id].sla;
-        let message = format!(
-            "Resized: {}; it was {}.",
-            sla.rates_in_words(),
-            before.rates_in_words(),
-        );
-        let terms = Terms {
-            sla: sla.clone(),
-            demands: self.profile.demands(sla),
-            budget: self.profile.budget(sla),
-            partition: None,
-            revision,
+        let next = Terms::of(profile, sla, revision);
+        let mut dry_run = epochs.dry_run(profile);
+        let Some(refusal) = dry_run.refusal_in_place(group_id, sla) else {
+            self.relocations.resize(group_id, next);
+            return Reply::Done;
         };
-        self.epochs.resize(group_id, terms);
-        let epoch = self.epochs.groups()[&group_id].epoch;
-        let subject = EventSubject::Group(group_id, Some(epoch), None);
-        self.epochs.out().event(EventKind::GroupResized, subject, message);
-        // `min_replicas` may have changed, and with it whether the chain is long enough.
-        self.epochs.configs().refresh_status(group_id);
-        Reply::Done
+        if !self.may_move {
+            return Reply::Refused(refusal);
+        }
+        match dry_run.moves_instead_of(refusal, group_id, sla) {
+            Ok(moves) => {
+                self.relocations.begin_resize(group_id, moves, next);
+                Reply::Done
+            }
+            Err(refusal) => Reply::Refused(refusal),
+        }
     }
+}
+
+/// The last SLA that was promised to the group, which may have yet to begin, and its revision.
+fn last_asked(group: &Group) -> (u64, &Sla) {
+    let next = group.relocation.as_ref().and_then(|one| one.next.as_ref());
+    next.map_or((group.sla_revision, &group.sla), |next| {
+        (next.revision, &next.sla)
+    })
 }
 
 fn conflict(code: &'static str, message: String) -> Option<Reply> {

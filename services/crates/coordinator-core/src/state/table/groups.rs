@@ -21,6 +21,9 @@ pub struct Groups {
     /// Groups with a replica missing and no learner.
     #[serde(skip)]
     wanting_learner: BTreeSet<GroupId>,
+    /// Groups of which replicas are to move.
+    #[serde(skip)]
+    relocating: BTreeSet<GroupId>,
     /// Groups of whose logs nothing is left.
     #[serde(skip)]
     lost: BTreeSet<GroupId>,
@@ -72,6 +75,10 @@ impl Groups {
 
     pub fn wanting_learner(&self) -> Vec<GroupId> {
         self.wanting_learner.iter().copied().collect()
+    }
+
+    pub fn relocating(&self) -> Vec<GroupId> {
+        self.relocating.iter().copied().collect()
     }
 
     pub fn lost(&self) -> Vec<GroupId> {
@@ -130,6 +137,9 @@ impl Groups {
         if group.wants_learner() {
             self.wanting_learner.insert(group.group_id);
         }
+        if group.relocation.is_some() {
+            self.relocating.insert(group.group_id);
+        }
         if group.lost && !group.is_deleting() {
             self.lost.insert(group.group_id);
         }
@@ -151,6 +161,7 @@ impl Groups {
             }
         }
         self.wanting_learner.remove(&group.group_id);
+        self.relocating.remove(&group.group_id);
         self.lost.remove(&group.group_id);
     }
 
@@ -168,6 +179,9 @@ impl Groups {
         }
         if self.wanting_learner != fresh.wanting_learner {
             return Err("the list of groups to repair is stale".into());
+        }
+        if self.relocating != fresh.relocating {
+            return Err("the list of groups to relocate is stale".into());
         }
         if self.lost != fresh.lost {
             return Err("the list of lost groups is stale".into());
