@@ -1,13 +1,15 @@
 //! The task that divides the rates of groups with partitions by what each partition wants (`docs/internals/partitions.md`, "Rates").
+//! It moves replicas where servers lack room for that, or for what they have promised (`docs/internals/relocations.md`).
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::time::Duration;
 
 use quorate_coordinator_core::command::Command;
-use quorate_coordinator_core::state::CoordinatorState;
+use quorate_coordinator_core::state::{CoordinatorState, DividedRates};
 use quorate_types::control::PartitionWant;
 use quorate_types::limits::{PARTITION_DIVISION_INTERVALS, PARTITION_INTERVAL_MS, SHARING_REPORTS_MAX};
 use quorate_types::{GroupId, ServerId};
+use quorate_weights::{Patience, Pressure, Room};
 use tokio::sync::mpsc;
 use tokio::time::{Instant, MissedTickBehavior};
 
@@ -23,12 +25,17 @@ const INTERVAL: Duration = Duration::from_millis(PARTITION_INTERVAL_MS * PARTITI
 /// Older reports say nothing: the head may be another one by now.
 const KEPT: Duration = Duration::from_millis(PARTITION_INTERVAL_MS * 5);
 
+/// A replica whose move was asked for stays so long before another move of it is.
+const HELD: Duration = Duration::from_secs(60);
+
 /// Divides until the coordinator stops. A full channel loses reports: the next ones come within a second.
 pub fn start(handle: Handle) -> mpsc::Sender<Wants> {
     let (sender, wants) = mpsc::channel(SHARING_REPORTS_MAX);
     let task = Rates {
         handle,
         wanted: HashMap::new(),
+        patience: Patience::default(),
+        asked_at: HashMap::new(),
     };
     tokio::spawn(task.run(wants));
     sender
@@ -37,6 +44,9 @@ pub fn start(handle: Handle) -> mpsc::Sender<Wants> {
 struct Rates {
     handle: Handle,
     wanted: HashMap<GroupId, Wanted>,
+    patience: Patience,
+    /// Moves that were asked for lately.
+    asked_at: HashMap<(GroupId, ServerId), Instant>,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -56,7 +66,7 @@ impl Rates {
                     Some(report) => self.hear(&report),
                     None => return,
                 },
-                _ = interval.tick() => self.divide().await,
+                _ = interval.tick() => self.balance().await,
             }
         }
     }
@@ -73,23 +83,46 @@ impl Rates {
         }
     }
 
-    /// Proposes other rates. A coordinator that does not lead hears no reports.
-    async fn divide(&mut self) {
+    /// Proposes other rates and moves. A coordinator that does not lead reads no state.
+    async fn balance(&mut self) {
         self.wanted.retain(|_, wanted| wanted.heard_at.elapsed() < KEPT);
-        if self.wanted.is_empty() {
-            return;
-        }
+        self.asked_at.retain(|_, asked_at| asked_at.elapsed() < HELD);
         let wanted = self.wanted.clone();
-        let changes = self
-            .handle
-            .read(move |state| state.divided_rates(&of_heads(state, &wanted)))
-            .await;
-        if let Ok(changes) = changes
-            && !changes.is_empty()
-        {
+        let read = self.handle.read(move |state| {
+            let divided = match wanted.is_empty() {
+                true => DividedRates::default(),
+                false => state.divided_rates(&of_heads(state, &wanted)),
+            };
+            (divided, state.overcharged())
+        });
+        let Ok((divided, mut pressures)) = read.await else {
+            return;
+        };
+        let DividedRates { changes, room, .. } = divided;
+        if !changes.is_empty() {
             tracing::debug!(groups = changes.len(), "divides rates among partitions");
             // Refused or lost, it is proposed again by later reports.
             let _answer = self.handle.command(Command::DivideRates { changes }).await;
+        }
+        pressures.extend(divided.pressures);
+        let lasting = self.patience.lasting(pressures);
+        if !lasting.is_empty() {
+            self.relieve(lasting, room).await;
+        }
+    }
+
+    async fn relieve(&mut self, pressures: Vec<Pressure>, room: Room) {
+        let held: BTreeSet<(GroupId, ServerId)> = self.asked_at.keys().copied().collect();
+        let found = self
+            .handle
+            .read(move |state| state.migrations(&pressures, &room, &held));
+        for asked in found.await.unwrap_or_default() {
+            self.asked_at.insert((asked.group_id, asked.from), Instant::now());
+            self.patience.begin_again(asked.from);
+            let (group, from, to) = (asked.group_id, asked.from.0, asked.to.map(|to| to.0));
+            tracing::info!(%group, from, to, cause = ?asked.cause, "moves a replica");
+            // Refused or lost, another is asked for while the pressure lasts.
+            let _answer = self.handle.command(Command::Relocate(asked)).await;
         }
     }
 }

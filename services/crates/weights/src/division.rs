@@ -20,11 +20,31 @@ pub struct Division {
     pub is_swapped: bool,
 }
 
+/// A partition that lacks rate, and whose servers have no room for it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Pressed {
+    pub tenant: GroupId,
+    pub partition: usize,
+    pub lacks_per_s: u64,
+}
+
+/// The outcome of one interval.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Divided {
+    /// Tenants whose rates change.
+    pub divisions: Vec<Division>,
+    /// Partitions that no change of rates helps, the worst off first.
+    pub pressed: Vec<Pressed>,
+    /// Free amounts once rates have changed.
+    pub room: Room,
+}
+
 /// The tenants whose rates change, the largest mismatches first (Pisces, Algorithm 1). The cost of a mismatch grows with the
 /// part of its goal that a partition lacks, so the worst off gain first.
-pub fn divide(tenants: &[Tenant], room: &Room) -> Vec<Division> {
+pub fn divide(tenants: &[Tenant], room: &Room) -> Divided {
     let (mut working, mut room): (Vec<Working>, Room) =
         (tenants.iter().map(Working::new).collect(), room.clone());
+    let mut pressed = Vec::new();
     for _ in 0..MOVES_MAX {
         let worst = (0..working.len()).filter_map(|at| Some((working[at].worst()?, at)));
         let Some(((_, partition), at)) = worst.max_by_key(|((lack, _), at)| (*lack, std::cmp::Reverse(*at)))
@@ -33,6 +53,13 @@ pub fn divide(tenants: &[Tenant], room: &Room) -> Vec<Division> {
         };
         if !improve(&mut working, &mut room, at, partition) {
             working[at].given_up[partition] = true;
+            if working[at].giver(partition).is_some() {
+                pressed.push(Pressed {
+                    tenant: working[at].tenant.id,
+                    partition,
+                    lacks_per_s: working[at].short_per_s(partition),
+                });
+            }
         }
     }
     let changed = working.into_iter().zip(tenants);
@@ -42,7 +69,12 @@ pub fn divide(tenants: &[Tenant], room: &Room) -> Vec<Division> {
         rates: after.tenant.rates(),
         is_swapped: after.is_swapped,
     };
-    changed.map(division).collect()
+    let divisions = changed.map(division).collect();
+    Divided {
+        divisions,
+        pressed,
+        room,
+    }
 }
 
 /// Gives the partition more: of its tenant's own where its servers have room, else by swaps. False: nothing more can be done.

@@ -8,13 +8,16 @@
 //! - [`room`]: what servers have free
 //! - [`swap`]: paths of reciprocal swaps
 //! - [`division`]: all of it, in one interval
+//! - [`migration`]: replicas that should move, where no swap helps
 
 pub mod division;
+pub mod migration;
 pub mod room;
 pub mod swap;
 pub mod tenant;
 mod working;
 
-pub use division::{Division, divide};
+pub use division::{Divided, Division, Pressed, divide};
+pub use migration::{Migration, Patience, Pressure, Replica, relieve};
 pub use room::{Amounts, Room};
 pub use tenant::{Partition, Tenant};

@@ -22,6 +22,14 @@ impl Room {
         Self { free: free.collect() }
     }
 
+    /// With other servers beside those that are known.
+    pub fn beside(mut self, others: impl IntoIterator<Item = (ServerId, Amounts)>) -> Self {
+        for (server, amounts) in others {
+            self.free.entry(server).or_insert(amounts.map(i128::from));
+        }
+        self
+    }
+
     /// Takes so many requests/s at these costs.
     pub fn take(&mut self, costs: &[(ServerId, Amounts)], per_s: u64) {
         self.add(costs, -i128::from(per_s));
@@ -61,6 +69,22 @@ impl Room {
         });
         let lacking = lacking.filter(|(_, _, amount)| *amount > 0);
         lacking.max_by_key(|(server, i, amount)| (*amount, std::cmp::Reverse((*server, *i))))
+    }
+
+    /// How many times so much is free on the server, in thousandths; `None`: not once.
+    pub fn times(&self, server: ServerId, needed: Amounts) -> Option<u64> {
+        let free = self.free_of(server);
+        let times = |i: usize| free[i].max(0) * 1_000 / i128::from(needed[i]);
+        let least = (0..3).filter(|i| needed[*i] > 0).map(times).min();
+        let least = u64::try_from(least.unwrap_or(i128::MAX)).unwrap_or(u64::MAX);
+        (least >= 1_000).then_some(least)
+    }
+
+    /// Amounts that so many requests/s at this cost lack on the server.
+    pub fn lacking(&self, server: ServerId, cost: Amounts, per_s: u64) -> Amounts {
+        let free = self.free_of(server);
+        let lacks = |i: usize| i128::from(cost[i]) * i128::from(per_s) - free[i];
+        std::array::from_fn(|i| u64::try_from(lacks(i)).unwrap_or(0))
     }
 
     fn free_of(&self, server: ServerId) -> [i128; 3] {

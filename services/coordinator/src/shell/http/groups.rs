@@ -5,14 +5,14 @@ use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use quorate_types::sla::Quote;
-use quorate_types::{Access, Epoch, GroupId, Sla};
+use quorate_types::{Access, Epoch, GroupId, ServerId, Sla};
 use serde::Deserialize;
 use uuid::Uuid;
 
 use super::body::{Answer, Body, parse};
 use super::context::Context;
 use super::problem::Problem;
-use quorate_coordinator_core::command::{Command, QuoteRequest, Reply};
+use quorate_coordinator_core::command::{Cause, Command, QuoteRequest, Relocate, Reply};
 use quorate_coordinator_core::state::CoordinatorState;
 use quorate_coordinator_core::view::GroupView;
 
@@ -43,6 +43,15 @@ pub struct ResizeRequest {
     sla: Sla,
     /// The new SLA's revision: one above the present one's.
     revision: u64,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct MoveRequest {
+    from_server_id: ServerId,
+    /// None: the server that placement chooses.
+    #[serde(default)]
+    to_server_id: Option<ServerId>,
 }
 
 #[derive(Deserialize)]
@@ -119,6 +128,28 @@ pub async fn resize(
         Reply::Refused(refusal) => Err(Problem::refused(refusal)),
         Reply::Conflict { code, message } => Err(Problem::conflict(code, message)),
         other => unreachable!("not an answer to a resize: {other:?}"),
+    }
+}
+
+/// Has one replica of a group move to another server. A repetition changes nothing while the replica moves.
+pub async fn relocate(
+    State(context): State<Context>,
+    Path(id): Path<String>,
+    body: Body,
+) -> Answer<Json<GroupView>> {
+    let group_id = group_id(&id)?;
+    let request: MoveRequest = parse(body)?;
+    let asked = Relocate {
+        group_id,
+        from: request.from_server_id,
+        to: request.to_server_id,
+        cause: Cause::Operator,
+    };
+    match context.handle.command(Command::Relocate(asked)).await? {
+        Reply::Done => Ok(Json(view(&context, group_id).await?)),
+        Reply::Unknown => Err(no_group()),
+        Reply::Conflict { code, message } => Err(Problem::conflict(code, message)),
+        other => unreachable!("not an answer to a move: {other:?}"),
     }
 }
 

@@ -31,6 +31,7 @@ fn router(context: Context) -> Router {
             "/v1/groups/{group_id}/partitions",
             get(partitions::get_one).put(partitions::set),
         )
+        .route("/v1/groups/{group_id}/moves", post(groups::relocate))
         .route("/v1/groups/{group_id}/access", put(groups::set_access))
         .route("/v1/groups/{group_id}/reset", post(groups::reset))
         .route("/v1/groups/{group_id}/release", post(groups::release))

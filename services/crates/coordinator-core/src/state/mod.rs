@@ -5,7 +5,7 @@
 //! - [`handler`]: the operations, one concern each
 //! - [`table`]: servers, groups, free resources, with their indexes
 //! - [`entity`]: one server, one group, one event
-//! - `partition_rates`: what partitions want, and what they should have; `queries`: what the planner asks; `profile_check`: whether a cost profile may come into use
+//! - `partition_rates`: what partitions want, and what they should have; `migrations`: replicas that should move; `queries`: what the planner asks; `profile_check`: whether a cost profile may come into use
 //! - [`validate`]: what must hold after every command
 //!
 //! Imports go down this list alone. No clock, disk, socket or randomness: the same commands with the same times give the
@@ -15,6 +15,7 @@ mod apply;
 pub mod entity;
 mod handler;
 mod machine;
+mod migrations;
 mod partition_rates;
 mod profile_check;
 mod queries;
@@ -24,8 +25,10 @@ mod validate;
 
 pub use apply::{applied, apply, quote, quote_guarantee};
 pub use entity::{
-    Drain, Event, EventKind, Group, GroupStatus, History, JoinToken, LayoutChange, Partitioned, Server,
-    lacking,
+    Drain, Event, EventKind, Group, GroupStatus, History, JoinToken, LayoutChange, Move, Partitioned,
+    Relocation, Server, lacking,
 };
 pub use machine::CoordinatorState;
+pub use migrations::MIGRATIONS_MAX;
+pub use partition_rates::DividedRates;
 pub use profile_check::{Overpromising, ProfileRefused, check_profile};

@@ -3,15 +3,26 @@
 use std::collections::{BTreeSet, HashMap};
 
 use quorate_types::{GroupId, ServerId, Sla};
-use quorate_weights::{Division, Partition, Room, Tenant, divide};
+use quorate_weights::{Division, Partition, Pressure, Room, Tenant, divide};
 
 use super::entity::{Group, Partitioned};
 use super::machine::CoordinatorState;
 use crate::command::RateChange;
 
+/// The outcome of one division.
+#[derive(Debug, Default)]
+pub struct DividedRates {
+    pub changes: Vec<RateChange>,
+    /// Partitions that lack room for more, the worst off first.
+    pub pressures: Vec<Pressure>,
+    /// The rates that are free on the servers of partitions, once the changes are made.
+    pub room: Room,
+}
+
 impl CoordinatorState {
-    /// Other rates for partitions, by what their heads want; none: all may stay as they are.
-    pub fn divided_rates(&self, wanted_per_s: &HashMap<GroupId, u64>) -> Vec<RateChange> {
+    /// Other rates for partitions, by what their heads want; none: all may stay as they are. With servers on which more is
+    /// wanted than they have.
+    pub fn divided_rates(&self, wanted_per_s: &HashMap<GroupId, u64>) -> DividedRates {
         let movable = self
             .partitions
             .values()
@@ -31,10 +42,29 @@ impl CoordinatorState {
             revision: self.partitions[&division.id].revision,
             rates: division.rates,
         };
-        divide(&tenants, &Room::new(free))
-            .into_iter()
-            .map(change)
-            .collect()
+        let divided = divide(&tenants, &Room::new(free));
+        let pressures = divided.pressed.iter().filter_map(|pressed| {
+            let tenant = tenants.iter().find(|tenant| tenant.id == pressed.tenant)?;
+            let costs = &tenant.partitions[pressed.partition].costs;
+            let (server, ..) = divided.room.scarcest(costs, pressed.lacks_per_s)?;
+            let cost_at = |id: ServerId| costs.iter().find(|(at, _)| *at == id).map(|(_, cost)| *cost);
+            let (_, tail) = costs.last()?;
+            Some(Pressure {
+                server,
+                lacking: divided
+                    .room
+                    .lacking(server, cost_at(server)?, pressed.lacks_per_s),
+                wanting: Some((
+                    self.partitions[&pressed.tenant].members[pressed.partition],
+                    tail.map(|cost| cost.saturating_mul(pressed.lacks_per_s)),
+                )),
+            })
+        });
+        DividedRates {
+            pressures: pressures.collect(),
+            changes: divided.divisions.into_iter().map(change).collect(),
+            room: divided.room,
+        }
     }
 
     fn tenant(&self, partitioned: &Partitioned, wanted_per_s: &HashMap<GroupId, u64>) -> Tenant {

@@ -2,12 +2,14 @@
 
 use quorate_types::config::Role;
 use quorate_types::cost::{Charges, ReadBudget};
+use quorate_types::sla::ScarceResource;
 use quorate_types::{Access, Epoch, GroupId, Offset, ServerId, Sla};
 use serde::Serialize;
 use uuid::Uuid;
 
 use super::time::rfc3339;
-use crate::state::{CoordinatorState, Group, GroupStatus};
+use crate::command::Cause;
+use crate::state::{CoordinatorState, Group, GroupStatus, Move, Relocation};
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct GroupView {
@@ -21,6 +23,9 @@ pub struct GroupView {
     pub learners: Vec<ReplicaView>,
     /// The server whose replica leaves when the learner joins.
     pub leaving: Option<ServerId>,
+    /// Replicas that are to move, one after the other; null: none are.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub relocation: Option<RelocationView>,
     /// The time since which the group is quarantined as a whole; null while it is not.
     pub quarantined_since: Option<String>,
     /// Servers whose replica of the group is in quarantine.
@@ -56,6 +61,34 @@ pub struct ReplicaView {
     pub failure_domain: Option<String>,
 }
 
+/// A group's way to other servers.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct RelocationView {
+    pub cause: Cause,
+    pub since: String,
+    /// Still to be done, in order; the first is under way.
+    pub moves: Vec<Move>,
+    /// The SLA that begins after the last move.
+    pub next_sla: Option<Sla>,
+    pub next_revision: Option<u64>,
+    /// The resource that a resize waits for.
+    pub scarce_resource: Option<ScarceResource>,
+}
+
+impl RelocationView {
+    fn of(relocation: &Relocation) -> Self {
+        let next = relocation.next.as_ref();
+        Self {
+            cause: relocation.cause,
+            since: rfc3339(relocation.since_ms),
+            moves: relocation.moves.clone(),
+            next_sla: next.map(|next| next.sla.clone()),
+            next_revision: next.map(|next| next.revision),
+            scarce_resource: relocation.scarce,
+        }
+    }
+}
+
 impl GroupView {
     pub fn of(state: &CoordinatorState, group: &Group) -> Self {
         let config = state.config_of(group);
@@ -76,6 +109,7 @@ impl GroupView {
             replicas: group.chain.iter().copied().map(view).collect(),
             learners: group.learner.into_iter().map(view).collect(),
             leaving: group.leaving,
+            relocation: group.relocation.as_ref().map(RelocationView::of),
             quarantined_since: group.quarantine.since_ms().map(rfc3339),
             quarantined_on: group.quarantine.servers.iter().copied().collect(),
             access: group.access,

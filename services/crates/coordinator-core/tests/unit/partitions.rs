@@ -1,8 +1,10 @@
 //! Groups with partitions: admitted together or not at all, changed together, and grown without a key's order lost.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
-use quorate_coordinator_core::command::{Command, Effect, PartitionsChange, QuoteRequest, RateChange, Reply};
+use quorate_coordinator_core::command::{
+    Cause, Command, Effect, PartitionsChange, QuoteRequest, RateChange, Reply,
+};
 use quorate_coordinator_core::planner::reports;
 use quorate_coordinator_core::state::{GroupStatus, LayoutChange, quote};
 use quorate_coordinator_core::view::PartitionsView;
@@ -334,6 +336,64 @@ fn rates(world: &World, first: u128, count: u128) -> Vec<u64> {
         .collect()
 }
 
+#[test]
+fn a_partition_moves_to_where_it_can_have_what_it_wants() {
+    let mut world = World::new(2);
+    world.apply(Command::RaiseFleetVersion { to: 2 });
+    let all = change(10, 2, 40_000, 1);
+    let sla_alone = Sla {
+        replication_degree: 1,
+        ..all.sla.clone()
+    };
+    let sla = sla_alone.clone();
+    assert_eq!(world.set(PartitionsChange { sla, ..all }), Reply::Done);
+    world.all_active(10, 2);
+    assert_ne!(world.group(10).chain, world.group(11).chain);
+    // Other groups take the rest of both servers, and swap nothing.
+    let much = Sla {
+        rate_per_s: 80_000_000,
+        ..sla_alone.clone()
+    };
+    for n in 1..=8 {
+        let refusal = world.state.quote(&much, None, None).refusal.expect("too much");
+        let Some(rest) = refusal.largest_sla_that_fits else {
+            break;
+        };
+        world.admit(n, rest);
+    }
+    let wanted = wants(10, &[38_000, 1]);
+    let divided = world.state.divided_rates(&wanted);
+    assert_eq!((divided.changes, divided.pressures.len()), (vec![], 1));
+    assert_eq!(world.join(3, "i1"), Ok(server(3)));
+    let asked = world
+        .state
+        .migrations(&divided.pressures, &divided.room, &BTreeSet::new());
+    let [one] = &asked[..] else {
+        panic!("one replica is enough: {asked:?}");
+    };
+    let full = world.group(10).chain[0];
+    assert_eq!(
+        (one.cause, one.from, one.to),
+        (Cause::Demand, full, Some(server(3)))
+    );
+    world.apply(Command::Relocate(one.clone()));
+    assert_eq!(
+        world.state.divided_rates(&wanted).changes,
+        [],
+        "nothing changes while it moves"
+    );
+    let moved = world.state.groups[&one.group_id].clone();
+    world.apply(Command::LearnerCaughtUp {
+        server: full,
+        group_id: moved.group_id,
+        epoch: moved.epoch,
+        learner: server(3),
+    });
+    let changes = world.state.divided_rates(&wanted).changes;
+    world.apply(Command::DivideRates { changes });
+    assert!(rates(&world, 10, 2)[0] >= 38_000, "{:?}", rates(&world, 10, 2));
+}
+
 fn wants(first: u128, wanted: &[u64]) -> HashMap<quorate_types::GroupId, u64> {
     (first..).map(group).zip(wanted.iter().copied()).collect()
 }
@@ -345,16 +405,19 @@ fn rates_follow_what_partitions_want_and_keep_their_sum() {
     world.all_active(10, 4);
     let before = world.charged_cpu();
     assert_eq!(
-        world.state.divided_rates(&wants(10, &[1_500; 4])),
+        world.state.divided_rates(&wants(10, &[1_500; 4])).changes,
         [],
         "all have enough"
     );
     assert_eq!(
-        world.state.divided_rates(&wants(10, &[9_000; 3])),
+        world.state.divided_rates(&wants(10, &[9_000; 3])).changes,
         [],
         "one has not reported"
     );
-    let changes = world.state.divided_rates(&wants(10, &[9_000, 100, 100, 100]));
+    let changes = world
+        .state
+        .divided_rates(&wants(10, &[9_000, 100, 100, 100]))
+        .changes;
     assert_eq!(changes.len(), 1);
     let epochs: Vec<u64> = (10..14).map(|n| world.group(n).epoch).collect();
     assert_eq!(
@@ -454,7 +517,7 @@ fn tenants_swap_where_servers_are_full() {
         &[more, each / 2]
     };
     wanted.extend(wants(30, beside));
-    let changes = world.state.divided_rates(&wanted);
+    let changes = world.state.divided_rates(&wanted).changes;
     assert_eq!(changes.len(), 2, "{changes:?}");
     world.apply(Command::DivideRates { changes });
     assert!(rates(&world, 20, 2)[0] >= more, "{:?}", rates(&world, 20, 2));

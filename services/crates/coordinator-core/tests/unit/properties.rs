@@ -439,7 +439,8 @@ fn run(world: &mut World, disks: &mut Disks, number: usize, step: &Step) {
             let of = |(i, wanted): (usize, &u64)| (group(i as u128 / 4 + 1 + 100 * (i as u128 % 4)), *wanted);
             let changes = world
                 .state
-                .divided_rates(&wanted.iter().enumerate().map(of).collect());
+                .divided_rates(&wanted.iter().enumerate().map(of).collect())
+                .changes;
             world.apply(Command::DivideRates { changes })
         }
         Step::Seal { group: n, end_offset } => {

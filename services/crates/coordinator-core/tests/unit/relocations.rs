@@ -1,11 +1,14 @@
 //! Replicas move for a larger SLA, or as they are asked to. No sleeping.
 
+use std::collections::BTreeSet;
+
 use crate::world::{World, configures, group, server, sla};
 use quorate_coordinator_core::command::{Cause, Command, Effect, Relocate, Reply};
 use quorate_coordinator_core::state::EventKind;
 use quorate_coordinator_core::state::GroupStatus::{Active, Degraded};
 use quorate_types::Durability::{InMemory, Persistent};
 use quorate_types::Sla;
+use quorate_weights::Room;
 
 /// A fleet whose coordinators and servers all know relocations.
 fn fleet(servers: u32) -> World {
@@ -337,4 +340,39 @@ fn a_drain_of_a_server_on_the_way_and_a_resize_both_come_to_their_end() {
         (7 * in_place, None)
     );
     assert!(!known.is_member(server(to)));
+}
+
+#[test]
+fn replicas_leave_a_server_that_can_do_less_than_it_has_promised() {
+    let (mut world, _) = crowded(1);
+    let chain = world.shape(1).0;
+    assert_eq!(world.state.overcharged(), []);
+    world.apply(Command::CapacityEstimated {
+        server: server(chain[1]),
+        permille: [1_000, 1_000, 900],
+    });
+    let pressures = world.state.overcharged();
+    assert_eq!(pressures.len(), 1);
+    let mut held = BTreeSet::new();
+    let asked = world.state.migrations(&pressures, &Room::default(), &held);
+    let [one] = &asked[..] else {
+        panic!("one replica is enough: {asked:?}");
+    };
+    assert_eq!(
+        (one.from, one.to, one.cause),
+        (server(chain[1]), Some(server(4)), Cause::Capacity)
+    );
+    held.insert((one.group_id, one.from));
+    let others = world.state.migrations(&pressures, &Room::default(), &held);
+    assert!(others.iter().all(|other| other.group_id != one.group_id));
+    world.apply(Command::Relocate(one.clone()));
+    assert_eq!(
+        world
+            .state
+            .migrations(&pressures, &Room::default(), &BTreeSet::new()),
+        []
+    );
+    let n = if one.group_id == group(1) { 1 } else { 2 };
+    let_one_join(&mut world, n);
+    assert_eq!(world.state.overcharged(), []);
 }
