@@ -152,6 +152,13 @@ class Fleet:
     def call_off_drain(self, server_id: int) -> None:
         self._coordinator.delete(f"/v1/servers/{server_id}/drain").raise_for_status()
 
+    def move(self, group_id: str, from_server_id: int, to_server_id: int | None = None) -> None:
+        """Has a replica leave a server, for another one or for one that the coordinator chooses."""
+        body = {"from_server_id": from_server_id, "to_server_id": to_server_id}
+        answer = self._coordinator.post(f"/v1/groups/{group_id}/moves", json=body)
+        if answer.status_code != 200:
+            raise MeasurementFailed(f"the coordinator moved nothing: {answer.status_code} {answer.text[:300]}")
+
     def events(self, after: int) -> list[dict[str, Any]]:
         """The coordinator's events after this number, in order."""
         found: list[dict[str, Any]] = []

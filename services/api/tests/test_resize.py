@@ -1,6 +1,7 @@
 """Groups change their SLA in place: admission, price, bills and reports of each period, unfinished requests."""
 
 import asyncio
+import uuid
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -111,6 +112,62 @@ async def test_an_answer_that_was_lost(
     rows = owner.execute("SELECT revision, sla->>'rate_per_s' FROM former_slas ORDER BY revision").fetchall()
     assert rows == [(1, "1000"), (2, "2000"), (3, "3000")]
     assert owner.execute("SELECT resize FROM groups").fetchone() == (None,)
+
+
+async def test_a_resize_begins_once_replicas_have_moved(
+    alice: Customer, coordinator: FakeCoordinator, worker_engine: AsyncEngine, services: Services,
+    owner: psycopg.Connection,
+) -> None:  # fmt: skip
+    """The former SLA and price hold until then, and the worker learns when that is."""
+    group = await alice.create_group()
+    path, group_id = f"/v1/groups/{group['id']}", uuid.UUID(group["id"])
+    coordinator.moves_for_growth = 2
+    asked_for = group["sla"] | {"rate_per_s": 4_000, "replaces_group_id": group["id"]}
+    quote = (await alice.request("POST", "/v1/quotes", json=asked_for)).json()
+    assert (quote["admissible"], quote["moves"]) == (True, 2)
+    asked = (await resize(alice, group, rate_per_s=4_000)).json()
+    assert (asked["sla"], asked["price"]) == (group["sla"], group["price"])
+    assert asked["resizing"]["sla"] == group["sla"] | {"rate_per_s": 4_000}
+    assert asked["resizing"]["price"]["hourly_micros"] > group["price"]["hourly_micros"]
+    placement = await alice.get(f"{path}/placement")
+    assert placement["relocation"]["moves"] == [
+        {"from_server": 1, "to_server": 4},
+        {"from_server": 2, "to_server": 5},
+    ]
+    reconciler = Reconciler(worker_engine, services.coordinator, age_s=0)
+    await reconciler.run()
+    assert (await alice.get(path))["resizing"] == asked["resizing"]
+    again = (await resize(alice, group, rate_per_s=4_000)).json()
+    assert again["resizing"] == asked["resizing"], "it was asked for already"
+    coordinator.end_moves(group_id)
+    began_at = datetime.fromisoformat(coordinator.groups[group_id]["sla_since"])
+    await reconciler.run()
+    resized = await alice.get(path)
+    assert (resized["sla"]["rate_per_s"], resized["resizing"]) == (4_000, None)
+    assert resized["price"] == asked["resizing"]["price"]
+    assert owner.execute("SELECT until FROM former_slas").fetchone() == (began_at,)
+
+
+async def test_a_resize_whose_replicas_move_is_replaced_or_called_off(
+    alice: Customer, coordinator: FakeCoordinator, owner: psycopg.Connection
+) -> None:
+    group = await alice.create_group()
+    coordinator.moves_for_growth = 1
+    await resize(alice, group, rate_per_s=4_000)
+    coordinator.refuse_resize_once = True
+    problem(await resize(alice, group, rate_per_s=6_000), 409, "admission_refused")
+    assert (await alice.get(f"/v1/groups/{group['id']}"))["resizing"]["sla"]["rate_per_s"] == 4_000, "it goes on"
+    other = (await resize(alice, group, rate_per_s=5_000)).json()
+    assert other["resizing"]["sla"]["rate_per_s"] == 5_000
+    problem(await resize(alice, group, partitions=2), 409, "group_not_ready")
+    called_off = (await resize(alice, group, rate_per_s=1_000)).json()
+    assert (called_off["sla"], called_off["price"], called_off["resizing"]) == (group["sla"], group["price"], None)
+    assert owner.execute("SELECT count(*) FROM former_slas").fetchone() == (0,), "no other price was in force"
+    revisions = [each["revision"] for each in coordinator.resizes]
+    assert sorted(set(revisions)) == [2, 3, 4]
+    assert revisions[-1] == 4
+    grown = (await resize(alice, group, rate_per_s=900)).json()
+    assert (grown["sla"]["rate_per_s"], coordinator.resizes[-1]["revision"]) == (900, 5)
 
 
 async def test_two_at_once_are_one_after_the_other(alice: Customer, coordinator: FakeCoordinator) -> None:

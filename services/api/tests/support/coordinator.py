@@ -101,6 +101,7 @@ class FakeCoordinator:
         self.resizes: list[dict[str, Any]] = []  # bodies as received
         self.lose_resize_answers = 0  # does the work, then the answer is lost
         self.refuse_resize_once = False  # admissible when quoted, refused when resized
+        self.moves_for_growth = 0  # replicas that move before a group has a greater rate
         self.accesses: list[tuple[uuid.UUID, str]] = []  # as asked for
         self.quoted: list[dict[str, Any]] = []  # bodies as received
         self.guarantees: dict[uuid.UUID, dict[str, Any]] = {}  # by project
@@ -209,25 +210,42 @@ class FakeCoordinator:
         sla, had = ObservedSla.model_validate(body["sla"]), ObservedSla.model_validate(view["sla"])
         if view["status"] == "lost":
             return JSONResponse({"status": 409, "code": "group_lost", "detail": "The group is lost."}, 409)
-        if (body["revision"], sla) != (view["sla_revision"], had):
-            if body["revision"] != view["sla_revision"] + 1:
+        moving = view.get("relocation") or {"next_revision": view["sla_revision"], "next_sla": view["sla"]}
+        newest = (moving["next_revision"], ObservedSla.model_validate(moving["next_sla"]))
+        if (body["revision"], sla) != newest:
+            if body["revision"] != newest[0] + 1:
                 return JSONResponse({"status": 409, "code": "sla_revision", "detail": "Another revision."}, 409)
             refusal = self._refusal(sla, uuid.UUID(view["group_id"]))
             if self.refuse_resize_once:
                 self.refuse_resize_once, refusal = False, _insufficient(sla, 1)
             if refusal is not None:
                 return JSONResponse({"title": "refused", "status": 409, "refusal": refusal}, 409)
-            view.update(
-                sla=sla.model_dump(mode="json"),
-                sla_revision=body["revision"],
-                sla_since=datetime.now(UTC).isoformat(),
-                epoch=view["epoch"] + 1,
-            )
-            self.emit("group_resized", uuid.UUID(view["group_id"]), "Resized.", epoch=view["epoch"])
+            view["relocation"] = {
+                "cause": "resize",
+                "since": datetime.now(UTC).isoformat(),
+                "moves": [{"from": n + 1, "to": n + 4} for n in range(self.moves_for_growth)],
+                "next_sla": sla.model_dump(mode="json"),
+                "next_revision": body["revision"],
+                "scarce_resource": None,
+            }
+            if sla.rate_per_s <= had.rate_per_s or not self.moves_for_growth:
+                self.end_moves(uuid.UUID(view["group_id"]))
         if self.lose_resize_answers:
             self.lose_resize_answers -= 1
             return JSONResponse({"title": "the answer got lost"}, 502)
         return JSONResponse(view)
+
+    def end_moves(self, group_id: uuid.UUID) -> None:
+        """The last replica has moved, and the SLA that was asked for begins."""
+        view = self.groups[group_id]
+        moved = view.pop("relocation")
+        view.update(
+            sla=moved["next_sla"],
+            sla_revision=moved["next_revision"],
+            sla_since=datetime.now(UTC).isoformat(),
+            epoch=view["epoch"] + 1,
+        )
+        self.emit("group_resized", group_id, "Resized.", epoch=view["epoch"])
 
     async def _guarantee(self, request: Request) -> Response:
         if (refused := self._forbidden(request)) is not None:
@@ -336,6 +354,7 @@ class FakeCoordinator:
                 "profile_version": "test",
                 "commit_p99_us": self.commit_p99_us,
                 "failure_domains": len(set(self._domains(sla.replication_degree)) - {None}),
+                "moves": self.moves_for_growth if replaces else 0,
             }
         )
 

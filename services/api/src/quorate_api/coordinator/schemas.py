@@ -122,6 +122,7 @@ class Quote(BaseModel):
     profile_version: str | None = None
     commit_p99_us: int | None = Field(None, description="As the cost profile was measured; null: it was not.")
     failure_domains: int = Field(0, description="Different ones in which the replicas would be placed.")
+    moves: int = Field(0, description="Replicas that move before the SLA of a resize begins.")
     parts: list[PartDemand] = []  # of a group with partitions, in order
 
 
@@ -183,6 +184,21 @@ class ReadCharges(BaseModel):
     from_disk: EntryCost  # beside the cost from memory
 
 
+class Move(BaseModel):
+    from_server: int = Field(validation_alias="from")
+    to_server: int = Field(validation_alias="to")
+
+
+class Relocation(BaseModel):
+    """Replicas that move, one after the other."""
+
+    cause: str
+    since: datetime
+    moves: list[Move] = Field(description="Still to be done, in order.")
+    next_revision: int | None = Field(None, description="Of the SLA that begins after the last move.")
+    scarce_resource: str | None = Field(None, description="A resize waits for it.")
+
+
 class GroupView(BaseModel):
     group_id: UUID
     project_id: UUID | None = None
@@ -197,7 +213,12 @@ class GroupView(BaseModel):
     charges: Charges | None = None  # likewise
     reads: ReadCharges | None = None  # likewise
     sla_since: datetime | None = None  # time at which this SLA took effect
+    relocation: Relocation | None = None
     created_at: datetime | None = None
+
+    def awaits(self, revision: int) -> bool:
+        """Whether replicas move before this revision of the SLA begins."""
+        return self.relocation is not None and self.relocation.next_revision == revision
 
 
 class LayoutChange(BaseModel):

@@ -111,8 +111,9 @@ class GroupRepository:
         await self._scope.connection.execute(statement)
 
     async def begin_resize(self, group_id: UUID, wanted: dict[str, Any]) -> None:
-        """`wanted`: revision, sla, demand and price. The caller holds the organization's lock."""
-        statement = self._scope.update(groups).where(groups.c.id == group_id, groups.c.resize.is_(None))
+        """`wanted`: revision, sla, demand and price, and the request `before` that it replaces. The caller holds the
+        organization's lock."""
+        statement = self._scope.update(groups).where(groups.c.id == group_id)
         await self._scope.connection.execute(statement.values(resize=wanted))
 
     async def finish_resize(self, group_id: UUID, revision: int, since: datetime) -> None:
@@ -122,6 +123,11 @@ class GroupRepository:
         if row is None or row.resize is None or row.resize["revision"] != revision:
             return
         wanted = row.resize
+        if wanted["sla"] == row.sla:  # it called off another, and the price stays as it was agreed
+            await self._scope.connection.execute(
+                self._scope.update(groups).where(groups.c.id == group_id).values(sla_revision=revision, resize=None)
+            )
+            return
         former = {"group_id": group_id, "revision": row.sla_revision, "sla": row.sla, "until": since}
         former |= {"organization_id": row.organization_id, "hourly_micros": row.hourly_micros}
         await self._scope.connection.execute(self._scope.upsert(former_slas).values(former).on_conflict_do_nothing())
@@ -141,11 +147,13 @@ class GroupRepository:
         )
 
     async def call_off_resize(self, group_id: UUID, revision: int) -> None:
-        """Remove the request of a resize that did not happen."""
-        statement = self._scope.update(groups).where(
-            groups.c.id == group_id, cast(groups.c.resize["revision"].astext, BigInteger) == revision
-        )
-        await self._scope.connection.execute(statement.values(resize=None))
+        """Remove the request of a resize that did not happen. One that it was to replace goes on."""
+        of_revision = cast(groups.c.resize["revision"].astext, BigInteger) == revision
+        statement = self._scope.select(groups).where(groups.c.id == group_id, of_revision).with_for_update()
+        row = (await self._scope.connection.execute(statement)).one_or_none()
+        if row is not None:
+            of_group = self._scope.update(groups).where(groups.c.id == group_id)
+            await self._scope.connection.execute(of_group.values(resize=row.resize.get("before")))
 
     async def former_slas(self, group_id: UUID) -> list[Row[Any]]:
         """The group's former SLAs, oldest first."""

@@ -1,7 +1,8 @@
-"""Changing a group's SLA in place, in three steps: store the request, ask the coordinator, store the outcome.
+"""Changing a group's SLA in three steps: store the request, ask the coordinator, store the outcome.
 
-When the coordinator's answer is lost, the request stays, and the next resize or the worker asks again. The coordinator
-applies each revision of an SLA once. The new price begins at the time at which it did.
+When the coordinator's answer is lost, or replicas move before the SLA begins, the request stays, and the next resize or
+the worker asks again. The coordinator applies each revision of an SLA once. The new price begins at the time at which
+it did.
 """
 
 from datetime import UTC, datetime
@@ -41,14 +42,14 @@ async def resize(
         row = await service.visible(work, principal, group_id)
     _require_settled(row)
     sla = _wanted(row.sla, asked)
-    if sla == ObservedSla(**row.sla):
+    if sla == ObservedSla(**(row.resize or {"sla": row.sla})["sla"]):
         return row
     quote = await admission.quote(work, services, sla, group_id)
     if not quote.admissible:
         raise admission.refused(quote)
     await quotas.lock(work)
     now = await service.visible(work, principal, group_id)
-    if (now.sla_revision, now.resize) != (row.sla_revision, None):
+    if (now.sla_revision, now.resize) != (row.sla_revision, row.resize):
         raise Problem(Code.PRECONDITION_FAILED, "Another request resized the group meanwhile.")
     _require_settled(now)
     if sla.rate_per_s > row.rate_per_s:
@@ -59,11 +60,13 @@ async def resize(
     price = price_of(quote.total_demand, prices.at(datetime.now(UTC)))
     await services.require_spend_room(work, row.project_id, price.hourly_micros - row.hourly_micros)
     wanted = {
-        "revision": row.sla_revision + 1,
+        "revision": (row.resize or {"revision": row.sla_revision})["revision"] + 1,
         "sla": sla.model_dump(mode="json"),
         "demand": quote.total_demand.model_dump(),
         "price": price.model_dump(),
     }
+    if row.resize is not None:  # its replicas have yet to move
+        wanted["before"] = {name: value for name, value in row.resize.items() if name != "before"}
     await GroupRepository(work.scope).begin_resize(group_id, wanted)
     reads = f" and {sla.read_rate_per_s} reads/s" if sla.read_rate_per_s else ""
     rates = f"{sla.rate_per_s} appends/s{reads} of {sla.request_size_bytes} bytes"
@@ -101,6 +104,9 @@ async def _change_partitions(
         await _settle(work, services, row)
     row = await service.visible(work, principal, row.id)
     _require_settled(row)
+    if partitioned is None and row.resize is not None:
+        message = "Replicas of the group move for a resize: add partitions once it has begun, or call it off."
+        raise Problem(Code.GROUP_NOT_READY, message, retry_after_s=5)
     present = await repository.members(row.id)
     had = partitioned.sla if partitioned is not None else row.sla
     sla, count = _wanted(had, asked), asked.partitions or len(present)
@@ -154,7 +160,7 @@ def _require_growth(name: str, present: int, count: int) -> None:
 
 
 async def _settle(work: Work, services: Services, row: Row[Any]) -> None:
-    """Ask the coordinator for the stored request, and store the outcome."""
+    """Ask the coordinator for the stored request, and store the outcome, if it has come to one."""
     revision, groups = int(row.resize["revision"]), GroupRepository(work.scope)
     try:
         async with work.outside():
@@ -172,7 +178,8 @@ async def _settle(work: Work, services: Services, row: Row[Any]) -> None:
     if view is None:
         await _call_off(work, row.id, revision)
         raise not_found("group")
-    await groups.finish_resize(row.id, revision, view.sla_since or datetime.now(UTC))
+    if not view.awaits(revision):
+        await groups.finish_resize(row.id, revision, view.sla_since or datetime.now(UTC))
     await groups.observe(view, datetime.now(UTC))
 
 

@@ -8,7 +8,7 @@ from pydantic import Field
 
 from quorate_api import limits
 from quorate_api.admission.schemas import Partitions, SlaInput
-from quorate_api.coordinator.schemas import Access, Charges, LatencyClass, ObservedSla, Replica
+from quorate_api.coordinator.schemas import Access, Charges, LatencyClass, ObservedSla, Relocation, Replica
 from quorate_api.http.schemas import Input, Name, Output
 from quorate_api.pricing.schemas import Price
 from quorate_api.promises.schemas import SlaPromise
@@ -154,6 +154,13 @@ class Handle(Output):
     )
 
 
+class AskedResize(Output):
+    """A resize that was asked for, and begins once replicas have moved to servers with room for it."""
+
+    sla: ObservedSla
+    price: Price = Field(description="From the time at which the SLA begins.")
+
+
 class Group(Output):
     id: UUID
     project_id: UUID
@@ -170,6 +177,7 @@ class Group(Output):
     )
     epoch: int
     price: Price = Field(description="The price agreed when the group was created or last resized.")
+    resizing: AskedResize | None = Field(None, description="A resize that has yet to begin; null: there is none.")
     created_at: datetime
     observed_at: datetime | None = Field(description="When status and epoch were last confirmed.")
 
@@ -216,6 +224,26 @@ class PlacedReplica(Output):
         return cls(**replica.model_dump())
 
 
+class PlacedMove(Output):
+    """A replica leaves a server once its replacement on another has caught up."""
+
+    from_server: int
+    to_server: int
+
+
+class PlacedRelocation(Output):
+    """Replicas that move, one after the other. The group keeps all its replicas meanwhile."""
+
+    cause: str = Field(description="resize, demand, capacity or operator")
+    since: datetime
+    moves: list[PlacedMove] = Field(description="Still to be done, in order; empty: they wait for room.")
+    scarce_resource: str | None = Field(description="The resource that they wait for, if they do.")
+
+    @classmethod
+    def of(cls, relocation: Relocation) -> "PlacedRelocation":
+        return cls(**relocation.model_dump(exclude={"next_revision"}))
+
+
 class Placement(Output):
     """The chain, head first; the tail closes the ring back to the head."""
 
@@ -223,6 +251,7 @@ class Placement(Output):
     status: Status
     replicas: list[PlacedReplica]
     learners: list[PlacedReplica] = Field(description="Replacements that are catching up.")
+    relocation: PlacedRelocation | None = Field(description="Replicas on their way to other servers; null: none are.")
     observed_at: datetime | None
 
 

@@ -23,12 +23,14 @@ from quorate_api.errors import Code, FieldError, Problem, not_found
 from quorate_api.groups import costs, handles, partitioning
 from quorate_api.groups.repository import GroupRepository
 from quorate_api.groups.schemas import (
+    AskedResize,
     CreatedGroup,
     Group,
     GroupCosts,
     GroupEvent,
     Handle,
     NewGroup,
+    PlacedRelocation,
     PlacedReplica,
     Placement,
     Status,
@@ -242,6 +244,7 @@ async def placement(work: Work, services: Services, principal: Principal, group_
         status=fresh.status,
         replicas=[PlacedReplica.of(replica) for replica in fresh.replicas],
         learners=[PlacedReplica.of(replica) for replica in fresh.learners],
+        relocation=PlacedRelocation.of(fresh.relocation) if fresh.relocation is not None else None,
         observed_at=row.observed_at,
     )
 
@@ -304,9 +307,14 @@ def _shown(row: Row[Any], whole: Whole | None) -> Group:
         access=row.access,
         epoch=row.epoch,
         price=Price(**(whole.price if whole is not None else row.price)),
+        resizing=_asked_resize(row) if whole is None else None,
         created_at=row.created_at,
         observed_at=row.observed_at,
     )
+
+
+def _asked_resize(row: Row[Any]) -> AskedResize | None:
+    return AskedResize(sla=row.resize["sla"], price=row.resize["price"]) if row.resize is not None else None
 
 
 # From bad to good. A group is as well as the worst of its partitions.

@@ -41,4 +41,5 @@ class QuoteAnswer(Output):
     price: Price
     promise: SlaPromise = Field(description="Promised numbers; availability as the fleet would place the group now.")
     demand: Demand
+    moves: int = Field(description="Replicas that move to other servers before the SLA of a resize begins.")
     refusal: Refusal | None = Field(description="The reason, and an SLA that would fit; null if admissible.")

@@ -27,5 +27,6 @@ async def create(work: Work, services: Services, principal: Principal, asked: Qu
         price=sum_of(partitioning.prices_of(partitioning.parts_of(quote, sla))),
         promise=SlaPromise.of(sla, availability_ppm(quote.failure_domains)),
         demand=Demand(replicas=quote.demand, total=quote.total_demand, dominant_resource=quote.dominant_resource),
+        moves=quote.moves,
         refusal=quote.refusal,
     )

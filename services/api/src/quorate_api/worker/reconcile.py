@@ -89,7 +89,8 @@ class Reconciler:
                 await self._groups(connection).call_off_resize(row.id, revision)
             else:
                 now = datetime.now(UTC)
-                await self._groups(connection).finish_resize(row.id, revision, view.sla_since or now)
+                if not view.awaits(revision):
+                    await self._groups(connection).finish_resize(row.id, revision, view.sla_since or now)
                 await self._groups(connection).observe(view, now)
 
     async def _partitions(self, row: Row[Any]) -> None:

@@ -107,14 +107,15 @@ class WorkerRepository:
         return list((await self._connection.execute(statement)).all())
 
     async def resizing(self) -> list[Row[Any]]:
-        """Groups with a resize of unknown outcome. A request may still be working on it; asking again is harmless."""
+        """Groups with a resize of unknown outcome, or whose replicas move for it; any of them, if many. A request
+        may still be working on it; asking again is harmless."""
         statement = self._scope.select(groups).where(
             groups.c.resize.is_not(None),
             groups.c.deleted_at.is_(None),
             groups.c.partition_of.is_(None),
             ~self._is_partitioned(),
         )
-        statement = statement.order_by(groups.c.id).limit(limits.RECONCILE_GROUPS_MAX)
+        statement = statement.order_by(func.random()).limit(limits.RECONCILE_GROUPS_MAX)
         return list((await self._connection.execute(statement)).all())
 
     def _is_partitioned(self) -> ColumnElement[bool]:
