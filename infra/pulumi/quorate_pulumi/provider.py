@@ -33,6 +33,7 @@ from quorate_pulumi.words import GroupError, explained, refusal_in_words
 Result = TypeVar("Result")
 READY_S_MAX = 60.0
 GONE_S_MAX = 60.0
+MOVED_S_MAX = 1_800.0  # replicas copy their logs to other servers
 POLL_S = 0.25
 IDENTITY = ("project_id", "name")  # a change of one of these is another group, with an empty log
 ACCESS = ("api_url", "api_key")
@@ -131,7 +132,16 @@ class GroupProvider(ResourceProvider):
 
         async def resize(control: Control) -> Json:
             # Without changes read the group: a new key, or a new address of the API, must work.
-            return await (control.resize_group(id_, changes) if changes else control.group(id_))
+            if not changes:
+                return await control.group(id_)
+            await control.resize_group(id_, changes)
+            found = await _until_resized(control, id_)
+            if found.get("resizing") is not None:
+                raise GroupError(
+                    f"{doing}: replicas move to servers with room for the SLA, which begins after the last move. "
+                    "The resize is noted and goes on; run again."
+                )
+            return found
 
         return UpdateResult(_outs(after, _call(doing, after, resize, gone_is_error=True)))
 
@@ -195,6 +205,16 @@ async def _until_ready(control: Control, group_id: str) -> Json:
     while True:
         found = await control.group(group_id)
         if found["status"] != "provisioning" or asyncio.get_running_loop().time() >= ends_at:
+            return found
+        await asyncio.sleep(POLL_S)
+
+
+async def _until_resized(control: Control, group_id: str) -> Json:
+    """The group once the SLA that was asked for has begun, or at the deadline: replicas may move before."""
+    ends_at = asyncio.get_running_loop().time() + MOVED_S_MAX
+    while True:
+        found = await control.group(group_id)
+        if found.get("resizing") is None or asyncio.get_running_loop().time() >= ends_at:
             return found
         await asyncio.sleep(POLL_S)
 

@@ -30,6 +30,7 @@ class FakeApi:
         self.lose_answers = 0  # number of POSTs whose work is done before the connection breaks
         self.provisioning = 0  # number of reads before a new group is active
         self.deleting = 0  # number of reads before a deleted group is gone
+        self.moving = 0  # number of reads before a resize begins
         self.handles = 0
         self._lock = threading.Lock()
         fake = self
@@ -179,6 +180,10 @@ class FakeApi:
 
     def _look(self, group):
         found = self.groups[group]
+        if found.get("resizing") is not None:
+            self.moving -= 1
+            if self.moving <= 0:
+                found["sla"], found["epoch"] = found.pop("resizing")["sla"], found["epoch"] + 1
         if found["status"] == "provisioning":
             self.provisioning -= 1
             if self.provisioning <= 0:
@@ -196,7 +201,9 @@ class FakeApi:
         if refusal:
             return problem(409, "admission_refused", "The group's servers have no room.", refusal=refusal)
         found["partitions"] = sla.pop("partitions", found["partitions"])
-        found["sla"], found["epoch"] = sla, found["epoch"] + 1
+        found["resizing"] = {"sla": sla}
+        if not self.moving:
+            found["sla"], found["epoch"] = found.pop("resizing")["sla"], found["epoch"] + 1
         return 200, found
 
     def _refusal(self, asked, without):

@@ -196,6 +196,17 @@ def test_a_resize_is_in_place(api, props):
     assert provider.diff(group_id, outs, news).changes is False
 
 
+def test_a_resize_ends_once_replicas_have_moved(api, props, monkeypatch):
+    group_id, outs = create(props)
+    news = {**props, "rate_per_s": 6000.0}
+    api.moving = 3
+    assert provider.update(group_id, outs, news).outs["rate_per_s"] == 6000
+    api.moving = 1_000
+    monkeypatch.setattr("quorate_pulumi.provider.MOVED_S_MAX", 0.1)
+    with pytest.raises(GroupError, match=r"replicas move .* goes on; run again"):
+        provider.update(group_id, outs, {**props, "rate_per_s": 7000.0})
+
+
 def test_partitions_are_added_in_place_and_never_removed(api, props):
     group_id, outs = create(props)
     assert outs["partitions"] == 1

@@ -43,6 +43,19 @@ export type Amounts = {
 };
 
 /**
+ * AskedResize
+ *
+ * A resize that was asked for, and begins once replicas have moved to servers with room for it.
+ */
+export type AskedResize = {
+    sla: ObservedSla;
+    /**
+     * From the time at which the SLA begins.
+     */
+    price: Price;
+};
+
+/**
  * Budget
  */
 export type Budget = {
@@ -616,6 +629,10 @@ export type CreatedGroup = {
      */
     price: Price;
     /**
+     * A resize that has yet to begin; null: there is none.
+     */
+    resizing?: AskedResize | null;
+    /**
      * Created At
      */
     created_at: string;
@@ -1048,6 +1065,10 @@ export type Group = {
      * The price agreed when the group was created or last resized.
      */
     price: Price;
+    /**
+     * A resize that has yet to begin; null: there is none.
+     */
+    resizing?: AskedResize | null;
     /**
      * Created At
      */
@@ -3083,6 +3104,22 @@ export type PaymentEntry = {
 };
 
 /**
+ * PlacedMove
+ *
+ * A replica leaves a server once its replacement on another has caught up.
+ */
+export type PlacedMove = {
+    /**
+     * From Server
+     */
+    from_server: number;
+    /**
+     * To Server
+     */
+    to_server: number;
+};
+
+/**
  * PlacedPartition
  *
  * A partition with its chain, which is a group of its own for usage, SLA reports and events.
@@ -3130,6 +3167,36 @@ export type PlacedPartition = {
      * false: it was added, and clients do not use it yet.
      */
     in_use: boolean;
+};
+
+/**
+ * PlacedRelocation
+ *
+ * Replicas that move, one after the other. The group keeps all its replicas meanwhile.
+ */
+export type PlacedRelocation = {
+    /**
+     * Cause
+     *
+     * resize, demand, capacity or operator
+     */
+    cause: string;
+    /**
+     * Since
+     */
+    since: string;
+    /**
+     * Moves
+     *
+     * Still to be done, in order; empty: they wait for room.
+     */
+    moves: Array<PlacedMove>;
+    /**
+     * Scarce Resource
+     *
+     * The resource that they wait for, if they do.
+     */
+    scarce_resource: string | null;
 };
 
 /**
@@ -3188,6 +3255,10 @@ export type Placement = {
      * Replacements that are catching up.
      */
     learners: Array<PlacedReplica>;
+    /**
+     * Replicas on their way to other servers; null: none are.
+     */
+    relocation: PlacedRelocation | null;
     /**
      * Observed At
      */
@@ -3453,6 +3524,12 @@ export type QuoteAnswer = {
      */
     promise: SlaPromise;
     demand: Demand;
+    /**
+     * Moves
+     *
+     * Replicas that move to other servers before the SLA of a resize begins.
+     */
+    moves: number;
     /**
      * The reason, and an SLA that would fit; null if admissible.
      */

@@ -51,6 +51,7 @@ type API struct {
 	gatewayAt     map[string]int // the same for this path only
 	deletesSlowly int            // number of reads until a group's deletion ends
 	garbage       string         // HTML page answered instead
+	movesSlowly   int            // number of reads until a resize begins
 }
 
 type stored struct {
@@ -278,6 +279,7 @@ func (f *API) route(request *http.Request, body string) (int, any) {
 				delete(f.groups, parts[1])
 			}
 		}
+		f.look(f.groups[parts[1]])
 		return found(f.groups[parts[1]])
 	case "PATCH groups/*":
 		return f.resizeGroup(parts[1], f.fields(body, "rate_per_s", "read_rate_per_s", "request_size_bytes", "min_replicas", "retention_bytes", "retention_age_s", "latency", "partitions"))
@@ -485,12 +487,27 @@ func (f *API) resizeGroup(id string, asked object) (int, any) {
 	if refusal != nil {
 		return problem(409, "admission_refused", "The group's servers have no room.", object{"refusal": refusal})
 	}
-	known["sla"], known["epoch"] = sla, known["epoch"].(int)+1
 	if grows {
 		known["partitions"] = partitions
 	}
+	known["resizing"] = object{"sla": sla, "price": known["price"]}
+	f.look(known)
 	return 200, known
 }
+
+// look has the SLA that was asked for begin, once its replicas have moved.
+func (f *API) look(known object) {
+	if known == nil || known["resizing"] == nil {
+		return
+	}
+	if f.movesSlowly--; f.movesSlowly < 0 {
+		known["sla"], known["epoch"] = known["resizing"].(object)["sla"], known["epoch"].(int)+1
+		known["resizing"] = nil
+	}
+}
+
+// MoveSlowly has the next resize begin after so many reads.
+func (f *API) MoveSlowly(looks int) { f.with(func() { f.movesSlowly = looks }) }
 
 // RefuseResizes refuses the next resize, although its quote was admissible.
 func (f *API) RefuseResizes() { f.with(func() { f.refuseResizes = true }) }

@@ -152,6 +152,13 @@ func TestAccAGroupIsResizedInPlace(t *testing.T) {
 			},
 			{Config: to(fake) + projectAndGroup(9000, ""), PlanOnly: true}, // nothing had changed
 			{Config: to(fake) + projectAndGroup(10, ""), ConfigPlanChecks: inPlace, Check: same},
+			{ // replicas move before the SLA begins
+				PreConfig: func() { fake.MoveSlowly(3) },
+				Config:    to(fake) + projectAndGroup(700, ""), ConfigPlanChecks: inPlace,
+				Check: resource.ComposeTestCheckFunc(same, resource.TestCheckResourceAttr("quorate_group.g", "rate_per_s", "700")),
+			},
+			{Config: to(fake) + projectAndGroup(700, ""), PlanOnly: true},
+			{Config: to(fake) + projectAndGroup(10, ""), ConfigPlanChecks: inPlace, Check: same},
 			{
 				Config: to(fake) + projectAndGroup(10, "partitions = 4"), ConfigPlanChecks: inPlace,
 				Check: resource.ComposeTestCheckFunc(same, resource.TestCheckResourceAttr("quorate_group.g", "partitions", "4")),
@@ -164,7 +171,7 @@ func TestAccAGroupIsResizedInPlace(t *testing.T) {
 			{Config: to(fake) + projectAndGroup(10, "partitions = 4"), PlanOnly: true},
 		},
 	})
-	if calls := fake.Calls("PATCH", ""); calls != 4 {
+	if calls := fake.Calls("PATCH", ""); calls != 6 {
 		t.Errorf("%d resizes were asked for, one of them refused", calls)
 	}
 }

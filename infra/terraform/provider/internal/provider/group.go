@@ -30,6 +30,7 @@ import (
 const (
 	groupReadyMax = 60 * time.Second
 	groupGoneMax  = 60 * time.Second
+	groupMovedMax = 30 * time.Minute // replicas copy their logs to other servers
 	pollEvery     = 250 * time.Millisecond
 	onChangeStop  = "refuse"
 	onChangeLose  = "replace"
@@ -337,6 +338,22 @@ func (g *group) untilReady(ctx context.Context, found *gen.Group) gen.GroupStatu
 	return found.Status
 }
 
+// untilResized waits while replicas move before the SLA that was asked for begins.
+func (g *group) untilResized(ctx context.Context, found *gen.Group) *gen.Group {
+	deadline := time.Now().Add(groupMovedMax)
+	for found.Resizing != nil && time.Now().Before(deadline) && pause(ctx, pollEvery) {
+		newer, err := g.read(ctx, found.Id)
+		if api.Passing(err) {
+			continue
+		}
+		if err != nil {
+			break
+		}
+		found = newer
+	}
+	return found
+}
+
 // pause waits. False when there is no more time.
 func pause(ctx context.Context, duration time.Duration) bool {
 	select {
@@ -397,6 +414,12 @@ func (g *group) Update(ctx context.Context, asked resource.UpdateRequest, answer
 		})
 		if err != nil {
 			explain(&answer.Diagnostics, "Resizing the group", err, slaNames()...)
+			return
+		}
+		if found = g.untilResized(ctx, found); found.Resizing != nil {
+			answer.Diagnostics.AddError("Resizing the group: it takes a while",
+				"Replicas move to servers with room for the SLA, which begins after the last move. The resize is stored and "+
+					"continues. Apply again to see its end.")
 			return
 		}
 		model.take(found)

@@ -1704,6 +1704,15 @@ type Amounts struct {
 	StorageIoPerS float64 `json:"storage_io_per_s"`
 }
 
+// AskedResize A resize that was asked for, and begins once replicas have moved to servers with room for it.
+type AskedResize struct {
+	// Price The price of the reservation. Usage is billed in addition.
+	Price Price `json:"price"`
+
+	// Sla An SLA as it stands, with every field set.
+	Sla ObservedSla `json:"sla"`
+}
+
 // Budget defines model for Budget.
 type Budget struct {
 	// Acted null: the amount is not reached, or the budget only alerts.
@@ -1981,6 +1990,9 @@ type CreatedGroup struct {
 	ProjectId openapi_types.UUID `json:"project_id"`
 	Promise   SlaPromise         `json:"promise"`
 
+	// Resizing A resize that has yet to begin; null: there is none.
+	Resizing *AskedResize `json:"resizing,omitempty"`
+
 	// Sla An SLA as it stands, with every field set.
 	Sla    ObservedSla        `json:"sla"`
 	Status CreatedGroupStatus `json:"status"`
@@ -2200,6 +2212,9 @@ type Group struct {
 	Price     Price              `json:"price"`
 	ProjectId openapi_types.UUID `json:"project_id"`
 	Promise   SlaPromise         `json:"promise"`
+
+	// Resizing A resize that has yet to begin; null: there is none.
+	Resizing *AskedResize `json:"resizing,omitempty"`
 
 	// Sla An SLA as it stands, with every field set.
 	Sla    ObservedSla `json:"sla"`
@@ -3197,6 +3212,12 @@ type PaymentEntryKind string
 // PaymentEntryProvider defines model for PaymentEntry.Provider.
 type PaymentEntryProvider string
 
+// PlacedMove A replica leaves a server once its replacement on another has caught up.
+type PlacedMove struct {
+	FromServer int `json:"from_server"`
+	ToServer   int `json:"to_server"`
+}
+
 // PlacedPartition A partition with its chain, which is a group of its own for usage, SLA reports and events.
 type PlacedPartition struct {
 	Epoch   int                `json:"epoch"`
@@ -3219,6 +3240,19 @@ type PlacedPartition struct {
 // PlacedPartitionStatus defines model for PlacedPartition.Status.
 type PlacedPartitionStatus string
 
+// PlacedRelocation Replicas that move, one after the other. The group keeps all its replicas meanwhile.
+type PlacedRelocation struct {
+	// Cause resize, demand, capacity or operator
+	Cause string `json:"cause"`
+
+	// Moves Still to be done, in order; empty: they wait for room.
+	Moves []PlacedMove `json:"moves"`
+
+	// ScarceResource The resource that they wait for, if they do.
+	ScarceResource *string   `json:"scarce_resource"`
+	Since          time.Time `json:"since"`
+}
+
 // PlacedReplica defines model for PlacedReplica.
 type PlacedReplica struct {
 	Address string `json:"address"`
@@ -3238,8 +3272,11 @@ type Placement struct {
 	// Learners Replacements that are catching up.
 	Learners   []PlacedReplica `json:"learners"`
 	ObservedAt *time.Time      `json:"observed_at"`
-	Replicas   []PlacedReplica `json:"replicas"`
-	Status     PlacementStatus `json:"status"`
+
+	// Relocation Replicas on their way to other servers; null: none are.
+	Relocation *PlacedRelocation `json:"relocation"`
+	Replicas   []PlacedReplica   `json:"replicas"`
+	Status     PlacementStatus   `json:"status"`
 }
 
 // PlacementStatus defines model for Placement.Status.
@@ -3384,6 +3421,9 @@ type QuoteAnswer struct {
 
 	// Demand Resources that the SLA takes on the fleet.
 	Demand Demand `json:"demand"`
+
+	// Moves Replicas that move to other servers before the SLA of a resize begins.
+	Moves int `json:"moves"`
 
 	// Price The price of the reservation. Usage is billed in addition.
 	Price   Price      `json:"price"`
