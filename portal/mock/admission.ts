@@ -123,6 +123,7 @@ export function quoteOf(sla: ObservedSla): Quote {
     price: priceOf(sla),
     promise: promiseOf(sla),
     demand: { replicas, total: totalOf(replicas), dominant_resource: 'cpu' },
+    moves: 0,
     refusal,
   }
 }

@@ -12,6 +12,7 @@ import type {
   Project,
   Sla,
   User,
+  Relocation,
 } from '@/api'
 import type { Traffic } from './traffic'
 
@@ -22,6 +23,7 @@ export interface MockGroup {
   /** Server ids in chain order, with dead ones. */
   chain: { server_id: number; alive: boolean }[]
   learners: number[]
+  relocation?: Relocation
   events: GroupEvent[]
   /** Index of its SLA story: 0 all clauses met, 1 a missed clause. */
   story: number

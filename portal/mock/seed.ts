@@ -1,4 +1,4 @@
-import type { ApiKey, Group, GroupEvent, Sla } from '@/api'
+import type { ApiKey, Group, GroupEvent, Relocation, Sla } from '@/api'
 import { priceOf, promiseOf } from './admission'
 import { seedInvoices } from './invoices'
 import { seedPayments } from './payments'
@@ -95,7 +95,9 @@ function seedGroups(nowMs: number): MockGroup[] {
       status: 'active',
       epoch: 1,
       chain: [5, 1, 3, 2, 4],
+      learners: [6],
       mean: 310,
+      growsTo: { rate_per_s: 4 * audit.rate_per_s, moves: [{ from_server: 4, to_server: 6 }] },
     }),
     groupOf(nowMs, { n: 13, name: 'feature-flags', sla: idle, days: 2, status: 'active', epoch: 1, chain: [4] }),
   ]
@@ -117,6 +119,8 @@ interface Spec {
   chain: number[]
   dead?: number
   learners?: number[]
+  /** A resize that begins after these moves. */
+  growsTo?: { rate_per_s: number; moves: Relocation['moves'] }
   mean?: number
   story?: number
 }
@@ -134,6 +138,7 @@ function groupOf(nowMs: number, spec: Spec): MockGroup {
       status: spec.status,
       epoch: spec.epoch,
       price: priceOf(withDefaults(spec.sla)),
+      resizing: spec.growsTo ? resizeOf(spec.sla, spec.growsTo.rate_per_s) : null,
       created_at: iso(createdMs),
       observed_at: iso(nowMs),
     },
@@ -142,9 +147,20 @@ function groupOf(nowMs: number, spec: Spec): MockGroup {
       : null,
     chain: spec.chain.map((server) => ({ server_id: server, alive: server !== spec.dead })),
     learners: spec.learners ?? [],
+    relocation: spec.growsTo && {
+      cause: 'resize',
+      since: iso(nowMs - 40_000),
+      moves: spec.growsTo.moves,
+      scarce_resource: null,
+    },
     events: history(nowMs, createdMs, spec),
     story: spec.story ?? 0,
   }
+}
+
+function resizeOf(sla: Sla, rate_per_s: number): Group['resizing'] {
+  const asked = withDefaults({ ...sla, rate_per_s })
+  return { sla: asked, price: priceOf(asked) }
 }
 
 function history(nowMs: number, createdMs: number, spec: Spec): GroupEvent[] {

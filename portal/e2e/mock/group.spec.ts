@@ -22,6 +22,15 @@ test('the ring shows living, dead and learning replicas', async ({ page }) => {
   await expect(page.getByText('Server s5 stopped answering')).toBeVisible()
 })
 
+test('a resize that waits for moves is told, and what moves', async ({ page }) => {
+  await openSignedIn(page, GROUPS.auditTrail)
+  await expect(page.getByText('A resize is under way')).toBeVisible()
+  await expect(page.getByText(/begin once replicas have moved/)).toBeVisible()
+  await expect(page.getByTestId('relocation')).toContainText('A replica moves: its servers lack room for its new SLA')
+  await expect(page.getByRole('row', { name: /s6.*Catching up/ })).toBeVisible()
+  await expectAccessible(page)
+})
+
 test('a group without appends says so', async ({ page }) => {
   await openSignedIn(page, GROUPS.featureFlags)
   await expect(page.getByText('no appends now')).toBeVisible()

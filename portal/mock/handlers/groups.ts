@@ -139,6 +139,7 @@ const placement = http.get('/v1/groups/:id/placement', ({ request, params }) => 
     observed_at: mock.group.observed_at,
     replicas: chain.map(({ server_id, alive }, position) => server(server_id, roleAt(position, chain.length), alive)),
     learners: mock.learners.map((server_id) => server(server_id, 'learner', true)),
+    relocation: mock.relocation ?? null,
   }
   return HttpResponse.json(answer)
 })
@@ -203,6 +204,7 @@ const partitions = http.get('/v1/groups/:id/partitions', ({ request, params }) =
       server(((number + position) % 5) + 1, roleAt(position, replication_degree), true),
     ),
     learners: [],
+    relocation: null,
     in_use: true,
   }))
   const answer: GroupPartitions = { key_hash: 1, layout: count > 1 ? 1 : 0, is_changing: false, items }

@@ -30,6 +30,7 @@ export type {
   Organization,
   Payment,
   PaymentEntry,
+  PlacedRelocation as Relocation,
   PlacedReplica as Replica,
   GroupCosts,
   OperationCost,

@@ -3162,6 +3162,10 @@ export type PlacedPartition = {
      */
     learners: Array<PlacedReplica>;
     /**
+     * A replica on its way to another server; null: none is.
+     */
+    relocation: PlacedRelocation | null;
+    /**
      * In Use
      *
      * false: it was added, and clients do not use it yet.

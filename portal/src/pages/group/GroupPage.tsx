@@ -90,6 +90,14 @@ function Header({ group }: { group: Group }) {
           <LimitedAccess access={group.access} />
         </div>
       )}
+      {group.resizing && (
+        <div className="mt-5">
+          <Notice tone="info" title="A resize is under way">
+            {rate(group.resizing.sla.rate_per_s)} of {bytes(group.resizing.sla.request_size_bytes)} begin once replicas
+            have moved to servers with room for them. The present SLA and price hold until then.
+          </Notice>
+        </div>
+      )}
       {tone && (
         <div className="mt-5">
           <Notice

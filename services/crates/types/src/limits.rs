@@ -206,6 +206,9 @@ pub const CATCHUP_PROGRESS_BYTES: u64 = 1 << 20;
 /// their SLA: admission promises no more than the rest. It is enough for 1 GB in well under a minute on a 10 Gbit/s
 /// network.
 pub const RECOVERY_SHARE_PERCENT: u64 = 4;
+/// Part of that share which moves of whole groups get. Nobody lacks a replica meanwhile, so they may take their time, and
+/// syncs that wait for them are the clients' p99.
+pub const MOVES_OF_RECOVERY_SHARE: u64 = 4;
 /// However little a share comes to, catching up gets this much, or it would never end.
 pub const CATCHUP_BYTES_PER_S_MIN: u64 = 1 << 20;
 /// How much catching up may be done at once after a pause, in time at its rate. It delays other groups' batches on the

@@ -59,7 +59,7 @@ use quorate_qos::Pace;
 use quorate_telemetry::ServerCounts;
 use quorate_telemetry::usage::Sample;
 use quorate_types::ids::IdMap;
-use quorate_types::limits::CATCHUP_BURST_MS;
+use quorate_types::limits::{CATCHUP_BURST_MS, MOVES_OF_RECOVERY_SHARE};
 use quorate_types::{Durability, GroupId, Micros, ServerId};
 use quorate_wire::peer::Envelope;
 use tokio::sync::mpsc::UnboundedReceiver;
@@ -106,8 +106,8 @@ impl Shard {
         let flush_wake = FlushWake::default();
         let (disk, work) = Disk::new(port);
         let bytes_per_s = shared.settings.catchup_bytes_per_s / shared.shards.count() as u64;
-        let burst_bytes = (bytes_per_s * CATCHUP_BURST_MS / 1_000).max(1);
-        let pace = Pace::new(bytes_per_s, burst_bytes, clock::now_us());
+        let pace = catchup_pace(bytes_per_s);
+        let calm = catchup_pace((bytes_per_s / MOVES_OF_RECOVERY_SHARE).max(1));
         let (shards, settings) = (shared.shards.clone(), shared.settings.clone());
         let pulse = shared.vitals.join();
         let one_sided = settings.one_sided.clone().map(Way::new);
@@ -119,7 +119,7 @@ impl Shard {
             clients: Clients::new(index, shards, settings, flush_wake.clone()),
             links: Links::new(flush_wake.clone(), one_sided),
             disk,
-            wakeups: Wakeups::new(pace),
+            wakeups: Wakeups::new(pace, calm),
             shared,
         };
         let shard = Self {
@@ -362,9 +362,11 @@ impl Shard {
         let now = clock::now_us();
         let mut waiters = waiting.len() as u64;
         for group_id in waiting {
-            let wanted = self.ask(group_id, |hosted, _| hosted.core.catchup_wanted_bytes());
-            let wanted = wanted.unwrap_or(0);
-            let bytes = self.executor.wakeups.allowance(now, wanted, waiters);
+            let asked = self.ask(group_id, |hosted, _| {
+                (hosted.core.catchup_wanted_bytes(), hosted.core.is_moving())
+            });
+            let (wanted, is_moving) = asked.unwrap_or((0, false));
+            let bytes = (self.executor.wakeups).allowance(now, wanted, waiters, is_moving);
             waiters -= 1;
             if bytes > 0 {
                 self.replica_event(group_id, ReplicaEvent::CatchupAllowance { bytes });
@@ -654,4 +656,9 @@ impl Shard {
             self.event(group_id, Event::Damaged(vec![(index, None)]));
         }
     }
+}
+
+fn catchup_pace(bytes_per_s: u64) -> Pace {
+    let burst_bytes = (bytes_per_s * CATCHUP_BURST_MS / 1_000).max(1);
+    Pace::new(bytes_per_s, burst_bytes, clock::now_us())
 }

@@ -19,6 +19,8 @@ pub struct Wakeups {
     pub notices: Rc<Notify>,
     /// The rate at which learners of this shard's groups may be sent.
     pub pace: Pace,
+    /// The same for learners of groups that lack no replica, within the other one.
+    calm: Pace,
     /// Groups whose learner waits for its allowance.
     catching_up: BTreeSet<GroupId>,
     /// Wakes the pace task: one of them waits.
@@ -26,13 +28,14 @@ pub struct Wakeups {
 }
 
 impl Wakeups {
-    pub fn new(pace: Pace) -> Self {
+    pub fn new(pace: Pace, calm: Pace) -> Self {
         Self {
             timed: BTreeSet::new(),
             timer: Rc::default(),
             notices_pending: Vec::new(),
             notices: Rc::default(),
             pace,
+            calm,
             catching_up: BTreeSet::new(),
             pacing: Rc::default(),
         }
@@ -84,9 +87,32 @@ impl Wakeups {
         self.catching_up.insert(group_id);
     }
 
-    /// The bytes that one of `waiters` groups may send, as all get an even share.
-    pub fn allowance(&mut self, now: Micros, wanted_bytes: u64, waiters: u64) -> u64 {
+    /// The bytes that one of `waiters` groups may send, as all get an even share. `is_moving`: it lacks no replica.
+    pub fn allowance(&mut self, now: Micros, wanted_bytes: u64, waiters: u64, is_moving: bool) -> u64 {
         let share = self.pace.available(now).div_ceil(waiters);
-        self.pace.take(now, wanted_bytes.min(share))
+        let wanted_bytes = match is_moving {
+            true => wanted_bytes.min(self.calm.available(now).div_ceil(waiters)),
+            false => wanted_bytes,
+        };
+        let bytes = self.pace.take(now, wanted_bytes.min(share));
+        if is_moving {
+            self.calm.take(now, bytes);
+        }
+        bytes
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn moves_get_a_part_of_what_missing_replicas_get() {
+        let mut wakeups = Wakeups::new(Pace::new(1_000_000, 10_000, 0), Pace::new(250_000, 2_500, 0));
+        assert_eq!(wakeups.allowance(10_000, 1 << 20, 1, true), 2_500);
+        assert_eq!(wakeups.allowance(10_000, 1 << 20, 1, false), 7_500);
+        assert_eq!(wakeups.allowance(20_000, 1 << 20, 1, false), 10_000);
+        // They get no more than what is left of the whole share.
+        assert_eq!(wakeups.allowance(20_000, 1 << 20, 1, true), 0);
     }
 }

@@ -1,5 +1,5 @@
 import { useQuery } from '@tanstack/react-query'
-import { placementQuery, type Placement, type Replica } from '@/api'
+import { placementQuery, type Placement, type Relocation, type Replica } from '@/api'
 import { word } from '@/format/words'
 import { LoadFailed } from '@/ui/Notice'
 import { Loading, Section, Skeleton } from '@/ui/Surface'
@@ -50,7 +50,27 @@ function Placed({ placement, flowing }: { placement: Placement; flowing: boolean
           ))}
         </tbody>
       </table>
+      {placement.relocation && <Moves relocation={placement.relocation} />}
     </>
+  )
+}
+
+const CAUSES: Record<string, string> = {
+  resize: 'its servers lack room for its new SLA',
+  demand: 'it wants more than its servers have room for',
+  capacity: 'a server can do less than it promised',
+  operator: 'an operator asked for it',
+}
+
+/** The moves that are still to come. The group has all its replicas meanwhile. */
+function Moves({ relocation }: { relocation: Relocation }) {
+  const left = relocation.moves.length
+  const title = left === 0 ? 'Moves wait for room' : left === 1 ? 'A replica moves' : `${left} replicas move`
+  return (
+    <p className="mt-4 rounded-lg bg-sunken px-3 py-2 text-[13px] text-ink-2" data-testid="relocation">
+      <span className="font-medium text-ink">{title}</span>: {CAUSES[relocation.cause] ?? relocation.cause}. No replica
+      leaves before its replacement has caught up, and appends go on.
+    </p>
   )
 }
 

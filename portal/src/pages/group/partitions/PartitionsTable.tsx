@@ -84,6 +84,7 @@ function Chain({ partition }: { partition: PlacedPartition }) {
           · {learner.server_name} is catching up
         </span>
       ))}
+      {partition.relocation && <span className="text-ink-3"> · a replica moves</span>}
     </span>
   )
 }

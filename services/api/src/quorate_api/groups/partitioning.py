@@ -22,7 +22,7 @@ from quorate_api.errors import Code, FieldError, Problem
 from quorate_api.groups import partition_outcomes
 from quorate_api.groups.handles import KEY_HASH
 from quorate_api.groups.repository import GroupRepository
-from quorate_api.groups.schemas import GroupPartitions, PlacedPartition, PlacedReplica
+from quorate_api.groups.schemas import GroupPartitions, PlacedPartition, PlacedRelocation, PlacedReplica
 from quorate_api.groups.views import stored_view
 from quorate_api.http.services import Services
 from quorate_api.partitioned.repository import PartitionedRepository
@@ -201,6 +201,7 @@ async def shown(work: Work, services: Services, group: Row[Any]) -> GroupPartiti
                 hourly_micros=by_id[part.group_id].hourly_micros if part.group_id in by_id else 0,
                 replicas=[PlacedReplica.of(replica) for replica in part.replicas],
                 learners=[PlacedReplica.of(learner) for learner in part.learners],
+                relocation=PlacedRelocation.of(part.relocation) if part.relocation is not None else None,
                 in_use=number < in_use,
             )
             for number, part in enumerate(parts)

@@ -266,6 +266,7 @@ class PlacedPartition(Output):
     hourly_micros: int = Field(description="Its part of the price.")
     replicas: list[PlacedReplica]
     learners: list[PlacedReplica]
+    relocation: PlacedRelocation | None = Field(description="A replica on its way to another server; null: none is.")
     in_use: bool = Field(description="false: it was added, and clients do not use it yet.")
 
 

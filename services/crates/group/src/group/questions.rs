@@ -88,6 +88,12 @@ impl Group {
         self.replica.catchup_wanted_bytes()
     }
 
+    /// Whether the learner is to take the place of a replica that is still there: nobody waits for it.
+    pub fn is_moving(&self) -> bool {
+        let config = self.replica.config();
+        config.is_some_and(|config| config.replicas.len() >= usize::from(config.replication_degree))
+    }
+
     /// The next time at which the queue has something to order or to refuse, or a read has waited for long enough.
     pub fn next_wake(&mut self, now_us: Micros) -> Option<Micros> {
         let queue = self.intake.next_wake(now_us);

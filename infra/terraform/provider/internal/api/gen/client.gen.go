@@ -3232,9 +3232,12 @@ type PlacedPartition struct {
 	Partition int             `json:"partition"`
 
 	// RatePerS Its part of the SLA.
-	RatePerS int                   `json:"rate_per_s"`
-	Replicas []PlacedReplica       `json:"replicas"`
-	Status   PlacedPartitionStatus `json:"status"`
+	RatePerS int `json:"rate_per_s"`
+
+	// Relocation A replica on its way to another server; null: none is.
+	Relocation *PlacedRelocation     `json:"relocation"`
+	Replicas   []PlacedReplica       `json:"replicas"`
+	Status     PlacedPartitionStatus `json:"status"`
 }
 
 // PlacedPartitionStatus defines model for PlacedPartition.Status.
