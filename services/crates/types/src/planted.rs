@@ -127,6 +127,8 @@ pub enum Bug {
     HungLetIn,
     /// Servers count as hung even where most of the fleet hangs.
     SharedHangEvicts,
+    /// A replica that moves leaves before the one in its place has caught up.
+    MovedAtOnce,
     /// The one further from the head leaves an unreachable pair, also when the other one hangs. Harms where a hung server
     /// may not be taken out for its hang: its healthy neighbour is.
     HungOneStays,
@@ -241,6 +243,7 @@ impl Bug {
         Bug::PauseCountsAsHang,
         Bug::HungLetIn,
         Bug::SharedHangEvicts,
+        Bug::MovedAtOnce,
         Bug::HungOneStays,
         Bug::PlaceIgnored,
         Bug::PlaceForgotten,

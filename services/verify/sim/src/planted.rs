@@ -49,6 +49,7 @@ pub fn searches() -> Vec<Search> {
             Bug::IsolatedHeadAttaches | Bug::UnknownRefusedOutright => Profile::Heads,
             Bug::HangUnnoticed | Bug::PauseCountsAsHang | Bug::HungLetIn => Profile::Hangs,
             Bug::SharedHangEvicts | Bug::HungOneStays => Profile::Hangs,
+            Bug::MovedAtOnce => Profile::Operators,
             _ => Profile::Any,
         };
         Search {

@@ -2,7 +2,7 @@
 //! file calls only files above it in this list:
 //!
 //! - `input`: into the engine
-//! - [`drains`], [`operator`]: requests of people
+//! - [`drains`], [`moves`], [`operator`]: requests of people
 //! - [`replacements`]: one comes in the place of another
 //! - `resets`: groups that have been reset
 //! - [`outages`]: it is stopped, killed, started; [`restores`]: on an older copy of its log, too
@@ -12,6 +12,8 @@
 pub mod arrivals;
 pub mod drains;
 mod input;
+mod moves;
+mod moves;
 pub mod operator;
 pub mod outages;
 mod output;

@@ -7,7 +7,7 @@ use quorate_types::{GroupId, ServerId, Sla};
 use rand::Rng;
 use uuid::Uuid;
 
-use super::{drains, input};
+use super::{drains, input, moves};
 use crate::fleet::World;
 use crate::server::control;
 
@@ -47,6 +47,7 @@ pub(super) fn make_requests(world: &mut World, c: usize) {
         return;
     }
     drains::make_requests(world, c);
+    moves::make_requests(world, c);
     give_up_machines(world, c);
     release_quarantined(world, c);
     if world.plan.owners_reset {

@@ -1,5 +1,5 @@
-//! A drain takes no group below its degree. A replica that leaves a draining server, which is well, leaves a whole
-//! chain behind. Every member of that chain has all that was committed.
+//! A drain, or a move of a single replica, takes no group below its degree. A replica that leaves a server which is well, only since
+//! that drains or an operator asked for it, leaves a whole chain behind. Every member of that chain has all that was committed.
 
 use quorate_coordinator_core::state::{CoordinatorState, Group};
 use quorate_types::{Epoch, GroupId, Index, ServerId};
@@ -12,12 +12,12 @@ use crate::ledger::Adoption;
 pub struct Before {
     group_id: GroupId,
     epoch: Epoch,
-    /// Members on servers that drain and have no other reason to leave.
-    draining: Vec<Draining>,
+    /// Members that are to leave, and have no other reason to.
+    leaving: Vec<Leaving>,
 }
 
 #[derive(Debug)]
-struct Draining {
+struct Leaving {
     id: ServerId,
     /// The process that ran there.
     incarnation: String,
@@ -26,10 +26,11 @@ struct Draining {
 }
 
 pub fn before(state: &CoordinatorState) -> Vec<Before> {
-    if state.servers.values().all(|server| server.drain.is_none()) {
+    let none_drains = state.servers.values().all(|server| server.drain.is_none());
+    if none_drains && state.groups.relocating().is_empty() {
         return Vec::new();
     }
-    let draining = |group: &Group, id: ServerId| Draining {
+    let leaving = |group: &Group, id: ServerId| Leaving {
         id,
         incarnation: state.servers[&id].incarnation.clone(),
         returned_with: group.returned.get(&id).map(|returned| returned.end),
@@ -37,21 +38,29 @@ pub fn before(state: &CoordinatorState) -> Vec<Before> {
     let of = |group: &Group| Before {
         group_id: group.group_id,
         epoch: group.epoch,
-        draining: group
+        leaving: group
             .chain
             .iter()
-            .filter(|id| only_drains(state, **id))
-            .map(|id| draining(group, *id))
+            .filter(|id| is_well(state, **id) && (drains(state, **id) || moves(group, **id)))
+            .map(|id| leaving(group, *id))
             .collect(),
     };
     state.groups.values().map(of).collect()
 }
 
-fn only_drains(state: &CoordinatorState, id: ServerId) -> bool {
+fn drains(state: &CoordinatorState, id: ServerId) -> bool {
+    state.servers[&id].drain.is_some()
+}
+
+fn moves(group: &Group, id: ServerId) -> bool {
+    let relocation = group.relocation.as_ref();
+    relocation.is_some_and(|relocation| relocation.moves.iter().any(|one| one.from == id))
+}
+
+fn is_well(state: &CoordinatorState, id: ServerId) -> bool {
     let server = &state.servers[&id];
     let is_in_a_pair = state.unreachable_pairs.count_of(id) > 0;
-    let is_well = server.alive && server.slow.is_none() && server.storage_fault.is_none();
-    server.drain.is_some() && is_well && !is_in_a_pair
+    server.alive && server.slow.is_none() && server.storage_fault.is_none() && !is_in_a_pair
 }
 
 pub fn check(world: &World, before: &[Before]) {
@@ -59,7 +68,7 @@ pub fn check(world: &World, before: &[Before]) {
     for Before {
         group_id,
         epoch,
-        draining,
+        leaving,
     } in before
     {
         let Some(group) = state.groups.get(group_id) else {
@@ -70,18 +79,18 @@ pub fn check(world: &World, before: &[Before]) {
         if group.epoch != *epoch + 1 || begins || group.is_deleting() {
             continue;
         }
-        for member in draining {
+        for member in leaving {
             let id = &member.id;
             if group.quarantine.servers.contains(id) {
                 continue;
             }
-            let is_as_before = only_drains(state, *id) && state.servers[id].incarnation == member.incarnation;
+            let is_as_before = is_well(state, *id) && state.servers[id].incarnation == member.incarnation;
             if group.chain.contains(id) || !is_as_before || is_older(group, member) {
                 continue;
             }
             assert!(
                 group.chain.len() >= group.degree(),
-                "the drain of server {id} leaves {} of {} replicas in epoch {}",
+                "the replica on server {id} leaves {} of {} behind in epoch {}",
                 group.chain.len(),
                 group.degree(),
                 group.epoch
@@ -92,7 +101,7 @@ pub fn check(world: &World, before: &[Before]) {
 }
 
 /// Whether the member leaves since it returned with an older copy than another did.
-fn is_older(group: &Group, member: &Draining) -> bool {
+fn is_older(group: &Group, member: &Leaving) -> bool {
     let proven = group.returned.values().map(|one| one.committed).max();
     member.returned_with.is_some_and(|end| Some(end) < proven)
 }
@@ -103,12 +112,12 @@ fn whole(world: &World, group_id: GroupId, before: Epoch, leaves: ServerId, chai
     for m in chain.iter().filter_map(|id| world.server_of(*id)) {
         let lineage = world.servers[m].lineage(group_id);
         let keeps = |adoption: &Adoption| adoption.lineage == lineage;
-        // A loss since then, without the coordinator knowing, is not the drain's doing. Nor is that of a disk that lied.
+        // A loss since then, without the coordinator knowing, is not the move's doing. Nor is that of a disk that lied.
         let has_lied = world.servers[m].lied.contains_key(&group_id);
         if !has_lied && ledger.adopted.get(&(before, m)).is_some_and(keeps) {
             assert!(
                 world.has(m, group_id, last.index, last.epoch),
-                "server {leaves} is drained of the group, and s{} has not what was committed at {}",
+                "server {leaves} has left the group, and s{} has not what was committed at {}",
                 m + 1,
                 last.index
             );

@@ -91,6 +91,9 @@ fn why_not(world: &World, g: usize) -> Option<String> {
             closed(world)
         ));
     }
+    if let Some(relocation) = &group.relocation {
+        return Some(format!("a replica still moves: {relocation:?}"));
+    }
     if let Some(client) = world.writers.iter().find(|c| c.group == g && !c.is_done()) {
         return Some(format!("a client waits: {}", crate::trace::brief(client)));
     }

@@ -62,6 +62,8 @@ pub struct Plan {
     pub may_lose_groups: bool,
     /// Whether owners reset lost groups, and operators give up machines that are gone.
     pub owners_reset: bool,
+    /// Operators have single replicas move.
+    pub operators_move: bool,
     /// Memory of each server for what its groups hold beyond their own.
     pub pool_bytes: u64,
     /// One more server has too little memory for any replica.
@@ -122,6 +124,7 @@ impl Plan {
             may_lose_groups: rng.random_bool(0.1),
             drift_permille_max: *pick(rng, &[0, 0, 1, 50]),
             owners_reset: rng.random_bool(0.5),
+            operators_move: false,
             pool_bytes: *pick(rng, &[u64::MAX, u64::MAX, 0, 256 << 10]),
             has_tight_server: rng.random_bool(0.2),
             has_full_disk: rng.random_bool(0.1),
@@ -211,6 +214,7 @@ impl Plan {
                 self.keep_busy();
             }
             Profile::Operators => {
+                self.operators_move = true;
                 self.fault_every_us = *pick(rng, &[120_000, 400_000]);
                 self.horizon_us = 6_000_000;
             }

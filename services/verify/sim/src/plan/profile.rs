@@ -39,7 +39,7 @@ pub enum Profile {
     Poison,
     /// Disks that are slow for seconds: servers are found slow, and leave their groups.
     Slow,
-    /// Operators that drain servers, call drains off and stop what is drained, while servers fail.
+    /// Operators that drain servers, call drains off, stop what is drained and move single replicas, while servers fail.
     Operators,
     /// Dozens of groups on a dozen servers.
     Fleets,

@@ -6,6 +6,7 @@
 
 use quorate_placement::Profile;
 use quorate_types::GroupId;
+use quorate_types::planted::{self, Bug};
 use quorate_types::sla::ScarceResource;
 
 use super::epochs::Epochs;
@@ -175,6 +176,9 @@ impl<'a> Relocations<'a> {
         self.epochs.reconfigure(group_id, |members| {
             members.leaving = Some(first.from);
             members.learner = Some(first.to);
+            if planted::on(Bug::MovedAtOnce) {
+                members.chain.retain(|server| *server != first.from);
+            }
         });
     }
 
