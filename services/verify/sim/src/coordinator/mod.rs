@@ -13,7 +13,6 @@ pub mod arrivals;
 pub mod drains;
 mod input;
 mod moves;
-mod moves;
 pub mod operator;
 pub mod outages;
 mod output;
