@@ -22,7 +22,7 @@ pub(super) fn event(world: &mut World, c: usize, event: Event) {
     if world.coordinators.leader() != Some(c) {
         return world.coordinators.members[c].decisions.take(now, event);
     }
-    let before = invariants::before_coordinator(world.coordinators.state());
+    let before = invariants::before_coordinator(world);
     world.coordinators.members[c].decisions.take(now, event);
     if world.coordinators.leader() != Some(c) {
         return;

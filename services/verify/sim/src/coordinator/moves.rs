@@ -1,7 +1,7 @@
 //! Operators have single replicas move to other servers, also to some that cannot take them.
 
 use quorate_coordinator_core::command::{Cause, Command, Relocate};
-use quorate_types::{GroupId, ServerId};
+use quorate_types::{GroupId, ServerId, versions};
 use rand::Rng;
 
 use super::input;
@@ -15,6 +15,10 @@ pub(super) fn make_requests(world: &mut World, c: usize) {
         return;
     }
     let known = world.coordinators.known();
+    if known.fleet_version < versions::FLEET_WITH_RELOCATIONS {
+        let to = versions::FLEET.newest;
+        return input::command(world, c, Command::RaiseFleetVersion { to });
+    }
     let chains: Vec<(GroupId, Vec<ServerId>)> = known
         .groups
         .values()

@@ -1,5 +1,5 @@
-//! A drain, or a move of a single replica, takes no group below its degree. A replica that leaves a server which is well, only since
-//! that drains or an operator asked for it, leaves a whole chain behind. Every member of that chain has all that was committed.
+//! A drain, or a move of a single replica, takes no group below its degree. A replica that leaves a server which is well leaves a
+//! whole chain behind. Every member of that chain has all that was committed.
 
 use quorate_coordinator_core::state::{CoordinatorState, Group};
 use quorate_types::{Epoch, GroupId, Index, ServerId};
@@ -12,7 +12,7 @@ use crate::ledger::Adoption;
 pub struct Before {
     group_id: GroupId,
     epoch: Epoch,
-    /// Members that are to leave, and have no other reason to.
+    /// Members that have no other reason to leave than a drain or a move.
     leaving: Vec<Leaving>,
 }
 
@@ -25,9 +25,9 @@ struct Leaving {
     returned_with: Option<(Epoch, Index)>,
 }
 
-pub fn before(state: &CoordinatorState) -> Vec<Before> {
+pub fn before(state: &CoordinatorState, may_move: bool) -> Vec<Before> {
     let none_drains = state.servers.values().all(|server| server.drain.is_none());
-    if none_drains && state.groups.relocating().is_empty() {
+    if none_drains && !may_move {
         return Vec::new();
     }
     let leaving = |group: &Group, id: ServerId| Leaving {
@@ -41,20 +41,11 @@ pub fn before(state: &CoordinatorState) -> Vec<Before> {
         leaving: group
             .chain
             .iter()
-            .filter(|id| is_well(state, **id) && (drains(state, **id) || moves(group, **id)))
+            .filter(|id| is_well(state, **id))
             .map(|id| leaving(group, *id))
             .collect(),
     };
     state.groups.values().map(of).collect()
-}
-
-fn drains(state: &CoordinatorState, id: ServerId) -> bool {
-    state.servers[&id].drain.is_some()
-}
-
-fn moves(group: &Group, id: ServerId) -> bool {
-    let relocation = group.relocation.as_ref();
-    relocation.is_some_and(|relocation| relocation.moves.iter().any(|one| one.from == id))
 }
 
 fn is_well(state: &CoordinatorState, id: ServerId) -> bool {

@@ -50,7 +50,6 @@ pub use repaired_as_it_was::check as when_repaired;
 pub use step::Step;
 
 use quorate_chain::ClientRef;
-use quorate_coordinator_core::state::CoordinatorState;
 use quorate_types::GroupConfig;
 use quorate_wire::client::{Message, Refused, kind};
 
@@ -140,9 +139,10 @@ pub struct Before {
     chains: hung_is_out::Before,
 }
 
-pub fn before_coordinator(state: &CoordinatorState) -> Before {
+pub fn before_coordinator(world: &World) -> Before {
+    let state = world.coordinators.state();
     Before {
-        drains: drain_keeps_degree::before(state),
+        drains: drain_keeps_degree::before(state, world.plan.operators_move),
         resets: reset_after_lost::before(state),
         chains: hung_is_out::before(state),
     }

@@ -1,0 +1,77 @@
+"""A group is resized beyond the room of its servers while a customer appends. The coordinator is killed meanwhile."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Any
+
+from quorate_harness.customer import Customer
+from quorate_local import Stack, StackOptions
+from quorate_local.options import ServerResources
+from test_drain import Load, coordinator, kinds
+
+SERVERS, FULL = 6, 3  # servers, and those that are full
+# A persistent append costs two operations at each replica; four fifths of a server may be promised.
+OPERATIONS_PER_S = 20_000
+SMALL_PER_S, LARGE_PER_S, RESIZED_PER_S = 500, 6_500, 6_000
+RESIZED_WITHIN_S = 60.0
+
+
+def sla(rate_per_s: int) -> dict[str, Any]:
+    return {
+        "durability": "persistent",
+        "replication_degree": 3,
+        "request_size_bytes": 64,
+        "rate_per_s": rate_per_s,
+        "retention_bytes": 16 << 20,
+    }
+
+
+def drain(stack: Stack, server_ids: list[int], method: str) -> None:
+    with coordinator(stack) as http:
+        for server_id in server_ids:
+            http.request(method, f"/v1/servers/{server_id}/drain").raise_for_status()
+
+
+def servers_of(customer: Customer, group_id: str) -> set[int]:
+    return {replica["server_id"] for replica in customer.placement(group_id)["replicas"]}
+
+
+def test_a_group_is_resized_by_moves_under_load(own_state: Path) -> None:
+    resources = ServerResources(cpu_cores=4.0, network_bytes_per_s=10**9, storage_io_per_s=OPERATIONS_PER_S)
+    options = StackOptions.from_environment(state=own_state, servers=SERVERS, server_resources=resources)
+    with Stack(options) as stack, Customer(stack.api_url, "moves") as customer:
+        with coordinator(stack) as http:
+            ids = sorted(server["server_id"] for server in http.get("/v1/servers").raise_for_status().json())
+        full, empty = ids[:FULL], ids[FULL:]
+        drain(stack, empty, "POST")
+        group = customer.create_group("grows", sla(SMALL_PER_S))
+        customer.create_group("neighbour", sla(LARGE_PER_S))
+        drain(stack, empty, "DELETE")
+        path = f"/v1/groups/{group['id']}"
+        assert servers_of(customer, group["id"]) == set(full)
+        load = Load(customer, group["id"])
+        time.sleep(1.0)
+
+        quote = customer.quote({**sla(RESIZED_PER_S), "replaces_group_id": group["id"]})
+        assert quote["admissible"]
+        assert quote["moves"] == FULL, "no server of the group has room for any position"
+        asked = customer.patch(path, {"rate_per_s": RESIZED_PER_S})
+        assert asked["sla"]["rate_per_s"] == SMALL_PER_S, "the former SLA holds meanwhile"
+        assert asked["resizing"]["sla"]["rate_per_s"] == RESIZED_PER_S
+        stack.crash("coordinator")
+        stack.restart("coordinator")
+        deadline = time.monotonic() + RESIZED_WITHIN_S
+        while (resized := customer.get(path))["resizing"] is not None and time.monotonic() < deadline:
+            time.sleep(0.2)
+        assert resized["sla"]["rate_per_s"] == RESIZED_PER_S
+        assert resized["price"] == asked["resizing"]["price"]
+        assert servers_of(customer, group["id"]) == set(empty)
+        assert customer.placement(group["id"])["relocation"] is None
+
+        load.stop()
+        count = len(load.offsets)
+        assert load.offsets == list(range(count)), "each entry has its place, once"
+        assert load.read_back() == [b"%08d" % number for number in range(count)]
+        assert kinds(stack).count("group_resized") == 1
