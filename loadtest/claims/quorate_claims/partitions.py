@@ -1,11 +1,14 @@
-"""Tenants with partitions: fair shares of promises (Pisces §5, Figures 5 to 7), and what many chains cost.
+"""Tenants with partitions: fair shares of promises (Pisces §5, Figures 5 to 8), and what many chains cost.
 
-Eight tenants reserve equal rates over four partitions each, and append more than that: with even keys, and with keys by
-Zipf's law, which press on some partitions and leave others. Six tenants with weights of 100, 10 and 1 follow.
+Eight tenants reserve equal rates over four partitions each, and append more than that: with even keys, with keys by
+Zipf's law, which press on some partitions and leave others, and with four tenants that want twice as much as others.
+Then four of them keep within their reservations. Six tenants with weights of 100, 10 and 1 follow. Traces in the
+claim's folder are for `make figures ONLY=pisces`.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import time
 from collections import Counter
@@ -18,14 +21,15 @@ from quorate.keys import partition_of
 from quorate_claims.claim import Conditions, median
 from quorate_harness.figures import Figure
 from quorate_harness.fleet import Fleet, fleet
-from quorate_harness.steady import Steady
+from quorate_harness.steady import Steady, Window
 
 SIZE_BYTES = 1_024
 PARTITIONS = 4
 TENANTS, RATE_PER_S = 8, 500
 WEIGHTS, WEIGHED_RATE_PER_S = (100, 100, 10, 10, 1, 1), 20
 PRESSED = 1.2  # appends over the reservation: less popular partitions want less than an even part
-ADAPTS_S, WINDOW_S, WINDOWS = 25.0, 10.0, 3
+PRESSED_TWICE, WITHIN = 2 * PRESSED, 0.7
+ADAPTS_S, WINDOW_S, WINDOWS = 24.0, 2.0, 15
 KEYS, ZIPF, DRAWN = 1_000, 0.99, 20_000  # keys of a tenant, their skew, and the draws that stand for its load
 PARTS = 24  # clients of a tenant, each appending as much, in proportion to its partitions' keys
 CHAINS, SCALED_PER_S, SCALED_S, SCALED_ROUNDS = 64, 100_000, 6.0, 5
@@ -38,13 +42,28 @@ class Tenant:
     rate_per_s: int
     partitions: list[str]
     """One for each client: a partition with more keys is there more often."""
+    pressed: float = PRESSED
+    """Appends that it offers, over its reservation."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """Tenants by their rates, with keys of a skew. `pressed`: offered over reserved, of every second tenant each."""
+
+    kind: str
+    rates: list[int]
+    skew: float
+    pressed: tuple[float, float] = (PRESSED, PRESSED)
 
 
 def measure(conditions: Conditions) -> list[Figure]:
     with fleet(conditions.folder / "fair", conditions.display, 4) as servers:
-        even = _mmr(servers, "even", [RATE_PER_S] * TENANTS, 0.0, conditions)
-        skewed = _mmr(servers, "skewed", [RATE_PER_S] * TENANTS, ZIPF, conditions)
-        weighted = _mmr(servers, "weighted", [each * WEIGHED_RATE_PER_S for each in WEIGHTS], ZIPF, conditions)
+        equal, weighed = [RATE_PER_S] * TENANTS, [each * WEIGHED_RATE_PER_S for each in WEIGHTS]
+        even = _run(servers, Case("even", equal, 0.0), conditions).mmr
+        skewed = _run(servers, Case("skewed", equal, ZIPF), conditions).mmr
+        doubled = _run(servers, Case("doubled", equal, ZIPF, (PRESSED, PRESSED_TWICE)), conditions).mmr
+        isolated = _run(servers, Case("isolated", equal, ZIPF, (WITHIN, PRESSED_TWICE)), conditions)
+        weighted = _run(servers, Case("weighted", weighed, ZIPF), conditions).mmr
     with fleet(conditions.folder / "scaling", conditions.display, 3) as servers:
         scaling = _scaling(servers, conditions)
     about = f"min over max of tenants' appends/s over {ADAPTS_S:.0f} s after the start, each over its reservation"
@@ -53,6 +72,11 @@ def measure(conditions: Conditions) -> list[Figure]:
         Figure("pisces_mmr_even", even, "ratio", 0.99, True, f"{about}; {eight.format('0.99')}"),
         Figure("pisces_mmr_skewed", skewed, "ratio", 0.97, True,
                f"Zipf {ZIPF} over keys; {eight.format('0.91 to 0.97')}"),
+        Figure("pisces_mmr_doubled", doubled, "ratio", 0.97, True,
+               f"the same, and four tenants want twice as much as the others; {eight.format('0.97 or more')}"),
+        Figure("pisces_isolated_p99_ms", max(isolated.p99_ms[::2]), "ms",
+               note=f"the worst of four tenants that offer {WITHIN:g} of their reservations, Zipf {ZIPF}; four "
+                    f"others offer {PRESSED_TWICE:g} times theirs; medians of windows of {WINDOW_S:.0f} s"),
         Figure("pisces_mmr_weighted", weighted, "ratio", 0.95, True,
                f"weights {':'.join(map(str, dict.fromkeys(WEIGHTS)))}, Zipf {ZIPF} over keys; the paper has 0.56"),
         Figure("partition_scaling_ratio", scaling, "ratio", 1.15,
@@ -60,31 +84,44 @@ def measure(conditions: Conditions) -> list[Figure]:
     ]  # fmt: skip
 
 
-def _mmr(servers: Fleet, kind: str, rates: list[int], skew: float, conditions: Conditions) -> float:
-    """Each tenant's throughput over its reservation: the least over the greatest."""
+@dataclass(frozen=True)
+class Outcome:
+    """By tenant: throughput over the reservation, and the median of the windows' p99."""
+
+    shares: list[float]
+    p99_ms: list[float]
+
+    @property
+    def mmr(self) -> float:
+        return min(self.shares) / max(self.shares)
+
+
+def _run(servers: Fleet, case: Case, conditions: Conditions) -> Outcome:
+    kind = case.kind
     groups = [
         servers.create_group(f"{kind}-{number}", "in_memory", rate, SIZE_BYTES, partitions=PARTITIONS)
-        for number, rate in enumerate(rates)
+        for number, rate in enumerate(case.rates)
     ]
     tenants = []
-    for number, (group, rate) in enumerate(zip(groups, rates, strict=True)):
+    for number, (group, rate) in enumerate(zip(groups, case.rates, strict=True)):
         partitions = servers.partitions(group)
-        clients = _clients(f"{kind}-{number}", skew)
-        tenants.append(Tenant(f"{kind}-{number}", rate, [partitions[each] for each in clients]))
-    shares = _shares(servers, tenants, conditions)
+        clients = _clients(f"{kind}-{number}", case.skew)
+        offered = case.pressed[number % 2]
+        tenants.append(Tenant(f"{kind}-{number}", rate, [partitions[each] for each in clients], offered))
+    outcome = _load(servers, kind, tenants, conditions)
     for group in groups:
         servers.customer.delete(f"/v1/groups/{group}")
-    listed = " ".join(f"{share:.3f}" for share in shares)
+    listed = " ".join(f"{share:.3f}" for share in outcome.shares)
     conditions.display.line(f"  {kind}: {listed} of the reservations")
     equal = min(map(_share_of_equal_parts, tenants))
     conditions.display.line(f"  With rates that stay equal, one tenant would have no more than {equal:.3f}.")
-    return min(shares) / max(shares)
+    return outcome
 
 
 def _share_of_equal_parts(tenant: Tenant) -> float:
     """The most that the tenant could append, over its reservation, if no rate moved."""
     clients = Counter(tenant.partitions)
-    return sum(min(PRESSED * count / len(tenant.partitions), 1 / PARTITIONS) for count in clients.values())
+    return sum(min(tenant.pressed * count / len(tenant.partitions), 1 / PARTITIONS) for count in clients.values())
 
 
 def _clients(name: str, skew: float) -> list[int]:
@@ -98,27 +135,50 @@ def _clients(name: str, skew: float) -> list[int]:
     return [number for number, count in counts.items() for _ in range(count)]
 
 
-def _shares(servers: Fleet, tenants: list[Tenant], conditions: Conditions) -> list[float]:
-    windows = 1 if conditions.quick else WINDOWS
+def _load(servers: Fleet, kind: str, tenants: list[Tenant], conditions: Conditions) -> Outcome:
+    """The outcome once rates have adapted. All windows go to the trace."""
+    adapts = round(ADAPTS_S / WINDOW_S)
+    measured = WINDOWS // 3 if conditions.quick else WINDOWS
+    rows = []
     with ExitStack() as stack:
         loads = []
         for tenant in tenants:
-            rate = round(tenant.rate_per_s * PRESSED)
+            rate = round(tenant.rate_per_s * tenant.pressed)
             # A second's worth waits: more would pass its deadline in the queue, and its work would count for nobody.
             outstanding = str(max(tenant.rate_per_s, PARTS))
             flags = ("--size", str(SIZE_BYTES), "--rate", str(rate), "--outstanding-max", outstanding)
             loads.append(stack.enter_context(Steady(servers, tenant.name, tenant.partitions, *flags)))
-        time.sleep(ADAPTS_S)
+        begun = time.monotonic()
         for load in loads:
-            load.mark("adapted")
-        acked, begun = [0] * len(loads), [time.monotonic()] * len(loads)
-        took = [0.0] * len(loads)
-        for _ in range(windows):
+            load.mark("window")
+        for _ in range(adapts + measured):
             time.sleep(WINDOW_S)
-            for number, load in enumerate(loads):
-                acked[number] += load.mark("window").acked
-                took[number] = time.monotonic() - begun[number]
-    return [count / seconds / tenant.rate_per_s for count, seconds, tenant in zip(acked, took, tenants, strict=True)]
+            rows.append((time.monotonic() - begun, [load.mark("window") for load in loads]))
+    trace = [_traced(at_s, windows, tenants) for at_s, windows in rows]
+    (conditions.folder / f"{kind}.json").write_text(
+        json.dumps({"pressed": [t.pressed for t in tenants], "rows": trace})
+    )
+    counted = [windows for _, windows in rows[adapts:]]
+    own = [[windows[number] for windows in counted] for number in range(len(tenants))]
+    return Outcome(
+        [_share(windows, tenant) for windows, tenant in zip(own, tenants, strict=True)],
+        [median([window.p99_us / 1e3 for window in windows]) for windows in own],
+    )
+
+
+def _share(windows: list[Window], tenant: Tenant) -> float:
+    took_s = sum(window.ended_us - window.began_us for window in windows) / 1e6
+    return sum(window.acked for window in windows) / took_s / tenant.rate_per_s
+
+
+def _traced(at_s: float, windows: list[Window], tenants: list[Tenant]) -> dict[str, object]:
+    """Of all tenants in order: throughput over the reservation, and milliseconds."""
+    return {
+        "at_s": round(at_s, 2),
+        "shares": [round(_share([window], tenant), 4) for window, tenant in zip(windows, tenants, strict=True)],
+        "p50_ms": [window.p50_us / 1e3 for window in windows],
+        "p99_ms": [window.p99_us / 1e3 for window in windows],
+    }
 
 
 def _scaling(servers: Fleet, conditions: Conditions) -> float:

@@ -19,6 +19,7 @@ from quorate_papers.conservation import medians
 from quorate_papers.costs import DURABILITIES
 from quorate_papers.costs import Point as Cost
 from quorate_papers.instances import RESOURCES
+from quorate_papers.pisces import Trace as PartitionTrace
 from quorate_papers.placement import ALGORITHMS, HOWS
 from quorate_papers.placement import Point as Placed
 from quorate_papers.seen import BRIEF, CONTROL, TENANTS, Seen
@@ -138,6 +139,36 @@ def capacity(traces: list[Trace], path: Path) -> None:
             axis.set_title(trace.title)
             axis.set_ylim(0, most)
         _finish(figure, tuple(axes), path, "seconds")
+
+
+def tenants(traces: list[PartitionTrace], path: Path) -> None:
+    """Pisces's Figures 5, 6 and 8: each tenant's share over time."""
+    with plt.rc_context(STYLE):
+        figure, axes = plt.subplots(2, 2, figsize=(10, 7), layout="constrained")
+        for axis, trace in zip(axes.flat, traces[:4], strict=True):
+            for number, shares in enumerate(trace.shares):
+                axis.plot(trace.at_s, shares, color=COLOURS[number % len(COLOURS)], linewidth=1)
+            axis.axhline(1, color=INK, linewidth=0.8, linestyle=":")
+            axis.set_title(trace.title)
+            axis.set_ylim(0, 1.4)
+        axes[0][0].set_ylabel("appends/s over the reservation")
+        _finish(figure, tuple(axes.flat), path, "seconds")
+
+
+def tenants_latencies(trace: PartitionTrace, path: Path) -> None:
+    """Pisces's Figure 7: latencies of tenants within their reservations, and of those that want far more."""
+    with plt.rc_context(STYLE):
+        figure, axis = plt.subplots(figsize=(7, 4), layout="constrained")
+        for place, (label, number) in enumerate((("p50", 0), ("p99", 1))):
+            ms = [each[number] for each in trace.latencies]
+            at = [tenant + 0.4 * place for tenant in range(len(ms))]
+            axis.bar(at, ms, width=0.4, color=COLOURS[place], label=label)
+        axis.set_xticks([tenant + 0.2 for tenant in range(len(trace.pressed))])
+        axis.set_xticklabels([f"{pressed:g}×" for pressed in trace.pressed])
+        axis.set_ylabel("ms")
+        axis.set_yscale("log")
+        axis.set_title(trace.title)
+        _finish(figure, (axis,), path, "appends offered, over the reservation")
 
 
 def conservation(points: list[Shared], path: Path, *, is_papers: bool = False) -> None:

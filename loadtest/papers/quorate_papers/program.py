@@ -22,6 +22,7 @@ from quorate_papers import (
     costs,
     figure7,
     page,
+    pisces,
     placement,
     plots,
     profiles,
@@ -34,6 +35,7 @@ from quorate_papers import (
 COMMAND = "make figures"
 PUBLISHED = REPOSITORY / "docs" / "papers" / "filo"
 PULSAR = REPOSITORY / "docs" / "papers" / "pulsar"
+PISCES = REPOSITORY / "docs" / "papers" / "pisces"
 RESULTS = REPOSITORY / "loadtest" / "results"
 DATA = REPOSITORY / "build" / "papers"
 PAGE_7 = Path(__file__).parent / "page7.txt"
@@ -52,6 +54,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _figure_3(chosen.cells, folder, display)
     if chosen.only == "capacity":
         return _capacity(PULSAR if folder == PUBLISHED else folder, display)
+    if chosen.only == "pisces":
+        return _pisces(PISCES if folder == PUBLISHED else folder, display)
     if chosen.only in ("pulsar", "sharing"):
         make = _pulsar if chosen.only == "pulsar" else _sharing
         return make(PULSAR if folder == PUBLISHED else folder, display)
@@ -74,7 +78,7 @@ def judged(figures: list[Figure]) -> int:
 
 def changes() -> str:
     """To files of the repository, but for what was published before."""
-    besides = [f":!{folder.relative_to(REPOSITORY)}" for folder in (PUBLISHED, PULSAR, RESULTS)]
+    besides = [f":!{folder.relative_to(REPOSITORY)}" for folder in (PUBLISHED, PULSAR, PISCES, RESULTS)]
     command = ["git", "status", "--porcelain", "--untracked-files=no", "--", ".", *besides]
     return subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, check=False).stdout.strip()
 
@@ -169,6 +173,19 @@ def _capacity(folder: Path, display: Display) -> int:
     return 0
 
 
+def _pisces(folder: Path, display: Display) -> int:
+    try:
+        traces = pisces.traces()
+    except FileNotFoundError:
+        display.line(f"There is nothing to plot yet: run {pisces.FIRST} first.")
+        return 1
+    folder.mkdir(parents=True, exist_ok=True)
+    plots.tenants(traces, folder / "figure-5")
+    plots.tenants_latencies(traces[4], folder / "figure-7")
+    display.line(f"written to {folder}")
+    return 0
+
+
 def _sharing(folder: Path, display: Display) -> int:
     display.line("Sharing in fleets of 1 000 and 10 000 servers: about five minutes.")
     measured = sharing.measure(display.line)
@@ -220,7 +237,7 @@ def _arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="quorate-figures", description=__doc__)
     parser.add_argument(
         "--only",
-        choices=["fig3", "computed", "fig7", "pulsar", "sharing", "capacity"],
+        choices=["fig3", "computed", "fig7", "pulsar", "sharing", "capacity", "pisces"],
         help="what `make profile` measured, what is computed, real servers, Figure 16 of Pulsar, large fleets, or what "
         "`make claims ONLY=capacity` measured",
     )
