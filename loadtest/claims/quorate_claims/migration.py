@@ -27,7 +27,7 @@ ENTRY_BYTES = 1_024
 CHAIN_PER_S, OFFERED_PER_S = 1_000, 900  # reserved and offered, of each chain
 PARTITIONS = 4
 OUTSTANDING_PER_CHAIN = 64
-LOG_BYTES, LOG_BYTES_QUICK = 32_000_000, 4_000_000  # of each chain, before the first move
+LOG_BYTES, LOG_BYTES_QUICK = 16_000_000, 4_000_000  # of each chain, before the first move
 ROUNDS, ROUNDS_QUICK = 3, 1
 KILLS, KILLS_QUICK = 12, 3
 FILL_TIMEOUT_S, MOVE_TIMEOUT_S = 120.0, 60.0
@@ -156,17 +156,14 @@ def _killed(servers: Fleet, every: Sequence[str], kills: int) -> int:
     with Steady(servers, "killed", list(every), "--size", str(ENTRY_BYTES), "--rate", rate) as load:
         for number in range(kills):
             group_id = every[number % len(every)]
-            members = _members(servers, group_id)
-            source = members[number % len(members)]
-            target = next(id_ for id_ in sorted(servers.servers()) if id_ not in members)
-            servers.move(group_id, source, target)
+            source, target = _begin(servers, group_id, number)
             time.sleep(random.uniform(0, KILLED_WITHIN_S))
             victims = (_name(servers, source), _name(servers, target), servers.stack.leader_name())
             victim = victims[number % len(victims)]
             servers.display.progress(f"  kill {number + 1} of {kills}: {victim}")
             servers.stack.crash(victim)
             servers.wait_whole(*[one for one in every if one != group_id], timeout_s=MOVE_TIMEOUT_S)
-            _settled(servers, group_id)
+            _ended(servers, group_id)
             servers.stack.restart(victim)
             servers.wait(lambda: _all_alive(servers), f"{victim} to return", MOVE_TIMEOUT_S)
         return _end(servers, load)
@@ -176,12 +173,34 @@ def _name(servers: Fleet, server_id: int) -> str:
     return servers.stack.servers_by_address()[servers.servers()[server_id]["address"]]
 
 
-def _settled(servers: Fleet, group_id: str) -> None:
-    def is_settled() -> bool:
-        group = servers.group(group_id)
-        return servers.is_whole(group_id) and not group["learners"] and group.get("relocation") is None
+def _begin(servers: Fleet, group_id: str, number: int) -> tuple[int, int]:
+    """Source and target of a move that begins once nothing else moves: the fleet may move replicas on its own."""
+    begun: list[tuple[int, int]] = []
 
-    servers.wait(is_settled, "the move to end", MOVE_TIMEOUT_S)
+    def has_begun() -> bool:
+        if not _is_settled(servers, group_id):
+            return False
+        members = _members(servers, group_id)
+        source = members[number % len(members)]
+        target = next(id_ for id_ in sorted(servers.servers()) if id_ not in members)
+        try:
+            servers.move(group_id, source, target)
+        except MeasurementFailed:  # something else began to move in this moment
+            return False
+        begun.append((source, target))
+        return True
+
+    servers.wait(has_begun, "a move to begin", MOVE_TIMEOUT_S)
+    return begun[0]
+
+
+def _ended(servers: Fleet, group_id: str) -> None:
+    servers.wait(lambda: _is_settled(servers, group_id), "the move to end", MOVE_TIMEOUT_S)
+
+
+def _is_settled(servers: Fleet, group_id: str) -> bool:
+    group = servers.group(group_id)
+    return servers.is_whole(group_id) and not group["learners"] and group.get("relocation") is None
 
 
 def _all_alive(servers: Fleet) -> bool:
