@@ -24,11 +24,11 @@ from quorate_harness.steady import Steady, Window
 
 SERVERS, COORDINATORS = 5, 3
 ENTRY_BYTES = 1_024
-CHAIN_PER_S, OFFERED_PER_S = 1_000, 900  # reserved and offered, of each chain
+CHAIN_PER_S, OFFERED_PER_S = 500, 450  # reserved and offered, of each chain
 PARTITIONS = 4
 OUTSTANDING_PER_CHAIN = 64
 LOG_BYTES, LOG_BYTES_QUICK = 16_000_000, 4_000_000  # of each chain, before the first move
-ROUNDS, ROUNDS_QUICK = 3, 1
+ROUNDS, ROUNDS_QUICK = 5, 1
 KILLS, KILLS_QUICK = 12, 3
 FILL_TIMEOUT_S, MOVE_TIMEOUT_S = 120.0, 60.0
 SETTLE_S = 1.0
