@@ -247,11 +247,11 @@ def figures(seen: Seen) -> list[Figure]:
             0,
             note=f"{seen.acked:,} entries acknowledged and read back; {moves} moves, and {seen.kills} with a kill -9",
         ),
-        Figure("migration_p99_ratio", max(p99.values()), "", P99_RATIO_MAX, note=f"open loop at the SLA: {each}"),
+        Figure("migration_p99_ratio", max(p99.values()), "ratio", P99_RATIO_MAX, note=f"open loop at the SLA: {each}"),
         Figure(
             "migration_throughput_ratio",
             min(throughput.values()),
-            "",
+            "ratio",
             THROUGHPUT_MIN,
             True,
             note="closed loop: " + ", ".join(f"{name} {value}" for name, value in throughput.items()),
