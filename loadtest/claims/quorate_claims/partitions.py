@@ -1,8 +1,8 @@
 """Tenants with partitions: fair shares of promises (Pisces §5, Figures 5 to 8), and what many chains cost.
 
-Eight tenants reserve equal rates over four partitions each, and append more than that: with even keys, with keys by
-Zipf's law, which press on some partitions and leave others, and with four tenants that want twice as much as others.
-Then four of them keep within their reservations. Six tenants with weights of 100, 10 and 1 follow. Traces in the
+Eight tenants reserve equal rates over four partitions each, and append more than that: with even keys, and with keys by
+Zipf's law, which press on some partitions and leave others. Then four tenants want twice as much as the others, and
+then those keep within their reservations. Six tenants with weights of 100, 10 and 1 follow. Traces in the
 claim's folder are for `make figures ONLY=pisces`.
 """
 
@@ -172,7 +172,7 @@ def _share(windows: list[Window], tenant: Tenant) -> float:
 
 
 def _traced(at_s: float, windows: list[Window], tenants: list[Tenant]) -> dict[str, object]:
-    """Of all tenants in order: throughput over the reservation, and milliseconds."""
+    """All tenants in order: throughput over the reservation, and milliseconds."""
     return {
         "at_s": round(at_s, 2),
         "shares": [round(_share([window], tenant), 4) for window, tenant in zip(windows, tenants, strict=True)],
