@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, HashMap};
 
 use quorate_coordinator_core::command::{
-    Cause, Command, Effect, PartitionsChange, QuoteRequest, RateChange, Reply,
+    Cause, Command, Effect, PartitionsChange, QuoteRequest, RateChange, Relocate, Reply,
 };
 use quorate_coordinator_core::planner::reports;
 use quorate_coordinator_core::state::{GroupStatus, LayoutChange, quote};
@@ -392,6 +392,35 @@ fn a_partition_moves_to_where_it_can_have_what_it_wants() {
     let changes = world.state.divided_rates(&wanted).changes;
     world.apply(Command::DivideRates { changes });
     assert!(rates(&world, 10, 2)[0] >= 38_000, "{:?}", rates(&world, 10, 2));
+}
+
+#[test]
+fn rates_follow_what_partitions_want_while_a_replica_moves() {
+    let mut world = World::new(4);
+    world.apply(Command::RaiseFleetVersion { to: 2 });
+    world.set(change(10, 2, 8_000, 1));
+    world.all_active(10, 2);
+    let from = world.group(10).chain[0];
+    world.apply(Command::Relocate(Relocate {
+        group_id: group(10),
+        from,
+        to: None,
+        cause: Cause::Operator,
+    }));
+    let to = world.group(10).learner.expect("a server is free");
+    let changes = world.state.divided_rates(&wants(10, &[7_000, 500])).changes;
+    world.apply(Command::DivideRates { changes });
+    let divided = rates(&world, 10, 2);
+    assert!(divided[0] >= 7_000, "{divided:?}");
+    assert!(
+        world.group(10).relocation.is_some(),
+        "the move goes on, and its reason is known"
+    );
+    world.caught_up(10, world.group(10).epoch);
+    let known = world.group(10);
+    assert_eq!((known.relocation.clone(), known.is_member(from)), (None, false));
+    assert!(known.chain.contains(&to));
+    assert_eq!(rates(&world, 10, 2), divided);
 }
 
 fn wants(first: u128, wanted: &[u64]) -> HashMap<quorate_types::GroupId, u64> {

@@ -116,11 +116,18 @@ impl<'a> DryRun<'a> {
     }
 }
 
-/// The members, each with its position in a whole chain. A learner comes for the tail, or for a replica that leaves: it
-/// is charged as the tail either way.
+/// The members, each with its position in a whole chain, and the seats in chains that are still to come. A learner comes for
+/// the tail, or for a replica that leaves: it is charged as the tail either way.
 fn seats(group: &Group) -> Vec<(ServerId, usize)> {
     let positions = (0..group.chain.len()).chain(group.learner.map(|_| group.degree() - 1));
-    group.members().zip(positions).collect()
+    let mut seats: Vec<(ServerId, usize)> = group.members().zip(positions).collect();
+    let mut chain = group.chain.clone();
+    for one in group.relocation.iter().flat_map(|relocation| &relocation.moves) {
+        chain.retain(|server| *server != one.from);
+        chain.push(one.to);
+        seats.extend(chain.iter().copied().zip(0..));
+    }
+    seats
 }
 
 /// The refusal of a region in which no server ever registered, though some did elsewhere.

@@ -157,8 +157,7 @@ impl Epochs<'_> {
             (group.sla, group.demands, group.budget) = (terms.sla, terms.demands, terms.budget);
             (group.sla_revision, group.sla_since_ms) = (terms.revision, Some(now_ms));
             group.partition = terms.partition;
-            // A move that has begun goes on.
-            group.relocation = None;
+            group.relocation = group.relocation.take().filter(|one| one.next.is_none());
             group.enter_epoch(group.membership());
         });
         self.issue(begun);

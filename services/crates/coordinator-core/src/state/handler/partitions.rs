@@ -359,7 +359,7 @@ impl<'a> PartitionChanges<'a> {
                 demands,
                 budget,
                 partition,
-                relocation: None,
+                relocation: present.relocation.clone().filter(|one| one.next.is_none()),
                 ..present.clone()
             };
             self.epochs.charge_on_trial(&present, &next);
@@ -437,8 +437,7 @@ impl PartitionChanges<'_> {
             .try_fold(0u64, |sum, rate| sum.checked_add(*rate));
         let may_change = |member: &GroupId| {
             let group = &self.epochs.groups()[member];
-            // The servers of a relocation are charged for the present rate.
-            group.may_change_members() && group.status != GroupStatus::Lost && group.relocation.is_none()
+            group.may_change_members() && group.status != GroupStatus::Lost
         };
         present.revision == change.revision
             && present.growth.is_none()
