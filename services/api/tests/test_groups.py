@@ -114,6 +114,10 @@ async def test_a_lost_answer_is_taken_up_by_the_same_key(
     key, path, body = new_key(), f"/v1/projects/{alice.project_id}/groups", {"name": "a", **SLA}
     problem(await alice.post(path, body, key), 503, "coordinator_unavailable")
     assert stored_groups(owner) == [("a", "provisioning")]
+    coordinator.leaderless = True
+    problem(await alice.post(path, body, key), 503, "coordinator_unavailable")
+    coordinator.leaderless = False
+    assert stored_groups(owner) == [("a", "provisioning")], "it may have been admitted before"
     answer = await alice.post(path, body, key)
     assert answer.status_code == 201, answer.text
     assert [str(group_id) for group_id in coordinator.groups] == [answer.json()["id"]]

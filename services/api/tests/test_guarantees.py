@@ -174,6 +174,10 @@ async def test_a_lost_answer_is_asked_for_again(
     problem(await put(alice), 503, "coordinator_unavailable")
     unsettled = await alice.get(path(alice))
     assert (unsettled["is_settled"], unsettled["since"]) == (False, None)
+    coordinator.leaderless = True
+    problem(await put(alice), 503, "coordinator_unavailable")
+    coordinator.leaderless = False
+    assert not (await alice.get(path(alice)))["is_settled"], "it may have been given before"
     await Reconciler(worker_engine, services.coordinator, age_s=0).run()
     settled = await alice.get(path(alice))
     assert (settled["is_settled"], settled["shared_tokens_per_s"]) == (True, SHARED)

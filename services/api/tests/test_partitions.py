@@ -212,6 +212,11 @@ async def test_a_lost_answer_is_asked_for_again(
     problem(grown, 503, "coordinator_unavailable")
     shown = await partitions_of(alice, group)
     assert shown["is_changing"]
+    coordinator.leaderless = True
+    again = await alice.request("PATCH", f"/v1/groups/{group['id']}", json={"partitions": 6})
+    problem(again, 503, "coordinator_unavailable")
+    coordinator.leaderless = False
+    assert (await partitions_of(alice, group))["is_changing"], "it may have happened before"
     await reconciler.run()
     shown = await partitions_of(alice, group)
     assert (shown["is_changing"], len(shown["items"])) == (False, 6)

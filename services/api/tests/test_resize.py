@@ -137,6 +137,10 @@ async def test_a_resize_begins_once_replicas_have_moved(
     reconciler = Reconciler(worker_engine, services.coordinator, age_s=0)
     await reconciler.run()
     assert (await alice.get(path))["resizing"] == asked["resizing"]
+    coordinator.leaderless = True
+    problem(await resize(alice, group, rate_per_s=5_000), 503, "coordinator_unavailable")
+    coordinator.leaderless = False
+    assert (await alice.get(path))["resizing"] == asked["resizing"], "what was accepted is not forgotten"
     again = (await resize(alice, group, rate_per_s=4_000)).json()
     assert again["resizing"] == asked["resizing"], "it was asked for already"
     coordinator.end_moves(group_id)

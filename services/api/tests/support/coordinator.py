@@ -85,6 +85,7 @@ class FakeCoordinator:
         self.events: list[dict[str, Any]] = []
         self.puts = 0
         self.down = False  # answers 503 to every request
+        self.leaderless = False  # no request takes effect
         self.down_after_events = False  # goes away once it has answered a request for events
         self.odd: dict[uuid.UUID, int] = {}  # groups that are answered with this status and half a view
         self.lose_put_answers = 0  # does the work, then the answer is lost
@@ -593,6 +594,8 @@ class FakeCoordinator:
     def _forbidden(self, request: Request) -> Response | None:
         if self.down:
             return JSONResponse({"title": "down"}, 503)
+        if self.leaderless:
+            return JSONResponse({"code": "not_leader", "detail": "Nobody leads.", "leader": None}, 503)
         if request.headers.get("authorization") != f"Bearer {self.TOKEN}":
             return JSONResponse({"title": "no token"}, 401)
         return None

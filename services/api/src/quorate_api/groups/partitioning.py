@@ -97,8 +97,11 @@ async def begin(
     await PartitionedRepository(work.scope).begin(group_id, wanted, datetime.now(UTC))
 
 
-async def settle(work: Work, services: Services, group_id: UUID, project_id: UUID) -> PartitionsView:
-    """Ask the coordinator for the stored request, if there is one, and store the outcome."""
+async def settle(
+    work: Work, services: Services, group_id: UUID, project_id: UUID, *, is_first: bool = False
+) -> PartitionsView:
+    """Ask the coordinator for the stored request, if there is one, and store the outcome. `is_first`: it was not asked
+    before, so that a request which did not reach it has not happened."""
     row = await PartitionedRepository(work.scope).get(group_id)
     if row is None:
         raise Problem(Code.PARTITIONS_BUSY, "The group's partitions were called off meanwhile.")
@@ -121,7 +124,7 @@ async def settle(work: Work, services: Services, group_id: UUID, project_id: UUI
             raise Problem(Code.PARTITIONS_BUSY, str(error), retry_after_s=2) from error
         raise admission.invalid_sla(error) from error
     except CoordinatorUnavailable as error:
-        if not error.sent:
+        if is_first and not error.sent:
             await _call_off(work, group_id)
         raise
     await partition_outcomes.store(work.scope, view, datetime.now(UTC))

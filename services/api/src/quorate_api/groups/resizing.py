@@ -72,7 +72,7 @@ async def resize(
     rates = f"{sla.rate_per_s} appends/s{reads} of {sla.request_size_bytes} bytes"
     message = f"The group {row.name} was to be resized: {rates}."
     await service.note(work, group_id, "resize_requested", message)
-    await _settle(work, services, await service.visible(work, principal, group_id))
+    await _settle(work, services, await service.visible(work, principal, group_id), is_first=True)
     return await service.visible(work, principal, group_id)
 
 
@@ -147,7 +147,7 @@ async def _change_partitions(
     await partitioning.begin(work, row.id, sla, [*(member.id for member in present), *new], parts, revision)
     message = f"The group {row.name} was to have {count} partitions with {sla.rate_per_s} appends/s in all."
     await service.note(work, row.id, "resize_requested", message)
-    await partitioning.settle(work, services, row.id, row.project_id)
+    await partitioning.settle(work, services, row.id, row.project_id, is_first=True)
     return await service.visible(work, principal, row.id)
 
 
@@ -159,8 +159,9 @@ def _require_growth(name: str, present: int, count: int) -> None:
         partitioning.check_name(name, count)
 
 
-async def _settle(work: Work, services: Services, row: Row[Any]) -> None:
-    """Ask the coordinator for the stored request, and store the outcome, if it has come to one."""
+async def _settle(work: Work, services: Services, row: Row[Any], *, is_first: bool = False) -> None:
+    """Ask the coordinator for the stored request, and store the outcome, if it has come to one. `is_first`: it was not
+    asked before, so that a request which did not reach it has not happened."""
     revision, groups = int(row.resize["revision"]), GroupRepository(work.scope)
     try:
         async with work.outside():
@@ -172,7 +173,7 @@ async def _settle(work: Work, services: Services, row: Row[Any]) -> None:
         await _call_off(work, row.id, revision)
         raise Problem(Code.GROUP_LOST) if error.code == "group_lost" else admission.invalid_sla(error) from error
     except CoordinatorUnavailable as error:
-        if not error.sent:
+        if is_first and not error.sent:
             await _call_off(work, row.id, revision)
         raise
     if view is None:

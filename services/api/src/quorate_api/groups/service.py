@@ -69,11 +69,11 @@ async def create(
     if known is None:  # else: a repetition continues where the first request stopped
         await _store_intent(work, services, group_id, project_id, asked)
     if asked.partitions > 1:
-        partitions = await partitioning.settle(work, services, group_id, project_id)
+        partitions = await partitioning.settle(work, services, group_id, project_id, is_first=known is None)
         view = partitions.partitions[0]
     else:
         partitions = None
-        view = await _admit(work, services, group_id, project_id, asked.sla())
+        view = await _admit(work, services, group_id, project_id, asked.sla(), is_first=known is None)
         await GroupRepository(work.scope).observe(view, datetime.now(UTC))
     row = await GroupRepository(work.scope).get(group_id)
     if row is None:
@@ -116,7 +116,10 @@ async def _store_intent(work: Work, services: Services, group_id: UUID, project_
     await note(work, group_id, "group_requested", f"The group {asked.name} was asked for.")
 
 
-async def _admit(work: Work, services: Services, group_id: UUID, project_id: UUID, sla: ObservedSla) -> GroupView:
+async def _admit(
+    work: Work, services: Services, group_id: UUID, project_id: UUID, sla: ObservedSla, *, is_first: bool
+) -> GroupView:
+    """`is_first`: the coordinator was not asked before, so that a request which did not reach it has not happened."""
     try:
         async with work.outside():
             view = await services.coordinator.put_group(group_id, project_id, sla)
@@ -128,7 +131,7 @@ async def _admit(work: Work, services: Services, group_id: UUID, project_id: UUI
         await _undo_intent(work, group_id)
         raise admission.invalid_sla(error) from error
     except CoordinatorUnavailable as error:
-        if not error.sent:
+        if is_first and not error.sent:
             await _undo_intent(work, group_id)
         raise
 

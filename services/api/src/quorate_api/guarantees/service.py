@@ -106,11 +106,12 @@ async def _change(
     )
     if not stored:
         raise Problem(Code.PRECONDITION_FAILED, "Another request changed the guarantee meanwhile.")
-    await _settled(work, services, project_id)
+    await _settled(work, services, project_id, is_first=True)
 
 
-async def _settled(work: Work, services: Services, project_id: UUID) -> Row[Any] | None:
-    """The last change, once the coordinator has answered to it. None: there was none."""
+async def _settled(work: Work, services: Services, project_id: UUID, *, is_first: bool = False) -> Row[Any] | None:
+    """The last change, once the coordinator has answered to it. None: there was none. `is_first`: it was not asked
+    before, so that a change which did not reach it has not happened."""
     guarantees = GuaranteeRepository(work.scope)
     row = await guarantees.latest(project_id)
     if row is None or row.since is not None:
@@ -125,7 +126,7 @@ async def _settled(work: Work, services: Services, project_id: UUID) -> Row[Any]
         await _call_off(work, row)
         raise _invalid(error) from error
     except CoordinatorUnavailable as error:
-        if not error.sent:
+        if is_first and not error.sent:
             await _call_off(work, row)
         raise
     await GuaranteeRepository(work.scope).confirm(project_id, row.revision, view.since or datetime.now(UTC))
