@@ -201,20 +201,19 @@ def _call(
 
 async def _until_ready(control: Control, group_id: str) -> Json:
     """The group when it serves, or in its state at the deadline. Its reservation stands in both cases."""
-    ends_at = asyncio.get_running_loop().time() + READY_S_MAX
-    while True:
-        found = await control.group(group_id)
-        if found["status"] != "provisioning" or asyncio.get_running_loop().time() >= ends_at:
-            return found
-        await asyncio.sleep(POLL_S)
+    return await _look_while(control, group_id, lambda found: found["status"] == "provisioning", READY_S_MAX)
 
 
 async def _until_resized(control: Control, group_id: str) -> Json:
     """The group once the SLA that was asked for has begun, or at the deadline: replicas may move before."""
-    ends_at = asyncio.get_running_loop().time() + MOVED_S_MAX
+    return await _look_while(control, group_id, lambda found: found.get("resizing") is not None, MOVED_S_MAX)
+
+
+async def _look_while(control: Control, group_id: str, waits: Callable[[Json], bool], s_max: float) -> Json:
+    ends_at = asyncio.get_running_loop().time() + s_max
     while True:
         found = await control.group(group_id)
-        if found.get("resizing") is None or asyncio.get_running_loop().time() >= ends_at:
+        if not waits(found) or asyncio.get_running_loop().time() >= ends_at:
             return found
         await asyncio.sleep(POLL_S)
 

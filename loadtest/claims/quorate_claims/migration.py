@@ -12,6 +12,7 @@ it. All entries that were acknowledged are read back at the end, once and in ord
 from __future__ import annotations
 
 import random
+import re
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -48,12 +49,20 @@ class Pair:
 
 
 @dataclass(frozen=True)
+class Read:
+    """Entries that were acknowledged, and those of them that were not read back."""
+
+    acked: int
+    lost: int
+
+
+@dataclass(frozen=True)
 class Seen:
-    """`open_loop`, `closed_loop`: by what moved."""
+    """`open_loop`, `closed_loop`: by what moved. `read`: by load."""
 
     open_loop: dict[str, list[Pair]]
     closed_loop: dict[str, list[Pair]]
-    acked: int
+    read: list[Read]
     kills: int
 
 
@@ -65,7 +74,7 @@ def measure(conditions: Conditions) -> list[Figure]:
         chains = _groups(servers, log_bytes)
         for name, ids in chains.items():
             _fill(servers, name, ids, log_bytes)
-        acked = 0
+        read = []
         open_loop: dict[str, list[Pair]] = {}
         closed_loop: dict[str, list[Pair]] = {}
         for name, ids in chains.items():
@@ -73,10 +82,10 @@ def measure(conditions: Conditions) -> list[Figure]:
             paced, open_loop[name] = _loaded(servers, f"open loop, {name}", ids, rounds, *offered)
             outstanding = ("--outstanding", str(OUTSTANDING_PER_CHAIN * len(ids)))
             pressed, closed_loop[name] = _loaded(servers, f"closed loop, {name}", ids, rounds, *outstanding)
-            acked += paced + pressed
+            read += [paced, pressed]
         every = [group_id for ids in chains.values() for group_id in ids]
-        acked += _killed(servers, every, kills)
-    return figures(Seen(open_loop, closed_loop, acked, kills))
+        read.append(_killed(servers, every, kills))
+    return figures(Seen(open_loop, closed_loop, read, kills))
 
 
 def _groups(servers: Fleet, log_bytes: int) -> dict[str, list[str]]:
@@ -99,8 +108,7 @@ def _fill(servers: Fleet, name: str, ids: Sequence[str], log_bytes: int) -> None
         load.end()
 
 
-def _loaded(servers: Fleet, what: str, ids: Sequence[str], rounds: int, *flags: str) -> tuple[int, list[Pair]]:
-    """Entries that were acknowledged, and the pairs."""
+def _loaded(servers: Fleet, what: str, ids: Sequence[str], rounds: int, *flags: str) -> tuple[Read, list[Pair]]:
     pairs = []
     name = what.replace(", ", "-").replace(" ", "-")
     with Steady(servers, name, list(ids), "--size", str(ENTRY_BYTES), *flags) as load:
@@ -108,8 +116,8 @@ def _loaded(servers: Fleet, what: str, ids: Sequence[str], rounds: int, *flags: 
             which = f"{what}, {number + 1} of {rounds}"
             pairs.append(_pair(servers, load, _moves(servers, ids, number), which))
             servers.display.line(f"  {which}: {_spoken(pairs[-1])}")
-        acked = _end(servers, load)
-    return acked, pairs
+        read = _end(servers, load)
+    return read, pairs
 
 
 def _moves(servers: Fleet, ids: Sequence[str], number: int) -> list[tuple[str, int]]:
@@ -150,8 +158,8 @@ def _moved(servers: Fleet, group_id: str, server_id: int) -> None:
     servers.wait(has_moved, f"server {server_id} to leave {group_id}", MOVE_TIMEOUT_S)
 
 
-def _killed(servers: Fleet, every: Sequence[str], kills: int) -> int:
-    """Entries that were acknowledged while servers and coordinators were killed in the middle of moves."""
+def _killed(servers: Fleet, every: Sequence[str], kills: int) -> Read:
+    """Appends while servers and coordinators are killed in the middle of moves."""
     rate = str(OFFERED_PER_S * len(every))
     with Steady(servers, "killed", list(every), "--size", str(ENTRY_BYTES), "--rate", rate) as load:
         for number in range(kills):
@@ -208,13 +216,18 @@ def _all_alive(servers: Fleet) -> bool:
     return len(known) == SERVERS and all(server["alive"] for server in known)
 
 
-def _end(servers: Fleet, load: Steady) -> int:
-    """All acknowledged entries are where they should be, or it is `MeasurementFailed`; their number."""
+def _end(servers: Fleet, load: Steady) -> Read:
+    """Reads everything back; entries out of place are `MeasurementFailed`."""
     ended = load.end()
     if ended["refused"]:
         raise MeasurementFailed(f"appends were refused: {ended['refused']}")
-    servers.display.line(f"  {load.verify()}")
-    return sum(numbers["count"] for run in ended["runs"] for numbers in run["acked"])
+    found = load.verify()
+    servers.display.line(f"  {found}")
+    acked = sum(numbers["count"] for run in ended["runs"] for numbers in run["acked"])
+    missing = re.findall(r"(\d+) missing", found)
+    if not missing:
+        raise MeasurementFailed(f"the reader does not say what is missing: {found}")
+    return Read(acked, sum(map(int, missing)))
 
 
 def _spoken(pair: Pair) -> str:
@@ -236,18 +249,25 @@ def figures(seen: Seen) -> list[Figure]:
 
     p99 = {name: round(p99_ratio(pairs), 3) for name, pairs in seen.open_loop.items()}
     throughput = {name: round(throughput_ratio(pairs), 3) for name, pairs in seen.closed_loop.items()}
+    acked = sum(one.acked for one in seen.read)
     longest = max(pair.moving.max_us for pairs in seen.open_loop.values() for pair in pairs)
     moves = sum(pair.moves for pairs in (seen.open_loop, seen.closed_loop) for each in pairs.values() for pair in each)
     each = ", ".join(f"{name} {value}" for name, value in p99.items())
     return [
         Figure(
             "migration_appends_lost",
-            0,
+            sum(one.lost for one in seen.read),
             "entries",
             0,
-            note=f"{seen.acked:,} entries acknowledged and read back; {moves} moves, and {seen.kills} with a kill -9",
+            note=f"{acked:,} entries acknowledged and read back; {moves} moves, and {seen.kills} with a kill -9",
         ),
-        Figure("migration_p99_ratio", max(p99.values()), "ratio", P99_RATIO_MAX, note=f"open loop at the SLA: {each}"),
+        Figure(
+            "migration_p99_ratio",
+            max(p99.values()),
+            "ratio",
+            P99_RATIO_MAX,
+            note=f"open loop at {OFFERED_PER_S / CHAIN_PER_S:g} of the SLA: {each}",
+        ),
         Figure(
             "migration_throughput_ratio",
             min(throughput.values()),

@@ -8,7 +8,7 @@ import argparse
 import json
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -162,26 +162,29 @@ def _pulsar(folder: Path, display: Display) -> int:
 
 
 def _capacity(folder: Path, display: Display) -> int:
-    try:
-        traces = capacity.traces()
-    except FileNotFoundError:
-        display.line(f"There is nothing to plot yet: run {capacity.FIRST} first.")
-        return 1
-    folder.mkdir(parents=True, exist_ok=True)
-    plots.capacity(traces, folder / "figure-14")
-    display.line(f"written to {folder}")
-    return 0
+    def plot() -> None:
+        plots.capacity(capacity.traces(), folder / "figure-14")
+
+    return _plotted(plot, capacity.FIRST, folder, display)
 
 
 def _pisces(folder: Path, display: Display) -> int:
-    try:
+    def plot() -> None:
         traces = pisces.traces()
-    except FileNotFoundError:
-        display.line(f"There is nothing to plot yet: run {pisces.FIRST} first.")
-        return 1
+        plots.tenants(traces, folder / "figure-5")
+        plots.tenants_latencies(traces[4], folder / "figure-7")
+
+    return _plotted(plot, pisces.FIRST, folder, display)
+
+
+def _plotted(plot: Callable[[], None], first: str, folder: Path, display: Display) -> int:
+    """Plots of traces that the command `first` leaves. The exit code."""
     folder.mkdir(parents=True, exist_ok=True)
-    plots.tenants(traces, folder / "figure-5")
-    plots.tenants_latencies(traces[4], folder / "figure-7")
+    try:
+        plot()
+    except FileNotFoundError:
+        display.line(f"There is nothing to plot yet: run {first} first.")
+        return 1
     display.line(f"written to {folder}")
     return 0
 

@@ -30,5 +30,6 @@ pub use demand::{Demand, ServerCharges, SharedDemand, SharedGuarantee, demand_at
 pub use fleet::{Choice, Fleet, Pool};
 pub use profile::{Machine, Profile, ProfileError, RoleDemands};
 pub use quote::{
-    Asked, admit, in_place, largest_rate_that_fits, largest_sla_that_fits, place_again, quote, scarce_for,
+    Asked, admit, in_place, largest, largest_rate_that_fits, largest_sla_that_fits, place_again, quote,
+    scarce_for,
 };

@@ -462,7 +462,7 @@ fn largest_retention(beyond: u64, mut fits: impl FnMut(u64) -> bool) -> Option<u
 
 /// A number from 1 to `limit` that fits while the next one does not. It is the largest that fits when every number below
 /// a fitting one fits, too.
-fn largest(limit: u64, mut fits: impl FnMut(u64) -> bool) -> Option<u64> {
+pub fn largest(limit: u64, mut fits: impl FnMut(u64) -> bool) -> Option<u64> {
     let (mut known, mut above) = (0, limit.saturating_add(1));
     while above - known > 1 {
         let middle = known + (above - known) / 2;

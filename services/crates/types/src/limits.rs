@@ -441,6 +441,9 @@ pub const HELD_CALLS_MAX: usize = 1_024;
 /// server, within the window of one catch-up (4 MiB under way). The other groups of the servers do not notice so few,
 /// and one slow log does not hold up the others.
 pub const DRAIN_MOVES_MAX: usize = 4;
+/// Moves by demand or for lack of capacity that are under way at one time in the fleet. Each copies a log, and its outcome may
+/// make the next one needless.
+pub const MIGRATIONS_MAX: usize = 4;
 /// A reset group begins so far above the last known offset of its lost log. A chain that the coordinator cannot hear must
 /// commit half of it before an offset could be used twice. That takes 1.5 hours at [`RATE_PER_S_MAX`], and 6 days at a
 /// million a second. A smaller number would save nothing.

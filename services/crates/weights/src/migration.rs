@@ -51,9 +51,9 @@ impl Patience {
 pub struct Replica {
     pub group: GroupId,
     pub server: ServerId,
-    /// What it is charged there.
+    /// Amounts that it is charged there.
     pub charge: Amounts,
-    /// What it needs elsewhere: a replica that moves becomes the tail.
+    /// Amounts that it needs elsewhere: a replica that moves becomes the tail.
     pub elsewhere: Amounts,
     /// The most that its log is long.
     pub log_bytes: u64,
@@ -97,7 +97,7 @@ pub fn relieve(
             .filter(|one| one.server == pressure.server && !moving.contains(&one.group));
         let mut candidates: Vec<(&Replica, Amounts)> =
             here.map(|one| (one, needed_elsewhere(one, pressure))).collect();
-        candidates.sort_by_key(|(one, _)| (!is_enough(one, pressure), cost_of(one, pressure), one.group));
+        candidates.sort_by_key(|(one, _)| (rank(one, pressure), one.group));
         let found = candidates
             .into_iter()
             .find_map(|(one, needed)| Some((one, needed, roomiest(one, needed, &free, &room)?)));
@@ -127,26 +127,19 @@ fn needed_elsewhere(one: &Replica, pressure: &Pressure) -> Amounts {
     }
 }
 
-/// Whether nothing is lacking once it has gone.
-fn is_enough(one: &Replica, pressure: &Pressure) -> bool {
+/// Replicas that free enough come first, by the length of their logs. The others follow, the one that frees most before the rest.
+fn rank(one: &Replica, pressure: &Pressure) -> (bool, u64) {
     let is_itself = pressure
         .wanting
         .as_ref()
         .is_some_and(|(group, _)| *group == one.group);
-    is_itself || (0..3).all(|i| one.charge[i] >= pressure.lacking[i])
-}
-
-/// Of those that free enough, the shortest log goes first. Of others, the one that frees most.
-fn cost_of(one: &Replica, pressure: &Pressure) -> u64 {
-    if is_enough(one, pressure) {
-        return one.log_bytes;
+    let lacking = (0..3).filter(|i| pressure.lacking[*i] > 0);
+    let freed = lacking.map(|i| u128::from(one.charge[i]) * 1_000 / u128::from(pressure.lacking[i]));
+    let permille = freed.min().unwrap_or(1_000);
+    match is_itself || permille >= 1_000 {
+        true => (false, one.log_bytes),
+        false => (true, 1_000 - permille as u64),
     }
-    let freed = (0..3).filter(|i| pressure.lacking[*i] > 0);
-    let permille = freed.map(|i| u128::from(one.charge[i]) * 1_000 / u128::from(pressure.lacking[i]));
-    u64::MAX
-        - permille
-            .min()
-            .map_or(0, |permille| u64::try_from(permille).unwrap_or(u64::MAX))
 }
 
 /// The host that keeps most free for its size.

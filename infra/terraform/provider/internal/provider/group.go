@@ -324,24 +324,21 @@ func (m *groupModel) take(found *gen.Group) {
 }
 
 func (g *group) untilReady(ctx context.Context, found *gen.Group) gen.GroupStatus {
-	deadline := time.Now().Add(groupReadyMax)
-	for found.Status == gen.GroupStatusProvisioning && time.Now().Before(deadline) && pause(ctx, pollEvery) {
-		newer, err := g.read(ctx, found.Id)
-		if api.Passing(err) {
-			continue
-		}
-		if err != nil {
-			break
-		}
-		found = newer
-	}
+	found = g.lookWhile(ctx, found, groupReadyMax, func(seen *gen.Group) bool {
+		return seen.Status == gen.GroupStatusProvisioning
+	})
 	return found.Status
 }
 
 // untilResized waits while replicas move before the SLA that was asked for begins.
 func (g *group) untilResized(ctx context.Context, found *gen.Group) *gen.Group {
-	deadline := time.Now().Add(groupMovedMax)
-	for found.Resizing != nil && time.Now().Before(deadline) && pause(ctx, pollEvery) {
+	return g.lookWhile(ctx, found, groupMovedMax, func(seen *gen.Group) bool { return seen.Resizing != nil })
+}
+
+// lookWhile reads the group again as long as it waits, up to a bound; its last state.
+func (g *group) lookWhile(ctx context.Context, found *gen.Group, most time.Duration, waits func(*gen.Group) bool) *gen.Group {
+	deadline := time.Now().Add(most)
+	for waits(found) && time.Now().Before(deadline) && pause(ctx, pollEvery) {
 		newer, err := g.read(ctx, found.Id)
 		if api.Passing(err) {
 			continue

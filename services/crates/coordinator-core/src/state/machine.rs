@@ -111,6 +111,11 @@ impl CoordinatorState {
         self.history.is_first_run() && self.servers.is_empty() && self.groups.is_empty()
     }
 
+    /// Whether the whole fleet knows relocations.
+    pub fn knows_relocations(&self) -> bool {
+        self.fleet_version >= versions::FLEET_WITH_RELOCATIONS
+    }
+
     pub fn servers_alive(&self) -> usize {
         self.servers.values().filter(|server| server.alive).count()
     }
@@ -164,7 +169,7 @@ impl CoordinatorState {
                 (replaces, sla, 1),
             )
         });
-        let may_move = self.fleet_version >= versions::FLEET_WITH_RELOCATIONS;
+        let may_move = self.knows_relocations();
         let mut dry_run = DryRun::new(
             &mut self.fleets,
             &self.groups,

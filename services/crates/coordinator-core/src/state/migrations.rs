@@ -3,16 +3,13 @@
 use std::collections::BTreeSet;
 
 use quorate_placement::Amounts;
+use quorate_types::limits::MIGRATIONS_MAX;
 use quorate_types::{GroupId, ServerId};
 use quorate_weights::{Migration, Pressure, Replica, Room, relieve};
 
 use super::entity::{Group, Relocation, Server};
 use super::machine::CoordinatorState;
 use crate::command::{Cause, Relocate};
-
-/// Moves by demand or for lack of capacity that are under way at one time in the fleet. Each copies a log, and what is learned
-/// from one may make the next one needless.
-pub const MIGRATIONS_MAX: usize = 4;
 
 /// A server may be charged so many thousandths more than it can do before replicas leave it.
 const OVERCHARGE_PERMILLE: u64 = 10;
@@ -103,10 +100,8 @@ impl CoordinatorState {
     /// Replicas on the server that can move now.
     fn movable(&self, server: ServerId, held: &BTreeSet<(GroupId, ServerId)>) -> Vec<Replica> {
         let is_free = |group: &&Group| {
-            let is_whole = group.chain.len() == group.degree() && group.learner.is_none();
-            let is_sound = group.may_change_members() && group.chain.iter().all(|id| self.is_alive(*id));
             let is_held = held.contains(&(group.group_id, server));
-            is_whole && is_sound && group.relocation.is_none() && !group.is_deleting() && !is_held
+            group.is_settled(|id| self.is_alive(id)) && group.relocation.is_none() && !is_held
         };
         let groups = self.groups.on(server).map(|id| &self.groups[&id]);
         let replica = |group: &Group| Replica {

@@ -29,6 +29,5 @@ pub use entity::{
     Relocation, Server, lacking,
 };
 pub use machine::CoordinatorState;
-pub use migrations::MIGRATIONS_MAX;
 pub use partition_rates::DividedRates;
 pub use profile_check::{Overpromising, ProfileRefused, check_profile};

@@ -1,7 +1,7 @@
 //! One command being applied: the state, taken apart for the handlers.
 
 use quorate_placement::Profile;
-use quorate_types::{GroupId, versions};
+use quorate_types::GroupId;
 
 use super::handler::accesses::Accesses;
 use super::handler::admissions::Admissions;
@@ -154,7 +154,7 @@ impl Step<'_> {
     }
 
     pub fn resizes(&mut self) -> Resizes<'_> {
-        let may_move = self.state.fleet_version >= versions::FLEET_WITH_RELOCATIONS;
+        let may_move = self.state.knows_relocations();
         let parts = self.parts();
         let relocations = Relocations::new(parts.epochs, parts.profile);
         Resizes::new(relocations, parts.guarantees, may_move)

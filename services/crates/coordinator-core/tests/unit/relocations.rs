@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::world::{World, configures, group, server, sla};
+use crate::world::{World, configures, conflict, group, reply, server, sla};
 use quorate_coordinator_core::command::{Cause, Command, Effect, Relocate, Reply};
 use quorate_coordinator_core::state::EventKind;
 use quorate_coordinator_core::state::GroupStatus::{Active, Degraded};
@@ -15,23 +15,6 @@ fn fleet(servers: u32) -> World {
     let mut world = World::new(servers);
     world.apply(Command::RaiseFleetVersion { to: 2 });
     world
-}
-
-fn reply(effects: &[Effect]) -> Reply {
-    let mut replies = effects.iter().filter_map(|effect| match effect {
-        Effect::Reply(reply) => Some(reply.clone()),
-        _ => None,
-    });
-    let only = replies.next().expect("a reply");
-    assert!(replies.next().is_none());
-    only
-}
-
-fn conflict(effects: &[Effect]) -> &'static str {
-    match reply(effects) {
-        Reply::Conflict { code, .. } => code,
-        other => panic!("not a conflict: {other:?}"),
-    }
 }
 
 fn resize(world: &mut World, n: u128, rate_per_s: u64, revision: u64) -> Vec<Effect> {
@@ -142,30 +125,22 @@ fn a_group_grows_beyond_the_room_of_its_servers_by_moves() {
 
 #[test]
 fn heads_move_last_and_only_if_they_must() {
-    let (mut world, in_place) = crowded(1);
+    let (mut world, in_place) = crowded(3);
     let chain = world.shape(1).0;
-    // One server takes one replica, so the group grows by as much as the other two have room for.
-    let asked = Sla {
-        rate_per_s: 40_000_000,
-        ..world.group(1).sla.clone()
-    };
-    let refusal = world
-        .state
-        .quote(&asked, Some(group(1)), None)
-        .refusal
-        .expect("too much");
-    let most = refusal.largest_sla_that_fits.expect("some").rate_per_s;
-    assert!(most >= in_place);
-    if most > in_place {
-        assert_eq!(reply(&resize(&mut world, 1, most, 2)), Reply::Done);
-        let one_more = Sla {
-            rate_per_s: most + 1,
-            ..asked
-        };
-        assert!(!world.state.quote(&one_more, Some(group(1)), None).admissible);
-    }
-    let head = moves(&world, 1).iter().position(|(from, _)| *from == chain[0]);
-    assert!(head.is_none_or(|place| place + 1 == moves(&world, 1).len()));
+    resize(&mut world, 1, 7 * in_place, 2);
+    assert_eq!(moves(&world, 1).last().expect("all move").0, chain[0]);
+
+    // The tail's server alone has no room.
+    let mut world = fleet(4);
+    world.active(1, Persistent, 3);
+    let tail = world.shape(1).0[2];
+    world.apply(Command::CapacityEstimated {
+        server: server(tail),
+        permille: [1_000, 1_000, 200],
+    });
+    assert_eq!(reply(&resize(&mut world, 1, 5_000, 2)), Reply::Done);
+    let only: Vec<u32> = moves(&world, 1).iter().map(|(from, _)| *from).collect();
+    assert_eq!(only, [tail]);
 }
 
 #[test]

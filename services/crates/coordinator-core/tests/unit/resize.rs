@@ -1,6 +1,6 @@
 //! Resizes: a group's SLA is changed where the group is. No sleeping.
 
-use crate::world::{World, configures, group, server, sla};
+use crate::world::{World, configures, conflict, group, reply, server, sla};
 use quorate_coordinator_core::command::{Command, Effect, Reply};
 use quorate_coordinator_core::state::EventKind;
 use quorate_coordinator_core::state::GroupStatus::{Active, Degraded, Paused};
@@ -15,23 +15,6 @@ fn resize(world: &mut World, sla: Sla, revision: u64) -> Vec<Effect> {
         sla,
         revision,
     })
-}
-
-fn reply(effects: &[Effect]) -> Reply {
-    let mut replies = effects.iter().filter_map(|effect| match effect {
-        Effect::Reply(reply) => Some(reply.clone()),
-        _ => None,
-    });
-    let only = replies.next().expect("a reply");
-    assert!(replies.next().is_none());
-    only
-}
-
-fn conflict(effects: &[Effect]) -> &'static str {
-    match reply(effects) {
-        Reply::Conflict { code, .. } => code,
-        other => panic!("not a conflict: {other:?}"),
-    }
 }
 
 fn refusal(effects: &[Effect]) -> Refusal {

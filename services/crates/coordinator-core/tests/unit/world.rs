@@ -281,3 +281,21 @@ pub fn drops(effects: &[Effect]) -> Vec<(u32, GroupId, u64)> {
     };
     effects.iter().filter_map(drop).collect()
 }
+
+/// The only reply.
+pub fn reply(effects: &[Effect]) -> Reply {
+    let mut replies = effects.iter().filter_map(|effect| match effect {
+        Effect::Reply(reply) => Some(reply.clone()),
+        _ => None,
+    });
+    let only = replies.next().expect("a reply");
+    assert!(replies.next().is_none());
+    only
+}
+
+pub fn conflict(effects: &[Effect]) -> &'static str {
+    match reply(effects) {
+        Reply::Conflict { code, .. } => code,
+        other => panic!("not a conflict: {other:?}"),
+    }
+}

@@ -218,6 +218,12 @@ impl Group {
         commit_offset.saturating_add(RESET_GAP_OFFSETS / 2) > self.offset_ceiling
     }
 
+    /// Whole, all of it alive, and nobody is learning: a replica may move.
+    pub fn is_settled(&self, is_alive: impl Fn(ServerId) -> bool) -> bool {
+        let is_whole = self.learner.is_none() && self.chain.len() == self.degree();
+        is_whole && self.may_change_members() && self.chain.iter().all(|server| is_alive(*server))
+    }
+
     /// Whether it may lose a replica and still commit.
     pub fn can_spare_one(&self) -> bool {
         self.chain.len() > usize::from(self.sla.min_replicas())

@@ -18,7 +18,7 @@ pub struct Terms {
 }
 
 impl Terms {
-    /// Those of a group without partitions, by this profile.
+    /// Terms of a group without partitions, by this profile.
     pub fn of(profile: &Profile, sla: &Sla, revision: u64) -> Self {
         Self {
             sla: sla.clone(),

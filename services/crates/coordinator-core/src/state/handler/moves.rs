@@ -156,10 +156,9 @@ impl<'a> Moves<'a> {
         }
     }
 
-    /// Whole, all of it alive, and nobody is learning: a replica may leave.
     fn is_settled(&self, group_id: GroupId) -> bool {
-        let group = self.group(group_id);
-        group.learner.is_none() && group.chain.len() == group.degree() && self.has_all_alive(group_id)
+        let servers = self.epochs.servers();
+        self.group(group_id).is_settled(|server| servers.is_alive(server))
     }
 
     /// Elects the replacement and has it learn; the replica stays until it has.

@@ -7,6 +7,7 @@ use quorate_types::{GroupId, ServerId};
 use super::dry_run::DryRun;
 use crate::state::entity::relocation::most_on_the_way;
 use crate::state::entity::{Group, Move, Terms};
+use crate::state::table::fleets::Charge;
 
 /// A place in a chain on the way: a present member's, or one that a server is to be found for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,6 +25,13 @@ pub struct Wish<'a> {
     pub from: Option<ServerId>,
     /// The server that is to take it.
     pub to: Option<ServerId>,
+}
+
+/// The group's charges at present, and the demands of a whole chain's positions before and after the last move.
+struct Needs {
+    charged: Vec<Charge>,
+    now: Vec<Demand>,
+    next: Option<Vec<Demand>>,
 }
 
 impl DryRun<'_> {
@@ -57,13 +65,12 @@ impl DryRun<'_> {
         self.moves_under(group_id, &Terms::of(self.profile, sla, 0)).ok()
     }
 
-    /// The refusal with the largest rate that the group can have after moves, if that is more than it can have in its place.
+    /// The refusal with the largest rate that the group can have, by moves too, if no other part of the SLA was reduced.
     fn with_larger_rate(&mut self, group_id: GroupId, sla: &Sla, refusal: Refusal) -> Refusal {
         let in_place = refusal.largest_sla_that_fits.as_ref();
         let is_like = in_place.is_none_or(|fits| {
             (fits.retention_bytes, fits.read_rate_per_s) == (sla.retention_bytes, sla.read_rate_per_s)
         });
-        let mut known = in_place.map_or(0, |fits| fits.rate_per_s);
         if !is_like {
             return refusal;
         }
@@ -71,18 +78,11 @@ impl DryRun<'_> {
             rate_per_s,
             ..sla.clone()
         };
-        let mut above = sla.rate_per_s;
-        while above - known > 1 {
-            let middle = known + (above - known) / 2;
-            match self.moves_for_sla(group_id, &at(middle)) {
-                Some(_) => known = middle,
-                None => above = middle,
-            }
-        }
-        let message = format!("{} Nor is there room for it on other servers.", refusal.message);
+        let fits = |rate_per_s| self.moves_for_sla(group_id, &at(rate_per_s)).is_some();
+        let most_per_s = quorate_placement::largest(sla.rate_per_s - 1, fits);
         Refusal {
-            largest_sla_that_fits: (known > 0).then(|| at(known)),
-            message,
+            largest_sla_that_fits: most_per_s.map(at).or(refusal.largest_sla_that_fits),
+            message: format!("{} Nor is there room for it on other servers.", refusal.message),
             ..refusal
         }
     }
@@ -91,9 +91,7 @@ impl DryRun<'_> {
     /// notice when the head does. A replica whose server is to be left moves with them.
     pub fn moves_for(&mut self, group_id: GroupId, wish: Wish<'_>) -> Option<Vec<Move>> {
         let group = &self.groups[&group_id];
-        let is_sound = |server: &ServerId| self.servers.is_alive(*server);
-        if group.learner.is_some() || group.chain.len() != group.degree() || !group.chain.iter().all(is_sound)
-        {
+        if !group.is_settled(|server| self.servers.is_alive(server)) {
             return None;
         }
         let must: Vec<ServerId> = group
@@ -115,21 +113,29 @@ impl DryRun<'_> {
         } else {
             must.len()
         };
-        let charges = group.charges();
-        self.fleets.release(self.servers, &charges);
+        let needs = Needs {
+            charged: group.charges(),
+            now: group.whole_demands(),
+            next: wish.next.map(|terms| group.demands_under(terms)),
+        };
+        self.fleets.release(self.servers, &needs.charged);
         let found = sets
             .into_iter()
             .take_while(|set| set.len() <= most)
-            .find_map(|set| self.places_for(group_id, &set, wish));
-        self.fleets.charge(self.servers, &charges);
+            .find_map(|set| self.places_for(group_id, &set, &needs, wish.to));
+        self.fleets.charge(self.servers, &needs.charged);
         found
     }
 
     /// Servers for replicas that leave these, in this order. The group's charges are released meanwhile.
-    fn places_for(&mut self, group_id: GroupId, leaving: &[ServerId], wish: Wish<'_>) -> Option<Vec<Move>> {
+    fn places_for(
+        &mut self,
+        group_id: GroupId,
+        leaving: &[ServerId],
+        needs: &Needs,
+        to: Option<ServerId>,
+    ) -> Option<Vec<Move>> {
         let group = &self.groups[&group_id];
-        let now = group.whole_demands();
-        let next = wish.next.map(|terms| group.demands_under(terms));
         let chain: Vec<Seat> = group.chain.iter().copied().map(Seat::Of).collect();
         let moves: Vec<Move<Seat>> = (0..)
             .zip(leaving)
@@ -138,9 +144,9 @@ impl DryRun<'_> {
                 to: Seat::New(number),
             })
             .collect();
-        let most = most_on_the_way(&chain, &moves, &now, next.as_deref());
+        let most = most_on_the_way(&chain, &moves, &needs.now, needs.next.as_deref());
         let stays = most.iter().all(|(seat, demand)| match seat {
-            Seat::Of(server) => self.grows_on(group, *server, demand),
+            Seat::Of(server) => self.grows_on(&group.sla.region, *server, demand, &needs.charged),
             Seat::New(_) => true,
         });
         if !stays {
@@ -149,7 +155,7 @@ impl DryRun<'_> {
         let newcomers = most.iter().filter(|(seat, _)| matches!(seat, Seat::New(_)));
         let mut elected: Vec<(ServerId, Demand)> = Vec::new();
         for (_, demand) in newcomers {
-            match self.elect(group_id, leaving, &elected, *demand, wish.to) {
+            match self.elect(group_id, leaving, &elected, *demand, to) {
                 Some(server) => elected.push((server, *demand)),
                 None => break,
             }
@@ -163,12 +169,11 @@ impl DryRun<'_> {
     }
 
     /// Whether a member's server has room for so much, or is charged as much already.
-    fn grows_on(&self, group: &Group, server: ServerId, demand: &Demand) -> bool {
-        let Some(fleet) = self.fleets.in_region(&group.sla.region) else {
+    fn grows_on(&self, region: &str, server: ServerId, demand: &Demand, charged: &[Charge]) -> bool {
+        let Some(fleet) = self.fleets.in_region(region) else {
             return false;
         };
-        let charges = group.charges();
-        let charged = charges.iter().find(|(known, _)| *known == server);
+        let charged = charged.iter().find(|(known, _)| *known == server);
         let is_no_more = charged.is_some_and(|(_, now)| now.at_least(*demand) == *now);
         is_no_more
             || fleet

@@ -12,7 +12,7 @@ use quorate_types::sla::ScarceResource;
 use super::epochs::Epochs;
 use super::relocation_plan::Wish;
 use crate::command::{Cause, Relocate, Reply};
-use crate::state::entity::{EventKind, EventSubject, Group, Move, Relocation, Terms, lacking};
+use crate::state::entity::{EventKind, EventSubject, Move, Relocation, Terms, lacking};
 
 /// May move replicas, through epochs; reads the profile.
 #[derive(Debug)]
@@ -88,16 +88,16 @@ impl<'a> Relocations<'a> {
                 message,
             };
         };
-        self.set(asked.group_id, asked.cause, moves, None);
+        self.begin_moves(asked.group_id, asked.cause, moves, None);
         Reply::Done
     }
 
     /// Has the group move to where it can have the next SLA. Its servers are charged from here on.
     pub fn begin_resize(&mut self, group_id: GroupId, moves: Vec<Move>, next: Terms) {
-        self.set(group_id, Cause::Resize, moves, Some(Box::new(next)));
+        self.begin_moves(group_id, Cause::Resize, moves, Some(Box::new(next)));
     }
 
-    fn set(&mut self, group_id: GroupId, cause: Cause, moves: Vec<Move>, next: Option<Box<Terms>>) {
+    fn begin_moves(&mut self, group_id: GroupId, cause: Cause, moves: Vec<Move>, next: Option<Box<Terms>>) {
         let relocation = Relocation {
             cause,
             since_ms: self.epochs.out().now_ms(),
@@ -105,9 +105,14 @@ impl<'a> Relocations<'a> {
             next,
             scarce: None,
         };
+        self.set_out(group_id, relocation);
+    }
+
+    fn set_out(&mut self, group_id: GroupId, relocation: Relocation) {
         let way = self.in_words(&relocation);
+        let message = format!("{way}, since {}.", relocation.cause.in_words());
         self.epochs.set_relocation(group_id, Some(relocation));
-        self.note(group_id, format!("{way}, since {}.", cause.in_words()));
+        self.note(group_id, message);
     }
 
     /// Begins the next move of each group that has one, and ends what is done. `replans`: resizes that found no room look for
@@ -115,34 +120,28 @@ impl<'a> Relocations<'a> {
     pub fn advance(&mut self, replans: bool) {
         for group_id in self.epochs.groups().relocating() {
             self.drop_moves_that_cannot_be(group_id);
-            let group = &self.epochs.groups()[&group_id];
-            if !self.is_settled(group) {
+            let (group, servers) = (&self.epochs.groups()[&group_id], self.epochs.servers());
+            if !group.is_settled(|server| servers.is_alive(server)) {
                 continue;
             }
-            let relocation = group.relocation.clone().expect("it is listed");
-            match (relocation.moves.first(), &relocation.next) {
-                (Some(first), _) => self.begin_move(group_id, *first),
-                (None, Some(next)) if replans || relocation.scarce.is_none() => {
-                    self.go_on_with_resize(group_id, &relocation, next);
-                }
-                (None, Some(_)) => {}
-                (None, None) => {
-                    self.epochs.set_relocation(group_id, None);
-                    let names = self.names_of(group_id);
-                    self.note(
-                        group_id,
-                        format!("No replica moves any more: they are on {names}."),
-                    );
-                }
+            let relocation = group.relocation.as_ref().expect("it is listed");
+            let waits = relocation.scarce.is_some() && !replans;
+            match (relocation.moves.first().copied(), relocation.next.is_some()) {
+                (Some(first), _) => self.begin_move(group_id, first),
+                (None, true) if waits => {}
+                (None, true) => self.go_on_with_resize(group_id, &relocation.clone()),
+                (None, false) => self.end(group_id),
             }
         }
     }
 
-    /// Whole, all of it alive, and nobody is learning.
-    fn is_settled(&self, group: &Group) -> bool {
-        let servers = self.epochs.servers();
-        let is_whole = group.learner.is_none() && group.chain.len() == group.degree();
-        is_whole && group.may_change_members() && group.chain.iter().all(|server| servers.is_alive(*server))
+    fn end(&mut self, group_id: GroupId) {
+        self.epochs.set_relocation(group_id, None);
+        let names = self.names_of(group_id);
+        self.note(
+            group_id,
+            format!("No replica moves any more: they are on {names}."),
+        );
     }
 
     /// Moves to a server that takes no replicas any more, or cannot reach the group; and moves that leave a replica on a server
@@ -183,11 +182,21 @@ impl<'a> Relocations<'a> {
     }
 
     /// The next SLA begins, or another way to it does, or it waits for room.
-    fn go_on_with_resize(&mut self, group_id: GroupId, relocation: &Relocation, next: &Terms) {
+    fn go_on_with_resize(&mut self, group_id: GroupId, relocation: &Relocation) {
+        let next = relocation.next.as_deref().expect("it is a resize");
         let found = self.epochs.dry_run(self.profile).moves_under(group_id, next);
         match found {
             Ok(moves) if moves.is_empty() => self.resize(group_id, next.clone()),
-            Ok(moves) => self.go(group_id, relocation, moves),
+            Ok(moves) => {
+                let first = moves[0];
+                let relocation = Relocation {
+                    moves,
+                    scarce: None,
+                    ..relocation.clone()
+                };
+                self.set_out(group_id, relocation);
+                self.begin_move(group_id, first);
+            }
             Err(scarce) => self.wait(group_id, relocation, scarce),
         }
     }
@@ -206,19 +215,6 @@ impl<'a> Relocations<'a> {
         self.epochs.out().event(EventKind::GroupResized, subject, message);
         // `min_replicas` may have changed, and with it whether the chain is long enough.
         self.epochs.configs().refresh_status(group_id);
-    }
-
-    fn go(&mut self, group_id: GroupId, before: &Relocation, moves: Vec<Move>) {
-        let first = moves[0];
-        let relocation = Relocation {
-            moves,
-            scarce: None,
-            ..before.clone()
-        };
-        let way = self.in_words(&relocation);
-        self.epochs.set_relocation(group_id, Some(relocation));
-        self.note(group_id, format!("{way}, since {}.", before.cause.in_words()));
-        self.begin_move(group_id, first);
     }
 
     fn wait(&mut self, group_id: GroupId, before: &Relocation, scarce: ScarceResource) {
