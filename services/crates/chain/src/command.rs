@@ -53,7 +53,8 @@ pub enum Asked {
 
 #[derive(Debug, Clone)]
 pub enum ReplicaEvent {
-    Configure(GroupConfig),
+    /// Boxed: it is rare, and events are moved as wide as the widest.
+    Configure(Box<GroupConfig>),
     Append(AppendRequest),
     /// Answered by [`ReplicaCommand::Answer`].
     Ask {
@@ -171,8 +172,6 @@ pub enum ReplicaCommand {
         asked: Asked,
         refused: Option<Code>,
     },
-    /// Committed entries became readable.
-    Committed,
     /// The batches before `first_index` are held no more.
     Trimmed {
         first_index: Index,

@@ -155,12 +155,8 @@ impl LocalLog {
     }
 
     #[inline]
-    pub fn advance_commit(&mut self, to: Index, out: &mut Vec<ReplicaCommand>) {
-        let to = to.min(self.log.last_index());
-        if to > self.commit_index {
-            self.commit_index = to;
-            out.push(ReplicaCommand::Committed);
-        }
+    pub fn advance_commit(&mut self, to: Index) {
+        self.commit_index = self.commit_index.max(to.min(self.log.last_index()));
     }
 
     /// Truncates an uncommitted suffix.

@@ -3,8 +3,9 @@
 use quorate_chain::{Arrival, Replica};
 use quorate_types::limits::TELEMETRY_EPOCH_SAMPLES_MAX;
 use quorate_types::{GroupId, GroupState, Micros, Role, limits};
-use quorate_usage::{Histogram, Sample, Totals};
+use quorate_usage::{Sample, Totals};
 
+use crate::latencies::Latencies;
 use crate::throughput::Judged;
 use crate::turn::Turn;
 
@@ -15,11 +16,8 @@ const STALL_US: Micros = limits::SLA_STALL_MS * 1_000;
 pub(crate) struct Counters {
     since_us: Micros,
     totals: Totals,
-    /// Commit latencies of entries, since they were last taken.
-    latency: Histogram,
-    judged_latency: Histogram,
+    latencies: Latencies,
     judged: Judged,
-    chain_latency: Histogram,
     accounted_at_us: Micros,
     /// As last added to the server's counts.
     metered: Totals,
@@ -32,10 +30,8 @@ impl Counters {
         Self {
             since_us: now_us,
             totals: Totals::default(),
-            latency: Histogram::default(),
-            judged_latency: Histogram::default(),
+            latencies: Latencies::default(),
             judged: Judged::default(),
-            chain_latency: Histogram::default(),
             accounted_at_us: now_us,
             metered: Totals::default(),
             epoch_samples: Vec::new(),
@@ -67,15 +63,10 @@ impl Counters {
     }
 
     pub fn committed(&mut self, arrival: Arrival, now_us: Micros, entries: u32) {
-        let entries = u64::from(entries);
-        self.latency
-            .record(now_us.saturating_sub(arrival.received_us), entries);
-        self.chain_latency
-            .record(now_us.saturating_sub(arrival.ordered_us), entries);
+        self.latencies.committed(arrival, now_us, entries);
         if let Some(start_us) = arrival.start_us {
             let took_us = now_us.saturating_sub(start_us);
-            self.judged_latency.record(took_us, entries);
-            self.judged.committed(took_us, entries);
+            self.judged.committed(took_us, u64::from(entries));
         }
     }
 
@@ -133,6 +124,7 @@ impl Counters {
         }
         // A log's own: the entries that the group's earlier logs committed were reported with them.
         let beginning = replica.config().and_then(|config| config.beginning);
+        let taken = self.latencies.take();
         let (entries_before, bytes_before) = beginning.map_or((0, 0), |b| (b.entries_before, b.bytes_before));
         Some(Sample {
             group: id,
@@ -147,9 +139,9 @@ impl Counters {
             committed_bytes: replica.committed_bytes().saturating_sub(bytes_before),
             stored_bytes: replica.log().payload_bytes(),
             totals: self.totals,
-            latency: self.latency.take(),
-            judged_latency: self.judged_latency.take(),
-            chain_latency: self.chain_latency.take(),
+            latency: taken.all,
+            judged_latency: taken.judged,
+            chain_latency: taken.chain,
         })
     }
 

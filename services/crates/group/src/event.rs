@@ -11,7 +11,8 @@ use crate::grant::Grant;
 /// Everything that a shell tells a group.
 #[derive(Debug)]
 pub enum Event {
-    Configure(GroupConfig),
+    /// Boxed: it is rare, and events are moved as wide as the widest.
+    Configure(Box<GroupConfig>),
     Request {
         client: ClientRef,
         request: Request,

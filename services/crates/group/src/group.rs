@@ -126,7 +126,7 @@ impl Group {
                     self.step_replica(turn, ReplicaEvent::Loaded { batches }, out);
                 }
             }
-            Event::Configure(config) => self.configure(turn, config, out),
+            Event::Configure(config) => self.configure(turn, *config, out),
             Event::PageRead { read, payloads } => {
                 let (reading, mut view) = self.reading(turn, out);
                 reading.page_read(read, payloads, &mut view);
@@ -209,7 +209,7 @@ impl Group {
             self.memory.admit(terms.space().memory_bytes);
             self.intake.keep_to(terms.window_bytes());
         }
-        self.step_replica(turn, ReplicaEvent::Configure(config), out);
+        self.step_replica(turn, ReplicaEvent::Configure(Box::new(config)), out);
         if begins {
             self.counters.sample_epoch(self.id, &self.replica, turn);
         }
@@ -450,7 +450,6 @@ impl Group {
                 } => {
                     out.client(client, answers::asked(&self.replica, request, asked, refused));
                 }
-                ReplicaCommand::Committed => self.reading.fall_behind(),
                 // The journal's places go when a base is durable, which is what recovery needs.
                 ReplicaCommand::Trimmed { .. } => {}
                 ReplicaCommand::Adopted { epoch } => self.adopted(turn, epoch, out),

@@ -36,6 +36,7 @@ mod grant;
 mod group;
 mod hang_watch;
 mod intake;
+mod latencies;
 mod layout_seal;
 mod memory;
 mod outcome;

@@ -37,11 +37,6 @@ impl Reading {
         self.readers.next_deadline()
     }
 
-    /// Entries were committed.
-    pub fn fall_behind(&mut self) {
-        self.readers.fall_behind();
-    }
-
     /// A READ, SUBSCRIBE or CREDIT of a client that may read.
     pub fn message(&mut self, client: ClientRef, message: &Message, view: &mut View<'_>) {
         let (readers, mut serving) = self.serving(view);

@@ -4,7 +4,7 @@ use bytes::Bytes;
 use quorate_chain::{ClientRef, ReadError, ReadPage, Replica};
 use quorate_types::limits::{BATCH_BYTES_MAX, READ_BATCHES_MAX, SUBSCRIPTIONS_PER_CONNECTION_MAX};
 use quorate_types::planted::{self, Bug};
-use quorate_types::{Code, Index, Micros, Offset};
+use quorate_types::{Code, Epoch, Index, Micros, Offset};
 use quorate_wire::client::{Entries, EntriesBatch, Message, kind};
 
 use crate::counters::Counters;
@@ -65,8 +65,10 @@ pub(crate) struct Readers {
     is_held_back: bool,
     /// Reads and subscriptions so far.
     serial: u64,
-    /// Entries were committed since the readers were last served.
+    /// A reader may be given more than it has, though nothing was committed.
     is_behind: bool,
+    /// The epoch, and the last batch that was committed, when readers were last served.
+    served: (Epoch, Index),
 }
 
 /// The state in which feeding leaves a subscription.
@@ -167,11 +169,6 @@ impl Readers {
         self.from_disk.retain(|reader| reader.client != client);
     }
 
-    /// Entries were committed.
-    pub fn fall_behind(&mut self) {
-        self.is_behind = true;
-    }
-
     pub fn next_deadline(&self) -> Option<Micros> {
         self.waiting.next_deadline()
     }
@@ -179,15 +176,17 @@ impl Readers {
     /// Gives waiting readers what has become readable; answers those whose time is over.
     pub fn serve(&mut self, serving: &mut Serving<'_>) {
         let now_us = serving.turn.now_us;
-        let is_behind = std::mem::take(&mut self.is_behind);
-        if !is_behind
-            && self
-                .next_deadline()
-                .is_none_or(|deadline_us| deadline_us > now_us)
-        {
+        let replica = serving.replica;
+        let committed = (replica.epoch(), replica.commit_index());
+        let has_more = std::mem::replace(&mut self.served, committed) != committed;
+        let is_behind = std::mem::take(&mut self.is_behind) || has_more;
+        let is_due = self
+            .next_deadline()
+            .is_some_and(|deadline_us| deadline_us <= now_us);
+        // Offsets are looked up for readers alone: with many groups the batches are in no cache.
+        if !(is_behind || is_due) || (self.waiting.len() == 0 && self.subscriptions.is_empty()) {
             return;
         }
-        let replica = serving.replica;
         let (readable, log) = (replica.commit_offset(), replica.log());
         let end = replica.is_head().then(|| log.next_offset());
         while let Some(read) = self.waiting.take_due(readable, end, now_us) {

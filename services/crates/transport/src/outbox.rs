@@ -12,8 +12,8 @@ use crate::stream::WriteHalf;
 const COPY_BYTES_MAX: usize = 1 << 10;
 /// The open buffer is closed at this size, so that one allocation stays moderate.
 const OPEN_BYTES: usize = 32 << 10;
-/// Slices in one vectored write: Linux takes at most 1024.
-const SLICES_MAX: usize = 256;
+/// Slices in one vectored write: Linux takes at most 1024. They lie on the stack.
+const SLICES_MAX: usize = 64;
 
 #[derive(Default)]
 pub struct Outbox {
@@ -124,13 +124,13 @@ impl Source for Outbox {
     }
 
     fn offer(&mut self, take: impl FnOnce(&[IoSlice<'_>]) -> io::Result<usize>) -> io::Result<usize> {
-        let slices: Vec<IoSlice<'_>> = self
-            .closed
-            .iter()
-            .take(SLICES_MAX)
-            .map(|bytes| IoSlice::new(bytes))
-            .collect();
-        let taken = take(&slices)?;
+        let mut slices = [IoSlice::new(&[]); SLICES_MAX];
+        let mut count = 0;
+        for (slice, bytes) in slices.iter_mut().zip(&self.closed) {
+            *slice = IoSlice::new(bytes);
+            count += 1;
+        }
+        let taken = take(&slices[..count])?;
         self.advance(taken);
         Ok(taken)
     }

@@ -37,12 +37,25 @@ pub struct Histogram {
 impl Histogram {
     /// Counts `value_us` `count` times.
     pub fn record(&mut self, value_us: u64, count: u64) {
-        self.add(bucket_of(value_us), count);
+        self.record_bucket(bucket_of(value_us), count);
+    }
+
+    /// Counts values of one bucket ([`bucket_of`]).
+    pub fn record_bucket(&mut self, bucket: u32, count: u64) {
+        if count == 0 {
+            return;
+        }
+        let at = bucket as usize;
+        if at >= self.counts.len() {
+            self.counts.resize(at + 1, 0);
+        }
+        self.counts[at] += count;
+        self.total += count;
     }
 
     pub fn merge(&mut self, other: &Histogram) {
         for (bucket, count) in other.nonzero() {
-            self.add(bucket, count);
+            self.record_bucket(bucket, count);
         }
     }
 
@@ -93,18 +106,6 @@ impl Histogram {
         for (bucket, count) in self.nonzero() {
             *buckets.entry(bucket).or_default() += count;
         }
-    }
-
-    fn add(&mut self, bucket: u32, count: u64) {
-        if count == 0 {
-            return;
-        }
-        let at = bucket as usize;
-        if at >= self.counts.len() {
-            self.counts.resize(at + 1, 0);
-        }
-        self.counts[at] += count;
-        self.total += count;
     }
 
     fn nonzero(&self) -> impl Iterator<Item = (u32, u64)> {

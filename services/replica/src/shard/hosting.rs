@@ -67,7 +67,7 @@ impl Shard {
             );
             self.groups.insert(group_id, Hosted::new(core, Places::default()));
         }
-        self.event(group_id, Event::Configure(config));
+        self.event(group_id, Event::Configure(Box::new(config)));
         // A group that comes while the disk is full was not there when the fault was reported.
         if self.shared().coordinator.has_storage_fault() {
             self.replica_event(group_id, ReplicaEvent::StorageFault(true));

@@ -70,7 +70,7 @@ impl Lead<'_> {
         } else {
             self.ring_index()
         };
-        self.local.advance_commit(index, out);
+        self.local.advance_commit(index);
         let commit_index = self.local.commit_index();
         self.headship.waiters.acknowledge(commit_index, out);
     }

@@ -1,7 +1,5 @@
 //! The log of one replica in memory: the base, then batches. Payloads of old batches may live on disk only.
 
-use std::collections::VecDeque;
-
 use bytes::{Bytes, BytesMut};
 use quorate_types::limits::{BATCH_MEMORY_BYTES, SESSION_PLACES_MAX};
 use quorate_types::planted::{self, Bug};
@@ -11,10 +9,13 @@ use quorate_wire::batch::BATCH_HEADER_LEN;
 use quorate_wire::{Batch, BatchHeader, TraceContext};
 
 mod base;
+mod segments;
 mod sessions;
 
 pub use base::Base;
 pub use sessions::{Placed, Sessions, Verdict};
+
+use segments::Segments;
 
 /// A quarter of a read buffer: of a log whose payloads leave memory soon, the memory held is at most some five times the
 /// bytes counted …
@@ -24,18 +25,20 @@ const COPIED_BYTES_MAX: usize = 16 << 10;
 const COPIED_BYTES_MAX_IN_MEMORY: usize = 256 << 10;
 /// Longer payloads are copied each into memory of its own: what is left of a common piece would be too short for them.
 const COPIED_TOGETHER_BYTES_MAX: usize = COPIED_BYTES_MAX / 8;
-/// Batches for which there is room at first.
-const ROOM_BATCHES_MIN: usize = 4;
+/// Batches whose ends are kept at hand: replicas and readers mostly ask for the last ones.
+const ENDS: usize = 8;
 /// Weight of a batch beside its payload.
 const HEADER_WEIGHT: u64 = BATCH_HEADER_LEN as u64;
 
 #[derive(Debug, Clone)]
 pub struct Log {
     base: Base,
-    batches: VecDeque<Stored>,
-    /// The last batch's end (or the base's), and the one before it. Most look-ups ask for these two. With many groups the
-    /// batches themselves are in no cache.
-    ends: [End; 2],
+    batches: Segments<Stored>,
+    /// The last batch's end, or the base's.
+    last: End,
+    /// The ends of the last batches, each at its index modulo [`ENDS`]. With many groups the batches themselves are in no
+    /// cache.
+    ends: [End; ENDS],
     /// The session table after the last batch.
     sessions: Sessions,
     /// (epoch, index of its first batch), oldest first; begins with the base's.
@@ -55,8 +58,9 @@ impl Default for Log {
     fn default() -> Self {
         Self {
             base: Base::default(),
-            batches: VecDeque::new(),
-            ends: [End::default(); 2],
+            batches: Segments::default(),
+            last: End::default(),
+            ends: [End::default(); ENDS],
             sessions: Sessions::default(),
             history: Vec::new(),
             payload_bytes: 0,
@@ -72,6 +76,7 @@ impl Default for Log {
 /// The end of a batch.
 #[derive(Debug, Clone, Copy, Default)]
 struct End {
+    epoch: Epoch,
     index: Index,
     offset: Offset,
     cumulative_bytes: u64,
@@ -80,6 +85,7 @@ struct End {
 impl End {
     fn of(header: &BatchHeader) -> Self {
         Self {
+            epoch: header.epoch,
             index: header.index,
             offset: header.end_offset(),
             cumulative_bytes: header.cumulative_bytes,
@@ -88,6 +94,7 @@ impl End {
 
     fn of_base(base: &Base) -> Self {
         Self {
+            epoch: base.epoch,
             index: base.index,
             offset: base.end_offset,
             cumulative_bytes: base.cumulative_bytes,
@@ -115,15 +122,15 @@ impl Log {
         };
         let sessions = base.sessions.clone();
         let resident_from = base.index + 1;
-        let ends = [End::of_base(&base); 2];
-        Self {
+        let mut log = Self {
             base,
-            ends,
             sessions,
             history,
             resident_from,
             ..Self::default()
-        }
+        };
+        log.find_ends();
+        log
     }
 
     /// All of it stays in memory until it is trimmed.
@@ -134,7 +141,7 @@ impl Log {
         }
     }
 
-    /// Bounds the places of batches that a session table remembers. What is beyond is forgotten with the next batch.
+    /// Bounds the places of batches that a session table remembers. The next batch makes it forget those beyond.
     pub(crate) fn remember_places(&mut self, places_max: u64) {
         self.session_places_max = places_max;
     }
@@ -164,15 +171,15 @@ impl Log {
     }
 
     pub fn last_index(&self) -> Index {
-        self.ends[0].index
+        self.last.index
     }
 
     pub fn next_offset(&self) -> Offset {
-        self.ends[0].offset
+        self.last.offset
     }
 
     pub fn cumulative_bytes(&self) -> u64 {
-        self.ends[0].cumulative_bytes
+        self.last.cumulative_bytes
     }
 
     /// Payload bytes that the log holds, in memory or on disk.
@@ -191,13 +198,20 @@ impl Log {
 
     /// Offset after the batch at `index`; the base's for anything at or before it.
     pub fn end_offset(&self, index: Index) -> Offset {
-        self.header(index)
-            .map_or(self.base.end_offset, BatchHeader::end_offset)
+        self.end(index).offset
     }
 
     pub fn cumulative_bytes_at(&self, index: Index) -> u64 {
-        self.header(index)
-            .map_or(self.base.cumulative_bytes, |h| h.cumulative_bytes)
+        self.end(index).cumulative_bytes
+    }
+
+    /// The base's for anything that is not held.
+    fn end(&self, index: Index) -> End {
+        let kept = self.ends[index as usize % ENDS];
+        if kept.index == index && index >= self.base.index {
+            return kept;
+        }
+        self.header(index).map_or(End::of_base(&self.base), End::of)
     }
 
     /// The weight that a batch adds to [`Log::weight`].
@@ -207,20 +221,18 @@ impl Log {
 
     /// A measure of how much there is to send up to `index`: payloads, prefixes and headers.
     pub(crate) fn weight(&self, index: Index) -> u64 {
-        let is_it = |end: &&End| end.index == index && index >= self.base.index;
-        if let Some(end) = self.ends.iter().find(is_it) {
-            return end.weight();
-        }
-        let end = self.header(index).map_or(End::of_base(&self.base), End::of);
-        end.weight()
+        self.end(index).weight()
     }
 
     /// Needed after every change but one more batch.
     fn find_ends(&mut self) {
         let base = End::of_base(&self.base);
-        let mut ends = self.batches.iter().rev().map(|b| End::of(&b.header));
-        let last = ends.next().unwrap_or(base);
-        self.ends = [last, ends.next().unwrap_or(base)];
+        self.ends = [base; ENDS];
+        let ends = self.batches.iter().rev().map(|b| End::of(&b.header));
+        for end in ends.take(ENDS) {
+            self.ends[end.index as usize % ENDS] = end;
+        }
+        self.last = self.batches.back().map_or(base, |b| End::of(&b.header));
     }
 
     pub fn epoch_at(&self, index: Index) -> Option<Epoch> {
@@ -235,7 +247,7 @@ impl Log {
 
     /// The epoch of the last batch, or of the base; 0 when there is neither.
     pub(crate) fn last_epoch(&self) -> Epoch {
-        self.history.last().map_or(0, |(epoch, _)| *epoch)
+        self.last.epoch
     }
 
     pub(crate) fn history(&self) -> &[(Epoch, Index)] {
@@ -288,20 +300,13 @@ impl Log {
         let header = batch.header;
         assert_eq!(header.index, self.last_index() + 1, "batches are dense");
         assert_eq!(header.base_offset, self.next_offset(), "offsets are dense");
-        assert!(
-            header.epoch >= self.history.last().map_or(0, |(epoch, _)| *epoch),
-            "epochs only grow"
-        );
+        assert!(header.epoch >= self.last_epoch(), "epochs only grow");
         assert_eq!(
             header.cumulative_bytes,
             self.cumulative_bytes() + header.entry_bytes(),
             "bytes add up"
         );
-        if self
-            .history
-            .last()
-            .is_none_or(|(epoch, _)| *epoch != header.epoch)
-        {
+        if header.epoch != self.last_epoch() {
             self.history.push((header.epoch, header.index));
         }
         self.sessions.apply(&header);
@@ -309,12 +314,8 @@ impl Log {
         self.payload_bytes += u64::from(header.payload_len);
         self.resident_bytes += u64::from(header.payload_len);
         let payload = self.alone(batch.payload);
-        self.ends = [End::of(&header), self.ends[0]];
-        if self.batches.len() == self.batches.capacity() {
-            // Doubling would hold twice the memory that batches need.
-            self.batches
-                .reserve_exact(self.batches.len() / 8 + ROOM_BATCHES_MIN);
-        }
+        self.last = End::of(&header);
+        self.ends[header.index as usize % ENDS] = self.last;
         self.batches.push_back(Stored {
             header,
             payload: Some(payload),
@@ -350,7 +351,8 @@ impl Log {
             "truncation to {index} below the base, {}",
             self.base.index
         );
-        for removed in self.batches.drain((index - self.base.index) as usize..) {
+        while self.base.index + self.batches() > index {
+            let removed = self.batches.pop_back().expect("there is one behind `index`");
             self.payload_bytes -= u64::from(removed.header.payload_len);
             if removed.payload.is_some() {
                 self.resident_bytes -= u64::from(removed.header.payload_len);
@@ -371,11 +373,6 @@ impl Log {
         };
         self.base.apply(&first.header);
         self.base.sessions.forget_places(self.session_places_max);
-        if self.batches.capacity() > 2 * self.batches.len() + (64 << 10) {
-            // It was trimmed by much: the group retains less now, or a learner held the trim up.
-            self.batches
-                .shrink_to(self.batches.len() + self.batches.len() / 8);
-        }
         self.payload_bytes -= u64::from(first.header.payload_len);
         if first.payload.is_some() {
             self.resident_bytes -= u64::from(first.header.payload_len);
@@ -415,7 +412,7 @@ impl Log {
 
     fn rebuild_sessions(&mut self) {
         self.sessions = self.base.sessions.clone();
-        for stored in &self.batches {
+        for stored in self.batches.iter() {
             self.sessions.apply(&stored.header);
             self.sessions.forget_places(self.session_places_max);
         }
@@ -488,6 +485,7 @@ fn interval(history: &[(Epoch, Index)], index: Index) -> Option<&(Epoch, Index)>
 #[cfg(test)]
 mod tests {
     use quorate_types::GroupId;
+    use quorate_types::limits::GROUP_MEMORY_BYTES;
     use uuid::Uuid;
 
     use super::*;
@@ -539,11 +537,13 @@ mod tests {
     #[test]
     fn a_batch_takes_no_more_memory_than_is_counted_for_it() {
         // The other part is its place on disk (`crates/storage/recovery/src/places.rs`).
-        assert!(size_of::<Stored>() as u64 * 9 / 8 <= BATCH_MEMORY_BYTES - 48);
+        assert!(size_of::<Stored>() as u64 <= BATCH_MEMORY_BYTES - 48);
         let mut log = Log::new(Base::default());
         for _ in 0..10_000 {
             log.push(next(&log, 1));
-            assert!(log.batches.capacity() <= log.batches.len() * 9 / 8 + ROOM_BATCHES_MIN);
+            // The rest of its last piece is within what counts for a group.
+            let room = log.batches.capacity() - log.batches.len();
+            assert!((room * size_of::<Stored>()) as u64 <= GROUP_MEMORY_BYTES / 4);
         }
     }
 

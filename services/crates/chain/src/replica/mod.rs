@@ -79,7 +79,7 @@ impl Replica {
     /// Takes in one event. Call [`Replica::flush`] after a run of them.
     pub fn step(&mut self, now: Micros, event: ReplicaEvent, out: &mut Vec<ReplicaCommand>) {
         match event {
-            ReplicaEvent::Configure(config) => self.configure(now, config, out),
+            ReplicaEvent::Configure(config) => self.configure(now, *config, out),
             ReplicaEvent::Append(request) => self.append(request, out),
             ReplicaEvent::Ask {
                 client,
@@ -228,7 +228,6 @@ impl Replica {
         out.push(ReplicaCommand::Trimmed {
             first_index: self.local.log().first_index(),
         });
-        out.push(ReplicaCommand::Committed);
     }
 
     fn link_up(&mut self, now: Micros, server: ServerId, out: &mut Vec<ReplicaCommand>) {
@@ -264,7 +263,7 @@ impl Replica {
         }
         match message {
             peer::Message::Replicate(m) => self.replicate(now, from, m, out),
-            peer::Message::ChainNotice(m) => self.chain_notice(now, from, m, out),
+            peer::Message::ChainNotice(m) => self.chain_notice(now, from, m),
             peer::Message::SyncReply(reply) => self.sync_reply(now, from, &reply, out),
             peer::Message::ChainAck(ack) => self.chain_ack(from, ack),
             peer::Message::Progress(m) => {
@@ -298,23 +297,17 @@ impl Replica {
             Fits::Next => self.store(message.batch, out),
         }
         self.upstream.hear_fault(message.storage_fault);
-        self.local.advance_commit(message.commit_index, out);
+        self.local.advance_commit(message.commit_index);
     }
 
-    fn chain_notice(
-        &mut self,
-        now: Micros,
-        from: ServerId,
-        notice: peer::ChainNotice,
-        out: &mut Vec<ReplicaCommand>,
-    ) {
+    fn chain_notice(&mut self, now: Micros, from: ServerId, notice: peer::ChainNotice) {
         let predecessor = self.membership.predecessor();
         if !self.upstream.hear_notice(now, from, predecessor, &notice) {
             return;
         }
         self.ring_pass = self.ring_pass.max(notice.ring_pass);
         self.trim.hear(&notice);
-        self.local.advance_commit(notice.commit_index, out);
+        self.local.advance_commit(notice.commit_index);
     }
 
     fn ask_predecessor(&mut self, now: Micros, out: &mut Vec<ReplicaCommand>) {
@@ -340,7 +333,7 @@ impl Replica {
         }
         self.upstream
             .follow(now, reply.last_index, self.role(), &self.local);
-        self.local.advance_commit(reply.commit_index, out);
+        self.local.advance_commit(reply.commit_index);
         self.answer_parked(out);
     }
 
@@ -357,7 +350,6 @@ impl Replica {
         out.push(ReplicaCommand::Trimmed {
             first_index: index + 1,
         });
-        out.push(ReplicaCommand::Committed);
     }
 
     fn answer_parked(&mut self, out: &mut Vec<ReplicaCommand>) {

@@ -126,7 +126,7 @@ fn an_acknowledgement_of_an_earlier_epoch_counts_for_nothing() {
         ..config(2, &[1, 2], &[])
     };
     for id in [1, 2] {
-        fleet.give(id, ReplicaEvent::Configure(paused.clone()));
+        fleet.give(id, ReplicaEvent::Configure(Box::new(paused.clone())));
     }
     fleet.settle();
     let head = fleet.nodes.get_mut(&1).expect("head");
@@ -206,7 +206,10 @@ fn in_a_persistent_group_each_acknowledges_for_itself() {
 #[test]
 fn a_persistent_ring_needs_all_of_this_epochs_chain_and_nobody_else() {
     let mut head = quorate_chain::Replica::new(quorate_types::ServerId(1), Durability::Persistent);
-    crate::rig::step(&mut head, ReplicaEvent::Configure(config(1, &[1, 2, 3], &[4])));
+    crate::rig::step(
+        &mut head,
+        ReplicaEvent::Configure(Box::new(config(1, &[1, 2, 3], &[4]))),
+    );
     let ack = || Message::ChainAck(ChainAck::default());
     for from in [3, 4, 9, 3] {
         peer(&mut head, from, ack());

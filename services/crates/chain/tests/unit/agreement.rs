@@ -13,14 +13,20 @@ fn head_with(epochs: &[Epoch], kept: usize) -> Replica {
     for batch in batches(epochs) {
         replica.recover(batch);
     }
-    step(&mut replica, ReplicaEvent::Configure(config(100, &[1], &[])));
+    step(
+        &mut replica,
+        ReplicaEvent::Configure(Box::new(config(100, &[1], &[]))),
+    );
     let trimming = GroupConfig {
         retention_bytes: (20 + BATCH_MEMORY_BYTES) * kept as u64,
         ..config(101, &[1], &[])
     };
-    step(&mut replica, ReplicaEvent::Configure(trimming));
+    step(&mut replica, ReplicaEvent::Configure(Box::new(trimming)));
     step(&mut replica, TICK);
-    step(&mut replica, ReplicaEvent::Configure(config(200, &[1, 2], &[])));
+    step(
+        &mut replica,
+        ReplicaEvent::Configure(Box::new(config(200, &[1, 2], &[]))),
+    );
     replica
 }
 
@@ -106,7 +112,10 @@ fn a_log_that_reaches_the_base_goes_on() {
 #[test]
 fn a_question_waits_until_it_can_be_answered() {
     let mut middle = Replica::new(ServerId(2), Durability::InMemory);
-    step(&mut middle, ReplicaEvent::Configure(config(1, &[1, 2, 3], &[])));
+    step(
+        &mut middle,
+        ReplicaEvent::Configure(Box::new(config(1, &[1, 2, 3], &[]))),
+    );
     let request = || {
         Message::SyncRequest(SyncRequest {
             nonce: 1,
@@ -142,7 +151,10 @@ fn a_question_waits_until_it_can_be_answered() {
         step(&mut middle, newer).is_empty(),
         "it does not know that epoch yet"
     );
-    let commands = step(&mut middle, ReplicaEvent::Configure(config(4, &[2, 3], &[])));
+    let commands = step(
+        &mut middle,
+        ReplicaEvent::Configure(Box::new(config(4, &[2, 3], &[]))),
+    );
     assert!(matches!(sends(&commands, 3)[0], Message::SyncReply(_)));
 
     let stranger = ReplicaEvent::Peer {
@@ -226,7 +238,7 @@ fn the_window_bounds_batches_on_their_way() {
         fleet.append(1, request);
     }
     let head = fleet.nodes.get_mut(&1).expect("head");
-    step(head, ReplicaEvent::Configure(config(2, &[1, 2], &[])));
+    step(head, ReplicaEvent::Configure(Box::new(config(2, &[1, 2], &[]))));
     let request = SyncRequest {
         nonce: 1,
         last_index: 0,
@@ -295,7 +307,10 @@ fn evicted_payloads_are_loaded_for_a_successor() {
         head.payload(1).is_none() && head.payload(24).is_some(),
         "16 MiB stay in memory"
     );
-    step(&mut head, ReplicaEvent::Configure(config(2, &[1, 2], &[])));
+    step(
+        &mut head,
+        ReplicaEvent::Configure(Box::new(config(2, &[1, 2], &[]))),
+    );
     let request = SyncRequest {
         nonce: 1,
         last_index: 0,

@@ -277,12 +277,18 @@ fn a_completion_from_before_a_base_does_not_count() {
             batch: batch.clone(),
         })
     };
-    step(&mut learner, ReplicaEvent::Configure(config(1, &[1], &[4])));
+    step(
+        &mut learner,
+        ReplicaEvent::Configure(Box::new(config(1, &[1], &[4]))),
+    );
     peer(&mut learner, 1, reply(1, 0, None));
     for batch in &made {
         peer(&mut learner, 1, replicate(batch));
     }
-    step(&mut learner, ReplicaEvent::Configure(config(2, &[1], &[4])));
+    step(
+        &mut learner,
+        ReplicaEvent::Configure(Box::new(config(2, &[1], &[4]))),
+    );
     peer(&mut learner, 1, reply(2, 3, None));
     step(&mut learner, ReplicaEvent::LinkUp { server: ServerId(1) });
     let mut base = Base::default();

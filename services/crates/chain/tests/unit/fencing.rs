@@ -108,7 +108,7 @@ fn a_question_of_an_older_epoch_is_not_answered() {
 fn a_deposed_head_that_has_not_heard_commits_nothing() {
     let mut fleet = Fleet::of_three(Durability::InMemory);
     for id in [2, 3] {
-        fleet.give(id, ReplicaEvent::Configure(config(2, &[2, 3], &[])));
+        fleet.give(id, ReplicaEvent::Configure(Box::new(config(2, &[2, 3], &[]))));
     }
     fleet.settle();
     fleet.append(1, append(1, 1));

@@ -10,7 +10,10 @@ use crate::rig::{Fleet, TICK, append, batch_after, batches, config, peer, sends,
 
 fn follower() -> Replica {
     let mut replica = Replica::new(ServerId(2), Durability::InMemory);
-    step(&mut replica, ReplicaEvent::Configure(config(1, &[1, 2, 3], &[])));
+    step(
+        &mut replica,
+        ReplicaEvent::Configure(Box::new(config(1, &[1, 2, 3], &[]))),
+    );
     replica
 }
 
@@ -193,7 +196,10 @@ fn the_tail_repeats_itself_to_a_head_that_is_back() {
 #[test]
 fn progress_opens_the_window_whatever_is_trimmed() {
     let mut replica = Replica::new(ServerId(2), Durability::InMemory);
-    step(&mut replica, ReplicaEvent::Configure(config(1, &[1, 2, 3], &[])));
+    step(
+        &mut replica,
+        ReplicaEvent::Configure(Box::new(config(1, &[1, 2, 3], &[]))),
+    );
     peer(&mut replica, 1, reply(1, 0));
     let (mut last, mut sent) = (None, 0);
     for seq in 1..=100 {
@@ -228,16 +234,22 @@ fn a_configuration_is_adopted_once_and_never_back() {
     };
     assert!(adopted(&step(
         &mut replica,
-        ReplicaEvent::Configure(config(3, &[2], &[]))
+        ReplicaEvent::Configure(Box::new(config(3, &[2], &[])))
     )));
     assert!(
         adopted(&step(
             &mut replica,
-            ReplicaEvent::Configure(config(3, &[1, 2], &[]))
+            ReplicaEvent::Configure(Box::new(config(3, &[1, 2], &[])))
         )),
         "said again"
     );
     assert_eq!(replica.role(), Role::Sole, "but not changed");
-    assert!(step(&mut replica, ReplicaEvent::Configure(config(2, &[1, 2], &[]))).is_empty());
+    assert!(
+        step(
+            &mut replica,
+            ReplicaEvent::Configure(Box::new(config(2, &[1, 2], &[])))
+        )
+        .is_empty()
+    );
     assert_eq!(replica.epoch(), 3);
 }

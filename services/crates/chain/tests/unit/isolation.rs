@@ -182,7 +182,7 @@ fn a_follower_and_a_sole_replica_are_never_isolated() {
     assert!(!fleet.node(1).is_isolated(), "it waits for its own disk alone");
     let mut fleet = alone(Durability::InMemory);
     fleet.append(1, append(1, 1));
-    fleet.event(1, ReplicaEvent::Configure(config(2, &[2, 1, 3], &[])));
+    fleet.event(1, ReplicaEvent::Configure(Box::new(config(2, &[2, 1, 3], &[]))));
     pass(&mut fleet, true, 10 * RING_STALL_MS);
     assert!(!fleet.node(1).is_isolated());
 }

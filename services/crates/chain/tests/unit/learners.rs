@@ -125,7 +125,7 @@ fn a_learner_of_a_chain_of_one_is_waited_for_too() {
     fleet.unreachable.push((1, 4));
     fleet.append(1, append(1, 1));
     assert_eq!(acks(&fleet.take_commands()), []);
-    fleet.event(1, ReplicaEvent::Configure(config(2, &[1], &[])));
+    fleet.event(1, ReplicaEvent::Configure(Box::new(config(2, &[1], &[]))));
     assert_eq!(acks(&fleet.take_commands()), [(1, 0)]);
 }
 
@@ -143,12 +143,12 @@ fn a_learner_too_far_behind_gets_a_base() {
             durability,
             ..config(epoch, &[1], learners)
         };
-        fleet.event(1, ReplicaEvent::Configure(trimming(2, &[])));
+        fleet.event(1, ReplicaEvent::Configure(Box::new(trimming(2, &[]))));
         fleet.event(1, TICK);
         assert_eq!(fleet.node(1).log().first_index(), 8);
         fleet.take_commands();
         for id in [1, 4] {
-            fleet.event(id, ReplicaEvent::Configure(trimming(3, &[4])));
+            fleet.event(id, ReplicaEvent::Configure(Box::new(trimming(3, &[4]))));
         }
         let (head, learner) = (fleet.node(1).log(), fleet.node(4).log());
         assert_eq!((learner.first_index(), learner.last_index()), (8, 10));

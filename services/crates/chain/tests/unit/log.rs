@@ -94,7 +94,7 @@ fn retention_trims_committed_batches() {
         retention_bytes: 4 * (500 + quorate_types::limits::BATCH_MEMORY_BYTES),
         ..config(2, &[1], &[])
     };
-    step(&mut replica, ReplicaEvent::Configure(small));
+    step(&mut replica, ReplicaEvent::Configure(Box::new(small)));
     for seq in 1..=10 {
         let mut request = append(1, seq);
         request.payload = payload(500);
@@ -129,7 +129,7 @@ fn a_log_holds_no_more_memory_than_was_admitted() {
         small.retention_bytes = terms.retention_bytes;
         (small.budget.rate_per_s, small.budget.request_size_bytes) =
             (terms.rate_per_s, terms.request_size_bytes);
-        step(&mut replica, ReplicaEvent::Configure(small));
+        step(&mut replica, ReplicaEvent::Configure(Box::new(small)));
         // The window is charged for what is not trimmed yet.
         let most = terms.space().memory_bytes;
         for n in 0..6_000 {

@@ -113,7 +113,7 @@ fn below_min_replicas_appends_pause_and_retries_wait() {
         min_replicas: 2,
         ..config(2, &[1], &[])
     };
-    fleet.event(1, ReplicaEvent::Configure(paused));
+    fleet.event(1, ReplicaEvent::Configure(Box::new(paused)));
     assert_eq!(fleet.node(1).state(), GroupState::Paused);
     fleet.take_commands();
     fleet.append(1, append(1, 2));
@@ -137,7 +137,7 @@ fn below_min_replicas_appends_pause_and_retries_wait() {
         "nothing commits below min_replicas"
     );
 
-    fleet.event(1, ReplicaEvent::Configure(config(3, &[1], &[])));
+    fleet.event(1, ReplicaEvent::Configure(Box::new(config(3, &[1], &[]))));
     assert_eq!(
         acks(&fleet.take_commands()),
         [(1, 0)],
@@ -165,7 +165,7 @@ fn the_last_sender_of_a_batch_waits_for_it() {
     };
     fleet.append(1, retry);
     fleet.take_commands();
-    fleet.event(1, ReplicaEvent::Configure(config(2, &[1], &[])));
+    fleet.event(1, ReplicaEvent::Configure(Box::new(config(2, &[1], &[]))));
     let taken: Vec<(ClientRef, u64)> = fleet.take_commands().iter().filter_map(acked).collect();
     assert_eq!(taken, [(again, 1), (CLIENT, 2), (CLIENT, 3)]);
 }
@@ -202,7 +202,7 @@ fn a_client_that_is_gone_gets_no_answer() {
     }
     fleet.take_commands();
     fleet.nodes.get_mut(&1).expect("a server").forget_client(CLIENT);
-    fleet.event(1, ReplicaEvent::Configure(config(2, &[1], &[])));
+    fleet.event(1, ReplicaEvent::Configure(Box::new(config(2, &[1], &[]))));
     let taken = fleet.take_commands();
     assert_eq!(taken.iter().filter_map(acked).collect::<Vec<_>>(), [(other, 1)]);
     let is_answer =
@@ -223,7 +223,7 @@ fn a_deposed_head_says_that_it_does_not_know() {
     fleet.unreachable.push((1, 2));
     fleet.append(1, append(1, 1));
     fleet.take_commands();
-    fleet.event(1, ReplicaEvent::Configure(config(2, &[2, 3], &[])));
+    fleet.event(1, ReplicaEvent::Configure(Box::new(config(2, &[2, 3], &[]))));
     let taken = fleet.take_commands();
     let unknown = |c: &ReplicaCommand| {
         matches!(
@@ -274,7 +274,10 @@ fn the_chain_agrees_when_every_replica_has_acknowledged() {
 #[test]
 fn the_successor_is_fed_at_once() {
     let mut head = Replica::new(ServerId(1), Durability::InMemory);
-    step(&mut head, ReplicaEvent::Configure(config(1, &[1, 2], &[])));
+    step(
+        &mut head,
+        ReplicaEvent::Configure(Box::new(config(1, &[1, 2], &[]))),
+    );
     let commands = step(&mut head, ReplicaEvent::Append(append(1, 1)));
     assert!(sends(&commands, 2).is_empty(), "it has not asked in this epoch");
 }

@@ -155,7 +155,7 @@ fn a_learner_that_was_dropped_holds_no_commit_back_and_asks_again() {
         ..config(3, &[1], &[4])
     };
     for id in [4, 1] {
-        fleet.event(id, ReplicaEvent::Configure(trimming.clone()));
+        fleet.event(id, ReplicaEvent::Configure(Box::new(trimming.clone())));
     }
     fleet.append(1, append(1, 4));
     fleet.sync(1);

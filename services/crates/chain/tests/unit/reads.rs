@@ -85,10 +85,10 @@ fn a_read_of_trimmed_entries_is_an_error() {
     let mut replica = with_batches(5);
     step(
         &mut replica,
-        ReplicaEvent::Configure(GroupConfig {
+        ReplicaEvent::Configure(Box::new(GroupConfig {
             retention_bytes: 2 * (20 + quorate_types::limits::BATCH_MEMORY_BYTES),
             ..config(2, &[1], &[])
-        }),
+        })),
     );
     step(&mut replica, TICK);
     let error = replica.read(5, 1, 1, 1).expect_err("trimmed");

@@ -167,5 +167,8 @@ fn a_missing_part_is_reported() {
 fn a_damaged_log_does_not_serve() {
     let mut replica = empty();
     recover(&mut replica, &batches(&[1; 9])[5..]);
-    step(&mut replica, ReplicaEvent::Configure(config(3, &[1], &[])));
+    step(
+        &mut replica,
+        ReplicaEvent::Configure(Box::new(config(3, &[1], &[]))),
+    );
 }

@@ -20,7 +20,7 @@ fn configure(fleet: &mut Fleet, epoch: Epoch, replicas: &[u32], learners: &[u32]
             beginning: Some(BEGINNING),
             ..config(epoch, replicas, learners)
         };
-        fleet.give(*id, ReplicaEvent::Configure(config));
+        fleet.give(*id, ReplicaEvent::Configure(Box::new(config)));
     }
     fleet.settle();
 }
@@ -90,7 +90,7 @@ fn the_journal_records_it_so_that_a_restart_finds_the_new_log_only() {
         beginning: Some(BEGINNING),
         ..config(5, &[1], &[])
     };
-    let commands = step(&mut replica, ReplicaEvent::Configure(reset.clone()));
+    let commands = step(&mut replica, ReplicaEvent::Configure(Box::new(reset.clone())));
     let written: Vec<&ReplicaCommand> = commands
         .iter()
         .filter(|c| {
@@ -115,7 +115,7 @@ fn the_journal_records_it_so_that_a_restart_finds_the_new_log_only() {
     restarted.recover_base(Base::decode(base).expect("a base"));
     assert_eq!(restarted.recovered_all(), Ok(()));
     let again = GroupConfig { epoch: 6, ..reset };
-    let commands = step(&mut restarted, ReplicaEvent::Configure(again));
+    let commands = step(&mut restarted, ReplicaEvent::Configure(Box::new(again)));
     assert!(
         !commands
             .iter()
@@ -153,7 +153,7 @@ fn with_a_trimmed_log(durability: Durability) -> (Replica, Vec<ReplicaCommand>) 
         durability,
         ..config(1, &[1], &[])
     };
-    let mut written = step(&mut replica, ReplicaEvent::Configure(first));
+    let mut written = step(&mut replica, ReplicaEvent::Configure(Box::new(first)));
     written.extend(batches_of(&mut replica, 1..=8));
     written.extend(step(
         &mut replica,
@@ -181,11 +181,11 @@ fn batches_of(replica: &mut Replica, seqs: std::ops::RangeInclusive<u64>) -> Vec
 }
 
 fn reset(durability: Durability, epoch: Epoch) -> ReplicaEvent {
-    ReplicaEvent::Configure(GroupConfig {
+    ReplicaEvent::Configure(Box::new(GroupConfig {
         durability,
         beginning: Some(BEGINNING),
         ..config(epoch, &[1], &[])
-    })
+    }))
 }
 
 #[test]

@@ -183,7 +183,10 @@ pub fn sole(durability: Durability, held: &[Batch], epoch: Epoch) -> Replica {
         replica.recover(batch.clone());
     }
     replica.recovered_all().expect("whole");
-    step(&mut replica, ReplicaEvent::Configure(config(epoch, &[1], &[])));
+    step(
+        &mut replica,
+        ReplicaEvent::Configure(Box::new(config(epoch, &[1], &[]))),
+    );
     replica
 }
 
@@ -229,7 +232,7 @@ impl Fleet {
                 durability: self.durability,
                 ..config(epoch, replicas, learners)
             };
-            self.give(*id, ReplicaEvent::Configure(config));
+            self.give(*id, ReplicaEvent::Configure(Box::new(config)));
         }
         self.settle();
     }

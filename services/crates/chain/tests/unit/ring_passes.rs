@@ -58,7 +58,7 @@ fn questions_share_a_ring_pass() {
 fn a_deposed_head_cannot_answer() {
     let mut fleet = Fleet::of_three(Durability::InMemory);
     for id in [2, 3] {
-        fleet.give(id, ReplicaEvent::Configure(config(2, &[2, 3], &[])));
+        fleet.give(id, ReplicaEvent::Configure(Box::new(config(2, &[2, 3], &[]))));
     }
     fleet.settle();
     fleet.event(1, status(1));
@@ -73,7 +73,7 @@ fn a_deposed_head_cannot_answer() {
     fleet.event(1, TICK);
     assert_eq!(answers(&fleet.take_commands()), [(1, Some(Code::Syncing))]);
     fleet.event(1, status(2));
-    fleet.event(1, ReplicaEvent::Configure(config(2, &[2, 3], &[])));
+    fleet.event(1, ReplicaEvent::Configure(Box::new(config(2, &[2, 3], &[]))));
     let taken = fleet.take_commands();
     assert_eq!(answers(&taken), [(2, Some(Code::NotHead))]);
     assert_eq!(refusals(&taken), [(1, Code::NotHead)], "the next head judges it");
@@ -157,7 +157,7 @@ fn below_min_replicas_a_new_head_does_not_know_what_was_committed() {
     };
     fleet.lose_on_the_way();
     for id in [2, 3] {
-        fleet.give(id, ReplicaEvent::Configure(paused.clone()));
+        fleet.give(id, ReplicaEvent::Configure(Box::new(paused.clone())));
     }
     fleet.settle();
     fleet.take_commands();
@@ -201,7 +201,7 @@ fn an_append_judged_on_a_lost_batch_is_judged_again() {
     fleet.event(1, expecting(2, 1, 0));
     assert_eq!(refusals(&fleet.take_commands()), []);
     fleet.configure(2, &[2, 3], &[]);
-    fleet.event(1, ReplicaEvent::Configure(config(2, &[2, 3], &[])));
+    fleet.event(1, ReplicaEvent::Configure(Box::new(config(2, &[2, 3], &[]))));
     assert!(refusals(&fleet.take_commands()).contains(&(1, Code::NotHead)));
     fleet.event(2, expecting(2, 1, 0));
     assert_eq!(

@@ -127,7 +127,7 @@ fn a_deposed_head_does_not_know() {
     fleet.unreachable.push((1, 2));
     fleet.event(1, trim(1, 2));
     fleet.event(1, trim(2, 99));
-    fleet.event(1, ReplicaEvent::Configure(config(2, &[2, 3], &[])));
+    fleet.event(1, ReplicaEvent::Configure(Box::new(config(2, &[2, 3], &[]))));
     let taken = answers(&fleet.take_commands());
     assert_eq!(taken, [(2, Some(Code::NotHead)), (1, Some(Code::EpochChanged))]);
 }
@@ -288,7 +288,7 @@ fn stamped(stamps: [(u64, bool); 3]) -> Replica {
         request.is_clock_doubted = is_clock_doubted;
         step(&mut replica, ReplicaEvent::Append(request));
     }
-    step(&mut replica, ReplicaEvent::Configure(with_age(2, 60)));
+    step(&mut replica, ReplicaEvent::Configure(Box::new(with_age(2, 60))));
     replica
 }
 
@@ -328,10 +328,10 @@ fn a_leap_of_the_clock_before_the_replica_was_the_head_is_known() {
         retention_age_s: Some(60),
         ..config(3, &[2, 1], &[])
     };
-    step(&mut replica, ReplicaEvent::Configure(behind));
+    step(&mut replica, ReplicaEvent::Configure(Box::new(behind)));
     tick(&mut replica, 0, Some(1_030));
     tick(&mut replica, 1, Some(9_999));
-    step(&mut replica, ReplicaEvent::Configure(with_age(4, 60)));
+    step(&mut replica, ReplicaEvent::Configure(Box::new(with_age(4, 60))));
     assert_eq!(tick(&mut replica, 2, Some(10_000)), 0);
     assert_eq!(
         tick(&mut replica, 41, Some(1_071)),
@@ -355,7 +355,7 @@ fn a_reset_of_the_log_leaves_the_clock_as_it_is_known() {
         beginning: Some(beginning),
         ..with_age(3, 60)
     };
-    step(&mut replica, ReplicaEvent::Configure(reset));
+    step(&mut replica, ReplicaEvent::Configure(Box::new(reset)));
     let mut request = append(1, 1);
     request.wall_us = 1_031 * SECOND_US;
     step(&mut replica, ReplicaEvent::Append(request));
@@ -406,11 +406,11 @@ fn a_follower_trims_by_the_heads_decision_alone() {
         ..config(2, &[1, 2, 3], &[])
     };
     for id in [2, 3] {
-        fleet.event(id, ReplicaEvent::Configure(small.clone()));
+        fleet.event(id, ReplicaEvent::Configure(Box::new(small.clone())));
         fleet.event(id, TICK);
     }
     assert_eq!(trim_offsets(&fleet), [0, 0, 0]);
-    fleet.give(1, ReplicaEvent::Configure(small));
+    fleet.give(1, ReplicaEvent::Configure(Box::new(small)));
     fleet.settle();
     fleet.event(1, TICK);
     assert_eq!(trim_offsets(&fleet), [6, 6, 6]);

@@ -100,7 +100,7 @@ fn a_deposed_head_answers_retries_of_committed_batches_at_once() {
     rig.append(1);
     rig.ask(CLIENT, Message::Append(append(1, payload())));
     rig.messages();
-    rig.step(Event::Configure(config(2, &[OTHER, ME])));
+    rig.step(Event::Configure(Box::new(config(2, &[OTHER, ME]))));
     let acked = (CLIENT, Message::Acked(vec![(1, 0)]));
     assert!(rig.messages().contains(&acked));
 }
@@ -132,7 +132,7 @@ fn a_deposed_head_does_not_know_what_becomes_of_batches_under_way_and_refuses_th
     rig.acknowledge(0);
     rig.append(RATE_PER_S + 1);
     rig.messages();
-    rig.step(Event::Configure(config(2, &[OTHER, ME])));
+    rig.step(Event::Configure(Box::new(config(2, &[OTHER, ME]))));
     let refused = rig.refused();
     let under_way = refused
         .iter()
@@ -194,9 +194,9 @@ fn a_head_can_tell_when_its_chain_has_agreed_with_it_until_it_may_have_been_depo
     );
     rig.acknowledge(0);
     assert_eq!(refused(&mut rig), [false, false]);
-    rig.step(Event::Configure(config(2, &[ME, OTHER])));
+    rig.step(Event::Configure(Box::new(config(2, &[ME, OTHER]))));
     assert_eq!(refused(&mut rig), [false, false], "it was the head all the time");
-    rig.step(Event::Configure(config(4, &[ME, OTHER])));
+    rig.step(Event::Configure(Box::new(config(4, &[ME, OTHER]))));
     assert_eq!(
         refused(&mut rig),
         [true, true],
@@ -204,8 +204,8 @@ fn a_head_can_tell_when_its_chain_has_agreed_with_it_until_it_may_have_been_depo
     );
     rig.acknowledge(0);
     assert_eq!(refused(&mut rig), [false, false]);
-    rig.step(Event::Configure(config(5, &[OTHER, ME])));
-    rig.step(Event::Configure(config(6, &[ME, OTHER])));
+    rig.step(Event::Configure(Box::new(config(5, &[OTHER, ME]))));
+    rig.step(Event::Configure(Box::new(config(6, &[ME, OTHER]))));
     assert_eq!(refused(&mut rig), [true, true], "the other was the head");
 }
 
@@ -415,11 +415,11 @@ fn a_persistent_group_states_anew_where_its_log_begins_and_ends() {
         entries_before: 2,
         bytes_before: 2,
     };
-    rig.step(Event::Configure(GroupConfig {
+    rig.step(Event::Configure(Box::new(GroupConfig {
         epoch: 5,
         beginning: Some(beginning),
         ..persistent
-    }));
+    })));
     let base = rig.group.replica().log().base().index;
     assert_eq!(stated(&mut rig), (vec![base], vec![base]));
     let mut in_memory = Rig::new(config(1, &[ME]));

@@ -22,7 +22,7 @@ fn a_head_answers_when_its_chain_agrees_with_it_and_others_at_once() {
     rig.acknowledge(0);
     rig.flush();
     assert_eq!(attached(&mut rig), 1);
-    rig.step(Event::Configure(config(2, &[OTHER, ME])));
+    rig.step(Event::Configure(Box::new(config(2, &[OTHER, ME]))));
     rig.messages();
     rig.attach(AGAIN, 9);
     assert_eq!(attached(&mut rig), 1, "a follower says where the head is");
@@ -31,7 +31,7 @@ fn a_head_answers_when_its_chain_agrees_with_it_and_others_at_once() {
 #[test]
 fn no_notice_comes_before_the_answer_to_an_attach() {
     let mut rig = Rig::new(config(1, &[ME, OTHER]));
-    rig.step(Event::Configure(config(2, &[ME, OTHER])));
+    rig.step(Event::Configure(Box::new(config(2, &[ME, OTHER]))));
     assert_eq!(rig.messages(), [], "the ring has not closed");
     rig.acknowledge(0);
     rig.flush();
@@ -40,7 +40,7 @@ fn no_notice_comes_before_the_answer_to_an_attach() {
         matches!(messages.as_slice(), [(CLIENT, Message::Attached(answer))] if answer.epoch == 2),
         "{messages:?}"
     );
-    rig.step(Event::Configure(config(3, &[ME, OTHER])));
+    rig.step(Event::Configure(Box::new(config(3, &[ME, OTHER]))));
     let messages = rig.messages();
     assert!(
         matches!(messages.as_slice(), [(CLIENT, Message::Notice(notice))] if notice.epoch == 3),
@@ -80,7 +80,7 @@ fn a_client_whose_attach_waits_is_refused_when_the_group_leaves() {
 fn requests_behind_an_attach_that_waits_are_answered_before_it_when_the_head_is_isolated() {
     let mut rig = Rig::new(config(1, &[ME]));
     rig.append(1);
-    rig.step(Event::Configure(config(2, &[ME, OTHER])));
+    rig.step(Event::Configure(Box::new(config(2, &[ME, OTHER]))));
     rig.request(CLIENT, Request::Gone);
     rig.messages();
     rig.attach(CLIENT, SESSION);

@@ -55,7 +55,7 @@ fn nothing_more_passes_when_an_owner_is_back_or_the_epoch_is_over() {
     rig.turn.is_burst_stopped = true;
     rig.append(15);
     assert_eq!(rig.ordered(), RATE_PER_S + 50);
-    rig.step(Event::Configure(config(2, &[ME])));
+    rig.step(Event::Configure(Box::new(config(2, &[ME]))));
     assert_eq!(rate(&rig), RATE_PER_S);
 }
 
@@ -65,7 +65,7 @@ fn the_first_request_of_an_epoch_is_noticed_until_its_servers_keep_the_reservati
     rig.turn.shares_burst = true;
     rig.append(1);
     assert!(!rig.returned(), "sharing began after the group");
-    rig.step(Event::Configure(config(2, &[ME])));
+    rig.step(Event::Configure(Box::new(config(2, &[ME]))));
     rig.append(1);
     assert!(rig.returned());
     rig.append(1);
@@ -96,7 +96,7 @@ fn a_learner_takes_what_its_place_in_the_chain_will_cost() {
         lacking_milli: [1_000, 0, 0],
     };
     next.budget.replica_reserved_milli = vec![[40_000, 0, 0], [35_000, 200, 10]];
-    rig.step(Event::Configure(next));
+    rig.step(Event::Configure(Box::new(next)));
     let load = rig.load();
     let replicas: Vec<_> = load
         .replicas
@@ -150,7 +150,7 @@ fn a_rate_is_announced_again_when_some_client_was_sent_another_meanwhile() {
     let mut rig = Rig::new(config(1, &[ME]));
     grant(&mut rig, 1, 10_000);
     assert_eq!(announced(&mut rig), [RATE_PER_S + 10_000]);
-    rig.step(Event::Configure(config(2, &[ME])));
+    rig.step(Event::Configure(Box::new(config(2, &[ME]))));
     assert_eq!(announced(&mut rig), [RATE_PER_S], "the new epoch's notice");
     grant(&mut rig, 2, 10_000);
     assert_eq!(announced(&mut rig), [RATE_PER_S + 10_000]);

@@ -25,14 +25,14 @@ fn another_configuration_of_the_same_epoch_is_refused_and_the_first_one_named() 
         digest: Some(ConfigDigest::of(&first)),
     };
     rig.messages();
-    rig.step(Event::Configure(first.clone()));
+    rig.step(Event::Configure(Box::new(first.clone())));
     assert_eq!(
         applied(&rig),
         std::slice::from_ref(&own),
         "a repetition is confirmed"
     );
     rig.messages();
-    rig.step(Event::Configure(config(1, &[OTHER, ME])));
+    rig.step(Event::Configure(Box::new(config(1, &[OTHER, ME]))));
     assert_eq!(applied(&rig), [own]);
     let is_refusal = |output: &Output| matches!(output, Output::Report(Report::ConfigRefused { epoch: 1 }));
     assert!(rig.out.list.iter().any(is_refusal));

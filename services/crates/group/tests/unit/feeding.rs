@@ -53,7 +53,7 @@ fn with_learner() -> Rig {
         learners: config(2, &[OTHER]).replicas,
         ..config(2, &[ME])
     };
-    rig.step(Event::Configure(learns));
+    rig.step(Event::Configure(Box::new(learns)));
     ask_to_be_fed(&mut rig);
     rig.out.clear();
     rig

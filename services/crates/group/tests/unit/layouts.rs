@@ -74,7 +74,7 @@ fn a_client_of_another_layout_may_not_append() {
 fn a_batch_that_was_ordered_before_is_acknowledged_under_another_layout() {
     let mut rig = Rig::new(with(1, 0));
     rig.append(1);
-    rig.step(Event::Configure(with(2, 1)));
+    rig.step(Event::Configure(Box::new(with(2, 1))));
     rig.messages();
     rig.ask(CLIENT, Message::Append(append(1, payload())));
     rig.flush();
@@ -94,7 +94,7 @@ fn another_layout_ends_what_waits() {
     };
     rig.ask(CLIENT, Message::Append(waiting));
     rig.flush();
-    rig.step(Event::Configure(with(2, 1)));
+    rig.step(Event::Configure(Box::new(with(2, 1))));
     rig.flush();
     assert_eq!(sealed(&mut rig), [(1, ordered)]);
     assert_eq!(rig.refused(), [refusal(rig.seq + 1, Code::LayoutChanged)]);
@@ -106,11 +106,11 @@ fn a_head_tells_the_end_of_a_layout_once_and_again_when_it_is_configured_again()
     let mut rig = Rig::new(with(1, 0));
     rig.append(3);
     assert_eq!(sealed(&mut rig), [], "no layout, no end");
-    rig.step(Event::Configure(with(2, 1)));
+    rig.step(Event::Configure(Box::new(with(2, 1))));
     rig.flush();
     rig.flush();
     assert_eq!(sealed(&mut rig), [(1, 3)]);
-    rig.step(Event::Configure(with(2, 1)));
+    rig.step(Event::Configure(Box::new(with(2, 1))));
     rig.flush();
     assert_eq!(sealed(&mut rig), [(1, 3)], "the coordinator may not have heard");
 }

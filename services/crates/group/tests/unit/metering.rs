@@ -159,7 +159,7 @@ fn a_stall_that_an_epoch_ends_is_lost_time_of_that_epoch() {
     let before = sample(&mut rig);
     rig.append(1);
     pass(&mut rig, 400 * MS);
-    rig.step(Event::Configure(config(2, &[ME])));
+    rig.step(Event::Configure(Box::new(config(2, &[ME]))));
     let samples = rig.group.take_samples(&rig.turn);
     let since = samples[0].totals.since(&before.totals);
     assert_eq!((samples[0].epoch, samples[0].accounted_ms), (1, samples[0].at_ms));

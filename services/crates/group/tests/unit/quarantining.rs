@@ -64,10 +64,10 @@ fn its_places_for_repairs_are_given_back() {
     let index = REPAIRS_PER_SHARD_MAX as u64;
     rig.replica_event(quorate_chain::ReplicaEvent::Persisted { index, epoch });
     rig.flush();
-    rig.step(Event::Configure(GroupConfig {
+    rig.step(Event::Configure(Box::new(GroupConfig {
         durability: Durability::Persistent,
         ..config(3, &[ME, OTHER])
-    }));
+    })));
     rig.out.clear();
     let damaged = (1..=index).map(|index| (index, Some(CopierId(index))));
     rig.step(Event::Damaged(damaged.collect()));

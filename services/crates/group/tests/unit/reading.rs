@@ -216,7 +216,7 @@ fn a_page_that_was_asked_of_a_log_before_its_reset_is_never_sent() {
         beginning: Some(beginning),
         ..config(5, &[ME])
     };
-    rig.step(Event::Configure(reset));
+    rig.step(Event::Configure(Box::new(reset)));
     rig.out.clear();
     rig.step(Event::PageRead {
         read: page,
@@ -364,10 +364,10 @@ fn a_page_of_an_earlier_hosting_is_not_sent_to_the_next_request_of_that_number()
     let first = wanted(&mut rig);
     rig.step(Event::Leave);
     rig.group = Group::new(GROUP, ME, Durability::Persistent, false, 2, rig.turn.now_us);
-    rig.step(Event::Configure(GroupConfig {
+    rig.step(Event::Configure(Box::new(GroupConfig {
         durability: Durability::Persistent,
         ..config(2, &[ME])
-    }));
+    })));
     rig.attach(CLIENT, SESSION);
     rig.ask(CLIENT, subscribe(1, 1, 0));
     rig.flush();

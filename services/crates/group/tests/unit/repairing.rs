@@ -19,7 +19,7 @@ fn damaged() -> Rig {
         durability: Durability::Persistent,
         ..config(2, &[OTHER, ME])
     };
-    rig.step(Event::Configure(two));
+    rig.step(Event::Configure(Box::new(two)));
     rig.out.clear();
     rig.ask(
         CLIENT,
@@ -176,7 +176,7 @@ fn entries_are_given_to_replicas_of_the_group_only() {
         durability: Durability::Persistent,
         ..config(2, &[OTHER, ME])
     };
-    rig.step(Event::Configure(two));
+    rig.step(Event::Configure(Box::new(two)));
     let last = rig.group.replica().log().last_index();
     rig.out.clear();
     let fetch = |from, index| Event::Peer {

@@ -98,7 +98,7 @@ impl Rig {
             out: Outputs::default(),
             seq: 0,
         };
-        rig.step(Event::Configure(config));
+        rig.step(Event::Configure(Box::new(config)));
         rig.attach(CLIENT, SESSION);
         rig.out.clear();
         rig

@@ -84,14 +84,14 @@ fn reports_in_quick_succession_say_the_same() {
 fn another_head_has_the_share() {
     let mut rig = Rig::new(config(1, &[ME, OTHER]));
     share(&mut rig, 500, None);
-    rig.step(Event::Configure(config(2, &[OTHER, ME])));
+    rig.step(Event::Configure(Box::new(config(2, &[OTHER, ME]))));
     assert_eq!(flow(&mut rig), None);
     share(&mut rig, 500, None);
     assert_eq!(flow(&mut rig), None, "a message that is late");
-    rig.step(Event::Configure(config(3, &[ME])));
+    rig.step(Event::Configure(Box::new(config(3, &[ME]))));
     assert_eq!(rate(&rig), RATE_PER_S, "it begins anew");
     share(&mut rig, 500, None);
-    rig.step(Event::Configure(config(4, &[ME])));
+    rig.step(Event::Configure(Box::new(config(4, &[ME]))));
     assert_eq!(rate(&rig), RATE_PER_S + 500, "the same head keeps it");
     rig.step(Event::Share(None));
     assert_eq!(

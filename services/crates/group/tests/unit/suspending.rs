@@ -45,7 +45,7 @@ fn a_suspended_group_refuses_appends_and_knows_that_they_did_not_happen() {
 fn a_batch_that_was_ordered_before_is_acknowledged_in_a_suspended_group() {
     let mut rig = Rig::new(with(1, Access::Full));
     rig.append(1);
-    rig.step(Event::Configure(with(2, Access::Suspended)));
+    rig.step(Event::Configure(Box::new(with(2, Access::Suspended))));
     rig.messages();
     rig.ask(CLIENT, Message::Append(append(1, payload())));
     rig.flush();
@@ -67,12 +67,12 @@ fn suspending_ends_what_waits_and_resuming_lets_it_go_on() {
     rig.flush();
     tail(&mut rig, 9);
     assert_eq!(codes(&mut rig), [0; 0], "the append waits, and the tail too");
-    rig.step(Event::Configure(with(2, Access::Suspended)));
+    rig.step(Event::Configure(Box::new(with(2, Access::Suspended))));
     rig.flush();
     assert_eq!(codes(&mut rig), [Code::GroupSuspended as u16; 2]);
     tail(&mut rig, 10);
     assert_eq!(codes(&mut rig), [Code::GroupSuspended as u16]);
-    rig.step(Event::Configure(with(3, Access::Full)));
+    rig.step(Event::Configure(Box::new(with(3, Access::Full))));
     rig.turn.now_us += SECOND_US;
     rig.append(1);
     assert_eq!(rig.ordered(), ordered + 1);

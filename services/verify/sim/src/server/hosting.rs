@@ -30,7 +30,7 @@ pub(super) fn configure(world: &mut World, s: usize, mut config: GroupConfig) {
         let group = Group::new(group_id, me, config.durability, is_dropping, hosting, now);
         groups::host(world, s, group_id, group);
     }
-    groups::step(world, s, group_id, Event::Configure(config));
+    groups::step(world, s, group_id, Event::Configure(Box::new(config)));
     if world.servers[s].disk_fault {
         groups::step_replica(world, s, group_id, ReplicaEvent::StorageFault(true));
     }
