@@ -60,14 +60,16 @@ class Load:
                 self.longest_gap_s = max(self.longest_gap_s, time.monotonic() - began)
                 await asyncio.sleep(PAUSE_S)
 
-    def read_back(self) -> list[bytes]:
+    def read_back(self, first: int = 0) -> list[bytes]:
+        """`first`: the offset of its first entry."""
+
         async def read() -> list[bytes]:
             async with await connect_group(
                 self._customer.api_url, self._customer.api_key, self._group_id, timeout=30.0
             ) as client:
                 found: list[bytes] = []
                 while len(found) < len(self.offsets):
-                    entries = (await client.read(len(found))).entries
+                    entries = (await client.read(first + len(found))).entries
                     assert entries, f"the log ends at {len(found)}"
                     found += [bytes(entry.data) for entry in entries]
                 return found

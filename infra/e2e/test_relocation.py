@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from pathlib import Path
 from typing import Any
 
+import httpx2
+
+from quorate import connect_group
 from quorate_harness.customer import Customer
 from quorate_local import Stack, StackOptions
 from quorate_local.options import ServerResources
@@ -14,15 +18,17 @@ from test_drain import Load, coordinator, kinds
 SERVERS, FULL = 6, 3  # servers, and those that are full
 # A persistent append costs two operations at each replica; four fifths of a server may be promised.
 OPERATIONS_PER_S = 20_000
+SIZE_BYTES = 4_096
 SMALL_PER_S, LARGE_PER_S, RESIZED_PER_S = 500, 6_500, 6_000
 RESIZED_WITHIN_S = 60.0
+FILLED = 2_500
 
 
 def sla(rate_per_s: int) -> dict[str, Any]:
     return {
         "durability": "persistent",
         "replication_degree": 3,
-        "request_size_bytes": 64,
+        "request_size_bytes": SIZE_BYTES,
         "rate_per_s": rate_per_s,
         "retention_bytes": 16 << 20,
     }
@@ -32,6 +38,19 @@ def drain(stack: Stack, server_ids: list[int], method: str) -> None:
     with coordinator(stack) as http:
         for server_id in server_ids:
             http.request(method, f"/v1/servers/{server_id}/drain").raise_for_status()
+
+
+async def fill(customer: Customer, group_id: str) -> None:
+    """Appends so much that copying it takes longer than a coordinator's restart."""
+    async with await connect_group(customer.api_url, customer.api_key, group_id, timeout=60.0) as client:
+        await asyncio.gather(*[client.append(bytes(SIZE_BYTES)) for _ in range(FILLED)])
+
+
+def operator(stack: Stack, path: str) -> dict[str, Any]:
+    token = (stack.options.state / "secrets" / "operator-token").read_text().strip()
+    headers = {"Authorization": f"Bearer {token}"}
+    answer = httpx2.get(f"{stack.api_url}{path}", headers=headers, timeout=10.0)
+    return dict(answer.raise_for_status().json())
 
 
 def servers_of(customer: Customer, group_id: str) -> set[int]:
@@ -51,6 +70,7 @@ def test_a_group_is_resized_by_moves_under_load(own_state: Path) -> None:
         drain(stack, empty, "DELETE")
         path = f"/v1/groups/{group['id']}"
         assert servers_of(customer, group["id"]) == set(full)
+        asyncio.run(fill(customer, group["id"]))
         load = Load(customer, group["id"])
         time.sleep(1.0)
 
@@ -60,6 +80,8 @@ def test_a_group_is_resized_by_moves_under_load(own_state: Path) -> None:
         asked = customer.patch(path, {"rate_per_s": RESIZED_PER_S})
         assert asked["sla"]["rate_per_s"] == SMALL_PER_S, "the former SLA holds meanwhile"
         assert asked["resizing"]["sla"]["rate_per_s"] == RESIZED_PER_S
+        [moving] = operator(stack, "/v1/operator/balance")["moves"]
+        assert (moving["group_id"], moving["relocation"]["cause"]) == (group["id"], "resize")
         stack.crash("coordinator")
         stack.restart("coordinator")
         deadline = time.monotonic() + RESIZED_WITHIN_S
@@ -69,9 +91,10 @@ def test_a_group_is_resized_by_moves_under_load(own_state: Path) -> None:
         assert resized["price"] == asked["resizing"]["price"]
         assert servers_of(customer, group["id"]) == set(empty)
         assert customer.placement(group["id"])["relocation"] is None
+        assert operator(stack, "/v1/operator/balance")["moves"] == []
 
         load.stop()
         count = len(load.offsets)
-        assert load.offsets == list(range(count)), "each entry has its place, once"
-        assert load.read_back() == [b"%08d" % number for number in range(count)]
+        assert load.offsets == list(range(FILLED, FILLED + count)), "each entry has its place, once"
+        assert load.read_back(FILLED) == [b"%08d" % number for number in range(count)]
         assert kinds(stack).count("group_resized") == 1

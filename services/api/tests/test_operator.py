@@ -10,7 +10,7 @@ from quorate_api.openapi import document
 from quorate_api.security import staff_tokens
 from quorate_api.security.keys import Keys
 from quorate_api.security.staff_tokens import StaffTokens
-from support.coordinator import FakeCoordinator
+from support.coordinator import TOKENS_PER_APPEND, FakeCoordinator
 from support.customer import SLA, Customer, bearer, new_key, problem
 
 OPERATIONS = [
@@ -81,6 +81,57 @@ async def test_the_last_round_of_sharing(operator: httpx2.AsyncClient, coordinat
     problem(await operator.get("/v1/operator/sharing"), 404, "not_found")
 
 
+async def test_balance_with_its_reasons(
+    operator: httpx2.AsyncClient, alice: Customer, coordinator: FakeCoordinator
+) -> None:
+    group = (await alice.create_group())["id"]
+    idle = (await operator.get("/v1/operator/balance")).json()
+    assert (idle["rounds"], idle["partitions"], idle["moves"]) == (3, 4, [])
+    lacking = {"cpu": 0.25, "network_bytes_per_s": 0.0, "storage_io_per_s": 0.0}
+    coordinator.balanced |= {
+        "pressures": [{"server_id": 2, "cause": "demand", "partition": group, "lacking": lacking}],
+        "rate_changes": [{"at_unix_ms": 1_790_000_000_500, "group_id": group, "is_swapped": True, "rates": [70, 30]}],
+    }
+    moving = (await operator.post(f"/v1/operator/groups/{group}/moves", json={"from_server": 1})).json()
+    assert moving["relocation"]["cause"] == "operator"
+    assert moving["relocation"]["moves"] == [{"from_server": 1, "to_server": 4}]
+    shown = (await operator.get("/v1/operator/balance")).json()
+    assert shown["moves"] == [moving]
+    assert shown["pressures"] == [{"server_id": 2, "cause": "demand", "partition": group, "lacking": lacking}]
+    at = "2026-09-21T14:13:20.500000Z"
+    assert shown["rate_changes"] == [{"at": at, "group_id": group, "is_swapped": True, "rates": [70, 30]}]
+    coordinator.shares = False  # of an earlier release
+    problem(await operator.get("/v1/operator/balance"), 404, "not_found")
+
+
+async def test_a_move_that_cannot_be_changes_nothing(
+    operator: httpx2.AsyncClient, alice: Customer, coordinator: FakeCoordinator
+) -> None:
+    group = (await alice.create_group())["id"]
+    moves = f"/v1/operator/groups/{group}/moves"
+    refused = await operator.post(moves, json={"from_server": 1, "to_server": 77})
+    assert problem(refused, 409, "move_refused")["detail"] == "There is no such server."
+    for wrong in ({}, {"from_server": 0}, {"from_server": "1"}, {"from_server": 1, "to": 2}):
+        problem(await operator.post(moves, json=wrong), 422, "validation_failed")
+    unknown = f"/v1/operator/groups/{uuid.uuid4()}/moves"
+    problem(await operator.post(unknown, json={"from_server": 1}), 404, "not_found")
+    assert (await operator.get("/v1/operator/balance")).json()["moves"] == []
+
+
+async def test_guarantees_of_all_projects(
+    operator: httpx2.AsyncClient, alice: Customer, coordinator: FakeCoordinator
+) -> None:
+    assert (await operator.get("/v1/operator/guarantees")).json() == {"items": []}
+    group = await alice.create_group()
+    address = f"/v1/projects/{group['project_id']}/guarantee"
+    terms = {"shared_tokens_per_s": 5_000, "policy": {"name": "first_fit"}}
+    assert (await alice.request("PUT", address, json=terms)).status_code == 200
+    [shown] = (await operator.get("/v1/operator/guarantees")).json()["items"]
+    assert (shown["project_id"], shown["policy"]["name"], shown["groups"]) == (group["project_id"], "first_fit", 1)
+    prices = [shown[f"{what}_tokens_per_s"] for what in ("shared", "wanted", "granted")]
+    assert prices == [5_000, 70 * TOKENS_PER_APPEND, 50 * TOKENS_PER_APPEND]
+
+
 async def test_a_server_that_the_cost_profile_is_not_of_is_flagged(
     operator: httpx2.AsyncClient, coordinator: FakeCoordinator
 ) -> None:
@@ -139,7 +190,8 @@ async def test_a_coordinator_that_is_away(operator: httpx2.AsyncClient, coordina
         # Corrections, invoices and incidents are in PostgreSQL alone.
         apart = path.endswith("/corrections") or "/invoices" in path or path.startswith(INCIDENTS)
         if operators and not apart:
-            answer = await operator.request(method, path.format(**IDS), json={})
+            body = {"from_server": 1} if path.endswith("/moves") else {}
+            answer = await operator.request(method, path.format(**IDS), json=body)
             problem(answer, 503, "coordinator_unavailable")
 
 

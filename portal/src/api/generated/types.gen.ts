@@ -56,6 +56,50 @@ export type AskedResize = {
 };
 
 /**
+ * Balance
+ *
+ * Rates and replicas that follow the load, with their reasons.
+ */
+export type Balance = {
+    /**
+     * Rounds
+     *
+     * Rounds since the leading coordinator was started; one every three seconds.
+     */
+    rounds: number;
+    /**
+     * Ended At
+     *
+     * The last round's end.
+     */
+    ended_at: string | null;
+    /**
+     * Partitions
+     *
+     * Partitions whose heads had said what they want.
+     */
+    partitions: number;
+    /**
+     * Pressures
+     *
+     * Servers that lacked room in the last round.
+     */
+    pressures: Array<Pressure>;
+    /**
+     * Rate Changes
+     *
+     * The last hundred since that start, newest first.
+     */
+    rate_changes: Array<RateChange>;
+    /**
+     * Moves
+     *
+     * Groups whose replicas move, or wait for room.
+     */
+    moves: Array<MovingGroup>;
+};
+
+/**
  * Budget
  */
 export type Budget = {
@@ -1271,6 +1315,53 @@ export type GuaranteeTerms = {
 };
 
 /**
+ * Guaranteed
+ *
+ * A project's guarantee and its use.
+ */
+export type Guaranteed = {
+    /**
+     * Project Id
+     */
+    project_id: string;
+    /**
+     * Shared Tokens Per S
+     */
+    shared_tokens_per_s: number;
+    /**
+     * Max Tokens Per S
+     */
+    max_tokens_per_s: number | null;
+    policy: LocalPolicy;
+    /**
+     * Since
+     */
+    since: string | null;
+    /**
+     * Groups
+     */
+    groups: number;
+    /**
+     * Own Tokens Per S
+     *
+     * The groups' own rates.
+     */
+    own_tokens_per_s: number;
+    /**
+     * Wanted Tokens Per S
+     *
+     * What groups want beside their own rates, by their heads' reports.
+     */
+    wanted_tokens_per_s: number;
+    /**
+     * Granted Tokens Per S
+     *
+     * What they have of the shared tokens now.
+     */
+    granted_tokens_per_s: number;
+};
+
+/**
  * GuaranteedGroup
  *
  * A group of the project, and what the guarantee means for it. Appends are of its declared size.
@@ -1314,6 +1405,16 @@ export type GuaranteedGroup = {
      * Appends/s of the shared tokens that it has now; null: not known.
      */
     share_per_s: number | null;
+};
+
+/**
+ * Guarantees
+ */
+export type Guarantees = {
+    /**
+     * Items
+     */
+    items: Array<Guaranteed>;
 };
 
 /**
@@ -2054,6 +2155,30 @@ export type KnownJoinToken = {
 };
 
 /**
+ * Lacking
+ */
+export type Lacking = {
+    /**
+     * Cpu
+     *
+     * cores
+     */
+    cpu: number;
+    /**
+     * Network Bytes Per S
+     *
+     * in plus out
+     */
+    network_bytes_per_s: number;
+    /**
+     * Storage Io Per S
+     *
+     * operations
+     */
+    storage_io_per_s: number;
+};
+
+/**
  * Lending
  */
 export type Lending = {
@@ -2296,6 +2421,37 @@ export type MetricsMinute = {
      * P99 Us
      */
     p99_us: number | null;
+};
+
+/**
+ * Move
+ */
+export type Move = {
+    /**
+     * From Server
+     */
+    from_server: number;
+    /**
+     * To Server
+     *
+     * null: the server that placement chooses.
+     */
+    to_server?: number | null;
+};
+
+/**
+ * MovingGroup
+ */
+export type MovingGroup = {
+    /**
+     * Group Id
+     */
+    group_id: string;
+    /**
+     * Project Id
+     */
+    project_id: string;
+    relocation: PlacedRelocation;
 };
 
 /**
@@ -3294,6 +3450,31 @@ export type PolicyGroup = {
 };
 
 /**
+ * Pressure
+ *
+ * A server that lacks room. If that lasts for three rounds, a replica moves away.
+ */
+export type Pressure = {
+    /**
+     * Server Id
+     */
+    server_id: number;
+    /**
+     * Cause
+     *
+     * `demand`: a partition wants more than the server has free. `capacity`: the server can do less than it has promised.
+     */
+    cause: string;
+    /**
+     * Partition
+     *
+     * The partition that wants more.
+     */
+    partition: string | null;
+    lacking: Lacking;
+};
+
+/**
  * PreviousMonth
  */
 export type PreviousMonth = {
@@ -3622,6 +3803,34 @@ export type QuoteRequest = {
      * A project of yours, for a group of it: its guarantee counts.
      */
     project_id?: string | null;
+};
+
+/**
+ * RateChange
+ *
+ * The rate of a partitioned group, divided anew among its partitions by what they want.
+ */
+export type RateChange = {
+    /**
+     * At
+     */
+    at: string;
+    /**
+     * Group Id
+     */
+    group_id: string;
+    /**
+     * Is Swapped
+     *
+     * Whether rates of another group changed with it, since their servers had nothing free.
+     */
+    is_swapped: boolean;
+    /**
+     * Rates
+     *
+     * Requests of the declared size each second, by partition.
+     */
+    rates: Array<number>;
 };
 
 /**
@@ -4719,7 +4928,7 @@ export type User = {
 /**
  * Code
  */
-export type Code = 'malformed_json' | 'validation_failed' | 'body_too_large' | 'unsupported_media_type' | 'cursor_invalid' | 'not_authenticated' | 'credentials_invalid' | 'session_expired' | 'csrf_token_invalid' | 'permission_denied' | 'quota_exceeded' | 'not_found' | 'method_not_allowed' | 'email_taken' | 'name_taken' | 'project_not_empty' | 'server_alive' | 'too_many_join_tokens' | 'admission_refused' | 'guarantee_refused' | 'spend_cap' | 'group_not_ready' | 'group_lost' | 'group_not_lost' | 'group_is_partition' | 'partitions_busy' | 'document_too_large' | 'month_not_closed' | 'nothing_due' | 'payment_recorded' | 'payment_exceeds_due' | 'payment_in_progress' | 'signature_invalid' | 'idempotency_in_progress' | 'idempotency_key_reused' | 'precondition_failed' | 'rate_limited' | 'coordinator_unavailable' | 'database_unavailable' | 'payment_provider_unavailable' | 'overloaded' | 'internal';
+export type Code = 'malformed_json' | 'validation_failed' | 'body_too_large' | 'unsupported_media_type' | 'cursor_invalid' | 'not_authenticated' | 'credentials_invalid' | 'session_expired' | 'csrf_token_invalid' | 'permission_denied' | 'quota_exceeded' | 'not_found' | 'method_not_allowed' | 'email_taken' | 'name_taken' | 'project_not_empty' | 'server_alive' | 'too_many_join_tokens' | 'move_refused' | 'admission_refused' | 'guarantee_refused' | 'spend_cap' | 'group_not_ready' | 'group_lost' | 'group_not_lost' | 'group_is_partition' | 'partitions_busy' | 'document_too_large' | 'month_not_closed' | 'nothing_due' | 'payment_recorded' | 'payment_exceeds_due' | 'payment_in_progress' | 'signature_invalid' | 'idempotency_in_progress' | 'idempotency_key_reused' | 'precondition_failed' | 'rate_limited' | 'coordinator_unavailable' | 'database_unavailable' | 'payment_provider_unavailable' | 'overloaded' | 'internal';
 
 /**
  * FieldError
@@ -7232,6 +7441,104 @@ export type GetSharingResponses = {
 };
 
 export type GetSharingResponse = GetSharingResponses[keyof GetSharingResponses];
+
+export type GetBalanceData = {
+    body?: never;
+    path?: never;
+    query?: never;
+    url: '/v1/operator/balance';
+};
+
+export type GetBalanceErrors = {
+    /**
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
+     */
+    '4XX': Problem;
+    /**
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
+     */
+    '5XX': Problem;
+};
+
+export type GetBalanceError = GetBalanceErrors[keyof GetBalanceErrors];
+
+export type GetBalanceResponses = {
+    /**
+     * Successful Response
+     */
+    200: Balance;
+};
+
+export type GetBalanceResponse = GetBalanceResponses[keyof GetBalanceResponses];
+
+export type MoveReplicaData = {
+    body: Move;
+    headers?: {
+        /**
+         * A random string for this request. Repeating it with the same body only repeats the answer.
+         */
+        'Idempotency-Key'?: string;
+    };
+    path: {
+        /**
+         * Group Id
+         */
+        group_id: string;
+    };
+    query?: never;
+    url: '/v1/operator/groups/{group_id}/moves';
+};
+
+export type MoveReplicaErrors = {
+    /**
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
+     */
+    '4XX': Problem;
+    /**
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
+     */
+    '5XX': Problem;
+};
+
+export type MoveReplicaError = MoveReplicaErrors[keyof MoveReplicaErrors];
+
+export type MoveReplicaResponses = {
+    /**
+     * Successful Response
+     */
+    200: MovingGroup;
+};
+
+export type MoveReplicaResponse = MoveReplicaResponses[keyof MoveReplicaResponses];
+
+export type ListGuaranteesData = {
+    body?: never;
+    path?: never;
+    query?: never;
+    url: '/v1/operator/guarantees';
+};
+
+export type ListGuaranteesErrors = {
+    /**
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
+     */
+    '4XX': Problem;
+    /**
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
+     */
+    '5XX': Problem;
+};
+
+export type ListGuaranteesError = ListGuaranteesErrors[keyof ListGuaranteesErrors];
+
+export type ListGuaranteesResponses = {
+    /**
+     * Successful Response
+     */
+    200: Guarantees;
+};
+
+export type ListGuaranteesResponse = ListGuaranteesResponses[keyof ListGuaranteesResponses];
 
 export type ListLendingData = {
     body?: never;

@@ -93,6 +93,13 @@ class FakeCoordinator:
         self.first_event = 1  # older events were trimmed
         self.resets: list[dict[str, Any]] = []  # bodies as received
         self.capacity_gone = False  # a lost group finds no servers
+        self.balanced: dict[str, Any] = {  # its last round of balancing, without moves
+            "rounds": 3,
+            "ended_unix_ms": 1_790_000_000_500,
+            "partitions": 4,
+            "pressures": [],
+            "rate_changes": [],
+        }
         self.shares = True  # it computes what groups may use above their SLAs
         self.slow_start = 0  # number of reads until a group is active
         self.servers = {number: server_view(number) for number in (1, 2, 3)}
@@ -132,6 +139,9 @@ class FakeCoordinator:
                 Route("/v1/servers/{server_id:int}/drain", self._drain, methods=["POST", "DELETE"]),
                 Route("/v1/capacity", self._capacity),
                 Route("/v1/sharing", self._sharing),
+                Route("/v1/balance", self._balance),
+                Route("/v1/guarantees", self._all_guarantees),
+                Route("/v1/groups/{group_id}/moves", self._move, methods=["POST"]),
                 Route("/v1/join-tokens", self._join_tokens, methods=["GET", "POST"]),
                 Route("/v1/join-tokens/{token_id}", self._join_token, methods=["DELETE"]),
                 Route("/v1/events", self._events),
@@ -271,6 +281,10 @@ class FakeCoordinator:
             if self.lose_guarantee_answers:
                 self.lose_guarantee_answers -= 1
                 return JSONResponse({"title": "the answer got lost"}, 502)
+        return JSONResponse(self._guarantee_view(project_id))
+
+    def _guarantee_view(self, project_id: uuid.UUID) -> dict[str, Any]:
+        had = self.guarantees.get(project_id, {"terms": None, "revision": 0, "since": None})
         groups = [
             {
                 "group_id": group_id,
@@ -283,7 +297,7 @@ class FakeCoordinator:
         ]
         own = sum(group["own_tokens_per_s"] for group in groups)
         view = {"project_id": str(project_id), "guarantee": had["terms"], "revision": had["revision"]}
-        return JSONResponse({**view, "since": had["since"], "own_tokens_per_s": own, "groups": groups})
+        return {**view, "since": had["since"], "own_tokens_per_s": own, "groups": groups}
 
     async def _quote_guarantee(self, request: Request) -> Response:
         if (refused := self._forbidden(request)) is not None:
@@ -542,6 +556,41 @@ class FakeCoordinator:
         counts = {"rounds": 7, "servers": 3, "groups_wanting": 4, "groups_satisfied": 1, "took_us": 250}
         view = {"policy": "drf", **counts, "ended_unix_ms": 1_790_000_000_500}
         return self._forbidden(request) or JSONResponse(view)
+
+    async def _balance(self, request: Request) -> Response:
+        if not self.shares:
+            return JSONResponse({"status": 404, "code": "not_found", "detail": "There is no such call."}, 404)
+        moves = [
+            {"group_id": str(group_id), "project_id": view["project_id"], "relocation": view["relocation"]}
+            for group_id, view in self.groups.items()
+            if view.get("relocation") is not None
+        ]
+        return self._forbidden(request) or JSONResponse(self.balanced | {"moves": moves})
+
+    async def _move(self, request: Request) -> Response:
+        if (refused := self._forbidden(request)) is not None:
+            return refused
+        view = self.groups.get(uuid.UUID(request.path_params["group_id"]))
+        if view is None:
+            return JSONResponse({"status": 404, "code": "not_found", "detail": "There is no such group."}, 404)
+        asked = await request.json()
+        if asked.get("to_server_id", 0) not in {0, *self.servers}:
+            return JSONResponse({"status": 409, "code": "no_server", "detail": "There is no such server."}, 409)
+        view["relocation"] = {
+            "cause": "operator",
+            "since": datetime.now(UTC).isoformat(),
+            "moves": [{"from": asked["from_server_id"], "to": asked.get("to_server_id", 4)}],
+            "next_sla": None,
+            "next_revision": None,
+            "scarce_resource": None,
+        }
+        return JSONResponse(view)
+
+    async def _all_guarantees(self, request: Request) -> Response:
+        if (refused := self._forbidden(request)) is not None:
+            return refused
+        given = [project_id for project_id, had in self.guarantees.items() if had["terms"] is not None]
+        return JSONResponse([self._guarantee_view(project_id) for project_id in given])
 
     async def _join_tokens(self, request: Request) -> Response:
         if (refused := self._forbidden(request)) is not None:

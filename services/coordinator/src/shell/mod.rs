@@ -10,6 +10,7 @@
 //! - `task`: the task that owns the engine and the log
 //! - `secrets`: tokens and keys
 
+mod balance;
 mod control;
 mod guarantees;
 mod http;

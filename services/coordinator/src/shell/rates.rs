@@ -4,15 +4,16 @@
 use std::collections::{BTreeSet, HashMap};
 use std::time::Duration;
 
-use quorate_coordinator_core::command::Command;
+use quorate_coordinator_core::command::{Command, RateChange};
 use quorate_coordinator_core::state::{CoordinatorState, DividedRates};
 use quorate_types::control::PartitionWant;
 use quorate_types::limits::{PARTITION_DIVISION_INTERVALS, PARTITION_INTERVAL_MS, SHARING_REPORTS_MAX};
 use quorate_types::{GroupId, ServerId};
 use quorate_weights::{Patience, Pressure, Room};
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, MissedTickBehavior};
 
+use super::balance::BalanceView;
 use super::task::Handle;
 
 /// Rates that partitions want whose heads are on a server.
@@ -29,16 +30,18 @@ const KEPT: Duration = Duration::from_millis(PARTITION_INTERVAL_MS * 5);
 const HELD: Duration = Duration::from_secs(60);
 
 /// Divides until the coordinator stops. A full channel loses reports: the next ones come within a second.
-pub fn start(handle: Handle) -> mpsc::Sender<Wants> {
+pub fn start(handle: Handle) -> (mpsc::Sender<Wants>, watch::Receiver<BalanceView>) {
     let (sender, wants) = mpsc::channel(SHARING_REPORTS_MAX);
+    let (view, shown) = watch::channel(BalanceView::default());
     let task = Rates {
         handle,
         wanted: HashMap::new(),
         patience: Patience::default(),
         asked_at: HashMap::new(),
+        view,
     };
     tokio::spawn(task.run(wants));
-    sender
+    (sender, shown)
 }
 
 struct Rates {
@@ -47,6 +50,7 @@ struct Rates {
     patience: Patience,
     /// Moves that were asked for lately.
     asked_at: HashMap<(GroupId, ServerId), Instant>,
+    view: watch::Sender<BalanceView>,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -98,16 +102,37 @@ impl Rates {
         let Ok((divided, mut pressures)) = read.await else {
             return;
         };
-        let DividedRates { changes, room, .. } = divided;
+        let DividedRates {
+            changes,
+            swapped,
+            room,
+            pressures: of_partitions,
+        } = divided;
         if !changes.is_empty() {
-            tracing::debug!(groups = changes.len(), "divides rates among partitions");
-            // Refused or lost, it is proposed again by later reports.
-            let _answer = self.handle.command(Command::DivideRates { changes }).await;
+            self.change(changes, &swapped).await;
         }
-        pressures.extend(divided.pressures);
+        pressures.extend(of_partitions);
+        self.view
+            .send_modify(|view| view.end_round(self.wanted.len(), &pressures));
         let lasting = self.patience.lasting(pressures);
         if !lasting.is_empty() {
             self.relieve(lasting, room).await;
+        }
+    }
+
+    async fn change(&mut self, changes: Vec<RateChange>, swapped: &BTreeSet<GroupId>) {
+        tracing::debug!(groups = changes.len(), "divides rates among partitions");
+        let asked = Command::DivideRates {
+            changes: changes.clone(),
+        };
+        // Refused or lost, it is proposed again by later reports.
+        if self.handle.command(asked).await.is_ok() {
+            self.view.send_modify(|view| {
+                for change in changes {
+                    let is_swapped = swapped.contains(&change.group_id);
+                    view.note(change, is_swapped);
+                }
+            });
         }
     }
 

@@ -6,8 +6,9 @@ use std::time::Duration;
 
 use quorate_certificates::FleetKeys;
 use quorate_placement::Choice;
+use quorate_types::control::FlowReport;
 use serde_json::Value;
-use tokio::sync::watch;
+use tokio::sync::{mpsc, watch};
 use tokio::time::Instant;
 use tracing::info;
 
@@ -16,7 +17,8 @@ use super::members::{Contact, Side, is_new_fleet};
 use super::profile_file::ProfileSource;
 use super::recovery::{Recovery, recover};
 use super::secrets::{self, PrivateKeys};
-use super::task::{CoordinatorTask, Credentials, Reports, notes, unix_ms};
+use super::sharing::SharingView;
+use super::task::{CoordinatorTask, Credentials, Handle, Reported, Reports, notes, unix_ms};
 use super::{control, guarantees, http, key_file, profile_file, rates, sharing};
 use crate::disk::{Disk, DurableLog};
 use crate::exit::Failure;
@@ -77,8 +79,7 @@ pub async fn run(options: Options) -> Result<(), Failure> {
         Reports { sharing, flows },
     );
     let sharing = sharing::start(options.sharing_policy.into(), handle.clone(), sharing_reports);
-    let division = guarantees::start(handle.clone(), flow_reports, rates::start(handle.clone()));
-    let computed = http::Computed { sharing, division };
+    let computed = balanced(&handle, sharing, flow_reports);
     announce(&options.data_dir, &control, &http, side.address().as_deref())?;
     let (stopping, stop) = watch::channel(false);
     tokio::spawn(control::serve(control, keys.clone(), handle.inputs.clone()));
@@ -96,6 +97,20 @@ pub async fn run(options: Options) -> Result<(), Failure> {
     side.serve();
     tokio::spawn(stop_when_asked(stopping));
     task.run(inputs, done, stop).await
+}
+
+/// Starts the tasks that divide guarantees and rates by what heads report.
+fn balanced(
+    handle: &Handle,
+    sharing: watch::Receiver<SharingView>,
+    flows: mpsc::Receiver<Reported<FlowReport>>,
+) -> http::Computed {
+    let (wants, balance) = rates::start(handle.clone());
+    http::Computed {
+        sharing,
+        balance,
+        division: guarantees::start(handle.clone(), flows, wants),
+    }
 }
 
 async fn stop_when_asked(stopping: watch::Sender<bool>) {

@@ -20,6 +20,7 @@ from quorate_api.coordinator.addresses import Addresses
 from quorate_api.coordinator.schemas import (
     Access,
     Authority,
+    BalanceView,
     Events,
     FleetView,
     GroupView,
@@ -30,6 +31,7 @@ from quorate_api.coordinator.schemas import (
     JoinTokenView,
     ObservedSla,
     PartitionsView,
+    ProjectGuaranteeView,
     Quote,
     Refusal,
     ServerView,
@@ -202,6 +204,22 @@ class Coordinator:
         """The last round of sharing; None: a coordinator of a release that computes none."""
         answer = await self._call("GET", "/v1/sharing", may_be_absent=True)
         return None if answer.status_code == 404 else self._parse(answer, SharingView)
+
+    async def balance(self) -> BalanceView | None:
+        """What moves between servers, and why; None: a coordinator of a release that does not say."""
+        answer = await self._call("GET", "/v1/balance", may_be_absent=True)
+        return None if answer.status_code == 404 else self._parse(answer, BalanceView)
+
+    async def move(self, group_id: UUID, from_server: int, to_server: int | None) -> GroupView | None:
+        """Has a replica move; None: no such group. Raises `RequestInvalid` with `no_room`, `group_moving`, …
+        Repeating it is harmless."""
+        body = {"from_server_id": from_server} | ({} if to_server is None else {"to_server_id": to_server})
+        path = f"/v1/groups/{group_id}/moves"
+        answer = await self._call("POST", path, body, repeatable=True, may_be_absent=True)
+        return None if answer.status_code == 404 else self._parse(answer, GroupView)
+
+    async def guarantees(self) -> list[ProjectGuaranteeView]:
+        return self._parse_list(await self._call("GET", "/v1/guarantees"), ProjectGuaranteeView)
 
     async def join_token(self, ttl_s: int, name: str | None, *, auxiliary: bool) -> IssuedToken:
         """Never repeated, because each answer is another token."""

@@ -2,7 +2,7 @@
 
 from datetime import datetime
 from enum import StrEnum
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 from uuid import UUID
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -104,6 +104,11 @@ class GuaranteeView(BaseModel):
     since: datetime | None = None
     own_tokens_per_s: int
     groups: list[GuaranteedGroupView]
+
+
+class ProjectGuaranteeView(GuaranteeView):
+    project_id: UUID
+    guarantee: dict[str, Any]
 
 
 class PartDemand(BaseModel):
@@ -263,6 +268,41 @@ class SharingView(BaseModel):
     groups_satisfied: int
     took_us: int
     ended_unix_ms: int | None = None
+
+
+class RatesView(BaseModel):
+    cpu: float
+    network_bytes_per_s: float
+    storage_io_per_s: float
+
+
+class PressureView(BaseModel):
+    server_id: int
+    cause: str
+    partition: UUID | None = None
+    lacking: RatesView
+
+
+class RateChangeView(BaseModel):
+    at_unix_ms: int
+    group_id: UUID
+    is_swapped: bool
+    rates: list[int]
+
+
+class RelocatingView(BaseModel):
+    group_id: UUID
+    project_id: UUID
+    relocation: Relocation
+
+
+class BalanceView(BaseModel):
+    rounds: int
+    ended_unix_ms: int | None = None
+    partitions: int
+    pressures: list[PressureView]
+    rate_changes: list[RateChangeView]
+    moves: list[RelocatingView]
 
 
 class DrainView(BaseModel):

@@ -26,6 +26,7 @@ class Code(StrEnum):
     PROJECT_NOT_EMPTY = "project_not_empty"
     SERVER_ALIVE = "server_alive"
     TOO_MANY_JOIN_TOKENS = "too_many_join_tokens"
+    MOVE_REFUSED = "move_refused"
     ADMISSION_REFUSED = "admission_refused"
     GUARANTEE_REFUSED = "guarantee_refused"
     SPEND_CAP = "spend_cap"
@@ -121,6 +122,11 @@ CATALOGUE: dict[Code, Entry] = {
     ),
     Code.TOO_MANY_JOIN_TOKENS: Entry(
         409, "Too many join tokens wait to be used", "Use the existing tokens, or wait until they expire."
+    ),
+    Code.MOVE_REFUSED: Entry(
+        409,
+        "The replica cannot move now",
+        "`detail` says why. Choose another server, or retry when the group is whole and nothing of it moves.",
     ),
     Code.ADMISSION_REFUSED: Entry(
         409,

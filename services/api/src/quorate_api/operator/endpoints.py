@@ -1,6 +1,7 @@
 """`/v1/operator`: the fleet, for its operators."""
 
 from typing import Annotated
+from uuid import UUID
 
 from fastapi import APIRouter, Path, Query, Response
 
@@ -9,10 +10,14 @@ from quorate_api.http.principal import Environment, Transaction
 from quorate_api.http.route import OperatorRoute
 from quorate_api.operator import service
 from quorate_api.operator.schemas import (
+    Balance,
     Capacity,
+    Guarantees,
     JoinToken,
     JoinTokens,
     Lending,
+    Move,
+    MovingGroup,
     NewJoinToken,
     Server,
     Servers,
@@ -69,6 +74,25 @@ async def get_capacity(work: Transaction, services: Environment) -> Capacity:
 async def get_sharing(work: Transaction, services: Environment) -> Sharing:
     """The last round of sharing burst capacity: its policy, and how many groups got what they want."""
     return await service.sharing(work, services)
+
+
+@router.get("/balance")
+async def get_balance(work: Transaction, services: Environment) -> Balance:
+    """Rates of partitions and replicas that follow the load: what changed and moves, and why."""
+    return await service.balance(work, services)
+
+
+@router.post("/groups/{group_id}/moves")
+async def move_replica(group_id: UUID, asked: Move, work: Transaction, services: Environment) -> MovingGroup:
+    """Move one replica of a group, or of a partition, to another server. It leaves once its replacement has caught
+    up; `GET /v1/operator/balance` shows that. Repeating it changes nothing while the replica moves."""
+    return await service.move(work, services, group_id, asked)
+
+
+@router.get("/guarantees")
+async def list_guarantees(work: Transaction, services: Environment) -> Guarantees:
+    """The guarantees of all projects that have one: their policies, and how much of them is used."""
+    return await service.guarantees(work, services)
 
 
 @router.get("/lending")

@@ -8,6 +8,8 @@ from pydantic import Field
 
 from quorate_api import limits
 from quorate_api.coordinator.schemas import Amounts
+from quorate_api.groups.schemas import PlacedRelocation
+from quorate_api.guarantees.schemas import LocalPolicy
 from quorate_api.http.schemas import Input, Output, Page
 
 
@@ -102,6 +104,77 @@ class Sharing(Output):
     groups_satisfied: int = Field(description="Groups that got all that they wanted.")
     took_us: int = Field(description="Time that the round took, in microseconds.")
     ended_at: datetime | None = Field(description="The round's end; null before the first one.")
+
+
+class Lacking(Output):
+    cpu: float = Field(description="cores")
+    network_bytes_per_s: float = Field(description="in plus out")
+    storage_io_per_s: float = Field(description="operations")
+
+
+class Pressure(Output):
+    """A server that lacks room. If that lasts for three rounds, a replica moves away."""
+
+    server_id: int
+    cause: str = Field(
+        description="`demand`: a partition wants more than the server has free. `capacity`: the server can do less "
+        "than it has promised."
+    )
+    partition: UUID | None = Field(description="The partition that wants more.")
+    lacking: Lacking
+
+
+class RateChange(Output):
+    """The rate of a partitioned group, divided anew among its partitions by what they want."""
+
+    at: datetime
+    group_id: UUID
+    is_swapped: bool = Field(
+        description="Whether rates of another group changed with it, since their servers had nothing free."
+    )
+    rates: list[int] = Field(description="Requests of the declared size each second, by partition.")
+
+
+class MovingGroup(Output):
+    group_id: UUID
+    project_id: UUID
+    relocation: PlacedRelocation
+
+
+class Balance(Output):
+    """Rates and replicas that follow the load, with their reasons."""
+
+    rounds: int = Field(description="Rounds since the leading coordinator was started; one every three seconds.")
+    ended_at: datetime | None = Field(description="The last round's end.")
+    partitions: int = Field(description="Partitions whose heads had said what they want.")
+    pressures: list[Pressure] = Field(description="Servers that lacked room in the last round.")
+    rate_changes: list[RateChange] = Field(description="The last hundred since that start, newest first.")
+    moves: list[MovingGroup] = Field(description="Groups whose replicas move, or wait for room.")
+
+
+class Move(Input):
+    from_server: Annotated[int, Field(ge=1, le=2**32 - 1)]
+    to_server: Annotated[int, Field(ge=1, le=2**32 - 1)] | None = Field(
+        None, description="null: the server that placement chooses."
+    )
+
+
+class Guaranteed(Output):
+    """A project's guarantee and its use."""
+
+    project_id: UUID
+    shared_tokens_per_s: int
+    max_tokens_per_s: int | None
+    policy: LocalPolicy
+    since: datetime | None
+    groups: int
+    own_tokens_per_s: int = Field(description="The groups' own rates.")
+    wanted_tokens_per_s: int = Field(description="What groups want beside their own rates, by their heads' reports.")
+    granted_tokens_per_s: int = Field(description="What they have of the shared tokens now.")
+
+
+class Guarantees(Output):
+    items: list[Guaranteed]
 
 
 class Lent(Output):

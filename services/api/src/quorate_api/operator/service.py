@@ -3,27 +3,43 @@
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
+from uuid import UUID
 
 from quorate_api.coordinator.client import RequestInvalid
-from quorate_api.coordinator.schemas import FleetView, ServerView
+from quorate_api.coordinator.schemas import BalanceView, FleetView, ProjectGuaranteeView, ServerView
 from quorate_api.database.work import Work
 from quorate_api.errors import Code, FieldError, Problem, not_found
+from quorate_api.groups.schemas import PlacedRelocation
 from quorate_api.http.pagination import Paging
 from quorate_api.http.services import Services
 from quorate_api.operator.grants import read as read_grants
 from quorate_api.operator.schemas import (
+    Balance,
     Capacity,
+    Guaranteed,
+    Guarantees,
     JoinToken,
     JoinTokens,
     KnownJoinToken,
     Lending,
+    Move,
+    MovingGroup,
     NewJoinToken,
     Server,
     Servers,
     Sharing,
 )
 
-_CONFLICTS = {"server_alive": Code.SERVER_ALIVE, "too_many_join_tokens": Code.TOO_MANY_JOIN_TOKENS}
+_CONFLICTS = {
+    "server_alive": Code.SERVER_ALIVE,
+    "too_many_join_tokens": Code.TOO_MANY_JOIN_TOKENS,
+    "group_deleted": Code.MOVE_REFUSED,
+    "group_moving": Code.MOVE_REFUSED,
+    "group_not_whole": Code.MOVE_REFUSED,
+    "no_replica": Code.MOVE_REFUSED,
+    "no_room": Code.MOVE_REFUSED,
+    "no_server": Code.MOVE_REFUSED,
+}
 
 
 @asynccontextmanager
@@ -79,8 +95,38 @@ async def sharing(work: Work, services: Services) -> Sharing:
         found = await services.coordinator.sharing()
     if found is None:
         raise not_found("round of sharing")
-    ended_at = None if found.ended_unix_ms is None else datetime.fromtimestamp(found.ended_unix_ms / 1_000, UTC)
-    return Sharing(**found.model_dump(exclude={"ended_unix_ms"}), ended_at=ended_at)
+    return Sharing(**found.model_dump(exclude={"ended_unix_ms"}), ended_at=_time(found.ended_unix_ms))
+
+
+async def balance(work: Work, services: Services) -> Balance:
+    async with _asking(work):
+        found: BalanceView | None = await services.coordinator.balance()
+    if found is None:
+        raise not_found("round of balancing")
+    shown = found.model_dump(exclude={"ended_unix_ms", "moves"})
+    for change in shown["rate_changes"]:
+        change["at"] = _time(change.pop("at_unix_ms"))
+    moves = [
+        MovingGroup(group_id=one.group_id, project_id=one.project_id, relocation=PlacedRelocation.of(one.relocation))
+        for one in found.moves
+    ]
+    return Balance.model_validate({**shown, "ended_at": _time(found.ended_unix_ms), "moves": moves})
+
+
+async def move(work: Work, services: Services, group_id: UUID, asked: Move) -> MovingGroup:
+    async with _asking(work):
+        found = await services.coordinator.move(group_id, asked.from_server, asked.to_server)
+    if found is None or found.project_id is None:
+        raise not_found("group")
+    if found.relocation is None:
+        raise Problem(Code.MOVE_REFUSED, "The replica leaves this server already: it is drained, or counts as slow.")
+    return MovingGroup(group_id=group_id, project_id=found.project_id, relocation=PlacedRelocation.of(found.relocation))
+
+
+async def guarantees(work: Work, services: Services) -> Guarantees:
+    async with _asking(work):
+        found = await services.coordinator.guarantees()
+    return Guarantees(items=[_guaranteed(view) for view in found])
 
 
 async def grants(work: Work, services: Services, server_id: int | None, paging: Paging) -> Lending:
@@ -117,6 +163,29 @@ async def revoke_join_token(work: Work, services: Services, token_id: str) -> No
         known = await services.coordinator.revoke_join_token(token_id)
     if not known:
         raise not_found("join token")
+
+
+def _guaranteed(view: ProjectGuaranteeView) -> Guaranteed:
+    def tokens(rates: list[int | None]) -> int:
+        prices = (group.request_milli_tokens for group in view.groups)
+        return sum(price * (rate or 0) for price, rate in zip(prices, rates, strict=True)) // 1_000
+
+    terms = {"max_tokens_per_s": None, "policy": {}} | view.guarantee
+    return Guaranteed.model_validate(
+        {
+            **terms,
+            "project_id": view.project_id,
+            "since": view.since,
+            "groups": len(view.groups),
+            "own_tokens_per_s": view.own_tokens_per_s,
+            "wanted_tokens_per_s": tokens([group.wanted_per_s for group in view.groups]),
+            "granted_tokens_per_s": tokens([group.share_per_s for group in view.groups]),
+        }
+    )
+
+
+def _time(unix_ms: int | None) -> datetime | None:
+    return None if unix_ms is None else datetime.fromtimestamp(unix_ms / 1_000, UTC)
 
 
 def _server(view: ServerView | None) -> Server:

@@ -8,6 +8,7 @@ use subtle::ConstantTimeEq;
 use tokio::sync::{Semaphore, SemaphorePermit, watch};
 
 use super::problem::Problem;
+use crate::shell::balance::BalanceView;
 use crate::shell::guarantees::Division;
 use crate::shell::secrets::{self, PrivateKeys};
 use crate::shell::sharing::SharingView;
@@ -17,6 +18,7 @@ use crate::shell::task::{Handle, Unavailable};
 #[derive(Clone)]
 pub struct Computed {
     pub sharing: watch::Receiver<SharingView>,
+    pub balance: watch::Receiver<BalanceView>,
     pub division: Division,
 }
 

@@ -11,7 +11,7 @@ use super::problem::Problem;
 use crate::shell::sharing::SharingView;
 use quorate_coordinator_core::command::Reply;
 use quorate_coordinator_core::state::CoordinatorState;
-use quorate_coordinator_core::view::{FleetVersionView, FleetView};
+use quorate_coordinator_core::view::{FleetVersionView, FleetView, RelocatingView};
 
 pub async fn health(State(context): State<Context>) -> Answer<Json<Value>> {
     let look = |state: &CoordinatorState| (state.epoch_changes, state.servers_alive());
@@ -41,6 +41,14 @@ pub async fn capacity(State(context): State<Context>) -> Answer<Json<FleetView>>
 /// How free amounts are shared by groups that want more than they reserved.
 pub async fn sharing(State(context): State<Context>) -> Json<SharingView> {
     Json(context.computed.sharing.borrow().clone())
+}
+
+/// What moves between servers, and why: rates of partitions, and replicas.
+pub async fn balance(State(context): State<Context>) -> Answer<Json<Value>> {
+    let moves = context.handle.read(RelocatingView::all).await?;
+    let mut shown = json!(*context.computed.balance.borrow());
+    shown["moves"] = json!(moves);
+    Ok(Json(shown))
 }
 
 /// The fleet's version, and what must change before it can be raised.

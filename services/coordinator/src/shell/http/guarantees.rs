@@ -4,6 +4,7 @@ use axum::Json;
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use quorate_coordinator_core::command::{Command, GuaranteeChange, GuaranteeRefusal, Reply};
+use quorate_coordinator_core::state::CoordinatorState;
 use quorate_coordinator_core::view::GuaranteeView;
 use quorate_guarantees::Guarantee;
 use quorate_types::ProjectId;
@@ -37,6 +38,20 @@ pub struct GuaranteeQuote {
 
 pub async fn get_one(State(context): State<Context>, Path(id): Path<String>) -> Answer<Json<GuaranteeView>> {
     view(&context, project_id(&id)?).await
+}
+
+/// The guarantees of all projects that have one.
+pub async fn list(State(context): State<Context>) -> Answer<Json<Vec<GuaranteeView>>> {
+    let division = context.computed.division.clone();
+    let look = move |state: &CoordinatorState| {
+        let view = |id: Uuid| GuaranteeView::of(state, id, &division.flows(ProjectId(id)));
+        state
+            .guarantees
+            .iter()
+            .map(|(id, _)| view(id))
+            .collect::<Vec<_>>()
+    };
+    Ok(Json(context.handle.read(look).await?))
 }
 
 /// Gives a project another guarantee. A repetition is harmless, since it names the revision.

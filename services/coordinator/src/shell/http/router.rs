@@ -58,6 +58,8 @@ fn router(context: Context) -> Router {
         .route("/v1/quorum/members/{member}", delete(quorum::remove))
         .route("/v1/capacity", get(fleet::capacity))
         .route("/v1/sharing", get(fleet::sharing))
+        .route("/v1/balance", get(fleet::balance))
+        .route("/v1/guarantees", get(guarantees::list))
         .route(
             "/v1/fleet-version",
             get(fleet::version).post(fleet::raise_version),

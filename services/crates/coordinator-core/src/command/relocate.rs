@@ -28,6 +28,14 @@ pub enum Cause {
 }
 
 impl Cause {
+    /// Of a move that relieves a server.
+    pub fn of(is_wanted_by_partition: bool) -> Self {
+        match is_wanted_by_partition {
+            true => Self::Demand,
+            false => Self::Capacity,
+        }
+    }
+
     pub fn in_words(self) -> &'static str {
         match self {
             Self::Resize => "its servers lack room for its new SLA",

@@ -127,10 +127,6 @@ fn asked_for(found: Migration) -> Relocate {
         group_id: found.group,
         from: found.from,
         to: Some(found.to),
-        cause: if found.is_wanted_there {
-            Cause::Demand
-        } else {
-            Cause::Capacity
-        },
+        cause: Cause::of(found.is_wanted_there),
     }
 }

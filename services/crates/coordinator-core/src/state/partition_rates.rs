@@ -13,6 +13,8 @@ use crate::command::RateChange;
 #[derive(Debug, Default)]
 pub struct DividedRates {
     pub changes: Vec<RateChange>,
+    /// Groups among them whose rates change with another group's.
+    pub swapped: BTreeSet<GroupId>,
     /// Partitions that lack room for more, the worst off first.
     pub pressures: Vec<Pressure>,
     /// The rates that are free on the servers of partitions, once the changes are made.
@@ -43,6 +45,8 @@ impl CoordinatorState {
             rates: division.rates,
         };
         let divided = divide(&tenants, &Room::new(free));
+        let swapped = divided.divisions.iter().filter(|division| division.is_swapped);
+        let swapped = swapped.map(|division| division.id).collect();
         let pressures = divided.pressed.iter().filter_map(|pressed| {
             let tenant = tenants.iter().find(|tenant| tenant.id == pressed.tenant)?;
             let costs = &tenant.partitions[pressed.partition].costs;
@@ -62,6 +66,7 @@ impl CoordinatorState {
         });
         DividedRates {
             pressures: pressures.collect(),
+            swapped,
             changes: divided.divisions.into_iter().map(change).collect(),
             room: divided.room,
         }

@@ -89,6 +89,29 @@ impl RelocationView {
     }
 }
 
+/// A group whose replicas move.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct RelocatingView {
+    pub group_id: GroupId,
+    pub project_id: Uuid,
+    pub relocation: RelocationView,
+}
+
+impl RelocatingView {
+    /// By the ids of the groups.
+    pub fn all(state: &CoordinatorState) -> Vec<Self> {
+        let view = |group_id: GroupId| {
+            let group = &state.groups[&group_id];
+            Some(Self {
+                group_id,
+                project_id: group.project_id,
+                relocation: RelocationView::of(group.relocation.as_ref()?),
+            })
+        };
+        state.groups.relocating().into_iter().filter_map(view).collect()
+    }
+}
+
 impl GroupView {
     pub fn of(state: &CoordinatorState, group: &Group) -> Self {
         let config = state.config_of(group);

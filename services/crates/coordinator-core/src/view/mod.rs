@@ -14,7 +14,7 @@ mod time;
 pub use capacity::{Capacity, FleetView};
 pub use event::EventView;
 pub use fleet_version::FleetVersionView;
-pub use group::{GroupView, ReplicaView};
+pub use group::{GroupView, RelocatingView, ReplicaView};
 pub use guarantee::{GuaranteeView, GuaranteedGroupView};
 pub use join_token::{JoinTokenState, JoinTokenView};
 pub use partitions::PartitionsView;

@@ -6,6 +6,7 @@ use crate::world::{World, configures, conflict, group, reply, server, sla};
 use quorate_coordinator_core::command::{Cause, Command, Effect, Relocate, Reply};
 use quorate_coordinator_core::state::EventKind;
 use quorate_coordinator_core::state::GroupStatus::{Active, Degraded};
+use quorate_coordinator_core::view::RelocatingView;
 use quorate_types::Durability::{InMemory, Persistent};
 use quorate_types::Sla;
 use quorate_weights::Room;
@@ -234,7 +235,18 @@ fn a_resize_waits_for_room_and_goes_on_when_there_is_some() {
         "{relocation:?}"
     );
     assert_eq!(known.sla.rate_per_s, 1_000);
+    let shown = RelocatingView::all(&world.state);
+    assert_eq!((shown.len(), shown[0].group_id), (1, known.group_id));
+    assert!(shown[0].relocation.scarce_resource.is_some());
     let before = world.state.epoch_changes;
+    let from = world.shape(1).0[0];
+    match reply(&relocate(&mut world, 1, from, None)) {
+        Reply::Conflict { code, message } => {
+            assert_eq!(code, "group_moving");
+            assert!(message.contains("waits for room"), "{message}");
+        }
+        other => panic!("not a conflict: {other:?}"),
+    }
     world.apply_all(1);
     assert_eq!(world.state.epoch_changes, before);
     for n in 7..=9 {

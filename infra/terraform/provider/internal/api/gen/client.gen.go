@@ -142,6 +142,7 @@ const (
 	MalformedJson              Code = "malformed_json"
 	MethodNotAllowed           Code = "method_not_allowed"
 	MonthNotClosed             Code = "month_not_closed"
+	MoveRefused                Code = "move_refused"
 	NameTaken                  Code = "name_taken"
 	NotAuthenticated           Code = "not_authenticated"
 	NotFound                   Code = "not_found"
@@ -208,6 +209,8 @@ func (e Code) Valid() bool {
 	case MethodNotAllowed:
 		return true
 	case MonthNotClosed:
+		return true
+	case MoveRefused:
 		return true
 	case NameTaken:
 		return true
@@ -1713,6 +1716,27 @@ type AskedResize struct {
 	Sla ObservedSla `json:"sla"`
 }
 
+// Balance Rates and replicas that follow the load, with their reasons.
+type Balance struct {
+	// EndedAt The last round's end.
+	EndedAt *time.Time `json:"ended_at"`
+
+	// Moves Groups whose replicas move, or wait for room.
+	Moves []MovingGroup `json:"moves"`
+
+	// Partitions Partitions whose heads had said what they want.
+	Partitions int `json:"partitions"`
+
+	// Pressures Servers that lacked room in the last round.
+	Pressures []Pressure `json:"pressures"`
+
+	// RateChanges The last hundred since that start, newest first.
+	RateChanges []RateChange `json:"rate_changes"`
+
+	// Rounds Rounds since the leading coordinator was started; one every three seconds.
+	Rounds int `json:"rounds"`
+}
+
 // Budget defines model for Budget.
 type Budget struct {
 	// Acted null: the amount is not reached, or the budget only alerts.
@@ -2311,6 +2335,26 @@ type GuaranteeTerms struct {
 	SharedTokensPerS int `json:"shared_tokens_per_s"`
 }
 
+// Guaranteed A project's guarantee and its use.
+type Guaranteed struct {
+	// GrantedTokensPerS What they have of the shared tokens now.
+	GrantedTokensPerS int  `json:"granted_tokens_per_s"`
+	Groups            int  `json:"groups"`
+	MaxTokensPerS     *int `json:"max_tokens_per_s"`
+
+	// OwnTokensPerS The groups' own rates.
+	OwnTokensPerS int `json:"own_tokens_per_s"`
+
+	// Policy How the shared tokens are divided among the groups that want them.
+	Policy           LocalPolicy        `json:"policy"`
+	ProjectId        openapi_types.UUID `json:"project_id"`
+	SharedTokensPerS int                `json:"shared_tokens_per_s"`
+	Since            *time.Time         `json:"since"`
+
+	// WantedTokensPerS What groups want beside their own rates, by their heads' reports.
+	WantedTokensPerS int `json:"wanted_tokens_per_s"`
+}
+
 // GuaranteedGroup A group of the project, and what the guarantee means for it. Appends are of its declared size.
 type GuaranteedGroup struct {
 	GroupId openapi_types.UUID `json:"group_id"`
@@ -2327,6 +2371,11 @@ type GuaranteedGroup struct {
 
 	// WantedPerS Appends/s that it wants beside its own rate now; null: not known.
 	WantedPerS *int `json:"wanted_per_s"`
+}
+
+// Guarantees defines model for Guarantees.
+type Guarantees struct {
+	Items []Guaranteed `json:"items"`
 }
 
 // Handle Addresses, token and limits with which a client reaches the data plane (sdk/contract/handle.md).
@@ -2680,6 +2729,18 @@ type KnownJoinToken struct {
 // KnownJoinTokenState defines model for KnownJoinToken.State.
 type KnownJoinTokenState string
 
+// Lacking defines model for Lacking.
+type Lacking struct {
+	// Cpu cores
+	Cpu float64 `json:"cpu"`
+
+	// NetworkBytesPerS in plus out
+	NetworkBytesPerS float64 `json:"network_bytes_per_s"`
+
+	// StorageIoPerS operations
+	StorageIoPerS float64 `json:"storage_io_per_s"`
+}
+
 // Lending defines model for Lending.
 type Lending struct {
 	Items []Lent `json:"items"`
@@ -2798,6 +2859,23 @@ type MetricsMinute struct {
 	P99Us         *int    `json:"p99_us"`
 	ReservedPerS  int     `json:"reserved_per_s"`
 	ThrottledPerS float64 `json:"throttled_per_s"`
+}
+
+// Move defines model for Move.
+type Move struct {
+	FromServer int `json:"from_server"`
+
+	// ToServer null: the server that placement chooses.
+	ToServer *int `json:"to_server,omitempty"`
+}
+
+// MovingGroup defines model for MovingGroup.
+type MovingGroup struct {
+	GroupId   openapi_types.UUID `json:"group_id"`
+	ProjectId openapi_types.UUID `json:"project_id"`
+
+	// Relocation Replicas that move, one after the other. The group keeps all its replicas meanwhile.
+	Relocation PlacedRelocation `json:"relocation"`
 }
 
 // NewBudget The budget of a project, or without one of the organization. It takes the place of an earlier one.
@@ -3295,6 +3373,17 @@ type PolicyGroup struct {
 	Weight *int `json:"weight,omitempty"`
 }
 
+// Pressure A server that lacks room. If that lasts for three rounds, a replica moves away.
+type Pressure struct {
+	// Cause `demand`: a partition wants more than the server has free. `capacity`: the server can do less than it has promised.
+	Cause   string  `json:"cause"`
+	Lacking Lacking `json:"lacking"`
+
+	// Partition The partition that wants more.
+	Partition *openapi_types.UUID `json:"partition"`
+	ServerId  int                 `json:"server_id"`
+}
+
 // PreviousMonth defines model for PreviousMonth.
 type PreviousMonth struct {
 	// ByKind An amount by kind. Credits are not in it: they are known at the month's close.
@@ -3481,6 +3570,18 @@ type QuoteRequestDurability string
 
 // QuoteRequestLatency The bound on commit latency at p99, by the terms of the SLA. `low` takes more capacity.
 type QuoteRequestLatency string
+
+// RateChange The rate of a partitioned group, divided anew among its partitions by what they want.
+type RateChange struct {
+	At      time.Time          `json:"at"`
+	GroupId openapi_types.UUID `json:"group_id"`
+
+	// IsSwapped Whether rates of another group changed with it, since their servers had nothing free.
+	IsSwapped bool `json:"is_swapped"`
+
+	// Rates Requests of the declared size each second, by partition.
+	Rates []int `json:"rates"`
+}
 
 // Readiness defines model for Readiness.
 type Readiness struct {
@@ -4185,6 +4286,12 @@ type CreateCorrectionParams struct {
 	IdempotencyKey *string `json:"Idempotency-Key,omitempty"`
 }
 
+// MoveReplicaParams defines parameters for MoveReplica.
+type MoveReplicaParams struct {
+	// IdempotencyKey A random string for this request. Repeating it with the same body only repeats the answer.
+	IdempotencyKey *string `json:"Idempotency-Key,omitempty"`
+}
+
 // OpenIncidentParams defines parameters for OpenIncident.
 type OpenIncidentParams struct {
 	// IdempotencyKey A random string for this request. Repeating it with the same body only repeats the answer.
@@ -4369,6 +4476,9 @@ type LogInJSONRequestBody = Login
 
 // CreateCorrectionJSONRequestBody defines body for CreateCorrection for application/json ContentType.
 type CreateCorrectionJSONRequestBody = NewCorrection
+
+// MoveReplicaJSONRequestBody defines body for MoveReplica for application/json ContentType.
+type MoveReplicaJSONRequestBody = Move
 
 // OpenIncidentJSONRequestBody defines body for OpenIncident for application/json ContentType.
 type OpenIncidentJSONRequestBody = NewIncident
@@ -4849,6 +4959,13 @@ type ClientInterface interface {
 	// Corresponds with GET /v1/me (the `GetMe` operationId).
 	GetMe(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// GetBalance Get Balance
+	//
+	// Rates of partitions and replicas that follow the load: what changed and moves, and why.
+	//
+	// Corresponds with GET /v1/operator/balance (the `GetBalance` operationId).
+	GetBalance(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// GetCapacity Get Capacity
 	//
 	// The fleet's capacity: nominal, promisable, allocated and free.
@@ -4880,6 +4997,33 @@ type ClientInterface interface {
 	//
 	// Corresponds with POST /v1/operator/groups/{group_id}/corrections (the `CreateCorrection` operationId).
 	CreateCorrection(ctx context.Context, groupId openapi_types.UUID, params *CreateCorrectionParams, body CreateCorrectionJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// MoveReplicaWithBody Move Replica
+	//
+	// Move one replica of a group, or of a partition, to another server. It leaves once its replacement has caught
+	// up; `GET /v1/operator/balance` shows that. Repeating it changes nothing while the replica moves.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /v1/operator/groups/{group_id}/moves (the `MoveReplica` operationId).
+	MoveReplicaWithBody(ctx context.Context, groupId openapi_types.UUID, params *MoveReplicaParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// MoveReplica Move Replica
+	//
+	// Move one replica of a group, or of a partition, to another server. It leaves once its replacement has caught
+	// up; `GET /v1/operator/balance` shows that. Repeating it changes nothing while the replica moves.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /v1/operator/groups/{group_id}/moves (the `MoveReplica` operationId).
+	MoveReplica(ctx context.Context, groupId openapi_types.UUID, params *MoveReplicaParams, body MoveReplicaJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ListGuarantees List Guarantees
+	//
+	// The guarantees of all projects that have one: their policies, and how much of them is used.
+	//
+	// Corresponds with GET /v1/operator/guarantees (the `ListGuarantees` operationId).
+	ListGuarantees(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// OpenIncidentWithBody Open Incident
 	//
@@ -6147,6 +6291,23 @@ func (c *Client) GetMe(ctx context.Context, reqEditors ...RequestEditorFn) (*htt
 	return c.Client.Do(req)
 }
 
+// GetBalance Get Balance
+//
+// Rates of partitions and replicas that follow the load: what changed and moves, and why.
+//
+// Corresponds with GET /v1/operator/balance (the `GetBalance` operationId).
+func (c *Client) GetBalance(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewGetBalanceRequest(c.Server)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
 // GetCapacity Get Capacity
 //
 // The fleet's capacity: nominal, promisable, allocated and free.
@@ -6209,6 +6370,63 @@ func (c *Client) CreateCorrectionWithBody(ctx context.Context, groupId openapi_t
 // Corresponds with POST /v1/operator/groups/{group_id}/corrections (the `CreateCorrection` operationId).
 func (c *Client) CreateCorrection(ctx context.Context, groupId openapi_types.UUID, params *CreateCorrectionParams, body CreateCorrectionJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewCreateCorrectionRequest(c.Server, groupId, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// MoveReplicaWithBody Move Replica
+//
+// Move one replica of a group, or of a partition, to another server. It leaves once its replacement has caught
+// up; `GET /v1/operator/balance` shows that. Repeating it changes nothing while the replica moves.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /v1/operator/groups/{group_id}/moves (the `MoveReplica` operationId).
+func (c *Client) MoveReplicaWithBody(ctx context.Context, groupId openapi_types.UUID, params *MoveReplicaParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewMoveReplicaRequestWithBody(c.Server, groupId, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// MoveReplica Move Replica
+//
+// Move one replica of a group, or of a partition, to another server. It leaves once its replacement has caught
+// up; `GET /v1/operator/balance` shows that. Repeating it changes nothing while the replica moves.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /v1/operator/groups/{group_id}/moves (the `MoveReplica` operationId).
+func (c *Client) MoveReplica(ctx context.Context, groupId openapi_types.UUID, params *MoveReplicaParams, body MoveReplicaJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewMoveReplicaRequest(c.Server, groupId, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ListGuarantees List Guarantees
+//
+// The guarantees of all projects that have one: their policies, and how much of them is used.
+//
+// Corresponds with GET /v1/operator/guarantees (the `ListGuarantees` operationId).
+func (c *Client) ListGuarantees(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListGuaranteesRequest(c.Server)
 	if err != nil {
 		return nil, err
 	}
@@ -9061,6 +9279,33 @@ func NewGetMeRequest(server string) (*http.Request, error) {
 	return req, nil
 }
 
+// NewGetBalanceRequest constructs an http.Request for the GetBalance method
+func NewGetBalanceRequest(server string) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/operator/balance")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
 // NewGetCapacityRequest constructs an http.Request for the GetCapacity method
 func NewGetCapacityRequest(server string) (*http.Request, error) {
 	var err error
@@ -9218,6 +9463,95 @@ func NewCreateCorrectionRequestWithBody(server string, groupId openapi_types.UUI
 			req.Header.Set("Idempotency-Key", headerParam0)
 		}
 
+	}
+
+	return req, nil
+}
+
+// NewMoveReplicaRequest calls the generic MoveReplica builder with application/json body
+func NewMoveReplicaRequest(server string, groupId openapi_types.UUID, params *MoveReplicaParams, body MoveReplicaJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewMoveReplicaRequestWithBody(server, groupId, params, "application/json", bodyReader)
+}
+
+// NewMoveReplicaRequestWithBody constructs an http.Request for the MoveReplica method, with any body, and a specified content type
+func NewMoveReplicaRequestWithBody(server string, groupId openapi_types.UUID, params *MoveReplicaParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "group_id", groupId, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/operator/groups/%s/moves", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.IdempotencyKey != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Idempotency-Key", *params.IdempotencyKey, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("Idempotency-Key", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewListGuaranteesRequest constructs an http.Request for the ListGuarantees method
+func NewListGuaranteesRequest(server string) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/operator/guarantees")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
 	}
 
 	return req, nil
@@ -11689,6 +12023,15 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with GET /v1/me (the `GetMe` operationId).
 	GetMeWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*GetMeResponse, error)
 
+	// GetBalanceWithResponse Get Balance
+	//
+	// Rates of partitions and replicas that follow the load: what changed and moves, and why.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /v1/operator/balance (the `GetBalance` operationId).
+	GetBalanceWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*GetBalanceResponse, error)
+
 	// GetCapacityWithResponse Get Capacity
 	//
 	// The fleet's capacity: nominal, promisable, allocated and free.
@@ -11724,6 +12067,35 @@ type ClientWithResponsesInterface interface {
 	//
 	// Corresponds with POST /v1/operator/groups/{group_id}/corrections (the `CreateCorrection` operationId).
 	CreateCorrectionWithResponse(ctx context.Context, groupId openapi_types.UUID, params *CreateCorrectionParams, body CreateCorrectionJSONRequestBody, reqEditors ...RequestEditorFn) (*CreateCorrectionResponse, error)
+
+	// MoveReplicaWithBodyWithResponse Move Replica
+	//
+	// Move one replica of a group, or of a partition, to another server. It leaves once its replacement has caught
+	// up; `GET /v1/operator/balance` shows that. Repeating it changes nothing while the replica moves.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/operator/groups/{group_id}/moves (the `MoveReplica` operationId).
+	MoveReplicaWithBodyWithResponse(ctx context.Context, groupId openapi_types.UUID, params *MoveReplicaParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*MoveReplicaResponse, error)
+
+	// MoveReplicaWithResponse Move Replica
+	//
+	// Move one replica of a group, or of a partition, to another server. It leaves once its replacement has caught
+	// up; `GET /v1/operator/balance` shows that. Repeating it changes nothing while the replica moves.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/operator/groups/{group_id}/moves (the `MoveReplica` operationId).
+	MoveReplicaWithResponse(ctx context.Context, groupId openapi_types.UUID, params *MoveReplicaParams, body MoveReplicaJSONRequestBody, reqEditors ...RequestEditorFn) (*MoveReplicaResponse, error)
+
+	// ListGuaranteesWithResponse List Guarantees
+	//
+	// The guarantees of all projects that have one: their policies, and how much of them is used.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /v1/operator/guarantees (the `ListGuarantees` operationId).
+	ListGuaranteesWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*ListGuaranteesResponse, error)
 
 	// OpenIncidentWithBodyWithResponse Open Incident
 	//
@@ -14309,6 +14681,61 @@ func (r GetMeResponse) ContentType() string {
 	return ""
 }
 
+type GetBalanceResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *Balance
+	// ApplicationproblemJSON4XX the response for an HTTP 4XX `application/problem+json` response
+	ApplicationproblemJSON4XX *Problem
+	// ApplicationproblemJSON5XX the response for an HTTP 5XX `application/problem+json` response
+	ApplicationproblemJSON5XX *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r GetBalanceResponse) GetJSON200() *Balance {
+	return r.JSON200
+}
+
+// GetApplicationproblemJSON4XX returns the response for an HTTP 4XX `application/problem+json` response
+func (r GetBalanceResponse) GetApplicationproblemJSON4XX() *Problem {
+	return r.ApplicationproblemJSON4XX
+}
+
+// GetApplicationproblemJSON5XX returns the response for an HTTP 5XX `application/problem+json` response
+func (r GetBalanceResponse) GetApplicationproblemJSON5XX() *Problem {
+	return r.ApplicationproblemJSON5XX
+}
+
+// GetBody returns the raw response body bytes
+func (r GetBalanceResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r GetBalanceResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r GetBalanceResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r GetBalanceResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
 type GetCapacityResponse struct {
 	Body         []byte
 	HTTPResponse *http.Response
@@ -14468,6 +14895,116 @@ func (r CreateCorrectionResponse) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r CreateCorrectionResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type MoveReplicaResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *MovingGroup
+	// ApplicationproblemJSON4XX the response for an HTTP 4XX `application/problem+json` response
+	ApplicationproblemJSON4XX *Problem
+	// ApplicationproblemJSON5XX the response for an HTTP 5XX `application/problem+json` response
+	ApplicationproblemJSON5XX *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r MoveReplicaResponse) GetJSON200() *MovingGroup {
+	return r.JSON200
+}
+
+// GetApplicationproblemJSON4XX returns the response for an HTTP 4XX `application/problem+json` response
+func (r MoveReplicaResponse) GetApplicationproblemJSON4XX() *Problem {
+	return r.ApplicationproblemJSON4XX
+}
+
+// GetApplicationproblemJSON5XX returns the response for an HTTP 5XX `application/problem+json` response
+func (r MoveReplicaResponse) GetApplicationproblemJSON5XX() *Problem {
+	return r.ApplicationproblemJSON5XX
+}
+
+// GetBody returns the raw response body bytes
+func (r MoveReplicaResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r MoveReplicaResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r MoveReplicaResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r MoveReplicaResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type ListGuaranteesResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *Guarantees
+	// ApplicationproblemJSON4XX the response for an HTTP 4XX `application/problem+json` response
+	ApplicationproblemJSON4XX *Problem
+	// ApplicationproblemJSON5XX the response for an HTTP 5XX `application/problem+json` response
+	ApplicationproblemJSON5XX *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ListGuaranteesResponse) GetJSON200() *Guarantees {
+	return r.JSON200
+}
+
+// GetApplicationproblemJSON4XX returns the response for an HTTP 4XX `application/problem+json` response
+func (r ListGuaranteesResponse) GetApplicationproblemJSON4XX() *Problem {
+	return r.ApplicationproblemJSON4XX
+}
+
+// GetApplicationproblemJSON5XX returns the response for an HTTP 5XX `application/problem+json` response
+func (r ListGuaranteesResponse) GetApplicationproblemJSON5XX() *Problem {
+	return r.ApplicationproblemJSON5XX
+}
+
+// GetBody returns the raw response body bytes
+func (r ListGuaranteesResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ListGuaranteesResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ListGuaranteesResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ListGuaranteesResponse) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -17448,6 +17985,21 @@ func (c *ClientWithResponses) GetMeWithResponse(ctx context.Context, reqEditors 
 	return ParseGetMeResponse(rsp)
 }
 
+// GetBalanceWithResponse Get Balance
+//
+// Rates of partitions and replicas that follow the load: what changed and moves, and why.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /v1/operator/balance (the `GetBalance` operationId).
+func (c *ClientWithResponses) GetBalanceWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*GetBalanceResponse, error) {
+	rsp, err := c.GetBalance(ctx, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseGetBalanceResponse(rsp)
+}
+
 // GetCapacityWithResponse Get Capacity
 //
 // The fleet's capacity: nominal, promisable, allocated and free.
@@ -17506,6 +18058,53 @@ func (c *ClientWithResponses) CreateCorrectionWithResponse(ctx context.Context, 
 		return nil, err
 	}
 	return ParseCreateCorrectionResponse(rsp)
+}
+
+// MoveReplicaWithBodyWithResponse Move Replica
+//
+// Move one replica of a group, or of a partition, to another server. It leaves once its replacement has caught
+// up; `GET /v1/operator/balance` shows that. Repeating it changes nothing while the replica moves.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/operator/groups/{group_id}/moves (the `MoveReplica` operationId).
+func (c *ClientWithResponses) MoveReplicaWithBodyWithResponse(ctx context.Context, groupId openapi_types.UUID, params *MoveReplicaParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*MoveReplicaResponse, error) {
+	rsp, err := c.MoveReplicaWithBody(ctx, groupId, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseMoveReplicaResponse(rsp)
+}
+
+// MoveReplicaWithResponse Move Replica
+//
+// Move one replica of a group, or of a partition, to another server. It leaves once its replacement has caught
+// up; `GET /v1/operator/balance` shows that. Repeating it changes nothing while the replica moves.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/operator/groups/{group_id}/moves (the `MoveReplica` operationId).
+func (c *ClientWithResponses) MoveReplicaWithResponse(ctx context.Context, groupId openapi_types.UUID, params *MoveReplicaParams, body MoveReplicaJSONRequestBody, reqEditors ...RequestEditorFn) (*MoveReplicaResponse, error) {
+	rsp, err := c.MoveReplica(ctx, groupId, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseMoveReplicaResponse(rsp)
+}
+
+// ListGuaranteesWithResponse List Guarantees
+//
+// The guarantees of all projects that have one: their policies, and how much of them is used.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /v1/operator/guarantees (the `ListGuarantees` operationId).
+func (c *ClientWithResponses) ListGuaranteesWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*ListGuaranteesResponse, error) {
+	rsp, err := c.ListGuarantees(ctx, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseListGuaranteesResponse(rsp)
 }
 
 // OpenIncidentWithBodyWithResponse Open Incident
@@ -19857,6 +20456,46 @@ func ParseGetMeResponse(rsp *http.Response) (*GetMeResponse, error) {
 	return response, nil
 }
 
+// ParseGetBalanceResponse parses an HTTP response from a GetBalanceWithResponse call
+func ParseGetBalanceResponse(rsp *http.Response) (*GetBalanceResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &GetBalanceResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest Balance
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 4:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON4XX = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 5:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON5XX = &dest
+
+	}
+
+	return response, nil
+}
+
 // ParseGetCapacityResponse parses an HTTP response from a GetCapacityWithResponse call
 func ParseGetCapacityResponse(rsp *http.Response) (*GetCapacityResponse, error) {
 	bodyBytes, err := io.ReadAll(rsp.Body)
@@ -19957,6 +20596,86 @@ func ParseCreateCorrectionResponse(rsp *http.Response) (*CreateCorrectionRespons
 			return nil, err
 		}
 		response.JSON201 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 4:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON4XX = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 5:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON5XX = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseMoveReplicaResponse parses an HTTP response from a MoveReplicaWithResponse call
+func ParseMoveReplicaResponse(rsp *http.Response) (*MoveReplicaResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &MoveReplicaResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest MovingGroup
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 4:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON4XX = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 5:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON5XX = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseListGuaranteesResponse parses an HTTP response from a ListGuaranteesWithResponse call
+func ParseListGuaranteesResponse(rsp *http.Response) (*ListGuaranteesResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ListGuaranteesResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest Guarantees
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
 
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 4:
 		var dest Problem

@@ -34,6 +34,11 @@ pub struct Move<S = ServerId> {
 }
 
 impl Relocation {
+    /// A resize for which no move is planned: other groups have the room.
+    pub fn waits_for_room(&self) -> bool {
+        self.next.is_some() && self.moves.is_empty()
+    }
+
     /// Leaves out the moves that were done. Drops all of them where the group has gone another way: a replica failed, or another
     /// server came or went.
     pub fn follow(&mut self, chain: &[ServerId], learner: Option<ServerId>, degree: usize) {

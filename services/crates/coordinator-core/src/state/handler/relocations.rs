@@ -50,7 +50,13 @@ impl<'a> Relocations<'a> {
             let message = format!("Server {} has no replica of the group.", asked.from);
             ("no_replica", message)
         } else if group.relocation.is_some() || group.learner.is_some() {
-            let message = "A replica of the group is on its way already: ask again when it has arrived.";
+            let waits = group.relocation.as_ref().is_some_and(Relocation::waits_for_room);
+            let message = match waits {
+                true => {
+                    "A resize of the group waits for room, and moves its replicas then: set its former SLA first."
+                }
+                false => "A replica of the group is on its way already: ask again when it has arrived.",
+            };
             ("group_moving", message.into())
         } else if asked
             .to

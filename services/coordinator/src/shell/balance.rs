@@ -1,0 +1,119 @@
+//! The last rounds of balancing, for operators: rates of partitions, servers that lack room, and moves of replicas.
+
+use std::collections::VecDeque;
+
+use quorate_coordinator_core::command::{Cause, RateChange};
+use quorate_placement::Amounts;
+use quorate_types::cost::ResourceVector;
+use quorate_types::space::Space;
+use quorate_types::{GroupId, ServerId};
+use quorate_weights::Pressure;
+use serde::Serialize;
+
+use super::task::unix_ms;
+
+/// Changes of rates that are shown: on a fleet whose load moves, those of the last minutes.
+const CHANGES_MAX: usize = 100;
+
+/// The state of balancing after the last round.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct BalanceView {
+    /// Rounds since this process began.
+    pub rounds: u64,
+    /// The last round's end.
+    pub ended_unix_ms: Option<u64>,
+    /// Partitions whose heads had said what they want.
+    pub partitions: usize,
+    /// Servers that lacked room in the last round.
+    pub pressures: Vec<PressureView>,
+    /// The newest first.
+    pub rate_changes: VecDeque<RateChangeView>,
+}
+
+/// A server that lacks room. A replica leaves it where that lasts.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct PressureView {
+    pub server_id: ServerId,
+    pub cause: Cause,
+    /// The partition that wants more than the server has.
+    pub partition: Option<GroupId>,
+    pub lacking: ResourceVector,
+}
+
+/// A group whose partitions got other rates.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct RateChangeView {
+    pub at_unix_ms: u64,
+    pub group_id: GroupId,
+    /// Rates of another group changed with them, as servers were full.
+    pub is_swapped: bool,
+    /// Requests/s, by partition.
+    pub rates: Vec<u64>,
+}
+
+impl BalanceView {
+    pub fn end_round(&mut self, partitions: usize, pressures: &[Pressure]) {
+        self.rounds += 1;
+        self.ended_unix_ms = Some(unix_ms());
+        self.partitions = partitions;
+        self.pressures = pressures.iter().map(PressureView::of).collect();
+    }
+
+    pub fn note(&mut self, change: RateChange, is_swapped: bool) {
+        self.rate_changes.truncate(CHANGES_MAX - 1);
+        self.rate_changes.push_front(RateChangeView {
+            at_unix_ms: unix_ms(),
+            group_id: change.group_id,
+            is_swapped,
+            rates: change.rates,
+        });
+    }
+}
+
+impl PressureView {
+    fn of(pressure: &Pressure) -> Self {
+        Self {
+            server_id: pressure.server,
+            cause: Cause::of(pressure.wanting.is_some()),
+            partition: pressure.wanting.map(|(partition, _)| partition),
+            lacking: Amounts::new(pressure.lacking, Space::default()).to_resources(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use uuid::Uuid;
+
+    use super::*;
+
+    #[test]
+    fn the_newest_changes_are_kept_and_each_pressure_has_its_reason() {
+        let mut view = BalanceView::default();
+        let change = |number: u64| RateChange {
+            group_id: GroupId(Uuid::from_u128(1)),
+            revision: 1,
+            rates: vec![number, 1],
+        };
+        for number in 0..CHANGES_MAX as u64 + 3 {
+            view.note(change(number), number % 2 == 0);
+        }
+        assert_eq!(view.rate_changes.len(), CHANGES_MAX);
+        let newest = &view.rate_changes[0];
+        assert_eq!(
+            (&newest.rates[..], newest.is_swapped),
+            (&[CHANGES_MAX as u64 + 2, 1][..], true)
+        );
+        let partition = GroupId(Uuid::from_u128(2));
+        let pressure = |wanting| Pressure {
+            server: ServerId(3),
+            lacking: [2_000_000_000, 0, 0],
+            wanting,
+        };
+        view.end_round(4, &[pressure(Some((partition, [1; 3]))), pressure(None)]);
+        assert_eq!((view.rounds, view.partitions), (1, 4));
+        let causes = view.pressures.iter().map(|one| (one.cause, one.partition));
+        assert!(causes.eq([(Cause::Demand, Some(partition)), (Cause::Capacity, None)]));
+        assert!(view.pressures[0].lacking.cpu > 0.0);
+    }
+}
