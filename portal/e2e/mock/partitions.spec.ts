@@ -14,6 +14,8 @@ test('a group is divided into partitions, and shows them', async ({ page }) => {
   await dialog.getByRole('button', { name: 'Add them' }).click()
   await expect(page.getByRole('heading', { name: '8 partitions' })).toBeVisible()
   await expect(page.getByRole('row')).toHaveCount(9)
+  await expect(page.getByRole('columnheader', { name: 'Load now' })).toBeVisible()
+  await expect(page.getByText('wants more')).toHaveCount(1)
   await page.getByRole('link', { name: 'Connect' }).click()
   await expect(page.getByText('connect_partitioned_group')).toBeVisible()
 })

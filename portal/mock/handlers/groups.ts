@@ -199,6 +199,8 @@ const partitions = http.get('/v1/groups/:id/partitions', ({ request, params }) =
     status: group.status,
     epoch: group.epoch,
     rate_per_s: Math.floor(rate_per_s / count) + (number < rate_per_s % count ? 1 : 0),
+    wanted_per_s:
+      count > 1 ? Math.floor((rate_per_s / count) * (number === 2 ? 1.4 : 0.3 + 0.08 * (number % 7))) : null,
     hourly_micros: Math.ceil(group.price.hourly_micros / count),
     replicas: Array.from({ length: replication_degree }, (_server, position) =>
       server(((number + position) % 5) + 1, roleAt(position, replication_degree), true),

@@ -34,7 +34,7 @@ export function Badge({ tone, children, title }: { tone: Tone; children: string;
   return (
     <span
       title={title}
-      className={`inline-flex h-6 items-center gap-1.5 rounded-full px-2.5 text-xs font-medium ${STYLES[tone]}`}
+      className={`inline-flex h-6 items-center gap-1.5 rounded-full px-2.5 text-xs font-medium whitespace-nowrap ${STYLES[tone]}`}
     >
       <span
         aria-hidden

@@ -38,6 +38,7 @@ async def test_a_group_with_partitions_is_one_group_to_its_owner(alice: Customer
     shown = await partitions_of(alice, group)
     assert (shown["key_hash"], shown["layout"], shown["is_changing"]) == (1, 1, False)
     assert [item["rate_per_s"] for item in shown["items"]] == [2_501, 2_500, 2_500, 2_500]
+    assert [item["wanted_per_s"] for item in shown["items"]] == [0, 1_000, None, 3_000]
     assert sum(item["hourly_micros"] for item in shown["items"]) == group["price"]["hourly_micros"]
     assert shown["items"][0]["group_id"] == group["id"]
     assert (await bob.request("GET", f"/v1/groups/{group['id']}/partitions")).status_code == 404

@@ -3304,6 +3304,12 @@ export type PlacedPartition = {
      */
     rate_per_s: number;
     /**
+     * Wanted Per S
+     *
+     * Appends/s of the declared size that come now, or that clients would send if they were let; null: its head has not said lately.
+     */
+    wanted_per_s: number | null;
+    /**
      * Hourly Micros
      *
      * Its part of the price.

@@ -3,6 +3,7 @@ import { createColumnHelper } from '@tanstack/react-table'
 import type { GuaranteedGroup, ProjectGuarantee } from '@/api'
 import { rate } from '@/format/quantity'
 import { DataTable } from '@/ui/DataTable'
+import { Meter } from '@/ui/Meter'
 import { Badge } from '@/ui/StatusBadge'
 import { Card } from '@/ui/Surface'
 import { isBounded } from './guarantee'
@@ -72,16 +73,11 @@ function columns(projectId: string) {
 
 function Share({ group }: { group: GuaranteedGroup }) {
   const all = group.most_appends_per_s - group.own_appends_per_s
-  const part = group.share_per_s === null || all <= 0 ? 0 : Math.min(1, group.share_per_s / all)
+  const part = group.share_per_s === null || all <= 0 ? 0 : group.share_per_s / all
   return (
     <span className="nums inline-flex flex-col items-end gap-1">
       {group.share_per_s === null ? <span className="text-ink-3">–</span> : rate(group.share_per_s)}
-      <span aria-hidden className="block h-1 w-20 overflow-hidden rounded-full bg-line">
-        <span
-          className="block h-full rounded-full bg-accent transition-[width] duration-500"
-          style={{ width: `${part * 100}%` }}
-        />
-      </span>
+      <Meter part={part} />
     </span>
   )
 }

@@ -383,7 +383,9 @@ class FakeCoordinator:
         if known is None:
             return JSONResponse({"title": "not found", "status": 404}, 404)
         views = [self.groups[member] for member in known["members"]]
-        return JSONResponse({**known, "members": None, "group_id": str(group_id), "partitions": views})
+        wanted = [None if number == 2 else number * 1_000 for number in range(len(views))]
+        shown = {"members": None, "group_id": str(group_id), "partitions": views, "wanted_per_s": wanted}
+        return JSONResponse({**known, **shown})
 
     async def _set_partitions(self, group_id: uuid.UUID, body: dict[str, Any]) -> dict[str, Any] | None:
         known = self.partitioned.get(group_id, {"revision": 0, "members": [], "layout": 0, "in_use": 1, "changes": []})

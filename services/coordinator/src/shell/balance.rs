@@ -1,6 +1,7 @@
 //! The last rounds of balancing, for operators: rates of partitions, servers that lack room, and moves of replicas.
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
 
 use quorate_coordinator_core::command::{Cause, RateChange};
 use quorate_placement::Amounts;
@@ -24,6 +25,9 @@ pub struct BalanceView {
     pub ended_unix_ms: Option<u64>,
     /// Partitions whose heads had said what they want.
     pub partitions: usize,
+    /// Requests/s that each of them wants.
+    #[serde(skip)]
+    pub wanted_per_s: Arc<HashMap<GroupId, u64>>,
     /// Servers that lacked room in the last round.
     pub pressures: Vec<PressureView>,
     /// The newest first.
@@ -52,10 +56,11 @@ pub struct RateChangeView {
 }
 
 impl BalanceView {
-    pub fn end_round(&mut self, partitions: usize, pressures: &[Pressure]) {
+    pub fn end_round(&mut self, wanted_per_s: HashMap<GroupId, u64>, pressures: &[Pressure]) {
         self.rounds += 1;
         self.ended_unix_ms = Some(unix_ms());
-        self.partitions = partitions;
+        self.partitions = wanted_per_s.len();
+        self.wanted_per_s = Arc::new(wanted_per_s);
         self.pressures = pressures.iter().map(PressureView::of).collect();
     }
 
@@ -110,8 +115,11 @@ mod tests {
             lacking: [2_000_000_000, 0, 0],
             wanting,
         };
-        view.end_round(4, &[pressure(Some((partition, [1; 3]))), pressure(None)]);
-        assert_eq!((view.rounds, view.partitions), (1, 4));
+        view.end_round(
+            [(partition, 70)].into(),
+            &[pressure(Some((partition, [1; 3]))), pressure(None)],
+        );
+        assert_eq!((view.rounds, view.partitions), (1, 1));
         let causes = view.pressures.iter().map(|one| (one.cause, one.partition));
         assert!(causes.eq([(Cause::Demand, Some(partition)), (Cause::Capacity, None)]));
         assert!(view.pressures[0].lacking.cpu > 0.0);

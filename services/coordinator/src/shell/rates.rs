@@ -112,8 +112,9 @@ impl Rates {
             self.change(changes, &swapped).await;
         }
         pressures.extend(of_partitions);
-        self.view
-            .send_modify(|view| view.end_round(self.wanted.len(), &pressures));
+        let wanted = self.wanted.iter().map(|(id, wanted)| (*id, wanted.per_s));
+        let wanted = wanted.collect();
+        self.view.send_modify(|view| view.end_round(wanted, &pressures));
         let lasting = self.patience.lasting(pressures);
         if !lasting.is_empty() {
             self.relieve(lasting, room).await;

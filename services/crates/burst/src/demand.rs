@@ -5,6 +5,9 @@ use std::collections::VecDeque;
 /// Intervals that an assumption rests on: a group that was idle for fewer is not idle.
 pub const REMEMBERED: usize = 4;
 
+/// A group that is not held back gets this part more than it has used beyond its reservation.
+const HEADROOM: u64 = 16;
+
 /// Rates of a group in one interval at one of its servers, in requests/s of the declared size.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct MeasuredRates {
@@ -14,6 +17,9 @@ pub struct MeasuredRates {
     pub offered_per_s: u64,
     /// At the head only: the part of `offered_per_s` that the reservation did not let pass at once.
     pub beyond_per_s: u64,
+    /// At the head only: requests that would have passed beside those accepted, had none waited in the queue: the larger of
+    /// those left in it, and of those that a closed loop would have sent (Pulsar §4.2, Equation 6).
+    pub waiting_per_s: u64,
     /// Most requests waited or were throttled.
     pub was_held_back: bool,
     /// The most that it may have above its reservation; `None`: as much as it gets.
@@ -37,6 +43,7 @@ impl MeasuredRates {
         Self {
             offered_per_s: self.accepted_per_s,
             beyond_per_s: 0,
+            waiting_per_s: 0,
             was_held_back: false,
             ..self
         }
@@ -74,19 +81,21 @@ impl DemandHistory {
         grown.min(reserved_per_s)
     }
 
-    /// The rate that the group wants above its reservation. A closed loop offers no more than is answered, so it is only
-    /// seen to be held back, and gets room to double. A group that makes up for a stall within its reservation wants
-    /// nothing more.
+    /// The rate that the group wants above its reservation: what it uses and what waits (Pulsar §4.2). One that is held
+    /// back wants no more than twice what it uses, since an open loop's queue says little about its rate. A group that makes
+    /// up for a stall within its reservation wants nothing more.
     pub fn extra_per_s(&self, reserved_per_s: u64) -> u64 {
         let wanted = |one: &MeasuredRates| {
             let wanted = if one.beyond_per_s == 0 {
                 0
             } else if one.was_held_back {
-                let most = one.offered_per_s.max(one.accepted_per_s.saturating_mul(2));
+                let more = one.waiting_per_s.min(one.accepted_per_s);
+                let most = one.offered_per_s.max(one.accepted_per_s.saturating_add(more));
                 most.saturating_sub(reserved_per_s).max(reserved_per_s / 10 + 1)
             } else {
-                // Twice the excess: a group that steps beyond its reservation gets room to grow.
-                one.beyond_per_s.saturating_mul(2)
+                // A little more, so that a rate that grows slowly is not held back again and again.
+                let beyond = one.beyond_per_s;
+                beyond.saturating_add(beyond / HEADROOM + 1)
             };
             wanted.min(one.extra_max_per_s.unwrap_or(u64::MAX))
         };
@@ -114,6 +123,7 @@ mod tests {
             accepted_per_s,
             offered_per_s: accepted_per_s,
             beyond_per_s: 0,
+            waiting_per_s: 0,
             was_held_back: false,
             extra_max_per_s: None,
         }
@@ -149,20 +159,22 @@ mod tests {
         demand.observe(calm(1_000));
         assert_eq!(demand.extra_per_s(1_000), 0);
         demand.observe(beyond(100));
-        assert_eq!(
-            demand.extra_per_s(1_000),
-            200,
-            "its excess, and room to double that"
-        );
+        assert_eq!(demand.extra_per_s(1_000), 107, "its excess, and a little more");
         let held = MeasuredRates {
             accepted_per_s: 1_000,
             offered_per_s: 1_010,
             beyond_per_s: 600,
+            waiting_per_s: 700,
             was_held_back: true,
             extra_max_per_s: None,
         };
         demand.observe(held);
-        assert_eq!(demand.extra_per_s(1_000), 1_000);
+        assert_eq!(demand.extra_per_s(1_000), 700, "what waits");
+        demand.observe(MeasuredRates {
+            waiting_per_s: 90_000,
+            ..held
+        });
+        assert_eq!(demand.extra_per_s(1_000), 1_000, "no more than twice its use");
         demand.observe(MeasuredRates {
             offered_per_s: 7_000,
             ..held
@@ -179,7 +191,7 @@ mod tests {
         demand.observe(calm(300));
         assert_eq!(demand.wanted_per_s(1_000), 300);
         demand.observe(beyond(100));
-        assert_eq!(demand.wanted_per_s(1_000), 1_200);
+        assert_eq!(demand.wanted_per_s(1_000), 1_107);
         let capped = MeasuredRates {
             extra_max_per_s: Some(50),
             ..beyond(100)

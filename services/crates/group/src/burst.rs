@@ -10,6 +10,7 @@ use quorate_types::{Micros, Role};
 
 use crate::append_queue::AppendQueue;
 use crate::grant::Grant;
+use crate::latencies::ChainTime;
 use crate::rate_meter::RateMeter;
 use crate::turn::Turn;
 
@@ -111,6 +112,7 @@ impl Burst {
         &mut self,
         queue: Option<&AppendQueue>,
         replica: &Replica,
+        chain_time: ChainTime,
         max_per_s: Option<u64>,
         now_us: Micros,
     ) -> Option<GroupLoad> {
@@ -125,7 +127,7 @@ impl Burst {
             .collect();
         let measured = match replica.is_head() {
             true => {
-                let all = self.meter.take(queue, now_us);
+                let all = self.meter.take(queue, chain_time, now_us);
                 let measured = MeasuredRates {
                     extra_max_per_s: max_per_s,
                     ..all.beside_share(queue.share_per_s())

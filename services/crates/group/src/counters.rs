@@ -5,7 +5,7 @@ use quorate_types::limits::TELEMETRY_EPOCH_SAMPLES_MAX;
 use quorate_types::{GroupId, GroupState, Micros, Role, limits};
 use quorate_usage::{Sample, Totals};
 
-use crate::latencies::Latencies;
+use crate::latencies::{ChainTime, Latencies};
 use crate::throughput::Judged;
 use crate::turn::Turn;
 
@@ -18,6 +18,7 @@ pub(crate) struct Counters {
     totals: Totals,
     latencies: Latencies,
     judged: Judged,
+    chain_time: ChainTime,
     accounted_at_us: Micros,
     /// As last added to the server's counts.
     metered: Totals,
@@ -32,6 +33,7 @@ impl Counters {
             totals: Totals::default(),
             latencies: Latencies::default(),
             judged: Judged::default(),
+            chain_time: ChainTime::default(),
             accounted_at_us: now_us,
             metered: Totals::default(),
             epoch_samples: Vec::new(),
@@ -64,6 +66,8 @@ impl Counters {
 
     pub fn committed(&mut self, arrival: Arrival, now_us: Micros, entries: u32) {
         self.latencies.committed(arrival, now_us, entries);
+        self.chain_time
+            .add(now_us.saturating_sub(arrival.ordered_us), entries);
         if let Some(start_us) = arrival.start_us {
             let took_us = now_us.saturating_sub(start_us);
             self.judged.committed(took_us, u64::from(entries));
@@ -152,6 +156,10 @@ impl Counters {
 
     pub fn totals(&self) -> &Totals {
         &self.totals
+    }
+
+    pub fn chain_time(&self) -> ChainTime {
+        self.chain_time
     }
 
     pub fn judged(&self) -> Judged {

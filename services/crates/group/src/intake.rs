@@ -16,6 +16,7 @@ use crate::appends::{Appends, check, entry_bytes, refusal_of, request_of, timeou
 use crate::attachments::Attachments;
 use crate::burst::Burst;
 use crate::grant::Grant;
+use crate::latencies::ChainTime;
 use crate::outcome::{Basis, is_recalled};
 use crate::output::{Output, Outputs};
 use crate::partition_demand::PartitionDemand;
@@ -408,7 +409,8 @@ impl Intake {
         let (queue, now_us) = (self.appends.queue.as_mut(), view.turn.now_us);
         match (queue, share) {
             (Some(queue), Some(share)) if view.replica.is_head() && share.per_s.is_some() => {
-                self.share.take(queue, share, now_us);
+                let chain_time = view.counters.chain_time();
+                self.share.take(queue, share, chain_time, now_us);
             }
             (queue, _) => self.share.end(queue, now_us),
         }
@@ -440,16 +442,31 @@ impl Intake {
         }
     }
 
-    pub fn take_load(&mut self, replica: &Replica, now_us: Micros) -> Option<GroupLoad> {
+    pub fn take_load(
+        &mut self,
+        replica: &Replica,
+        chain_time: ChainTime,
+        now_us: Micros,
+    ) -> Option<GroupLoad> {
         let max_per_s = self.share.idle_max_per_s();
-        self.burst
-            .load(self.appends.queue.as_ref(), replica, max_per_s, now_us)
+        self.burst.load(
+            self.appends.queue.as_ref(),
+            replica,
+            chain_time,
+            max_per_s,
+            now_us,
+        )
     }
 
     /// The part of its project's guarantee that the group wants and has, if it is the head and was told any.
-    pub fn take_flow(&mut self, replica: &Replica, now_us: Micros) -> Option<GroupFlow> {
+    pub fn take_flow(
+        &mut self,
+        replica: &Replica,
+        chain_time: ChainTime,
+        now_us: Micros,
+    ) -> Option<GroupFlow> {
         let (config, queue) = (replica.config()?, self.appends.queue.as_ref()?);
-        let wanted_per_s = self.share.wanted_per_s(queue, now_us)?;
+        let wanted_per_s = self.share.wanted_per_s(queue, chain_time, now_us)?;
         Some(GroupFlow {
             group_id: config.group_id,
             wanted_per_s,
@@ -459,14 +476,19 @@ impl Intake {
     }
 
     /// The rate that a partition wants, if this is its head.
-    pub fn take_demand(&mut self, replica: &Replica, now_us: Micros) -> Option<PartitionWant> {
+    pub fn take_demand(
+        &mut self,
+        replica: &Replica,
+        chain_time: ChainTime,
+        now_us: Micros,
+    ) -> Option<PartitionWant> {
         let (config, queue) = (replica.config()?, self.appends.queue.as_ref()?);
         if config.layout.is_none() || !replica.is_head() {
             return None;
         }
         Some(PartitionWant {
             group_id: config.group_id,
-            wanted_per_s: self.demand.take(queue, now_us),
+            wanted_per_s: self.demand.take(queue, chain_time, now_us),
         })
     }
 

@@ -15,6 +15,27 @@ pub(crate) struct Latencies {
     counted: Counted,
 }
 
+/// Time that entries took from their order to their commitment, in sum; sums wrap.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct ChainTime {
+    sum_us: u64,
+    entries: u64,
+}
+
+impl ChainTime {
+    pub fn add(&mut self, took_us: Micros, entries: u32) {
+        let entries = u64::from(entries);
+        self.sum_us = self.sum_us.wrapping_add(took_us.wrapping_mul(entries));
+        self.entries = self.entries.wrapping_add(entries);
+    }
+
+    /// The mean since `before`; `None`: nothing was committed.
+    pub fn mean_us_since(&self, before: &Self) -> Option<Micros> {
+        let entries = self.entries.wrapping_sub(before.entries);
+        self.sum_us.wrapping_sub(before.sum_us).checked_div(entries)
+    }
+}
+
 /// Histograms of entries.
 #[derive(Debug, Default)]
 pub(crate) struct Counted {

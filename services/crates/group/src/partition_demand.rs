@@ -4,6 +4,7 @@ use quorate_burst::demand::DemandHistory;
 use quorate_types::Micros;
 
 use crate::append_queue::AppendQueue;
+use crate::latencies::ChainTime;
 use crate::rate_meter::RateMeter;
 
 #[derive(Debug, Default)]
@@ -16,8 +17,8 @@ pub(crate) struct PartitionDemand {
 
 impl PartitionDemand {
     /// Requests/s of the declared size that the partition wants in all, smoothed. Call at each interval.
-    pub fn take(&mut self, queue: &AppendQueue, now_us: Micros) -> u64 {
-        let measured = self.meter.take(queue, now_us);
+    pub fn take(&mut self, queue: &AppendQueue, chain_time: ChainTime, now_us: Micros) -> u64 {
+        let measured = self.meter.take(queue, chain_time, now_us);
         if std::mem::replace(&mut self.has_begun, true) {
             self.demand.observe(measured);
         }

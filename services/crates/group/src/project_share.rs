@@ -7,6 +7,7 @@ use quorate_types::control::GroupShare;
 use quorate_types::limits::GUARANTEE_INTERVAL_MS;
 
 use crate::append_queue::AppendQueue;
+use crate::latencies::ChainTime;
 use crate::rate_meter::RateMeter;
 
 /// Heads also report when their shares change. A rate over less time would say nothing.
@@ -22,9 +23,15 @@ pub(crate) struct ProjectShare {
 }
 
 impl ProjectShare {
-    pub fn take(&mut self, queue: &mut AppendQueue, share: &GroupShare, now_us: Micros) {
+    pub fn take(
+        &mut self,
+        queue: &mut AppendQueue,
+        share: &GroupShare,
+        chain_time: ChainTime,
+        now_us: Micros,
+    ) {
         if !std::mem::replace(&mut self.is_reported, true) {
-            let _of_the_time_before = self.meter.take(queue, now_us);
+            let _of_the_time_before = self.meter.take(queue, chain_time, now_us);
         }
         self.idle_max_per_s = share.idle_max_per_s;
         queue.set_share(now_us, share.per_s.unwrap_or(0));
@@ -45,12 +52,17 @@ impl ProjectShare {
 
     /// Requests/s that the group wants beside its own reservation; `None`: nobody told it a share. Call at least once an
     /// interval.
-    pub fn wanted_per_s(&mut self, queue: &AppendQueue, now_us: Micros) -> Option<u64> {
+    pub fn wanted_per_s(
+        &mut self,
+        queue: &AppendQueue,
+        chain_time: ChainTime,
+        now_us: Micros,
+    ) -> Option<u64> {
         if !self.is_reported {
             return None;
         }
         if self.meter.elapsed_us(now_us) >= MEASURED_US_MIN {
-            self.demand.observe(self.meter.take(queue, now_us));
+            self.demand.observe(self.meter.take(queue, chain_time, now_us));
         }
         let own_per_s = queue.own().reserved_per_s();
         let in_force_per_s = own_per_s.saturating_add(queue.share_per_s());

@@ -133,6 +133,8 @@ pub struct Admission<T> {
     waiting: usize,
     waiting_bytes: u64,
     waiting_cost: [u128; 3],
+    /// The time up to which [`Flow::waited`] counts.
+    waited_until: Micros,
     /// Requests that wait and are not owed, and their bytes.
     others: (usize, u64),
     others_cost: [u128; 3],
@@ -164,6 +166,7 @@ impl<T> Admission<T> {
             waiting: 0,
             waiting_bytes: 0,
             waiting_cost: [0; 3],
+            waited_until: now,
             others: (0, 0),
             others_cost: [0; 3],
             first_owed: None,
@@ -182,6 +185,7 @@ impl<T> Admission<T> {
         bytes: u64,
         deadline: Micros,
     ) -> Offer<T> {
+        self.note_waiting(now);
         add(&mut self.flow.offered, cost);
         self.flow.offers = self.flow.offers.wrapping_add(1);
         let deadline = deadline.min(now.saturating_add(self.limits.wait_us_max));
@@ -301,6 +305,7 @@ impl<T> Admission<T> {
 
     /// The next request that leaves the queue at `now`: expired ones first, then admitted ones, in order.
     pub fn pop(&mut self, now: Micros) -> Option<Ready<T>> {
+        self.note_waiting(now);
         if let Some(number) = self.expired(now) {
             return Some(self.refuse(now, number));
         }
@@ -549,6 +554,32 @@ impl<T> Admission<T> {
 
     pub fn flow(&self) -> Flow {
         self.flow
+    }
+
+    /// The amounts, with the time that requests in the queue have waited until now.
+    pub fn flow_at(&self, now: Micros) -> Flow {
+        let mut flow = self.flow;
+        add(&mut flow.waited, self.waited_since(now));
+        flow
+    }
+
+    /// The cost of all requests in the queue, in thousandths of tokens.
+    pub fn waiting_milli(&self) -> [u64; 3] {
+        self.waiting_cost
+            .map(|milli| u64::try_from(milli).unwrap_or(u64::MAX))
+    }
+
+    fn note_waiting(&mut self, now: Micros) {
+        if self.waiting > 0 {
+            let waited = self.waited_since(now);
+            add(&mut self.flow.waited, waited);
+        }
+        self.waited_until = self.waited_until.max(now);
+    }
+
+    fn waited_since(&self, now: Micros) -> [u64; 3] {
+        let elapsed_us = u128::from(now.saturating_sub(self.waited_until));
+        self.waiting_cost.map(|milli| (milli * elapsed_us) as u64)
     }
 
     /// A new budget. Waiting requests keep their cost. A smaller one lets them pass later than they were promised, which

@@ -106,6 +106,8 @@ pub struct Flow {
     /// The number of offers, and the number of those that had to wait or were throttled.
     pub offers: u64,
     pub held_back: u64,
+    /// Costs of requests in the queue, times the microseconds that they were there.
+    pub waited: [u64; 3],
 }
 
 impl Flow {
@@ -119,6 +121,7 @@ impl Flow {
             beyond: less(self.beyond, before.beyond),
             offers: self.offers.wrapping_sub(before.offers),
             held_back: self.held_back.wrapping_sub(before.held_back),
+            waited: less(self.waited, before.waited),
         }
     }
 }

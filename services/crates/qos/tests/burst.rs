@@ -112,6 +112,21 @@ fn the_reservation_is_used_before_burst_capacity() {
 }
 
 #[test]
+fn the_time_that_requests_wait_is_counted_while_they_do() {
+    let mut queue = spent(100);
+    let before = queue.flow_at(0);
+    assert_eq!(offer(&mut queue, 0, 7), Offer::Queued);
+    assert_eq!(queue.waiting_milli(), one());
+    let waited = |queue: &Admission<u64>, now| queue.flow_at(now).since(&before).waited;
+    assert_eq!(waited(&queue, MS), one().map(|cost| cost * MS));
+    assert_eq!(queue.flow().waited, [0; 3], "nothing has happened since");
+    assert_eq!(admitted(&mut queue, 10 * MS), 1);
+    let after = one().map(|cost| cost * 10 * MS);
+    assert_eq!(waited(&queue, 10 * MS), after);
+    assert_eq!(waited(&queue, S), after, "nothing waits any more");
+}
+
+#[test]
 fn an_owner_that_returns_is_noticed_at_its_first_request_beyond() {
     let mut queue = Admission::new(&Budget::for_rate(1_000, 64, COST), QueueLimits::default(), 0);
     queue.assume(0, Some(rate(100)));

@@ -11,7 +11,7 @@ import { useGroup } from '../GroupPage'
 import { AddPartitionsDialog } from './AddPartitionsDialog'
 import { PartitionsTable } from './PartitionsTable'
 
-/** How the group is divided: each partition's servers, rate and price. */
+/** How the group is divided: each partition's servers, load, rate and price. */
 export function PartitionsTab() {
   const group = useGroup()
   usePageTitle('Partitions', group.name)

@@ -4,7 +4,9 @@ import type { GroupPartitions, PlacedPartition } from '@/api'
 import { money } from '@/format/money'
 import { rate } from '@/format/quantity'
 import { DataTable } from '@/ui/DataTable'
+import { Meter } from '@/ui/Meter'
 import { Badge, StatusBadge } from '@/ui/StatusBadge'
+import { wantsMore } from './partitions'
 
 const column = createColumnHelper<PlacedPartition>()
 
@@ -55,9 +57,14 @@ function columns(currency: string, projectId: string, isDivided: boolean) {
       meta: { wide: true },
       cell: ({ row }) => <Chain partition={row.original} />,
     }),
+    column.accessor('wanted_per_s', {
+      header: 'Load now',
+      meta: { align: 'right' },
+      cell: ({ row }) => <Load partition={row.original} />,
+    }),
     column.accessor('rate_per_s', {
       header: 'Reserved',
-      meta: { align: 'right' },
+      meta: { align: 'right', wide: true },
       cell: ({ getValue }) => <span className="nums text-ink-2">{rate(getValue())}</span>,
     }),
     column.accessor('hourly_micros', {
@@ -66,6 +73,23 @@ function columns(currency: string, projectId: string, isDivided: boolean) {
       cell: ({ getValue }) => <span className="nums text-ink-2">{money(getValue(), currency)}</span>,
     }),
   ]
+}
+
+function Load({ partition }: { partition: PlacedPartition }) {
+  const wanted = partition.wanted_per_s
+  if (wanted === null) return <span className="text-ink-3">–</span>
+  const more = wantsMore(partition)
+  return (
+    <span className="nums inline-flex flex-col items-end gap-1">
+      {rate(wanted)}
+      <Meter part={wanted / partition.rate_per_s} tone={more ? 'warn' : 'accent'} />
+      {more && (
+        <Badge tone="warn" title="Clients would append more than is reserved for this partition.">
+          wants more
+        </Badge>
+      )}
+    </span>
+  )
 }
 
 function Chain({ partition }: { partition: PlacedPartition }) {

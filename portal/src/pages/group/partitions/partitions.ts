@@ -10,3 +10,8 @@ export function partitionsOf(text: string, present: number, ratePerS: number): {
   if (count > ratePerS) return { problem: 'At most as many as the group reserves appends a second.' }
   return { count }
 }
+
+/** Whether clients would append more than the partition has: by more than heads' estimates vary. */
+export function wantsMore(partition: { wanted_per_s: number | null; rate_per_s: number }): boolean {
+  return partition.wanted_per_s !== null && partition.wanted_per_s > partition.rate_per_s * 1.05
+}

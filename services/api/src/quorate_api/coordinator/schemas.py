@@ -244,6 +244,7 @@ class PartitionsView(BaseModel):
     in_use: int
     changes: list[LayoutChange]
     partitions: list[GroupView]
+    wanted_per_s: list[int | None] = []  # in order; an older coordinator does not say
 
 
 class ResourcesView(BaseModel):

@@ -190,6 +190,7 @@ async def shown(work: Work, services: Services, group: Row[Any]) -> GroupPartiti
     view = await fresh(work, services, group.id) if row is not None else None
     parts = view.partitions if view is not None else [stored_view(group)]
     in_use = view.in_use if view is not None else 1
+    wanted = view.wanted_per_s if view is not None else []
     return GroupPartitions(
         key_hash=KEY_HASH,
         layout=view.layout if view is not None else 0,
@@ -201,6 +202,7 @@ async def shown(work: Work, services: Services, group: Row[Any]) -> GroupPartiti
                 status=part.status,
                 epoch=part.epoch,
                 rate_per_s=part.sla.rate_per_s,
+                wanted_per_s=wanted[number] if number < len(wanted) else None,
                 hourly_micros=by_id[part.group_id].hourly_micros if part.group_id in by_id else 0,
                 replicas=[PlacedReplica.of(replica) for replica in part.replicas],
                 learners=[PlacedReplica.of(learner) for learner in part.learners],

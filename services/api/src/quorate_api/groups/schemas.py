@@ -263,6 +263,10 @@ class PlacedPartition(Output):
     status: Status
     epoch: int
     rate_per_s: int = Field(description="Its part of the SLA.")
+    wanted_per_s: int | None = Field(
+        description="Appends/s of the declared size that come now, or that clients would send if they were let; null: "
+        "its head has not said lately."
+    )
     hourly_micros: int = Field(description="Its part of the price.")
     replicas: list[PlacedReplica]
     learners: list[PlacedReplica]

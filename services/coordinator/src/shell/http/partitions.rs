@@ -58,6 +58,7 @@ pub async fn get_one(State(context): State<Context>, Path(id): Path<String>) -> 
 }
 
 async fn view(context: &Context, group_id: GroupId) -> Answer<PartitionsView> {
-    let look = move |state: &CoordinatorState| PartitionsView::of(state, group_id);
+    let wanted = context.computed.balance.borrow().wanted_per_s.clone();
+    let look = move |state: &CoordinatorState| PartitionsView::of(state, group_id, &wanted);
     context.handle.read(look).await?.ok_or_else(no_group)
 }

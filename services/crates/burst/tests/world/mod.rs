@@ -252,6 +252,7 @@ impl World {
                     accepted_per_s: offered_per_s.min(may),
                     offered_per_s,
                     beyond_per_s: offered_per_s.saturating_sub(view.reserved_per_s),
+                    waiting_per_s: offered_per_s.saturating_sub(may),
                     was_held_back: offered_per_s > may,
                     extra_max_per_s: None,
                 },

@@ -1,5 +1,7 @@
 //! A group's partitions as the API shows them.
 
+use std::collections::HashMap;
+
 use quorate_types::{GroupId, Layout, Sla};
 use serde::Serialize;
 use uuid::Uuid;
@@ -25,11 +27,17 @@ pub struct PartitionsView {
     pub changes: Vec<LayoutChange>,
     /// All partitions, in order.
     pub partitions: Vec<GroupView>,
+    /// Requests/s of the declared size that each wants, in the same order; `None`: its head has not reported lately.
+    pub wanted_per_s: Vec<Option<u64>>,
 }
 
 impl PartitionsView {
     /// `None`: the group has no partitions.
-    pub fn of(state: &CoordinatorState, group_id: GroupId) -> Option<Self> {
+    pub fn of(
+        state: &CoordinatorState,
+        group_id: GroupId,
+        wanted_per_s: &HashMap<GroupId, u64>,
+    ) -> Option<Self> {
         let partitioned = state.partitions.get(&group_id)?;
         let view = |member: &GroupId| GroupView::without_reads(state, &state.groups[member]);
         Some(Self {
@@ -42,6 +50,9 @@ impl PartitionsView {
             in_use: partitioned.partitions_in_use(),
             changes: partitioned.changes.clone(),
             partitions: partitioned.members.iter().map(view).collect(),
+            wanted_per_s: (partitioned.members.iter())
+                .map(|member| wanted_per_s.get(member).copied())
+                .collect(),
         })
     }
 }

@@ -49,7 +49,8 @@ impl World {
     }
 
     fn view(&self, n: u128) -> PartitionsView {
-        PartitionsView::of(&self.state, group(n)).expect("it has partitions")
+        let wanted = [(group(n), 7)].into();
+        PartitionsView::of(&self.state, group(n), &wanted).expect("it has partitions")
     }
 
     fn charged_cpu(&self) -> f64 {
@@ -90,6 +91,14 @@ fn partitions_divide_one_sla_and_spread_over_the_fleet() {
     let heads: std::collections::BTreeSet<_> = (10..18).map(|n| world.group(n).chain[0]).collect();
     assert!(heads.len() >= 4, "heads on {heads:?}");
     let view = world.view(10);
+    assert_eq!(
+        (
+            view.wanted_per_s.len(),
+            view.wanted_per_s[0],
+            view.wanted_per_s[1]
+        ),
+        (8, Some(7), None)
+    );
     assert_eq!(
         (view.layout, view.in_use, view.partitions.len()),
         (Layout(1), 8, 8)

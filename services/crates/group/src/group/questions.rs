@@ -138,17 +138,20 @@ impl Group {
 
     /// The group's load since the last call, for the controller.
     pub fn take_load(&mut self, now_us: Micros) -> Option<GroupLoad> {
-        self.intake.take_load(&self.replica, now_us)
+        self.intake
+            .take_load(&self.replica, self.counters.chain_time(), now_us)
     }
 
     /// The rate that a partition wants in all, if this is its head. Call at each interval.
     pub fn take_demand(&mut self, now_us: Micros) -> Option<PartitionWant> {
-        self.intake.take_demand(&self.replica, now_us)
+        self.intake
+            .take_demand(&self.replica, self.counters.chain_time(), now_us)
     }
 
     /// The part of its project's guarantee that the group wants and has, if it is the head and was told any.
     pub fn take_flow(&mut self, now_us: Micros) -> Option<GroupFlow> {
-        self.intake.take_flow(&self.replica, now_us)
+        self.intake
+            .take_flow(&self.replica, self.counters.chain_time(), now_us)
     }
 
     /// Requests/s of its project's guarantee that are the group's.

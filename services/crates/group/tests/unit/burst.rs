@@ -126,6 +126,7 @@ fn a_head_measures_what_was_offered_and_whether_it_was_held_back() {
     assert_eq!(load.measured.accepted_per_s, RATE_PER_S);
     // Batches behind a refused one are not offered.
     assert!(load.measured.offered_per_s > RATE_PER_S && load.measured.offered_per_s <= 100);
+    assert!(load.measured.waiting_per_s > 0, "a part of them waits");
     rig.turn.now_us += SECOND_US;
     let calm = rig.load();
     assert!(!calm.measured.was_held_back);

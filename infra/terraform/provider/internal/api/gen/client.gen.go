@@ -3316,6 +3316,9 @@ type PlacedPartition struct {
 	Relocation *PlacedRelocation     `json:"relocation"`
 	Replicas   []PlacedReplica       `json:"replicas"`
 	Status     PlacedPartitionStatus `json:"status"`
+
+	// WantedPerS Appends/s of the declared size that come now, or that clients would send if they were let; null: its head has not said lately.
+	WantedPerS *int `json:"wanted_per_s"`
 }
 
 // PlacedPartitionStatus defines model for PlacedPartition.Status.
