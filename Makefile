@@ -97,7 +97,7 @@ bench-peers: build ## Measure beside etcd, Kafka, NATS, Aeron, ZooKeeper, hashic
 profile: rust $(stamps)/python ## Measure this machine's cost profile and its error, six minutes, one more if disturbed; nothing else running (REPEATS=3 ACCEPT=1)
 	@$(venv)/quorate-profile $(if $(REPEATS),--repeats $(REPEATS)) $(if $(filter 1,$(ACCEPT)),--accept)
 
-figures: rust $(stamps)/python ## Rerun figures of the papers, plots to docs/papers (minutes): ONLY=fig3 (of make profile), computed, fig7 (real servers, RUNS=3 of 3.5 min each, disturbed ones again), pulsar, sharing, capacity and pisces (both of make claims)
+figures: rust $(stamps)/python ## Rerun figures of the papers, plots to docs/papers (minutes): ONLY=fig3 (of make profile), computed, fig7 (real servers, RUNS=3 of 3.5 min each, disturbed ones again), pulsar, sharing, capacity, guarantee and pisces (all three of make claims)
 	@$(venv)/quorate-figures $(if $(ONLY),--only $(ONLY)) $(if $(RUNS),--runs $(RUNS))
 
 sim: $(stamps)/python ## Simulate whole fleets with every fault: SEEDS=10000 FIRST=1 PROFILE=quorum; PLANTED=1 checks that planted bugs are caught

@@ -2,10 +2,12 @@
 
 Two groups of a project share a fixed guarantee beside their own rates. One wants all that it gets, then both do, then
 the other alone. Another tenant keeps within its reservation on the same servers. At the end the coordinator stops.
+`rounds.json` in the claim's folder is for `make figures ONLY=guarantee`.
 """
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -63,10 +65,11 @@ class Found:
     neighbour_p99s_ms: list[float] = field(default_factory=list)
     neighbour_missed: int = 0
     away: float = 0.0
+    rounds: list[dict[str, Any]] = field(default_factory=list)
 
 
 def measure(conditions: Conditions) -> list[Figure]:
-    found = Found()
+    found, began = Found(), time.monotonic()
     with fleet(conditions.folder, conditions.display, 3) as servers:
         groups = [servers.create_group(name, "in_memory", OWN_PER_S, SIZE_BYTES) for name in ("first", "second")]
         neighbour = servers.admit_group(
@@ -79,9 +82,10 @@ def measure(conditions: Conditions) -> list[Figure]:
         with Steady(servers, "neighbour", [neighbour], *flags) as calm:
             for _ in range(2 if conditions.quick else ROUNDS):
                 calm.mark("round")
-                _round(servers, groups, found, conditions)
+                _round(servers, groups, found, conditions, began)
                 _judge(calm, found)
             found.away = _without_coordinator(servers, groups)
+    (conditions.folder / "rounds.json").write_text(json.dumps(found.rounds))
     return figures(found)
 
 
@@ -118,15 +122,26 @@ def _share(servers: Fleet, group: str) -> None:
         raise MeasurementFailed(f"the guarantee was not given: {answer.text[:300]}")
 
 
-def _round(servers: Fleet, groups: list[str], found: Found, conditions: Conditions) -> None:
+def _round(servers: Fleet, groups: list[str], found: Found, conditions: Conditions, began: float) -> None:
     whole, half = OWN_PER_S + SHARED_PER_S, OWN_PER_S + SHARED_PER_S / 2
+    promised: list[tuple[float, tuple[float, float]]] = []
+
+    def wanted(*rates: float) -> None:
+        promised.append((time.monotonic() - began, (rates[0], rates[1])))
+
     with _greedy(servers, groups[0]) as first:
+        wanted(whole, 0)
         _phase([(first, whole)], "first alone", found, conditions)
         with _greedy(servers, groups[1]) as second:
+            wanted(half, half)
             _phase([(first, half), (second, half)], "both", found, conditions)
             first.load.end()
+            wanted(0, whole)
             _phase([(second, whole)], "second alone", found, conditions)
             second.load.end()
+            wanted(0, 0)
+    acked = [[(at - began, count) for at, count in one.acked] for one in (first, second)]
+    found.rounds.append({"acked": acked, "promised": promised})
     found.bursts_s.append(_burst_s([first, second], SHARED_PER_S + OWN_PER_S * len(groups)))
 
 

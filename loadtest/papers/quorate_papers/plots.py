@@ -18,6 +18,7 @@ from quorate_papers.conservation import Point as Shared
 from quorate_papers.conservation import medians
 from quorate_papers.costs import DURABILITIES
 from quorate_papers.costs import Point as Cost
+from quorate_papers.guaranteed import Trace as GuaranteeTrace
 from quorate_papers.instances import RESOURCES
 from quorate_papers.pisces import Trace as PartitionTrace
 from quorate_papers.placement import ALGORITHMS, HOWS
@@ -138,6 +139,20 @@ def capacity(traces: list[Trace], path: Path) -> None:
             axis.step(*zip(*shown, strict=True), where="post", color=COLOURS[0], label="estimate")
             axis.set_title(trace.title)
             axis.set_ylim(0, most)
+        _finish(figure, tuple(axes), path, "seconds")
+
+
+def guaranteed(trace: GuaranteeTrace, path: Path) -> None:
+    """Pulsar's Figure 12 in small: two groups of one project, and what its policy gives each."""
+    with plt.rc_context(STYLE):
+        figure, axes = plt.subplots(2, 1, figsize=(10, 5), layout="constrained", sharex=True)
+        for number, (axis, rates, promised) in enumerate(zip(axes, trace.rates, trace.promised, strict=True)):
+            axis.step(
+                *zip(*promised, strict=True), where="post", color=INK, linewidth=1, linestyle=":", label="promised"
+            )
+            axis.plot(*zip(*rates, strict=True), color=COLOURS[number], linewidth=1.2, label="appends/s")
+            axis.set_title(f"{('First', 'Second')[number]} group")
+            axis.set_ylim(0, 1.25 * max(rate for _, rate in promised))
         _finish(figure, tuple(axes), path, "seconds")
 
 

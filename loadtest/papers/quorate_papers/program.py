@@ -21,6 +21,7 @@ from quorate_papers import (
     computed,
     costs,
     figure7,
+    guaranteed,
     page,
     pisces,
     placement,
@@ -54,6 +55,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _figure_3(chosen.cells, folder, display)
     if chosen.only == "capacity":
         return _capacity(PULSAR if folder == PUBLISHED else folder, display)
+    if chosen.only == "guarantee":
+        return _guarantee(PULSAR if folder == PUBLISHED else folder, display)
     if chosen.only == "pisces":
         return _pisces(PISCES if folder == PUBLISHED else folder, display)
     if chosen.only in ("pulsar", "sharing"):
@@ -168,6 +171,13 @@ def _capacity(folder: Path, display: Display) -> int:
     return _plotted(plot, capacity.FIRST, folder, display)
 
 
+def _guarantee(folder: Path, display: Display) -> int:
+    def plot() -> None:
+        plots.guaranteed(guaranteed.trace(), folder / "figure-12")
+
+    return _plotted(plot, guaranteed.FIRST, folder, display)
+
+
 def _pisces(folder: Path, display: Display) -> int:
     def plot() -> None:
         traces = pisces.traces()
@@ -240,9 +250,9 @@ def _arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="quorate-figures", description=__doc__)
     parser.add_argument(
         "--only",
-        choices=["fig3", "computed", "fig7", "pulsar", "sharing", "capacity", "pisces"],
+        choices=["fig3", "computed", "fig7", "pulsar", "sharing", "capacity", "guarantee", "pisces"],
         help="what `make profile` measured, what is computed, real servers, Figure 16 of Pulsar, large fleets, or what "
-        "`make claims ONLY=capacity` measured",
+        "`make claims ONLY=capacity`, `guarantee` or `partitions` measured",
     )
     run_s, again = figure7.RUN_S, runs.REPEATS_MAX
     parser.add_argument(
