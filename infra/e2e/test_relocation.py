@@ -46,10 +46,11 @@ async def fill(customer: Customer, group_id: str) -> None:
         await asyncio.gather(*[client.append(bytes(SIZE_BYTES)) for _ in range(FILLED)])
 
 
-def operator(stack: Stack, path: str) -> dict[str, Any]:
+def operator(stack: Stack, path: str, body: dict[str, Any] | None = None) -> dict[str, Any]:
     token = (stack.options.state / "secrets" / "operator-token").read_text().strip()
     headers = {"Authorization": f"Bearer {token}"}
-    answer = httpx2.get(f"{stack.api_url}{path}", headers=headers, timeout=10.0)
+    method = "GET" if body is None else "POST"
+    answer = httpx2.request(method, f"{stack.api_url}{path}", headers=headers, json=body, timeout=10.0)
     return dict(answer.raise_for_status().json())
 
 
@@ -98,3 +99,22 @@ def test_a_group_is_resized_by_moves_under_load(own_state: Path) -> None:
         assert load.offsets == list(range(FILLED, FILLED + count)), "each entry has its place, once"
         assert load.read_back(FILLED) == [b"%08d" % number for number in range(count)]
         assert kinds(stack).count("group_resized") == 1
+        an_operator_moves_a_replica_and_sees_guarantees(stack, customer)
+
+
+def an_operator_moves_a_replica_and_sees_guarantees(stack: Stack, customer: Customer) -> None:
+    group_id = customer.create_group("small", {**sla(10), "durability": "in_memory"})["id"]
+    before = servers_of(customer, group_id)
+    leaves = min(before)
+    asked = operator(stack, f"/v1/operator/groups/{group_id}/moves", {"from_server": leaves})
+    assert asked["relocation"]["cause"] == "operator"
+    comes = asked["relocation"]["moves"][0]["to_server"]
+    deadline = time.monotonic() + RESIZED_WITHIN_S
+    while operator(stack, "/v1/operator/balance")["moves"] and time.monotonic() < deadline:
+        time.sleep(0.2)
+    assert servers_of(customer, group_id) == before - {leaves} | {comes}
+    path = f"/v1/projects/{customer.project_id}/guarantee"
+    customer.put(path, {"shared_tokens_per_s": 5_000, "policy": {"name": "first_fit"}})
+    [guarantee] = operator(stack, "/v1/operator/guarantees")["items"]
+    assert (guarantee["project_id"], guarantee["groups"]) == (customer.project_id, 3)
+    assert (guarantee["shared_tokens_per_s"], guarantee["policy"]["name"]) == (5_000, "first_fit")

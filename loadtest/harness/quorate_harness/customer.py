@@ -28,6 +28,10 @@ class Refused(Exception):
         super().__init__(f"{status} {problem.get('code', '')}: {problem.get('detail') or problem.get('title', '')}")
 
 
+# Tests append with the key, and manage groups with it by SDK.
+SCOPES = ["append", "read", "manage"]
+
+
 class Customer:
     """One organization with one project and one API key. Close it, or use it in `with`."""
 
@@ -42,7 +46,7 @@ class Customer:
         signed_up = self.post("/v1/signup", account)
         self._http.headers["X-CSRF-Token"] = signed_up["csrf_token"]
         self.project_id: str = signed_up["project"]["id"]
-        key = self.post(f"/v1/projects/{self.project_id}/keys", {"name": "demo"})
+        key = self.post(f"/v1/projects/{self.project_id}/keys", {"name": "demo", "scopes": SCOPES})
         self.api_key: str = key["secret"]
 
     def quote(self, sla: dict[str, Any]) -> dict[str, Any]:

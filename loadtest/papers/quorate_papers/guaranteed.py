@@ -35,7 +35,8 @@ def trace(folder: Path = TRACES) -> Trace:
 
 
 def _rates(acked: list[Any]) -> list[tuple[float, float]]:
-    found = []
+    """From the load's begin to its end: before and afterwards nothing is appended."""
+    found = [(float(acked[0][0]), 0.0)]
     first = 0
     for at, count in acked:
         while at - acked[first][0] > OVER_S:
@@ -43,4 +44,4 @@ def _rates(acked: list[Any]) -> list[tuple[float, float]]:
         before_at, before = acked[first]
         if at > before_at:
             found.append((at, (count - before) / (at - before_at)))
-    return found
+    return [*found, (found[-1][0], 0.0)]

@@ -9,11 +9,28 @@ test('a key is shown once, and can be revoked', async ({ page }) => {
   await expect(making.getByTestId('api-key')).toHaveText(/^qk_/)
   await making.getByRole('button', { name: 'I have kept it' }).click()
   await expect(page.getByRole('row', { name: /worker/ })).toContainText('Never')
+  await expect(page.getByRole('row', { name: /worker/ })).toContainText('append, read')
   await expect(page.getByTestId('api-key')).toHaveCount(0)
 
   await page.getByRole('button', { name: 'Revoke worker' }).click()
   await page.getByRole('dialog', { name: 'Revoke worker?' }).getByRole('button', { name: 'Revoke key' }).click()
   await expect(page.getByRole('row', { name: /worker/ })).toHaveCount(0)
+})
+
+test('a key may do only what was chosen, and something', async ({ page }) => {
+  await openSignedIn(page, `/projects/${PROJECTS.production}/keys`)
+  await page.getByRole('button', { name: 'New API key' }).click()
+  const dialog = page.getByRole('dialog')
+  await dialog.getByLabel('Name').fill('automation')
+  await expect(dialog.getByRole('checkbox', { name: 'Append' })).toBeChecked()
+  await expect(dialog.getByRole('checkbox', { name: 'Manage' })).not.toBeChecked()
+  await dialog.getByRole('checkbox', { name: 'Append' }).uncheck()
+  await dialog.getByRole('checkbox', { name: 'Read' }).uncheck()
+  await expect(dialog.getByRole('button', { name: 'Make key' })).toHaveAttribute('aria-disabled', 'true')
+  await dialog.getByRole('checkbox', { name: 'Manage' }).check()
+  await dialog.getByRole('button', { name: 'Make key' }).click()
+  await dialog.getByRole('button', { name: 'I have kept it' }).click()
+  await expect(page.getByRole('row', { name: /automation/ })).toContainText('manage')
 })
 
 test('a key that could not be made keeps its name in the form', async ({ page }) => {

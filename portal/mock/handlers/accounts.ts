@@ -94,7 +94,7 @@ const listKeys = http.get('/v1/projects/:id/keys', ({ request, params }) => {
 const createKey = http.post('/v1/projects/:id/keys', async ({ request, params }) => {
   const refusal = refuseStranger(request)
   if (refusal) return refusal
-  const { name } = (await request.json()) as { name: string }
+  const { name, scopes = ['append', 'read'] } = (await request.json()) as { name: string; scopes?: ApiKey['scopes'] }
   const failing = sentinel(name)
   if (failing) return failing
   const id = newId()
@@ -104,7 +104,7 @@ const createKey = http.post('/v1/projects/:id/keys', async ({ request, params })
     project_id: String(params.id),
     name,
     prefix,
-    scopes: ['append', 'read'],
+    scopes,
     created_at: new Date().toISOString(),
     last_used_at: null,
   }

@@ -1,6 +1,6 @@
 import * as sdk from './generated'
 import { setCsrfToken } from './transport'
-import type { GuaranteeTerms, NewBudget, NewCommitment, NewGroup, Resize, Sla } from './types'
+import type { GuaranteeTerms, NewBudget, NewCommitment, NewGroup, NewKey, Resize, Sla } from './types'
 
 /**
  * The calls of the contract as the portal uses them: each resolves with the answer's body or throws a
@@ -50,8 +50,8 @@ export const createProject = (name: string) => sdk.createProject({ body: { name 
 
 export const listKeys = (project_id: string, signal: AbortSignal) =>
   everyPage((query) => sdk.listKeys({ path: { project_id }, query, signal, throwOnError }))
-export const createKey = (project_id: string, name: string) =>
-  sdk.createKey({ path: { project_id }, body: { name }, throwOnError })
+export const createKey = (project_id: string, name: string, scopes?: NewKey['scopes']) =>
+  sdk.createKey({ path: { project_id }, body: { name, scopes }, throwOnError })
 export const revokeKey = (key_id: string) => sdk.revokeKey({ path: { key_id }, throwOnError })
 
 export const getGuarantee = (project_id: string, signal: AbortSignal) =>

@@ -26,6 +26,7 @@ export type {
   NewBudget,
   NewCommitment,
   NewGroup,
+  NewKey,
   ObservedSla,
   Organization,
   Payment,

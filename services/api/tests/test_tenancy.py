@@ -133,6 +133,18 @@ async def test_a_key_sees_its_project_only(alice: Customer) -> None:
     )
 
 
+async def test_a_key_that_nobody_gave_more_appends_and_reads(alice: Customer) -> None:
+    answer = await alice.post(f"/v1/projects/{alice.project_id}/keys", {"name": "app"})
+    key = answer.json()
+    assert key["scopes"] == ["append", "read"]
+    group = await alice.create_group()
+    path = f"/v1/groups/{group['id']}"
+    handle = await alice.api.get(f"{path}/handle", headers=bearer(key))
+    assert handle.status_code == 200, handle.text
+    problem(await alice.api.delete(path, headers=bearer(key)), 403, "permission_denied")
+    problem(await alice.api.patch(path, json={"rate_per_s": 1}, headers=bearer(key)), 403, "permission_denied")
+
+
 async def test_a_revoked_key_ends(alice: Customer) -> None:
     key = await alice.create_key()
     assert (await alice.api.get("/v1/me", headers=bearer(key))).status_code == 200

@@ -2709,7 +2709,7 @@ export type NewKey = {
     /**
      * Scopes
      *
-     * append and read: on the logs of the project's groups; manage: quote, create and delete groups; billing: read the organization's invoices. Every key may look at its project.
+     * append and read: on the logs of the project's groups. manage: quote, create, resize and delete groups, which an application does not need. billing: read the organization's invoices. Every key may look at its project.
      */
     scopes?: Array<'append' | 'read' | 'manage' | 'billing'>;
 };

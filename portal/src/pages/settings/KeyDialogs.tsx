@@ -6,6 +6,7 @@ import { Dialog } from '@/ui/Dialog'
 import { TextField } from '@/ui/Field'
 import { ProblemNotice } from '@/ui/Notice'
 import { SecretOnce } from '@/ui/SecretOnce'
+import { ScopesField, USUAL_SCOPES, type Scope } from './ScopesField'
 
 export function NewKeyDialog({
   projectId,
@@ -18,19 +19,21 @@ export function NewKeyDialog({
 }) {
   const queries = useQueryClient()
   const [name, setName] = useState('')
+  const [scopes, setScopes] = useState<readonly Scope[]>(USUAL_SCOPES)
   const creation = useMutation({
-    mutationFn: (wanted: string) => api.createKey(projectId, wanted),
+    mutationFn: (wanted: string) => api.createKey(projectId, wanted, [...scopes]),
     onSuccess: () => void queries.invalidateQueries({ queryKey: keys.apiKeys(projectId) }),
   })
   const change = (next: boolean) => {
     onOpenChange(next)
     if (next) return
     setName('')
+    setScopes(USUAL_SCOPES)
     creation.reset()
   }
   const submit = (event: FormEvent) => {
     event.preventDefault()
-    if (name.trim()) creation.mutate(name.trim())
+    if (name.trim() && scopes.length > 0) creation.mutate(name.trim())
   }
   const wrongName = fieldMessage(creation.error, 'name')
   return (
@@ -55,9 +58,14 @@ export function NewKeyDialog({
             autoComplete="off"
             required
           />
+          <ScopesField value={scopes} onChange={setScopes} />
           {creation.error && !wrongName && <ProblemNotice error={creation.error} />}
           <div className="flex justify-end">
-            <Button type="submit" busy={creation.isPending}>
+            <Button
+              type="submit"
+              busy={creation.isPending}
+              disabledReason={scopes.length === 0 ? 'Choose at least one thing that it may do.' : undefined}
+            >
               Make key
             </Button>
           </div>

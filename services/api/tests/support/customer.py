@@ -59,7 +59,10 @@ class Customer:
         return dict(answer.json())
 
     async def create_key(self, *, project_id: str | None = None, **options: Any) -> dict[str, Any]:
-        answer = await self.post(f"/v1/projects/{project_id or self.project_id}/keys", {"name": "ci", **options})
+        answer = await self.post(
+            f"/v1/projects/{project_id or self.project_id}/keys",
+            {"name": "ci", "scopes": ["append", "read", "manage"], **options},
+        )
         assert answer.status_code == 201, answer.text
         return dict(answer.json())
 

@@ -9,7 +9,7 @@ from pydantic import Field
 from quorate_api.http.schemas import Input, Name, Output
 
 Scope = Literal["append", "read", "manage", "billing"]
-DEFAULT_SCOPES: list[Scope] = ["append", "read", "manage"]
+DEFAULT_SCOPES: list[Scope] = ["append", "read"]
 
 
 class NewKey(Input):
@@ -18,8 +18,9 @@ class NewKey(Input):
         default_factory=lambda: list(DEFAULT_SCOPES),
         min_length=1,
         max_length=8,
-        description="append and read: on the logs of the project's groups; manage: quote, create and delete groups; "
-        "billing: read the organization's invoices. Every key may look at its project.",
+        description="append and read: on the logs of the project's groups. manage: quote, create, resize and delete "
+        "groups, which an application does not need. billing: read the organization's invoices. Every key may look "
+        "at its project.",
     )
 
 

@@ -3015,7 +3015,7 @@ type NewJoinToken struct {
 type NewKey struct {
 	Name string `json:"name"`
 
-	// Scopes append and read: on the logs of the project's groups; manage: quote, create and delete groups; billing: read the organization's invoices. Every key may look at its project.
+	// Scopes append and read: on the logs of the project's groups. manage: quote, create, resize and delete groups, which an application does not need. billing: read the organization's invoices. Every key may look at its project.
 	Scopes *[]NewKeyScopes `json:"scopes,omitempty"`
 }
 
