@@ -126,8 +126,8 @@ def _round(servers: Fleet, groups: list[str], found: Found, conditions: Conditio
     whole, half = OWN_PER_S + SHARED_PER_S, OWN_PER_S + SHARED_PER_S / 2
     promised: list[tuple[float, tuple[float, float]]] = []
 
-    def wanted(*rates: float) -> None:
-        promised.append((time.monotonic() - began, (rates[0], rates[1])))
+    def wanted(first_per_s: float, second_per_s: float) -> None:
+        promised.append((time.monotonic() - began, (first_per_s, second_per_s)))
 
     with _greedy(servers, groups[0]) as first:
         wanted(whole, 0)

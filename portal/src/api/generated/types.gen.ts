@@ -1350,13 +1350,13 @@ export type Guaranteed = {
     /**
      * Wanted Tokens Per S
      *
-     * What groups want beside their own rates, by their heads' reports.
+     * Tokens that groups want beside their own rates, by their heads' reports.
      */
     wanted_tokens_per_s: number;
     /**
      * Granted Tokens Per S
      *
-     * What they have of the shared tokens now.
+     * Shared tokens that they have now.
      */
     granted_tokens_per_s: number;
 };
@@ -2152,30 +2152,6 @@ export type KnownJoinToken = {
      * The server that joined with it.
      */
     server_id: number | null;
-};
-
-/**
- * Lacking
- */
-export type Lacking = {
-    /**
-     * Cpu
-     *
-     * cores
-     */
-    cpu: number;
-    /**
-     * Network Bytes Per S
-     *
-     * in plus out
-     */
-    network_bytes_per_s: number;
-    /**
-     * Storage Io Per S
-     *
-     * operations
-     */
-    storage_io_per_s: number;
 };
 
 /**
@@ -3477,7 +3453,7 @@ export type Pressure = {
      * The partition that wants more.
      */
     partition: string | null;
-    lacking: Lacking;
+    lacking: Rates;
 };
 
 /**
@@ -3837,6 +3813,32 @@ export type RateChange = {
      * Requests of the declared size each second, by partition.
      */
     rates: Array<number>;
+};
+
+/**
+ * Rates
+ *
+ * Amounts of the resources that are rates, as the coordinator counts them.
+ */
+export type Rates = {
+    /**
+     * Cpu
+     *
+     * cores
+     */
+    cpu: number;
+    /**
+     * Network Bytes Per S
+     *
+     * in plus out
+     */
+    network_bytes_per_s: number;
+    /**
+     * Storage Io Per S
+     *
+     * operations
+     */
+    storage_io_per_s: number;
 };
 
 /**

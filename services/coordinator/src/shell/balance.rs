@@ -9,7 +9,7 @@ use quorate_types::cost::ResourceVector;
 use quorate_types::space::Space;
 use quorate_types::{GroupId, ServerId};
 use quorate_weights::Pressure;
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
 use super::task::unix_ms;
 
@@ -23,10 +23,8 @@ pub struct BalanceView {
     pub rounds: u64,
     /// The last round's end.
     pub ended_unix_ms: Option<u64>,
-    /// Partitions whose heads had said what they want.
-    pub partitions: usize,
-    /// Requests/s that each of them wants.
-    #[serde(skip)]
+    /// Requests/s that partitions want whose heads had said so. Their number is shown.
+    #[serde(rename = "partitions", serialize_with = "number")]
     pub wanted_per_s: Arc<HashMap<GroupId, u64>>,
     /// Servers that lacked room in the last round.
     pub pressures: Vec<PressureView>,
@@ -59,7 +57,6 @@ impl BalanceView {
     pub fn end_round(&mut self, wanted_per_s: HashMap<GroupId, u64>, pressures: &[Pressure]) {
         self.rounds += 1;
         self.ended_unix_ms = Some(unix_ms());
-        self.partitions = wanted_per_s.len();
         self.wanted_per_s = Arc::new(wanted_per_s);
         self.pressures = pressures.iter().map(PressureView::of).collect();
     }
@@ -73,6 +70,13 @@ impl BalanceView {
             rates: change.rates,
         });
     }
+}
+
+fn number<S: Serializer>(
+    wanted_per_s: &Arc<HashMap<GroupId, u64>>,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    serializer.serialize_u64(wanted_per_s.len() as u64)
 }
 
 impl PressureView {
@@ -119,7 +123,10 @@ mod tests {
             [(partition, 70)].into(),
             &[pressure(Some((partition, [1; 3]))), pressure(None)],
         );
-        assert_eq!((view.rounds, view.partitions), (1, 1));
+        assert_eq!(
+            (view.rounds, serde_json::json!(view)["partitions"].as_u64()),
+            (1, Some(1))
+        );
         let causes = view.pressures.iter().map(|one| (one.cause, one.partition));
         assert!(causes.eq([(Cause::Demand, Some(partition)), (Cause::Capacity, None)]));
         assert!(view.pressures[0].lacking.cpu > 0.0);

@@ -8,8 +8,8 @@ use rand::{Rng, SeedableRng};
 const RESERVED_PER_S: u64 = 1_000;
 /// Time that a request takes once it passes.
 const LATENCY_US: u64 = 1_000;
-/// Intervals, of one second each, after which demands change.
-const CHANGES_AFTER: usize = 20;
+/// Intervals of a case, of one second each.
+const INTERVALS: usize = 20;
 const FLOWS: usize = 8;
 
 #[derive(Clone, Copy)]
@@ -91,7 +91,7 @@ fn run(seed: u64, unsteady: bool, estimate: impl Fn(&[MeasuredRates]) -> u64) ->
     let mut grants = vec![0; FLOWS];
     let mut histories: Vec<Vec<MeasuredRates>> = vec![Vec::new(); FLOWS];
     let mut parts = Vec::new();
-    for _ in 0..CHANGES_AFTER {
+    for _ in 0..INTERVALS {
         let now = flows.iter().map(|flow| match flow {
             Flow::Open { per_s } if unsteady => Flow::Open {
                 per_s: per_s * random.random_range(60..140) / 100,

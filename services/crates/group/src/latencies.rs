@@ -4,7 +4,7 @@ use quorate_chain::Arrival;
 use quorate_types::Micros;
 use quorate_usage::{Histogram, bucket_of};
 
-/// Batches that wait to be counted: 1 KiB for each group at work.
+/// Batches that wait to be counted: less than 1 KiB for each group at work.
 const WAITING_MAX: usize = 64;
 
 /// Latencies since they were last taken. The last ones wait in one piece of memory. Each would touch three histograms,

@@ -125,10 +125,9 @@ impl Source for Outbox {
 
     fn offer(&mut self, take: impl FnOnce(&[IoSlice<'_>]) -> io::Result<usize>) -> io::Result<usize> {
         let mut slices = [IoSlice::new(&[]); SLICES_MAX];
-        let mut count = 0;
+        let count = self.closed.len().min(SLICES_MAX);
         for (slice, bytes) in slices.iter_mut().zip(&self.closed) {
             *slice = IoSlice::new(bytes);
-            count += 1;
         }
         let taken = take(&slices[..count])?;
         self.advance(taken);

@@ -11,7 +11,7 @@ export function partitionsOf(text: string, present: number, ratePerS: number): {
   return { count }
 }
 
-/** Whether clients would append more than the partition has: by more than heads' estimates vary. */
+/** Whether clients would append clearly more than the partition has. */
 export function wantsMore(partition: { wanted_per_s: number | null; rate_per_s: number }): boolean {
   return partition.wanted_per_s !== null && partition.wanted_per_s > partition.rate_per_s * 1.05
 }

@@ -42,12 +42,17 @@ class ResourceDemand(BaseModel):
     disk_bytes: Annotated[int, Field(ge=0, description="held as long as the group exists")] = 0
 
 
-class Amounts(BaseModel):
-    """Amounts of each resource, as the coordinator counts them."""
+class Rates(BaseModel):
+    """Amounts of the resources that are rates, as the coordinator counts them."""
 
     cpu: float = Field(description="cores")
     network_bytes_per_s: float = Field(description="in plus out")
     storage_io_per_s: float = Field(description="operations")
+
+
+class Amounts(Rates):
+    """Amounts of each resource, as the coordinator counts them."""
+
     memory_bytes: int | None = Field(
         None, description="null: a server does not say how much it has, and is not limited"
     )
@@ -271,17 +276,11 @@ class SharingView(BaseModel):
     ended_unix_ms: int | None = None
 
 
-class RatesView(BaseModel):
-    cpu: float
-    network_bytes_per_s: float
-    storage_io_per_s: float
-
-
 class PressureView(BaseModel):
     server_id: int
     cause: str
     partition: UUID | None = None
-    lacking: RatesView
+    lacking: Rates
 
 
 class RateChangeView(BaseModel):

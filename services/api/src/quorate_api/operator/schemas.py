@@ -7,7 +7,7 @@ from uuid import UUID
 from pydantic import Field
 
 from quorate_api import limits
-from quorate_api.coordinator.schemas import Amounts
+from quorate_api.coordinator.schemas import Amounts, Rates
 from quorate_api.groups.schemas import PlacedRelocation
 from quorate_api.guarantees.schemas import LocalPolicy
 from quorate_api.http.schemas import Input, Output, Page
@@ -106,12 +106,6 @@ class Sharing(Output):
     ended_at: datetime | None = Field(description="The round's end; null before the first one.")
 
 
-class Lacking(Output):
-    cpu: float = Field(description="cores")
-    network_bytes_per_s: float = Field(description="in plus out")
-    storage_io_per_s: float = Field(description="operations")
-
-
 class Pressure(Output):
     """A server that lacks room. If that lasts for three rounds, a replica moves away."""
 
@@ -121,7 +115,7 @@ class Pressure(Output):
         "than it has promised."
     )
     partition: UUID | None = Field(description="The partition that wants more.")
-    lacking: Lacking
+    lacking: Rates
 
 
 class RateChange(Output):
@@ -169,8 +163,10 @@ class Guaranteed(Output):
     since: datetime | None
     groups: int
     own_tokens_per_s: int = Field(description="The groups' own rates.")
-    wanted_tokens_per_s: int = Field(description="What groups want beside their own rates, by their heads' reports.")
-    granted_tokens_per_s: int = Field(description="What they have of the shared tokens now.")
+    wanted_tokens_per_s: int = Field(
+        description="Tokens that groups want beside their own rates, by their heads' reports."
+    )
+    granted_tokens_per_s: int = Field(description="Shared tokens that they have now.")
 
 
 class Guarantees(Output):

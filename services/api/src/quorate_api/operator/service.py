@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
 from quorate_api.coordinator.client import RequestInvalid
-from quorate_api.coordinator.schemas import BalanceView, FleetView, ProjectGuaranteeView, ServerView
+from quorate_api.coordinator.schemas import BalanceView, FleetView, ProjectGuaranteeView, Relocation, ServerView
 from quorate_api.database.work import Work
 from quorate_api.errors import Code, FieldError, Problem, not_found
 from quorate_api.groups.schemas import PlacedRelocation
@@ -106,10 +106,7 @@ async def balance(work: Work, services: Services) -> Balance:
     shown = found.model_dump(exclude={"ended_unix_ms", "moves"})
     for change in shown["rate_changes"]:
         change["at"] = _time(change.pop("at_unix_ms"))
-    moves = [
-        MovingGroup(group_id=one.group_id, project_id=one.project_id, relocation=PlacedRelocation.of(one.relocation))
-        for one in found.moves
-    ]
+    moves = [_moving(one.group_id, one.project_id, one.relocation) for one in found.moves]
     return Balance.model_validate({**shown, "ended_at": _time(found.ended_unix_ms), "moves": moves})
 
 
@@ -120,7 +117,7 @@ async def move(work: Work, services: Services, group_id: UUID, asked: Move) -> M
         raise not_found("group")
     if found.relocation is None:
         raise Problem(Code.MOVE_REFUSED, "The replica leaves this server already: it is drained, or counts as slow.")
-    return MovingGroup(group_id=group_id, project_id=found.project_id, relocation=PlacedRelocation.of(found.relocation))
+    return _moving(group_id, found.project_id, found.relocation)
 
 
 async def guarantees(work: Work, services: Services) -> Guarantees:
@@ -163,6 +160,10 @@ async def revoke_join_token(work: Work, services: Services, token_id: str) -> No
         known = await services.coordinator.revoke_join_token(token_id)
     if not known:
         raise not_found("join token")
+
+
+def _moving(group_id: UUID, project_id: UUID, relocation: Relocation) -> MovingGroup:
+    return MovingGroup(group_id=group_id, project_id=project_id, relocation=PlacedRelocation.of(relocation))
 
 
 def _guaranteed(view: ProjectGuaranteeView) -> Guaranteed:

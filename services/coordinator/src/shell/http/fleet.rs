@@ -43,7 +43,7 @@ pub async fn sharing(State(context): State<Context>) -> Json<SharingView> {
     Json(context.computed.sharing.borrow().clone())
 }
 
-/// What moves between servers, and why: rates of partitions, and replicas.
+/// Rates of partitions and replicas that move between servers, and why.
 pub async fn balance(State(context): State<Context>) -> Answer<Json<Value>> {
     let moves = context.handle.read(RelocatingView::all).await?;
     let mut shown = json!(*context.computed.balance.borrow());

@@ -28,7 +28,7 @@ pub enum Cause {
 }
 
 impl Cause {
-    /// Of a move that relieves a server.
+    /// The cause of a move that relieves a server.
     pub fn of(is_wanted_by_partition: bool) -> Self {
         match is_wanted_by_partition {
             true => Self::Demand,

@@ -2337,7 +2337,7 @@ type GuaranteeTerms struct {
 
 // Guaranteed A project's guarantee and its use.
 type Guaranteed struct {
-	// GrantedTokensPerS What they have of the shared tokens now.
+	// GrantedTokensPerS Shared tokens that they have now.
 	GrantedTokensPerS int  `json:"granted_tokens_per_s"`
 	Groups            int  `json:"groups"`
 	MaxTokensPerS     *int `json:"max_tokens_per_s"`
@@ -2351,7 +2351,7 @@ type Guaranteed struct {
 	SharedTokensPerS int                `json:"shared_tokens_per_s"`
 	Since            *time.Time         `json:"since"`
 
-	// WantedTokensPerS What groups want beside their own rates, by their heads' reports.
+	// WantedTokensPerS Tokens that groups want beside their own rates, by their heads' reports.
 	WantedTokensPerS int `json:"wanted_tokens_per_s"`
 }
 
@@ -2728,18 +2728,6 @@ type KnownJoinToken struct {
 
 // KnownJoinTokenState defines model for KnownJoinToken.State.
 type KnownJoinTokenState string
-
-// Lacking defines model for Lacking.
-type Lacking struct {
-	// Cpu cores
-	Cpu float64 `json:"cpu"`
-
-	// NetworkBytesPerS in plus out
-	NetworkBytesPerS float64 `json:"network_bytes_per_s"`
-
-	// StorageIoPerS operations
-	StorageIoPerS float64 `json:"storage_io_per_s"`
-}
 
 // Lending defines model for Lending.
 type Lending struct {
@@ -3379,8 +3367,10 @@ type PolicyGroup struct {
 // Pressure A server that lacks room. If that lasts for three rounds, a replica moves away.
 type Pressure struct {
 	// Cause `demand`: a partition wants more than the server has free. `capacity`: the server can do less than it has promised.
-	Cause   string  `json:"cause"`
-	Lacking Lacking `json:"lacking"`
+	Cause string `json:"cause"`
+
+	// Lacking Amounts of the resources that are rates, as the coordinator counts them.
+	Lacking Rates `json:"lacking"`
 
 	// Partition The partition that wants more.
 	Partition *openapi_types.UUID `json:"partition"`
@@ -3584,6 +3574,18 @@ type RateChange struct {
 
 	// Rates Requests of the declared size each second, by partition.
 	Rates []int `json:"rates"`
+}
+
+// Rates Amounts of the resources that are rates, as the coordinator counts them.
+type Rates struct {
+	// Cpu cores
+	Cpu float64 `json:"cpu"`
+
+	// NetworkBytesPerS in plus out
+	NetworkBytesPerS float64 `json:"network_bytes_per_s"`
+
+	// StorageIoPerS operations
+	StorageIoPerS float64 `json:"storage_io_per_s"`
 }
 
 // Readiness defines model for Readiness.
