@@ -68,12 +68,10 @@ BEGIN
   EXECUTE format('ALTER TABLE usage_windows ATTACH PARTITION %I FOR VALUES FROM (%s) TO (%s)', name, day_s, day_s + 86400);
 END $$;
 
-CREATE FUNCTION public.find_api_key(wanted bytea) RETURNS TABLE(id uuid, organization_id uuid, project_id uuid, scopes text[], revoked_at timestamp with time zone, last_used_at timestamp with time zone)
+CREATE FUNCTION public.find_api_key(wanted bytea) RETURNS TABLE(id uuid, organization_id uuid, project_id uuid, scopes text[], revoked_at timestamp with time zone, last_used_at timestamp with time zone, credential_id uuid, ends_at timestamp with time zone, tokens_until timestamp with time zone)
     LANGUAGE sql STABLE SECURITY DEFINER
     SET search_path TO 'public', 'pg_temp'
-    AS $$
-    SELECT k.id, k.organization_id, k.project_id, k.scopes, k.revoked_at, k.last_used_at
-    FROM api_keys k WHERE k.secret_hmac = wanted $$;
+    AS $$ SELECT k.id, k.organization_id, k.project_id, k.scopes, k.revoked_at, k.last_used_at, s.id, least(k.expires_at, s.ends_at), s.tokens_until FROM api_key_secrets s JOIN api_keys k ON k.id = s.key_id WHERE s.secret_hmac = wanted $$;
 
 CREATE FUNCTION public.find_group(wanted uuid) RETURNS TABLE(organization_id uuid)
     LANGUAGE sql STABLE SECURITY DEFINER
@@ -96,12 +94,10 @@ CREATE FUNCTION public.find_memberships(wanted uuid) RETURNS TABLE(organization_
     AS $$
     SELECT m.organization_id, m.role, m.created_at FROM memberships m WHERE m.user_id = wanted $$;
 
-CREATE FUNCTION public.find_session(wanted bytea) RETURNS TABLE(id uuid, organization_id uuid, user_id uuid, expires_at timestamp with time zone, role text)
+CREATE FUNCTION public.find_session(wanted bytea) RETURNS TABLE(id uuid, organization_id uuid, user_id uuid, expires_at timestamp with time zone, role text, tokens_until timestamp with time zone)
     LANGUAGE sql STABLE SECURITY DEFINER
     SET search_path TO 'public', 'pg_temp'
-    AS $$
-    SELECT s.id, s.organization_id, s.user_id, s.expires_at, m.role
-    FROM sessions s JOIN memberships m USING (organization_id, user_id) WHERE s.token_hmac = wanted $$;
+    AS $$ SELECT s.id, s.organization_id, s.user_id, s.expires_at, m.role, s.tokens_until FROM sessions s JOIN memberships m USING (organization_id, user_id) WHERE s.token_hmac = wanted $$;
 
 CREATE FUNCTION public.refuse_change() RETURNS trigger
     LANGUAGE plpgsql
@@ -127,18 +123,28 @@ CREATE TABLE public.alembic_version (
     version_num character varying(32) NOT NULL
 );
 
+CREATE TABLE public.api_key_secrets (
+    id uuid NOT NULL,
+    organization_id uuid NOT NULL,
+    key_id uuid NOT NULL,
+    secret_hmac bytea NOT NULL,
+    prefix text NOT NULL,
+    created_at timestamp with time zone NOT NULL,
+    ends_at timestamp with time zone,
+    tokens_until timestamp with time zone
+);
+
 CREATE TABLE public.api_keys (
     id uuid NOT NULL,
     organization_id uuid NOT NULL,
     project_id uuid,
     name text NOT NULL,
-    prefix text NOT NULL,
-    secret_hmac bytea NOT NULL,
     scopes text[] NOT NULL,
     created_by uuid NOT NULL,
     created_at timestamp with time zone NOT NULL,
     last_used_at timestamp with time zone,
     revoked_at timestamp with time zone,
+    expires_at timestamp with time zone,
     CONSTRAINT api_keys_name_check CHECK (((length(name) >= 1) AND (length(name) <= 100)))
 );
 
@@ -577,13 +583,22 @@ CREATE TABLE public.rejected_usage (
     CONSTRAINT rejected_usage_position_check CHECK (("position" >= '-1'::integer))
 );
 
+CREATE TABLE public.revocations (
+    credential_id uuid NOT NULL,
+    organization_id uuid NOT NULL,
+    revoked_at timestamp with time zone NOT NULL,
+    until timestamp with time zone NOT NULL,
+    told_at timestamp with time zone
+);
+
 CREATE TABLE public.sessions (
     id uuid NOT NULL,
     organization_id uuid NOT NULL,
     user_id uuid NOT NULL,
     token_hmac bytea NOT NULL,
     created_at timestamp with time zone NOT NULL,
-    expires_at timestamp with time zone NOT NULL
+    expires_at timestamp with time zone NOT NULL,
+    tokens_until timestamp with time zone
 );
 
 CREATE TABLE public.settled_logs (
@@ -849,11 +864,14 @@ CREATE TABLE public.users (
 ALTER TABLE ONLY public.alembic_version
     ADD CONSTRAINT alembic_version_pkc PRIMARY KEY (version_num);
 
-ALTER TABLE ONLY public.api_keys
-    ADD CONSTRAINT api_keys_pkey PRIMARY KEY (id);
+ALTER TABLE ONLY public.api_key_secrets
+    ADD CONSTRAINT api_key_secrets_pkey PRIMARY KEY (id);
+
+ALTER TABLE ONLY public.api_key_secrets
+    ADD CONSTRAINT api_key_secrets_secret_hmac_key UNIQUE (secret_hmac);
 
 ALTER TABLE ONLY public.api_keys
-    ADD CONSTRAINT api_keys_secret_hmac_key UNIQUE (secret_hmac);
+    ADD CONSTRAINT api_keys_pkey PRIMARY KEY (id);
 
 ALTER TABLE ONLY public.billed_quantities
     ADD CONSTRAINT billed_quantities_pkey PRIMARY KEY (group_id, kind);
@@ -981,6 +999,9 @@ ALTER TABLE ONLY public.quota_overrides
 ALTER TABLE ONLY public.rejected_usage
     ADD CONSTRAINT rejected_usage_pkey PRIMARY KEY (entry_id, "position");
 
+ALTER TABLE ONLY public.revocations
+    ADD CONSTRAINT revocations_pkey PRIMARY KEY (credential_id);
+
 ALTER TABLE ONLY public.sessions
     ADD CONSTRAINT sessions_pkey PRIMARY KEY (id);
 
@@ -1040,6 +1061,8 @@ ALTER TABLE ONLY public.users
 
 ALTER TABLE ONLY public.users
     ADD CONSTRAINT users_pkey PRIMARY KEY (id);
+
+CREATE INDEX api_key_secrets_key ON public.api_key_secrets USING btree (key_id, created_at);
 
 CREATE INDEX api_keys_project ON public.api_keys USING btree (project_id, id);
 
@@ -1127,6 +1150,10 @@ CREATE UNIQUE INDEX projects_name ON public.projects USING btree (organization_i
 
 CREATE INDEX rejected_usage_recent ON public.rejected_usage USING btree (rejected_at DESC);
 
+CREATE INDEX revocations_organization ON public.revocations USING btree (organization_id);
+
+CREATE INDEX revocations_untold ON public.revocations USING btree (revoked_at) WHERE (told_at IS NULL);
+
 CREATE INDEX sessions_expiry ON public.sessions USING btree (expires_at);
 
 CREATE INDEX settled_logs_organization ON public.settled_logs USING btree (organization_id, until_s);
@@ -1206,6 +1233,12 @@ CREATE TRIGGER immutable BEFORE DELETE OR UPDATE OR TRUNCATE ON public.invoice_t
 CREATE TRIGGER immutable BEFORE DELETE OR UPDATE OR TRUNCATE ON public.invoices FOR EACH STATEMENT EXECUTE FUNCTION public.refuse_change();
 
 CREATE TRIGGER immutable BEFORE DELETE OR UPDATE OR TRUNCATE ON public.ledger_entries FOR EACH STATEMENT EXECUTE FUNCTION public.refuse_change();
+
+ALTER TABLE ONLY public.api_key_secrets
+    ADD CONSTRAINT api_key_secrets_key_id_fkey FOREIGN KEY (key_id) REFERENCES public.api_keys(id) ON DELETE CASCADE;
+
+ALTER TABLE ONLY public.api_key_secrets
+    ADD CONSTRAINT api_key_secrets_organization_id_fkey FOREIGN KEY (organization_id) REFERENCES public.organizations(organization_id);
 
 ALTER TABLE ONLY public.api_keys
     ADD CONSTRAINT api_keys_created_by_fkey FOREIGN KEY (created_by) REFERENCES public.users(id);
@@ -1321,6 +1354,9 @@ ALTER TABLE ONLY public.projects
 ALTER TABLE ONLY public.quota_overrides
     ADD CONSTRAINT quota_overrides_organization_id_fkey FOREIGN KEY (organization_id) REFERENCES public.organizations(organization_id);
 
+ALTER TABLE ONLY public.revocations
+    ADD CONSTRAINT revocations_organization_id_fkey FOREIGN KEY (organization_id) REFERENCES public.organizations(organization_id);
+
 ALTER TABLE ONLY public.sessions
     ADD CONSTRAINT sessions_organization_id_fkey FOREIGN KEY (organization_id) REFERENCES public.organizations(organization_id);
 
@@ -1363,6 +1399,8 @@ ALTER TABLE ONLY public.usage_hours
 ALTER TABLE ONLY public.usage_log_days
     ADD CONSTRAINT usage_log_days_organization_id_group_id_fkey FOREIGN KEY (organization_id, group_id) REFERENCES public.groups(organization_id, id);
 
+ALTER TABLE public.api_key_secrets ENABLE ROW LEVEL SECURITY;
+
 ALTER TABLE public.api_keys ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE public.billed_quantities ENABLE ROW LEVEL SECURITY;
@@ -1380,6 +1418,8 @@ ALTER TABLE public.checkpoints ENABLE ROW LEVEL SECURITY;
 ALTER TABLE public.commitments ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE public.corrections ENABLE ROW LEVEL SECURITY;
+
+CREATE POLICY every_organization ON public.api_key_secrets TO quorate_worker USING (true);
 
 CREATE POLICY every_organization ON public.api_keys TO quorate_worker USING (true);
 
@@ -1435,6 +1475,8 @@ CREATE POLICY every_organization ON public.projects TO quorate_worker USING (tru
 
 CREATE POLICY every_organization ON public.quota_overrides TO quorate_worker USING (true);
 
+CREATE POLICY every_organization ON public.revocations TO quorate_worker USING (true);
+
 CREATE POLICY every_organization ON public.sessions TO quorate_worker USING (true);
 
 CREATE POLICY every_organization ON public.settled_logs TO quorate_worker USING (true);
@@ -1476,6 +1518,8 @@ ALTER TABLE public.ledger_entries ENABLE ROW LEVEL SECURITY;
 ALTER TABLE public.memberships ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE public.organizations ENABLE ROW LEVEL SECURITY;
+
+CREATE POLICY own_organization ON public.api_key_secrets TO quorate_api USING ((organization_id = public.current_organization_id()));
 
 CREATE POLICY own_organization ON public.api_keys TO quorate_api USING ((organization_id = public.current_organization_id()));
 
@@ -1531,6 +1575,8 @@ CREATE POLICY own_organization ON public.projects TO quorate_api USING ((organiz
 
 CREATE POLICY own_organization ON public.quota_overrides TO quorate_api USING ((organization_id = public.current_organization_id()));
 
+CREATE POLICY own_organization ON public.revocations TO quorate_api USING ((organization_id = public.current_organization_id()));
+
 CREATE POLICY own_organization ON public.sessions TO quorate_api USING ((organization_id = public.current_organization_id()));
 
 CREATE POLICY own_organization ON public.settled_logs TO quorate_api USING ((organization_id = public.current_organization_id()));
@@ -1568,6 +1614,8 @@ ALTER TABLE public.payment_reminders ENABLE ROW LEVEL SECURITY;
 ALTER TABLE public.projects ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE public.quota_overrides ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE public.revocations ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE public.sessions ENABLE ROW LEVEL SECURITY;
 
@@ -1620,6 +1668,8 @@ GRANT ALL ON FUNCTION public.usage_days() TO quorate_worker;
 
 GRANT SELECT ON TABLE public.alembic_version TO quorate_api;
 GRANT SELECT ON TABLE public.alembic_version TO quorate_worker;
+
+GRANT SELECT,INSERT,UPDATE ON TABLE public.api_key_secrets TO quorate_api;
 
 GRANT SELECT,INSERT,UPDATE ON TABLE public.api_keys TO quorate_api;
 
@@ -1719,8 +1769,13 @@ GRANT SELECT ON TABLE public.quota_overrides TO quorate_worker;
 
 GRANT SELECT,INSERT,DELETE ON TABLE public.rejected_usage TO quorate_worker;
 
+GRANT SELECT,INSERT,UPDATE ON TABLE public.revocations TO quorate_api;
+GRANT SELECT,DELETE,UPDATE ON TABLE public.revocations TO quorate_worker;
+
 GRANT SELECT,INSERT,DELETE ON TABLE public.sessions TO quorate_api;
 GRANT SELECT,DELETE ON TABLE public.sessions TO quorate_worker;
+
+GRANT UPDATE(tokens_until) ON TABLE public.sessions TO quorate_api;
 
 GRANT SELECT ON TABLE public.settled_logs TO quorate_api;
 GRANT SELECT,INSERT,DELETE ON TABLE public.settled_logs TO quorate_worker;

@@ -7,7 +7,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 
 venv=build/venv
 requirements=(-r infra/setup/python.txt)
-packages=(services/{api,prober} sdk/python infra/{local,observability,checks} loadtest/{harness,demo,bench,claims,sla,scale,profile,papers,peers,chaos,evidence})
+packages=(services/{api,prober} sdk/python infra/{local,observability,checks} loadtest/{harness,demo,bench,claims,sla,accounts,scale,profile,papers,peers,chaos,evidence})
 
 find_python() {
   local candidate

@@ -55,6 +55,8 @@ function key(n: number, name: string, createdMs: number, usedMs: number | null):
     scopes: ['append', 'read'],
     created_at: iso(createdMs),
     last_used_at: used,
+    expires_at: null,
+    former_secret_until: null,
   }
 }
 

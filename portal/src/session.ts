@@ -2,11 +2,19 @@ import { useQueryClient, useSuspenseQuery, type QueryClient } from '@tanstack/re
 import { useNavigate, type AnyRouter } from '@tanstack/react-router'
 import { api, meQuery, setCsrfToken, setSignedOutHandler, type Me, type Project } from '@/api'
 
+/** As `docs/internals/api.md` lists them. */
+export type Permission = 'append' | 'read' | 'manage' | 'billing' | 'view' | 'team' | 'administer' | 'own'
+
 const LAST_PROJECT = 'quorate.project'
 
 /** The signed-in user. Only for pages below the signed-in route, which has loaded it. */
 export function useMe(): Me {
   return useSuspenseQuery(meQuery).data
+}
+
+/** Whether the user's role has the permission: pages offer nothing that would be refused. */
+export function useMay(permission: Permission): boolean {
+  return useMe().permissions.includes(permission)
 }
 
 /** The project to open if the address names none: the last used one, else the first. */

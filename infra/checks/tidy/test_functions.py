@@ -7,7 +7,7 @@ from pathlib import Path
 LINES_MAX = 70
 # Path and function → lines that it may have: one match over all there is, or not split yet.
 LONGER = {
-    ("services/crates/types/src/codes.rs", "explanation"): 120,
+    ("services/crates/types/src/codes.rs", "explanation"): 123,
     ("services/crates/wire/src/client/encode.rs", "put_head"): 83,
 }
 BEGIN = re.compile(r"( *)(?:pub(?:\([^)]*\))? )?(?:const |async |unsafe )*fn (\w+)")

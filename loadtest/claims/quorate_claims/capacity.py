@@ -21,11 +21,12 @@ from typing import Any
 from uuid import uuid4
 
 import quorate
-from quorate_claims.claim import Conditions, median
+from quorate_claims.claim import Conditions
 from quorate_claims.driving import DEADLINE_S, Driver, ended, start
 from quorate_harness import hog, throttle
 from quorate_harness.figures import Figure
 from quorate_harness.fleet import Fleet, MeasurementFailed, fleet
+from quorate_harness.quantiles import median
 
 PHASE_S, PHASES = 24.0, 5
 INTERVAL_S = 1.0  # the server's, of its estimates

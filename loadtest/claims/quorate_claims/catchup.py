@@ -11,9 +11,10 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass
 
-from quorate_claims.claim import Conditions, median
+from quorate_claims.claim import Conditions
 from quorate_harness.figures import Figure
 from quorate_harness.fleet import Fleet, MeasurementFailed, fleet
+from quorate_harness.quantiles import median
 from quorate_harness.steady import Steady, Window
 
 SERVERS = 4

@@ -17,10 +17,11 @@ from uuid import uuid4
 
 import httpx2
 
-from quorate_claims.claim import Conditions, median, quantile
+from quorate_claims.claim import Conditions
 from quorate_claims.failover import once_acknowledged
 from quorate_harness.figures import Figure
 from quorate_harness.fleet import Fleet, MeasurementFailed, fleet
+from quorate_harness.quantiles import median, quantile
 from quorate_harness.steady import Steady
 
 COORDINATORS = 3

@@ -15,9 +15,10 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 
-from quorate_claims.claim import Conditions, median, quantile
+from quorate_claims.claim import Conditions
 from quorate_harness.figures import Figure
 from quorate_harness.fleet import Fleet, MeasurementFailed, fleet, log_lines
+from quorate_harness.quantiles import median, quantile
 from quorate_harness.steady import Steady, Window
 
 TRIALS = 30

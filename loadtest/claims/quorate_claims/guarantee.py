@@ -16,9 +16,10 @@ from itertools import pairwise
 from typing import Any
 from uuid import uuid4
 
-from quorate_claims.claim import Conditions, median, quantile
+from quorate_claims.claim import Conditions
 from quorate_harness.figures import Figure
 from quorate_harness.fleet import Fleet, MeasurementFailed, fleet
+from quorate_harness.quantiles import median, quantile
 from quorate_harness.steady import Steady
 
 ROUNDS = 10

@@ -16,10 +16,11 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import uuid4
 
-from quorate_claims.claim import Conditions, median, quantile
+from quorate_claims.claim import Conditions
 from quorate_harness.figures import Figure
 from quorate_harness.fleet import Fleet, MeasurementFailed, fleet
 from quorate_harness.held_syncs import HeldSyncs
+from quorate_harness.quantiles import median, quantile
 from quorate_harness.steady import Steady
 from quorate_local.native import CannotCompile
 

@@ -18,9 +18,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from quorate_claims.claim import Conditions, median
+from quorate_claims.claim import Conditions
 from quorate_harness.figures import Figure
 from quorate_harness.fleet import Fleet, MeasurementFailed, fleet
+from quorate_harness.quantiles import median
 from quorate_harness.steady import Steady, Window
 
 SERVERS, COORDINATORS = 5, 3

@@ -15,9 +15,10 @@ from collections import defaultdict
 
 import redis
 
-from quorate_claims.claim import Conditions, median
+from quorate_claims.claim import Conditions
 from quorate_harness.figures import Figure
 from quorate_harness.fleet import Fleet, MeasurementFailed, fleet
+from quorate_harness.quantiles import median
 from quorate_harness.steady import append_once
 from quorate_harness.unbudgeted import BEYOND_REACH
 

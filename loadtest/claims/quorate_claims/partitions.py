@@ -18,9 +18,10 @@ from pathlib import Path
 from random import Random
 
 from quorate.keys import partition_of
-from quorate_claims.claim import Conditions, median
+from quorate_claims.claim import Conditions
 from quorate_harness.figures import Figure
 from quorate_harness.fleet import Fleet, fleet
+from quorate_harness.quantiles import median
 from quorate_harness.steady import Steady, Window
 
 SIZE_BYTES = 1_024

@@ -17,10 +17,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from uuid import uuid4
 
-from quorate_claims.claim import Conditions, median
+from quorate_claims.claim import Conditions
 from quorate_claims.driving import ended, start
 from quorate_harness.figures import Figure
 from quorate_harness.fleet import Fleet, fleet
+from quorate_harness.quantiles import median
 
 ROUNDS = 5
 SECONDS = 4.0

@@ -18,9 +18,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from quorate_claims.claim import Conditions, quantile
+from quorate_claims.claim import Conditions
 from quorate_harness.figures import Figure
 from quorate_harness.fleet import Fleet, MeasurementFailed, fleet, log_lines
+from quorate_harness.quantiles import quantile
 from quorate_harness.steady import Steady
 from quorate_local.process import ProcessFailed
 

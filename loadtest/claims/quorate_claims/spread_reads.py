@@ -18,9 +18,10 @@ from dataclasses import dataclass
 
 import quorate
 from quorate.windows import Windows
-from quorate_claims.claim import Conditions, median, quantile
+from quorate_claims.claim import Conditions
 from quorate_harness.figures import Figure
 from quorate_harness.fleet import Fleet, MeasurementFailed, fleet
+from quorate_harness.quantiles import median, quantile
 
 BATCHES, ENTRY_BYTES = 200, 100
 READ_ENTRIES = 10  # a batch

@@ -15,9 +15,10 @@ import subprocess
 from collections import defaultdict
 from pathlib import Path
 
-from quorate_claims.claim import Conditions, median
+from quorate_claims.claim import Conditions
 from quorate_harness.figures import Figure
 from quorate_harness.fleet import Fleet, MeasurementFailed, fleet
+from quorate_harness.quantiles import median
 from quorate_harness.steady import append_once
 from quorate_local.native import CannotCompile, compile_preload, compile_program
 

@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 
 from quorate_claims import catchup, failover, hung, limits, relief, restores, spread_reads, stopped, syncs
-from quorate_claims.claim import median, quantile
 from quorate_harness.fleet import MeasurementFailed
+from quorate_harness.quantiles import median, quantile
 from quorate_harness.steady import Window
 
 WINDOW = Window("trial", 0, 1_000_000, 20_000, 20_000.0, 900, 4_000, 9_000, (100, 600), 50, [], {}, {})

@@ -1,5 +1,5 @@
 import { http, HttpResponse } from 'msw'
-import type { ApiKey, Me } from '@/api'
+import type { ApiKey, Me, NewKey, Rotation } from '@/api'
 import { database, newId, persist, reset } from '../db'
 import { invalid, notFound, page, problem, refuseStranger, sentinel } from '../reply'
 
@@ -10,7 +10,7 @@ function whoIs(userId: string): Omit<Me, 'csrf_token'> {
     user: user ? { id: user.id, email: user.email, created_at: user.created_at } : null,
     organization,
     role: 'owner',
-    permissions: ['view', 'append', 'read', 'manage', 'billing'],
+    permissions: ['administer', 'append', 'billing', 'manage', 'own', 'read', 'team', 'view'],
     projects: projects.toReversed(),
   }
 }
@@ -94,7 +94,7 @@ const listKeys = http.get('/v1/projects/:id/keys', ({ request, params }) => {
 const createKey = http.post('/v1/projects/:id/keys', async ({ request, params }) => {
   const refusal = refuseStranger(request)
   if (refusal) return refusal
-  const { name, scopes = ['append', 'read'] } = (await request.json()) as { name: string; scopes?: ApiKey['scopes'] }
+  const { name, scopes = ['append', 'read'], expires_at = null } = (await request.json()) as NewKey
   const failing = sentinel(name)
   if (failing) return failing
   const id = newId()
@@ -107,6 +107,8 @@ const createKey = http.post('/v1/projects/:id/keys', async ({ request, params })
     scopes,
     created_at: new Date().toISOString(),
     last_used_at: null,
+    expires_at,
+    former_secret_until: null,
   }
   const db = database()
   db.keys.unshift(key)
@@ -126,6 +128,21 @@ const createKey = http.post('/v1/projects/:id/keys', async ({ request, params })
   return HttpResponse.json({ ...key, secret: `${prefix}_3vJq9ZkT7mWcR2dYx8LhPn5sBf4uGa6e` }, { status: 201 })
 })
 
+const rotateKey = http.post('/v1/keys/:id/rotate', async ({ request, params }) => {
+  const refusal = refuseStranger(request)
+  if (refusal) return refusal
+  const db = database()
+  const key = db.keys.find((each) => each.id === params.id)
+  if (!key) return problem('not_found', 'There is no such API key here.')
+  const { grace_s = 86_400 } = (await request.json()) as Rotation
+  const former_secret_until = new Date(Date.now() + grace_s * 1_000).toISOString()
+  key.prefix = `qk_${newId().slice(-6)}`
+  key.former_secret_until = grace_s > 0 ? former_secret_until : null
+  persist()
+  const { id, prefix } = key
+  return HttpResponse.json({ id, prefix, former_secret_until, secret: `${prefix}_3vJq9ZkT7mWcR2dYx8LhPn5sBf4uGa6e` })
+})
+
 const revokeKey = http.delete('/v1/keys/:id', ({ request, params }) => {
   const refusal = refuseStranger(request)
   if (refusal) return refusal
@@ -137,4 +154,4 @@ const revokeKey = http.delete('/v1/keys/:id', ({ request, params }) => {
   return new HttpResponse(null, { status: 204 })
 })
 
-export const accounts = [signUp, logIn, logOut, me, createProject, listKeys, createKey, revokeKey]
+export const accounts = [signUp, logIn, logOut, me, createProject, listKeys, createKey, rotateKey, revokeKey]

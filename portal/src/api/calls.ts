@@ -50,8 +50,10 @@ export const createProject = (name: string) => sdk.createProject({ body: { name 
 
 export const listKeys = (project_id: string, signal: AbortSignal) =>
   everyPage((query) => sdk.listKeys({ path: { project_id }, query, signal, throwOnError }))
-export const createKey = (project_id: string, name: string, scopes?: NewKey['scopes']) =>
-  sdk.createKey({ path: { project_id }, body: { name, scopes }, throwOnError })
+export const createKey = ({ projectId, ...body }: NewKey & { projectId: string }) =>
+  sdk.createKey({ path: { project_id: projectId }, body, throwOnError })
+export const rotateKey = (key_id: string, grace_s: number) =>
+  sdk.rotateKey({ path: { key_id }, body: { grace_s }, throwOnError })
 export const revokeKey = (key_id: string) => sdk.revokeKey({ path: { key_id }, throwOnError })
 
 export const getGuarantee = (project_id: string, signal: AbortSignal) =>

@@ -49,6 +49,8 @@ export type {
   Reminder,
   Resize,
   ReplicaDemand,
+  RotatedKey,
+  Rotation,
   SlaIncident as Incident,
   SlaMinute as BadMinute,
   SlaPromise,

@@ -13,6 +13,7 @@ export const Code = {
   token_expired: 11,
   permission_denied: 12,
   group_not_here: 13,
+  token_revoked: 14,
   not_head: 20,
   paused: 21,
   read_only: 22,
@@ -169,6 +170,16 @@ export const CODES: ReadonlyMap<number, CodeInfo> = new Map<number, CodeInfo>([
       retry: "handle",
       meaning: "This server holds no replica of the group.",
       action: "Get a new handle; the group has moved or was deleted.",
+    },
+  ],
+  [
+    14,
+    {
+      name: "token_revoked",
+      fault: "client",
+      retry: "handle",
+      meaning: "The API key or session for which the token was issued was revoked.",
+      action: "Use another API key; SDKs ask the API for a new handle once, and stop when it refuses the key.",
     },
   ],
   [

@@ -16,6 +16,9 @@ import { OneAddress, Route } from "./route.js";
 import * as wire from "./wire.js";
 import { type Reroute, reroute } from "./writer.js";
 
+/** No replica takes the token. */
+const TOKEN_REFUSED: ReadonlySet<number> = new Set([Code.token_invalid, Code.token_expired, Code.token_revoked]);
+
 /** The current handle, shared by a client's links. One caller at a time refreshes it. */
 export class Handles {
   version = 0;
@@ -305,7 +308,7 @@ export class Link implements ConnectionUser {
           break;
         }
         this.#route.wantHandle();
-        if (refused.code === Code.token_invalid || refused.code === Code.token_expired) this.#onRejected(reason);
+        if (TOKEN_REFUSED.has(refused.code)) this.#onRejected(reason);
         break;
       default:
         this.#giveUp(reason);

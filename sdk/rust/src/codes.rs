@@ -26,7 +26,7 @@ pub mod client_side {
 }
 
 /// Every code, in order.
-pub static CODES: [CodeInfo; 45] = [
+pub static CODES: [CodeInfo; 46] = [
     CodeInfo {
         code: 1,
         name: "protocol_error",
@@ -114,6 +114,14 @@ pub static CODES: [CodeInfo; 45] = [
         retry: "handle",
         meaning: "This server holds no replica of the group.",
         action: "Get a new handle; the group has moved or was deleted.",
+    },
+    CodeInfo {
+        code: 14,
+        name: "token_revoked",
+        fault: "client",
+        retry: "handle",
+        meaning: "The API key or session for which the token was issued was revoked.",
+        action: "Use another API key; SDKs ask the API for a new handle once, and stop when it refuses the key.",
     },
     CodeInfo {
         code: 20,

@@ -227,7 +227,8 @@ impl<P: Port + 'static> LinkState<P> {
             3 if refused.code == Code::CutOff as u16 => self.look_elsewhere(address),
             3 => {
                 self.route.want_handle();
-                let is_token = [Code::TokenInvalid, Code::TokenExpired].map(|code| code as u16);
+                let is_token =
+                    [Code::TokenInvalid, Code::TokenExpired, Code::TokenRevoked].map(|code| code as u16);
                 if is_token.contains(&refused.code) {
                     self.rejected(&Failure::refused(refused));
                 }

@@ -87,7 +87,7 @@ async def test_secrets_are_not_stored(alice: Customer, owner: psycopg.Connection
     key = await alice.create_key()
     stored = " ".join(
         str(row)
-        for table in ("users", "sessions", "api_keys", "idempotency_keys")
+        for table in ("users", "sessions", "api_keys", "api_key_secrets", "idempotency_keys")
         for row in owner.execute(f"SELECT * FROM {table}").fetchall()
     )
     assert key["prefix"] in stored

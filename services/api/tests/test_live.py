@@ -14,9 +14,10 @@ import pytest
 from redis.asyncio import Redis
 
 from quorate_api import limits
+from quorate_api.access.permissions import Allowed
 from quorate_api.database.work import Work
 from quorate_api.embedded import redis as embedded_redis
-from quorate_api.http.principal import PERMISSIONS_BY_ROLE, Principal
+from quorate_api.http.principal import Credential, Principal
 from quorate_api.http.services import Services
 from quorate_api.live import service
 from quorate_api.telemetry.hub import STREAM, Hub
@@ -53,7 +54,8 @@ def streamed(services: Services, customer: Customer, group_id: str) -> AsyncIter
 
 
 def principal_of(customer: Customer) -> Principal:
-    return Principal(uuid.uuid4(), "user", uuid.UUID(customer.organization_id), PERMISSIONS_BY_ROLE["owner"])
+    organization_id, credential = uuid.UUID(customer.organization_id), Credential(uuid.uuid4(), None, None)
+    return Principal(uuid.uuid4(), "user", organization_id, Allowed.of_role("owner"), credential)
 
 
 def events_in(text: str) -> list[tuple[str, dict[str, Any]]]:

@@ -16,7 +16,7 @@ use quorate_types::control::{
 use quorate_types::coordinators::KnownCoordinators;
 use quorate_types::cost::ResourceVector;
 use quorate_types::limits::{CONTROL_MESSAGE_BYTES_MAX, HELD_PER_MESSAGE_MAX};
-use quorate_types::{GroupId, Machine, Micros, Room, versions};
+use quorate_types::{GroupId, Machine, Micros, Revocation, Room, versions};
 use tokio::net::TcpStream;
 use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, MissedTickBehavior, sleep_until};
@@ -25,10 +25,10 @@ use tokio_rustls::client::TlsStream;
 use tokio_util::codec::{Framed, LengthDelimitedCodec};
 
 use crate::certificate::Certificates;
-use crate::clock::now_us;
+use crate::clock::{now_us, wall_us};
 use crate::clock_watch::ClockWatch;
 use crate::identity::{self, Identity};
-use crate::messages::{Hosting, ShardMessage};
+use crate::messages::{ClientMessage, Hosting, ShardMessage};
 use crate::orders::Orders;
 use crate::place_keeper::PlaceKeeper;
 use crate::shared::{BurstUpdate, Shared, ToldShares};
@@ -344,6 +344,7 @@ fn take_in(me: &mut Me, shared: &Shared, welcome: &Welcome, heard_us: Micros) ->
     shared
         .access
         .set_client_keys(Keys::from_jwks(&welcome.client_keys)?);
+    revoke(shared, &welcome.revoked);
     shared.access.set_peer_keys(Keys::from_jwks(&welcome.peer_keys)?);
     shared.access.set_peer_token(welcome.peer_token.clone());
     Ok(())
@@ -502,6 +503,7 @@ fn obey(shared: &Shared, message: ToServer) {
             Ok(keys) => shared.access.set_client_keys(keys),
             Err(trouble) => tracing::error!(trouble, "the new client keys cannot be used; the old ones stay"),
         },
+        ToServer::Revoked { revocations } => revoke(shared, &revocations),
         ToServer::PromisedShare { share } => {
             tracing::info!(
                 share,
@@ -548,6 +550,18 @@ fn obey(shared: &Shared, message: ToServer) {
         | ToServer::HeartbeatAck { .. }
         | ToServer::Certificate { .. } => {}
     }
+}
+
+/// Tokens of these credentials are refused from now on, and connections that showed one are closed.
+fn revoke(shared: &Shared, revocations: &[Revocation]) {
+    let is_new = |one: &Revocation| !shared.access.is_revoked(one.credential);
+    let new: Vec<Revocation> = revocations.iter().copied().filter(is_new).collect();
+    if new.is_empty() {
+        return;
+    }
+    tracing::info!(credentials = new.len(), "credentials were revoked");
+    shared.access.note_revocations(&new, wall_us() / 1_000_000);
+    (shared.shards).broadcast(|| ShardMessage::Client(ClientMessage::Revoked));
 }
 
 /// Tells the task of guarantees that messages of earlier connections mean nothing any more.

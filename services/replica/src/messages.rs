@@ -147,6 +147,8 @@ pub enum ClientMessage {
     NotAttached { client: ClientRef, number: u64 },
     /// The group, of whichever shard, is in quarantine: nobody answers what connections wait for.
     Quarantined { group_id: GroupId },
+    /// Credentials were revoked: connections that showed one are closed.
+    Revoked,
     /// A connection of this shard costs another too much.
     Close { connection: u64 },
 }

@@ -701,10 +701,6 @@ export type CreatedKey = {
      */
     id: string;
     /**
-     * Project Id
-     */
-    project_id: string;
-    /**
      * Name
      */
     name: string;
@@ -717,7 +713,7 @@ export type CreatedKey = {
     /**
      * Scopes
      */
-    scopes: Array<'append' | 'read' | 'manage' | 'billing'>;
+    scopes: Array<string>;
     /**
      * Created At
      */
@@ -728,6 +724,22 @@ export type CreatedKey = {
      * Exact to the minute; null if never used.
      */
     last_used_at: string | null;
+    /**
+     * Expires At
+     *
+     * null: it does not expire.
+     */
+    expires_at: string | null;
+    /**
+     * Former Secret Until
+     *
+     * Until then the secret before the last rotation is accepted, too; null: it is not.
+     */
+    former_secret_until: string | null;
+    /**
+     * Project Id
+     */
+    project_id: string;
     /**
      * Secret
      *
@@ -755,6 +767,10 @@ export type CreatedOrganizationKey = {
      */
     prefix: string;
     /**
+     * Scopes
+     */
+    scopes: Array<string>;
+    /**
      * Created At
      */
     created_at: string;
@@ -764,6 +780,18 @@ export type CreatedOrganizationKey = {
      * Exact to the minute; null if never used.
      */
     last_used_at: string | null;
+    /**
+     * Expires At
+     *
+     * null: it does not expire.
+     */
+    expires_at: string | null;
+    /**
+     * Former Secret Until
+     *
+     * Until then the secret before the last rotation is accepted, too; null: it is not.
+     */
+    former_secret_until: string | null;
     /**
      * Secret
      *
@@ -2044,16 +2072,14 @@ export type JoinTokens = {
 
 /**
  * Key
+ *
+ * A key of one project, for its applications.
  */
 export type Key = {
     /**
      * Id
      */
     id: string;
-    /**
-     * Project Id
-     */
-    project_id: string;
     /**
      * Name
      */
@@ -2067,7 +2093,7 @@ export type Key = {
     /**
      * Scopes
      */
-    scopes: Array<'append' | 'read' | 'manage' | 'billing'>;
+    scopes: Array<string>;
     /**
      * Created At
      */
@@ -2078,6 +2104,22 @@ export type Key = {
      * Exact to the minute; null if never used.
      */
     last_used_at: string | null;
+    /**
+     * Expires At
+     *
+     * null: it does not expire.
+     */
+    expires_at: string | null;
+    /**
+     * Former Secret Until
+     *
+     * Until then the secret before the last rotation is accepted, too; null: it is not.
+     */
+    former_secret_until: string | null;
+    /**
+     * Project Id
+     */
+    project_id: string;
 };
 
 /**
@@ -2685,9 +2727,13 @@ export type NewKey = {
     /**
      * Scopes
      *
-     * append and read: on the logs of the project's groups. manage: quote, create, resize and delete groups, which an application does not need. billing: read the organization's invoices. Every key may look at its project.
+     * append and read: on the logs of the project's groups. manage: quote, create, resize and delete groups, which an application does not need. billing: read the organization's invoices. `append`, `read` and `manage` alone are on all groups; `append:orders` is on the group of that name, and `append:pay-*` on groups whose names begin so.
      */
-    scopes?: Array<'append' | 'read' | 'manage' | 'billing'>;
+    scopes?: Array<string>;
+    /**
+     * Expires At
+     */
+    expires_at?: string | null;
 };
 
 /**
@@ -2698,6 +2744,16 @@ export type NewOrganizationKey = {
      * Name
      */
     name: string;
+    /**
+     * Scopes
+     *
+     * administer: create projects, and keys of projects that do no more than this one. `append`, `read` and `manage` alone are on all groups; `append:orders` is on the group of that name, and `append:pay-*` on groups whose names begin so.
+     */
+    scopes?: Array<string>;
+    /**
+     * Expires At
+     */
+    expires_at?: string | null;
 };
 
 /**
@@ -2906,6 +2962,10 @@ export type OrganizationKey = {
      */
     prefix: string;
     /**
+     * Scopes
+     */
+    scopes: Array<string>;
+    /**
      * Created At
      */
     created_at: string;
@@ -2915,6 +2975,18 @@ export type OrganizationKey = {
      * Exact to the minute; null if never used.
      */
     last_used_at: string | null;
+    /**
+     * Expires At
+     *
+     * null: it does not expire.
+     */
+    expires_at: string | null;
+    /**
+     * Former Secret Until
+     *
+     * Until then the secret before the last rotation is accepted, too; null: it is not.
+     */
+    former_secret_until: string | null;
 };
 
 /**
@@ -4084,6 +4156,44 @@ export type Resources = {
     promisable: Amounts;
     allocated: Amounts;
     free: Amounts;
+};
+
+/**
+ * RotatedKey
+ */
+export type RotatedKey = {
+    /**
+     * Id
+     */
+    id: string;
+    /**
+     * Prefix
+     */
+    prefix: string;
+    /**
+     * Secret
+     *
+     * The key's new secret. It is shown only now.
+     */
+    secret: string;
+    /**
+     * Former Secret Until
+     *
+     * The end of the former secret.
+     */
+    former_secret_until: string;
+};
+
+/**
+ * Rotation
+ */
+export type Rotation = {
+    /**
+     * Grace S
+     *
+     * For so long the former secret is accepted, too. 0: it ends now, and servers refuse its tokens within seconds.
+     */
+    grace_s?: number;
 };
 
 /**
@@ -5587,6 +5697,46 @@ export type CreateOrganizationKeyResponses = {
 };
 
 export type CreateOrganizationKeyResponse = CreateOrganizationKeyResponses[keyof CreateOrganizationKeyResponses];
+
+export type RotateKeyData = {
+    body: Rotation;
+    headers?: {
+        /**
+         * A random string for this request. Repeating it with the same body only repeats the answer.
+         */
+        'Idempotency-Key'?: string;
+    };
+    path: {
+        /**
+         * Key Id
+         */
+        key_id: string;
+    };
+    query?: never;
+    url: '/v1/keys/{key_id}/rotate';
+};
+
+export type RotateKeyErrors = {
+    /**
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
+     */
+    '4XX': Problem;
+    /**
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
+     */
+    '5XX': Problem;
+};
+
+export type RotateKeyError = RotateKeyErrors[keyof RotateKeyErrors];
+
+export type RotateKeyResponses = {
+    /**
+     * Successful Response
+     */
+    200: RotatedKey;
+};
+
+export type RotateKeyResponse = RotateKeyResponses[keyof RotateKeyResponses];
 
 export type RevokeKeyData = {
     body?: never;

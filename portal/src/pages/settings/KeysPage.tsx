@@ -4,13 +4,18 @@ import { createColumnHelper } from '@tanstack/react-table'
 import { KeyRound, Plus } from 'lucide-react'
 import { useState } from 'react'
 import { apiKeysQuery, type ApiKey } from '@/api'
+import { useMay } from '@/session'
 import { Button } from '@/ui/Button'
 import { DataTable } from '@/ui/DataTable'
 import { LoadFailed } from '@/ui/Notice'
+import { Badge } from '@/ui/StatusBadge'
 import { EmptyState, Loading, PageHeader, Skeleton } from '@/ui/Surface'
-import { Ago } from '@/ui/Time'
+import { Ago, useNow } from '@/ui/Time'
 import { usePageTitle } from '@/ui/title'
-import { NewKeyDialog, RevokeKeyDialog } from './KeyDialogs'
+import { NewKeyDialog } from './NewKeyDialog'
+import { RevokeKeyDialog } from './RevokeKeyDialog'
+import { RotateKeyDialog } from './RotateKeyDialog'
+import { inWords } from './scopes'
 
 const route = getRouteApi('/app/projects/$projectId/keys')
 const column = createColumnHelper<ApiKey>()
@@ -21,7 +26,9 @@ export function KeysPage() {
   const found = useQuery(apiKeysQuery(projectId))
   const [creating, setCreating] = useState(false)
   const [revoking, setRevoking] = useState<ApiKey | null>(null)
-  const make = (
+  const [rotating, setRotating] = useState<ApiKey | null>(null)
+  const mayChange = useMay('administer')
+  const make = mayChange && (
     <Button icon={<Plus aria-hidden className="size-4" />} onClick={() => setCreating(true)}>
       New API key
     </Button>
@@ -43,76 +50,95 @@ export function KeysPage() {
       )}
       {found.data?.length === 0 && (
         <EmptyState title="No API keys yet" picture={<KeyRound aria-hidden className="size-8" />} action={make}>
-          Make one for each program, so that each can be revoked alone.
+          {mayChange
+            ? 'Make one for each program, so that each can be revoked alone.'
+            : 'Owners and admins of the organization make them.'}
         </EmptyState>
       )}
       {found.data && found.data.length > 0 && (
         <DataTable
           caption="API keys of this project"
-          columns={columns(setRevoking)}
+          columns={mayChange ? [...COLUMNS, actions(setRotating, setRevoking)] : COLUMNS}
           rows={found.data}
           rowId={(key) => key.id}
         />
       )}
       <NewKeyDialog projectId={projectId} open={creating} onOpenChange={setCreating} />
+      <RotateKeyDialog apiKey={rotating} onClose={() => setRotating(null)} />
       <RevokeKeyDialog apiKey={revoking} onClose={() => setRevoking(null)} />
     </>
   )
 }
 
-function columns(onRevoke: (key: ApiKey) => void) {
-  return [
-    column.accessor('name', {
-      header: 'Name',
-      cell: ({ row }) => (
-        <>
-          <span className="font-medium">{row.original.name}</span>
-          <span className="mt-0.5 block font-mono text-xs text-ink-3 md:hidden">{row.original.prefix}…</span>
-        </>
-      ),
-    }),
-    column.accessor('prefix', {
-      header: 'Begins with',
-      meta: { wide: true },
-      cell: ({ getValue }) => <code className="font-mono text-[13px] text-ink-2">{getValue()}…</code>,
-    }),
-    column.accessor('scopes', {
-      header: 'May',
-      meta: { wide: true },
-      cell: ({ getValue }) => <span className="text-ink-2">{getValue().join(', ')}</span>,
-    }),
-    column.accessor('last_used_at', {
-      header: 'Last used',
-      cell: ({ getValue }) => <span className="text-ink-2">{used(getValue())}</span>,
-    }),
-    column.accessor('created_at', {
-      header: 'Created',
-      meta: { wide: true },
-      cell: ({ getValue }) => (
-        <span className="text-ink-2">
-          <Ago at={getValue()} />
+const COLUMNS = [
+  column.accessor('name', {
+    header: 'Name',
+    cell: ({ row }) => (
+      <>
+        <span className="font-medium">{row.original.name}</span>
+        <span className="mt-0.5 block font-mono text-xs text-ink-3 md:hidden">{row.original.prefix}…</span>
+      </>
+    ),
+  }),
+  column.accessor('prefix', {
+    header: 'Begins with',
+    meta: { wide: true },
+    cell: ({ row }) => (
+      <>
+        <code className="font-mono text-[13px] text-ink-2">{row.original.prefix}…</code>
+        {row.original.former_secret_until && (
+          <span className="mt-0.5 block text-xs text-ink-3">
+            former secret ends <Ago at={row.original.former_secret_until} />
+          </span>
+        )}
+      </>
+    ),
+  }),
+  column.accessor('scopes', {
+    header: 'May',
+    meta: { wide: true },
+    cell: ({ getValue }) =>
+      inWords(getValue()).map((line) => (
+        <span key={line} className="block text-ink-2">
+          {line}
         </span>
-      ),
-    }),
-    column.display({
-      id: 'actions',
-      header: () => <span className="sr-only">Actions</span>,
-      meta: { align: 'right' },
-      cell: ({ row }) => (
-        <Button
-          variant="quiet"
-          size="small"
-          className="-mr-3"
-          aria-label={`Revoke ${row.original.name}`}
-          onClick={() => onRevoke(row.original)}
-        >
+      )),
+  }),
+  column.accessor('last_used_at', {
+    header: 'Last used',
+    cell: ({ getValue }) => <span className="text-ink-2">{orElse(getValue(), 'Never')}</span>,
+  }),
+  column.accessor('expires_at', {
+    header: 'Expires',
+    meta: { wide: true },
+    cell: ({ getValue }) => <Expiry at={getValue()} />,
+  }),
+]
+
+function actions(onRotate: (key: ApiKey) => void, onRevoke: (key: ApiKey) => void) {
+  return column.display({
+    id: 'actions',
+    header: () => <span className="sr-only">Actions</span>,
+    meta: { align: 'right' },
+    cell: ({ row: { original: key } }) => (
+      <span className="-mr-3 inline-flex">
+        <Button variant="quiet" size="small" aria-label={`Rotate ${key.name}`} onClick={() => onRotate(key)}>
+          Rotate
+        </Button>
+        <Button variant="quiet" size="small" aria-label={`Revoke ${key.name}`} onClick={() => onRevoke(key)}>
           Revoke
         </Button>
-      ),
-    }),
-  ]
+      </span>
+    ),
+  })
 }
 
-function used(at: string | null) {
-  return at === null ? 'Never' : <Ago at={at} />
+function Expiry({ at }: { at: string | null }) {
+  const now = useNow()
+  if (at !== null && Date.parse(at) <= now) return <Badge tone="danger">Expired</Badge>
+  return <span className="text-ink-2">{orElse(at, 'Never')}</span>
+}
+
+function orElse(at: string | null, otherwise: string) {
+  return at === null ? otherwise : <Ago at={at} />
 }

@@ -1,54 +1,83 @@
 import { useId } from 'react'
-import type { ApiKey } from '@/api'
+import { Segmented } from '@/ui/Choice'
+import { TextField } from '@/ui/Field'
+import { RIGHTS, USUAL, type Right } from './scopes'
 
-export type Scope = ApiKey['scopes'][number]
+export interface Scopes {
+  rights: readonly Right[]
+  on: 'all' | 'some'
+  /** Names as typed, for `some`. */
+  names: string
+}
 
-export const USUAL_SCOPES: readonly Scope[] = ['append', 'read']
+export const USUAL_SCOPES: Scopes = { rights: USUAL, on: 'all', names: '' }
 
-const SCOPES: readonly { scope: Scope; label: string; about: string }[] = [
-  { scope: 'append', label: 'Append', about: 'Write to the logs of this project.' },
-  { scope: 'read', label: 'Read', about: 'Read and follow these logs.' },
-  {
-    scope: 'manage',
-    label: 'Manage',
-    about: 'Create, resize and delete groups with their logs. For automation; no program that only appends needs it.',
-  },
-  { scope: 'billing', label: 'Billing', about: 'Read the invoices of the organization.' },
-]
+interface Props {
+  value: Scopes
+  onChange: (scopes: Scopes) => void
+  error?: string | undefined
+}
 
 /** The rights of a key: no more than its program needs. */
-export function ScopesField({ value, onChange }: { value: readonly Scope[]; onChange: (scopes: Scope[]) => void }) {
+export function ScopesField({ value, onChange, error }: Props) {
   const id = useId()
-  const toggle = (scope: Scope, on: boolean) =>
-    onChange(SCOPES.map((each) => each.scope).filter((each) => (each === scope ? on : value.includes(each))))
+  const toggle = (right: Right, on: boolean) => {
+    const rights = RIGHTS.map((each) => each.right).filter((each) =>
+      each === right ? on : value.rights.includes(each),
+    )
+    onChange({ ...value, rights })
+  }
   return (
-    <fieldset>
-      <legend className="mb-1.5 text-sm font-medium">It may</legend>
-      <div className="divide-y divide-line rounded-xl border border-line-strong bg-surface">
-        {SCOPES.map(({ scope, label, about }) => (
-          <label
-            key={scope}
-            htmlFor={`${id}-${scope}`}
-            className="flex cursor-pointer gap-3 px-4 py-3 transition-colors hover:bg-hover"
-          >
-            <input
-              id={`${id}-${scope}`}
-              type="checkbox"
-              checked={value.includes(scope)}
-              onChange={(event) => toggle(scope, event.target.checked)}
-              aria-describedby={`${id}-${scope}-about`}
-              aria-label={label}
-              className="mt-0.5 size-4 shrink-0 accent-(--accent)"
-            />
-            <span>
-              <span className="block text-sm font-medium">{label}</span>
-              <span id={`${id}-${scope}-about`} className="mt-0.5 block text-[13px] leading-snug text-ink-2">
-                {about}
+    <>
+      <fieldset>
+        <legend className="mb-1.5 text-sm font-medium">It may</legend>
+        <div className="divide-y divide-line rounded-xl border border-line-strong bg-surface">
+          {RIGHTS.map(({ right, label, about }) => (
+            <label
+              key={right}
+              htmlFor={`${id}-${right}`}
+              className="flex cursor-pointer gap-3 px-4 py-3 transition-colors hover:bg-hover"
+            >
+              <input
+                id={`${id}-${right}`}
+                type="checkbox"
+                checked={value.rights.includes(right)}
+                onChange={(event) => toggle(right, event.target.checked)}
+                aria-describedby={`${id}-${right}-about`}
+                aria-label={label}
+                className="mt-0.5 size-4 shrink-0 accent-(--accent)"
+              />
+              <span>
+                <span className="block text-sm font-medium">{label}</span>
+                <span id={`${id}-${right}-about`} className="mt-0.5 block text-[13px] leading-snug text-ink-2">
+                  {about}
+                </span>
               </span>
-            </span>
-          </label>
-        ))}
-      </div>
-    </fieldset>
+            </label>
+          ))}
+        </div>
+      </fieldset>
+      <Segmented
+        legend="On"
+        value={value.on}
+        options={[
+          { value: 'all', label: 'All groups' },
+          { value: 'some', label: 'Some groups' },
+        ]}
+        onChange={(on) => onChange({ ...value, on })}
+      />
+      {value.on === 'some' && (
+        <TextField
+          label="Names of groups"
+          placeholder="orders, pay-*"
+          hint="Commas between them. pay-* is every group whose name begins with pay-, later ones too."
+          value={value.names}
+          onChange={(event) => onChange({ ...value, names: event.target.value })}
+          error={error}
+          autoComplete="off"
+          spellCheck={false}
+        />
+      )}
+    </>
   )
 }

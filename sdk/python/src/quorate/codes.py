@@ -22,6 +22,7 @@ class Code(IntEnum):
     TOKEN_EXPIRED = 11
     PERMISSION_DENIED = 12
     GROUP_NOT_HERE = 13
+    TOKEN_REVOKED = 14
     NOT_HEAD = 20
     PAUSED = 21
     READ_ONLY = 22
@@ -146,6 +147,13 @@ CODES: dict[int, CodeInfo] = {
         "handle",
         "This server holds no replica of the group.",
         "Get a new handle; the group has moved or was deleted.",
+    ),
+    14: CodeInfo(
+        "token_revoked",
+        "client",
+        "handle",
+        "The API key or session for which the token was issued was revoked.",
+        "Use another API key; SDKs ask the API for a new handle once, and stop when it refuses the key.",
     ),
     20: CodeInfo(
         "not_head",

@@ -316,7 +316,7 @@ class Link:
                 self._look_elsewhere()
                 return
             self._route.want_handle()
-            if refused.code in (Code.TOKEN_INVALID, Code.TOKEN_EXPIRED):
+            if refused.code in (Code.TOKEN_INVALID, Code.TOKEN_EXPIRED, Code.TOKEN_REVOKED):
                 self._rejected(failure)
         else:
             self._give_up(failure)

@@ -16,6 +16,17 @@ BATCH_BYTES_MAX = 4 << 20
 BATCH_ENTRIES_MAX = 65_536
 SESSION_WINDOW_BATCHES = 256
 TOKEN_LIFETIME_S = 3_600
+TOKENS_UNTIL_RESOLUTION_S = 60  # how exactly the end of a credential's last token is noted: a write a minute at most
+
+# API keys.
+SCOPES_PER_KEY_MAX = 32
+SCOPE_LENGTH_MAX = 120  # a group's name, with its operation
+SECRETS_PER_KEY_MAX = 3  # two rotations at a time
+ROTATION_GRACE_S = 24 * 3_600
+ROTATION_GRACE_S_MAX = 30 * 24 * 3_600
+NEW_KEYS_PER_ORGANIZATION = "500/hour"  # each may be a revocation, of which servers hold some ten thousand
+REVOCATION_INTERVAL_S = 1.0  # servers refuse tokens within ten seconds
+REVOCATIONS_PER_CALL_MAX = 500  # the coordinators' own bound
 
 # Requests. The largest valid body (a group) is under 1 KiB.
 REQUEST_BODY_BYTES_MAX = 64 << 10
@@ -226,6 +237,7 @@ METRICS_MINUTES_MAX = 24 * 60
 USAGE_MINUTES_MAX = 7 * 24 * 60
 TELEMETRY_SETTLE_S = 5  # time from a minute's end until its last record has arrived
 
+assert ROTATION_GRACE_S <= ROTATION_GRACE_S_MAX
 assert ENTRY_BYTES_MAX + 4 <= BATCH_BYTES_MAX, "the largest entry fits a batch"
 assert COORDINATOR_TIMEOUT_S * 2 < IDEMPOTENCY_LOCK_S, "a running request never loses its idempotency lock"
 assert (

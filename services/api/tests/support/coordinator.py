@@ -106,6 +106,8 @@ class FakeCoordinator:
         self.join_tokens: list[dict[str, Any]] = []  # bodies as received
         self.join_tokens_max = 10
         self.revoked: set[int] = set()
+        self.revocations: dict[str, int] = {}  # credentials, each with its end
+        self.takes_revocations = True
         self.resizes: list[dict[str, Any]] = []  # bodies as received
         self.lose_resize_answers = 0  # does the work, then the answer is lost
         self.refuse_resize_once = False  # admissible when quoted, refused when resized
@@ -144,6 +146,7 @@ class FakeCoordinator:
                 Route("/v1/groups/{group_id}/moves", self._move, methods=["POST"]),
                 Route("/v1/join-tokens", self._join_tokens, methods=["GET", "POST"]),
                 Route("/v1/join-tokens/{token_id}", self._join_token, methods=["DELETE"]),
+                Route("/v1/revocations", self._revocations, methods=["POST"]),
                 Route("/v1/events", self._events),
             ]
         )
@@ -192,6 +195,15 @@ class FakeCoordinator:
         elif not view.get("begins_at_offset"):
             return JSONResponse({"status": 409, "code": "group_not_lost", "detail": "The group is not lost."}, 409)
         return JSONResponse(view)
+
+    async def _revocations(self, request: Request) -> Response:
+        if (refused := self._forbidden(request)) is not None:
+            return refused
+        if not self.takes_revocations:
+            return JSONResponse({"status": 409, "code": "fleet_not_ready", "detail": "Upgrade all servers."}, 409)
+        told = (await request.json())["revocations"]
+        self.revocations |= {each["credential"]: each["until_s"] for each in told}
+        return Response(status_code=204)
 
     async def _access(self, request: Request) -> Response:
         if (refused := self._forbidden(request)) is not None:

@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use jsonwebtoken::jwk::JwkSet;
 use jsonwebtoken::{Algorithm, DecodingKey, Validation, decode, decode_header, errors::ErrorKind};
 pub use quorate_types::Permission;
-use quorate_types::{Code, GroupId, Layout, ProjectId, ServerId};
+use quorate_types::{Code, CredentialId, GroupId, Layout, ProjectId, ServerId};
 use serde::Deserialize;
 
 /// Longer tokens are refused unread.
@@ -38,12 +38,22 @@ pub struct Grant {
     pub layout: Layout,
 }
 
+/// A client's token, as far as it is about one group.
+#[derive(Debug, Clone)]
+pub struct ClientToken {
+    pub permission: Permission,
+    /// The credential for which it was issued; `None` in tokens of issuers that do not name it.
+    pub credential: Option<CredentialId>,
+}
+
 #[derive(Debug, Clone, Deserialize)]
 struct ClientClaims {
     exp: u64,
     grants: Vec<Grant>,
     #[serde(default)]
     project: Option<ProjectId>,
+    #[serde(default)]
+    cid: Option<CredentialId>,
 }
 
 #[derive(Debug, Clone, Deserialize)]
@@ -71,20 +81,24 @@ impl Keys {
         Ok(Self { by_id })
     }
 
-    /// The permission that `token` grants on `group_id`.
-    pub fn check_client(&self, token: &str, group_id: GroupId) -> Result<Permission, Code> {
+    /// The permission that `token` grants on `group_id`. The caller knows which credentials are revoked.
+    pub fn check_client(&self, token: &str, group_id: GroupId) -> Result<ClientToken, Code> {
         let claims: ClientClaims = self.check(token, "quorate-api", "quorate-data")?;
         let grant = claims
             .grants
             .iter()
             .find(|g| g.group == group_id)
             .ok_or(Code::PermissionDenied)?;
-        Ok(Permission {
+        let permission = Permission {
             may_append: grant.ops.contains(&Operation::Append),
             may_read: grant.ops.contains(&Operation::Read),
             project: claims.project,
             layout: grant.layout,
             expires_at_s: claims.exp,
+        };
+        Ok(ClientToken {
+            permission,
+            credential: claims.cid,
         })
     }
 
@@ -164,6 +178,10 @@ mod tests {
     }
 
     fn check(token: &str) -> Result<Permission, Code> {
+        token_of(token).map(|token| token.permission)
+    }
+
+    fn token_of(token: &str) -> Result<ClientToken, Code> {
         keys().check_client(token, GroupId(GROUP.parse().unwrap()))
     }
 
@@ -195,6 +213,18 @@ mod tests {
             check(&token(&header(), &named, &key(1))).unwrap_err(),
             Code::TokenInvalid
         );
+    }
+
+    #[test]
+    fn a_token_may_name_its_credential() {
+        let credential =
+            |claims: &Value| token_of(&token(&header(), claims, &key(1))).map(|found| found.credential);
+        assert_eq!(credential(&claims()), Ok(None));
+        let mut named = claims();
+        named["cid"] = json!(GROUP);
+        assert_eq!(credential(&named), Ok(Some(CredentialId(GROUP.parse().unwrap()))));
+        named["cid"] = json!("mine");
+        assert_eq!(credential(&named), Err(Code::TokenInvalid));
     }
 
     #[test]

@@ -26,6 +26,8 @@ pub enum Code {
     PermissionDenied = 12,
     /// This server holds no replica of the group. Get a new handle; the group has moved or was deleted.
     GroupNotHere = 13,
+    /// The API key or session for which the token was issued was revoked. Use another API key; SDKs ask the API for a new handle once, and stop when it refuses the key.
+    TokenRevoked = 14,
     /// Appends go to the group's head, and this server is not the head. Connect to the address in the answer.
     NotHead = 20,
     /// Fewer replicas than min_replicas are alive, so appends are paused. Retry; a replacement is catching up.
@@ -113,6 +115,7 @@ impl Code {
         Code::TokenExpired,
         Code::PermissionDenied,
         Code::GroupNotHere,
+        Code::TokenRevoked,
         Code::NotHead,
         Code::Paused,
         Code::ReadOnly,
@@ -161,6 +164,7 @@ impl Code {
             Code::TokenExpired => "token_expired",
             Code::PermissionDenied => "permission_denied",
             Code::GroupNotHere => "group_not_here",
+            Code::TokenRevoked => "token_revoked",
             Code::NotHead => "not_head",
             Code::Paused => "paused",
             Code::ReadOnly => "read_only",
@@ -206,6 +210,7 @@ impl Code {
             Code::TokenExpired => Retry::Handle,
             Code::PermissionDenied => Retry::Never,
             Code::GroupNotHere => Retry::Handle,
+            Code::TokenRevoked => Retry::Handle,
             Code::NotHead => Retry::Head,
             Code::Paused => Retry::Here,
             Code::ReadOnly => Retry::Here,
@@ -271,6 +276,9 @@ impl Code {
             }
             Code::GroupNotHere => {
                 "This server holds no replica of the group. Get a new handle; the group has moved or was deleted."
+            }
+            Code::TokenRevoked => {
+                "The API key or session for which the token was issued was revoked. Use another API key; SDKs ask the API for a new handle once, and stop when it refuses the key."
             }
             Code::NotHead => {
                 "Appends go to the group's head, and this server is not the head. Connect to the address in the answer."

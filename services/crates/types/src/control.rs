@@ -10,6 +10,7 @@ use crate::durability::Durability;
 use crate::limits::{LINK_TRANSPORT_CHARS_MAX, SHARING_ENTRIES_MAX};
 use crate::machine::Machine;
 use crate::place::{ConfigDigest, Place};
+use crate::revocation::Revocation;
 use crate::space::Room;
 use crate::versions::Versions;
 use crate::{Epoch, Index, Micros, Offset};
@@ -428,6 +429,10 @@ pub enum ToServer {
     ClientKeys {
         keys: serde_json::Value,
     },
+    /// Tokens of these credentials are refused from now on, and connections that showed one are closed.
+    Revoked {
+        revocations: Vec<Revocation>,
+    },
     /// Admission promises another share of the server's capacity from now on, as in the welcome. A cost profile with
     /// another safety factor is in use.
     PromisedShare {
@@ -498,6 +503,7 @@ impl ToServer {
             | ToServer::PeerToken { .. }
             | ToServer::Certificate { .. }
             | ToServer::ClientKeys { .. }
+            | ToServer::Revoked { .. }
             | ToServer::PromisedShare { .. }
             | ToServer::FleetVersion { .. }
             | ToServer::Drain { .. }
@@ -539,6 +545,9 @@ pub struct Welcome {
     pub lease_ms: u64,
     /// JWKS with the Ed25519 keys that sign clients' tokens.
     pub client_keys: serde_json::Value,
+    /// Credentials whose tokens are refused. An older coordinator does not say: none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub revoked: Vec<Revocation>,
     /// JWKS with the coordinator's Ed25519 key, which signs peer tokens.
     pub peer_keys: serde_json::Value,
     pub peer_token: String,

@@ -14,6 +14,7 @@
 //! - [`names`]: names in certificates, hosts in addresses
 //! - [`place`]: places in the coordinator's log, digests of configurations
 //! - [`permission`]: what a client may do with a group
+//! - [`revocation`]: credentials whose tokens are refused
 //! - [`space`]: the memory and disk that a replica may fill, and a server's room for replicas
 //! - [`limits`]: every bound of the data plane, with its reason
 //! - [`versions`]: versions of protocols, and of the fleet's formats
@@ -37,6 +38,7 @@ pub mod permission;
 pub mod place;
 pub mod planted;
 pub mod reports;
+pub mod revocation;
 pub mod sla;
 pub mod space;
 pub mod versions;
@@ -49,6 +51,7 @@ pub use latency::Latency;
 pub use machine::Machine;
 pub use permission::Permission;
 pub use place::{ConfigDigest, FleetId, Place, RunId};
+pub use revocation::{CredentialId, Revocation};
 pub use sla::Sla;
 pub use space::{Room, Space};
 pub use versions::Versions;

@@ -419,6 +419,10 @@ pub const COORDINATOR_EVENTS_PER_ANSWER_MAX: usize = 1_000;
 pub const COORDINATOR_EVENTS_WAIT_MS_MAX: u64 = 30_000;
 /// Ids of deleted groups that cannot be used again. Older ids are forgotten everywhere.
 pub const DELETED_GROUPS_MAX: usize = 100_000;
+/// Revoked credentials whose tokens have not expired: 80 bytes each in the welcome of a server. One call revokes the sessions
+/// and keys of an organization in a few.
+pub const REVOCATIONS_MAX: usize = 40_000;
+pub const REVOCATIONS_PER_CALL_MAX: usize = 500;
 /// Join tokens that are neither used nor expired.
 pub const JOIN_TOKENS_MAX: usize = 10_000;
 /// An invitation that lies around longer is a risk.
@@ -486,6 +490,10 @@ const _: () = assert!(HANDSHAKES_PER_ADDRESS_MAX * 4 <= HANDSHAKES_MAX && HANDSH
 const _: () = assert!(
     RESET_GAP_OFFSETS / 2 / RATE_PER_S_MAX >= 3_600,
     "an hour without the coordinator uses no offset twice"
+);
+const _: () = assert!(
+    REVOCATIONS_MAX * 100 <= CONTROL_MESSAGE_BYTES_MAX,
+    "a welcome holds all revocations"
 );
 const _: () = assert!(
     HELD_PER_MESSAGE_MAX * 200 <= CONTROL_MESSAGE_BYTES_MAX

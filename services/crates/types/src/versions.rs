@@ -34,6 +34,8 @@ pub const FLEET_WITH_PARTITIONS: u16 = 2;
 pub const FLEET_WITH_RELOCATIONS: u16 = 2;
 /// Projects may have guarantees from this version of the fleet on.
 pub const FLEET_WITH_GUARANTEES: u16 = 2;
+/// Credentials may be revoked from this version of the fleet on.
+pub const FLEET_WITH_REVOCATIONS: u16 = 2;
 
 impl Default for Versions {
     /// Releases that do not say speak the first version.

@@ -220,17 +220,20 @@ impl Shard {
                 .map_err(|code| (code, None))
         };
         match checked {
-            Ok(permission) => {
+            Ok(token) => {
                 let cost = shared.group_costs.get(group_id);
-                let number = self
-                    .executor
-                    .clients
-                    .attach(client, group_id, permission.project, cost);
+                let number = self.executor.clients.attach(
+                    client,
+                    group_id,
+                    token.permission.project,
+                    token.credential,
+                    cost,
+                );
                 if let Some(number) = number {
                     let request = Request::Attach {
                         number,
                         session,
-                        permission,
+                        permission: token.permission,
                     };
                     self.pass_on(group_id, client, request, None);
                 }

@@ -19,7 +19,7 @@ use quorate_qos::{FairQueue, Tenant, Turn};
 use quorate_transport::WriteHalf;
 use quorate_types::ids::IdMap;
 use quorate_types::limits::{CLIENT_OUTBOX_BYTES_MAX, CLIENT_PAGES_BYTES_MAX, FAIR_PAGES_BYTES};
-use quorate_types::{GroupId, Offset, ProjectId};
+use quorate_types::{CredentialId, GroupId, Offset, ProjectId};
 use quorate_wire::client::{self, Entries, Message, kind};
 use tokio::sync::Notify;
 
@@ -117,13 +117,16 @@ impl Clients {
         client: ClientRef,
         group_id: GroupId,
         project: Option<ProjectId>,
+        credential: Option<CredentialId>,
         cost: Option<Arc<GroupCost>>,
     ) -> Option<u64> {
         let connection = self.connections.get_mut(&client.connection)?;
         let weights = cost.as_ref().map_or([0; 3], |cost| cost.weights());
         let is_first = connection.tenant.is_none();
         let tenant = *connection.tenant.get_or_insert(tenant_of(project, group_id));
-        let number = connection.channels.attach(client.channel, group_id, cost);
+        let number = connection
+            .channels
+            .attach(client.channel, group_id, credential, cost);
         if is_first {
             self.join(client.connection, tenant);
         }
@@ -400,6 +403,16 @@ impl Clients {
         }
     }
 
+    /// Closes connections that showed a token of such a credential. Their clients attach again with another, or hear that
+    /// it was revoked.
+    pub fn close_where(&self, is_revoked: impl Fn(CredentialId) -> bool) {
+        for connection in self.connections.values() {
+            if connection.channels.credentials().any(&is_revoked) {
+                connection.close_at_once("a credential of it was revoked");
+            }
+        }
+    }
+
     pub fn close_for_remote(&self, id: u64) {
         if let Some(connection) = self.connections.get(&id) {
             connection.close_at_once("does not read the answers from groups of other shards");
@@ -533,7 +546,8 @@ impl Clients {
             .expect("it is here")
             .tenant = Some(tenant);
         self.join(client.connection, tenant);
-        self.attach(client, group_id, None, cost).expect("it is here")
+        self.attach(client, group_id, None, None, cost)
+            .expect("it is here")
     }
     /// As of pages that left.
     pub fn charge_pages(&mut self, id: u64, cost: [u64; 3]) {

@@ -7,9 +7,9 @@ use std::task::Waker;
 
 use quorate_qos::Tenant;
 use quorate_transport::{Outbox, WriteHalf};
-use quorate_types::GroupId;
 use quorate_types::ids::IdMap;
 use quorate_types::limits::CLIENT_OUTBOX_BYTES_MAX;
+use quorate_types::{CredentialId, GroupId};
 use quorate_wire::client::{Entries, Message};
 use tokio::sync::Notify;
 
@@ -116,12 +116,20 @@ struct Attachment {
     group_id: GroupId,
     /// Its place among the connection's attachments. A refusal frees the channel only while it is still this one's.
     number: u64,
+    /// The credential of the token that it showed.
+    credential: Option<CredentialId>,
     /// `None` of a group that was not here.
     cost: Option<Arc<GroupCost>>,
 }
 
 impl Channels {
-    pub fn attach(&mut self, channel: u32, group_id: GroupId, cost: Option<Arc<GroupCost>>) -> u64 {
+    pub fn attach(
+        &mut self,
+        channel: u32,
+        group_id: GroupId,
+        credential: Option<CredentialId>,
+        cost: Option<Arc<GroupCost>>,
+    ) -> u64 {
         self.attachments += 1;
         let number = self.attachments;
         self.attached.insert(
@@ -129,6 +137,7 @@ impl Channels {
             Attachment {
                 group_id,
                 number,
+                credential,
                 cost,
             },
         );
@@ -161,6 +170,10 @@ impl Channels {
         self.attached.iter().map(|(channel, of)| (*channel, of.group_id))
     }
 
+    pub fn credentials(&self) -> impl Iterator<Item = CredentialId> {
+        self.attached.values().filter_map(|of| of.credential)
+    }
+
     pub fn cost_of(&self, channel: u32) -> Option<&Arc<GroupCost>> {
         self.attached.get(&channel)?.cost.as_ref()
     }
@@ -181,9 +194,9 @@ mod tests {
     #[test]
     fn a_late_refusal_leaves_alone_what_was_attached_since() {
         let (group, mut channels) = (GroupId(Uuid::from_u128(7)), Channels::default());
-        let first = channels.attach(1, group, None);
+        let first = channels.attach(1, group, None, None);
         assert_eq!(channels.detach(1), Some(group));
-        let second = channels.attach(1, group, None);
+        let second = channels.attach(1, group, None, None);
         channels.refused(1, first);
         assert_eq!(channels.group_of(1), Some(group), "the group may hold it");
         channels.refused(1, second);

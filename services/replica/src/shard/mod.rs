@@ -468,6 +468,10 @@ impl Shard {
                 self.executor.clients.free_channel(client, number)
             }
             ClientMessage::Quarantined { group_id } => self.executor.clients.close_of(group_id),
+            ClientMessage::Revoked => {
+                let (clients, access) = (&self.executor.clients, &self.executor.shared.access);
+                clients.close_where(|credential| access.is_revoked(credential));
+            }
             ClientMessage::Close { connection } => self.executor.clients.close_for_remote(connection),
         }
     }

@@ -1,10 +1,11 @@
 //! Access: keys of tokens, TLS, and where plaintext is allowed.
 
+use std::collections::HashMap;
 use std::sync::{OnceLock, RwLock};
 
-use quorate_tokens::Keys;
+use quorate_tokens::{ClientToken, Keys};
 use quorate_transport::tls::ServerTls;
-use quorate_types::{Code, GroupId, Permission, ServerId};
+use quorate_types::{Code, CredentialId, GroupId, Revocation, ServerId};
 
 /// Connections that an operator allows without TLS.
 #[derive(Debug, Clone, Copy, Default)]
@@ -17,6 +18,8 @@ pub struct Plaintext {
 
 pub struct Access {
     client_keys: RwLock<Keys>,
+    /// Revoked credentials, each with the second in which its last token expires.
+    revoked: RwLock<HashMap<CredentialId, u64>>,
     peer_keys: RwLock<Keys>,
     peer_token: RwLock<String>,
     /// Set at the first registration, before any connection of the data plane.
@@ -28,6 +31,7 @@ impl Access {
     pub fn new(plaintext: Plaintext) -> Self {
         Self {
             client_keys: RwLock::default(),
+            revoked: RwLock::default(),
             peer_keys: RwLock::default(),
             peer_token: RwLock::default(),
             tls: OnceLock::new(),
@@ -37,6 +41,20 @@ impl Access {
 
     pub fn set_client_keys(&self, keys: Keys) {
         *self.client_keys.write().expect("keys") = keys;
+    }
+
+    /// Notes revocations, beside the known ones whose tokens have not expired. `now_s`: seconds since 1970.
+    pub fn note_revocations(&self, revocations: &[Revocation], now_s: u64) {
+        let mut revoked = self.revoked.write().expect("revocations");
+        revoked.retain(|_, until_s| *until_s >= now_s);
+        revoked.extend(revocations.iter().map(|one| (one.credential, one.until_s)));
+    }
+
+    pub fn is_revoked(&self, credential: CredentialId) -> bool {
+        self.revoked
+            .read()
+            .expect("revocations")
+            .contains_key(&credential)
     }
 
     pub fn set_peer_keys(&self, keys: Keys) {
@@ -52,12 +70,14 @@ impl Access {
         self.peer_token.read().expect("peer token").clone()
     }
 
-    /// The permission that a client's token gives on a group.
-    pub fn check_client(&self, token: &str, group_id: GroupId) -> Result<Permission, Code> {
-        self.client_keys
-            .read()
-            .expect("keys")
-            .check_client(token, group_id)
+    /// The client's token, if it is good for the group.
+    pub fn check_client(&self, token: &str, group_id: GroupId) -> Result<ClientToken, Code> {
+        let keys = self.client_keys.read().expect("keys");
+        let token = keys.check_client(token, group_id)?;
+        match token.credential {
+            Some(credential) if self.is_revoked(credential) => Err(Code::TokenRevoked),
+            _ => Ok(token),
+        }
     }
 
     /// The server that a peer's token belongs to.

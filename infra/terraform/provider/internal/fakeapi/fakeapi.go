@@ -288,7 +288,7 @@ func (f *API) route(request *http.Request, body string) (int, any) {
 	case "POST quotes":
 		return f.quote(f.slaFields(body, "replaces_group_id"))
 	case "POST projects/*/keys":
-		return f.makeKey(parts[1], f.fields(body, "name", "scopes"))
+		return f.makeKey(parts[1], f.fields(body, "name", "scopes", "expires_at"))
 	case "GET projects/*/keys":
 		return f.listKeys(parts[1], request)
 	case "DELETE keys/*":
@@ -571,7 +571,7 @@ func (f *API) makeKey(projectID string, asked object) (int, any) {
 	}
 	made := object{
 		"id": uuid.NewString(), "project_id": projectID, "name": asked["name"], "prefix": "qk_abcdef", "scopes": asked["scopes"],
-		"created_at": now(), "last_used_at": nil,
+		"created_at": now(), "last_used_at": nil, "expires_at": asked["expires_at"], "former_secret_until": nil,
 	}
 	f.keys[made["id"].(string)] = made
 	answer := object{"secret": "qk_" + rand.Text()}

@@ -118,6 +118,36 @@ func TestAccProjectGroupAndKey(t *testing.T) {
 	}
 }
 
+func TestAccAKeyMayBeNarrowAndMayExpire(t *testing.T) {
+	fake := fakeapi.Start(t)
+	narrow := func(scopes, expiresAt string) string {
+		return to(fake) + fmt.Sprintf(`
+resource "quorate_project" "p" { name = "shop" }
+resource "quorate_api_key" "k" {
+  project_id = quorate_project.p.id
+  name       = "app"
+  scopes     = [%s]
+  expires_at = %s
+}
+`, scopes, expiresAt)
+	}
+	resource.Test(t, resource.TestCase{
+		ProtoV6ProviderFactories: factories, CheckDestroy: gone(fake),
+		Steps: []resource.TestStep{
+			{Config: narrow(`"append:"`, "null"), PlanOnly: true, ExpectError: regexp.MustCompile(`read:orders`)},
+			{Config: narrow(`"billing:x"`, "null"), PlanOnly: true, ExpectError: regexp.MustCompile(`read:orders`)},
+			{Config: narrow(`"append"`, `"tomorrow"`), PlanOnly: true, ExpectError: regexp.MustCompile(`2027-01-31T00:00:00Z`)},
+			{
+				Config: narrow(`"append:orders", "read:pay-*"`, `"2099-01-31T01:00:00+01:00"`),
+				Check: resource.ComposeTestCheckFunc(
+					resource.TestCheckResourceAttr("quorate_api_key.k", "scopes.#", "2"),
+					resource.TestCheckResourceAttr("quorate_api_key.k", "expires_at", "2099-01-31T01:00:00+01:00")),
+			},
+			{Config: narrow(`"append:orders", "read:pay-*"`, `"2099-01-31T01:00:00+01:00"`), PlanOnly: true},
+		},
+	})
+}
+
 func TestAccAGroupIsResizedInPlace(t *testing.T) {
 	fake := fakeapi.Start(t)
 	var id string

@@ -3,6 +3,8 @@ package provider
 import (
 	"context"
 	"net/http"
+	"regexp"
+	"time"
 
 	"github.com/google/uuid"
 	"github.com/hashicorp/terraform-plugin-framework-validators/setvalidator"
@@ -22,6 +24,12 @@ import (
 
 const pageLimit = 200
 
+// The API knows the rest.
+var (
+	scopeForm = regexp.MustCompile(`^((append|read|manage)(:.+)?|billing)$`)
+	timeForm  = regexp.MustCompile(`^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)$`)
+)
+
 type apiKey struct{ customers }
 
 type apiKeyModel struct {
@@ -29,6 +37,7 @@ type apiKeyModel struct {
 	ProjectID types.String `tfsdk:"project_id"`
 	Name      types.String `tfsdk:"name"`
 	Scopes    types.Set    `tfsdk:"scopes"`
+	ExpiresAt types.String `tfsdk:"expires_at"`
 	Rotation  types.String `tfsdk:"rotation"`
 	Secret    types.String `tfsdk:"secret"`
 }
@@ -53,12 +62,18 @@ func (*apiKey) Schema(_ context.Context, _ resource.SchemaRequest, answer *resou
 			},
 			"scopes": schema.SetAttribute{
 				Required: true, ElementType: types.StringType,
-				MarkdownDescription: "Any of `append`, `read`, `manage`, `billing`.",
+				MarkdownDescription: "Any of `append`, `read`, `manage`, `billing`. The first three may name a group behind a colon, " +
+					"as in `append:orders`, or begins of groups' names, as in `read:pay-*`; else they are on all groups of the project.",
 				Validators: []validator.Set{
 					setvalidator.SizeAtLeast(1),
-					setvalidator.ValueStringsAre(stringvalidator.OneOf("append", "read", "manage", "billing")),
+					setvalidator.ValueStringsAre(stringvalidator.RegexMatches(scopeForm, "as in `append`, `read:orders` or `append:pay-*`")),
 				},
 				PlanModifiers: []planmodifier.Set{setplanmodifier.RequiresReplace()},
+			},
+			"expires_at": schema.StringAttribute{
+				Optional: true, PlanModifiers: replace,
+				MarkdownDescription: "From then on the key is refused (RFC 3339). Left out: it does not expire. A change replaces the key.",
+				Validators:          []validator.String{stringvalidator.RegexMatches(timeForm, "as in `2027-01-31T00:00:00Z`")},
 			},
 			"rotation": schema.StringAttribute{
 				Optional: true, MarkdownDescription: "Any value. A change replaces the key with a new one.", PlanModifiers: replace,
@@ -73,7 +88,7 @@ func (*apiKey) Schema(_ context.Context, _ resource.SchemaRequest, answer *resou
 
 func (k *apiKey) Create(ctx context.Context, asked resource.CreateRequest, answer *resource.CreateResponse) {
 	var model apiKeyModel
-	var scopes []gen.NewKeyScopes
+	var scopes []string
 	answer.Diagnostics.Append(asked.Plan.Get(ctx, &model)...)
 	if answer.Diagnostics.Append(model.Scopes.ElementsAs(ctx, &scopes, false)...); answer.Diagnostics.HasError() {
 		return
@@ -82,13 +97,22 @@ func (k *apiKey) Create(ctx context.Context, asked resource.CreateRequest, answe
 	if answer.Diagnostics.HasError() {
 		return
 	}
+	wanted := gen.NewKey{Name: model.Name.ValueString(), Scopes: &scopes}
+	if !model.ExpiresAt.IsNull() {
+		expiresAt, err := time.Parse(time.RFC3339Nano, model.ExpiresAt.ValueString())
+		if err != nil {
+			answer.Diagnostics.AddAttributeError(path.Root("expires_at"), "Not a time", err.Error())
+			return
+		}
+		wanted.ExpiresAt = &expiresAt
+	}
 	// Unlike groups, a key is not found again after an interruption: equal keys are two keys, and a rotation needs the second.
 	parameters := &gen.CreateKeyParams{IdempotencyKey: api.NewIdempotencyKey()}
 	made, err := api.Ask[gen.CreatedKey](ctx, k.api, func(ctx context.Context) (*http.Response, error) {
-		return k.api.CreateKey(ctx, projectID, parameters, gen.NewKey{Name: model.Name.ValueString(), Scopes: &scopes})
+		return k.api.CreateKey(ctx, projectID, parameters, wanted)
 	})
 	if err != nil {
-		explain(&answer.Diagnostics, "Making the key", err, "name", "scopes")
+		explain(&answer.Diagnostics, "Making the key", err, "name", "scopes", "expires_at")
 		return
 	}
 	model.ID, model.Secret = types.StringValue(made.Id.String()), types.StringValue(made.Secret)
@@ -137,6 +161,11 @@ func (k *apiKey) Read(ctx context.Context, asked resource.ReadRequest, answer *r
 	scopes, problems := types.SetValueFrom(ctx, types.StringType, found.Scopes)
 	answer.Diagnostics.Append(problems...)
 	model.Name, model.Scopes = types.StringValue(found.Name), scopes
+	if known, err := time.Parse(time.RFC3339Nano, model.ExpiresAt.ValueString()); found.ExpiresAt == nil {
+		model.ExpiresAt = types.StringNull()
+	} else if err != nil || !known.Equal(*found.ExpiresAt) { // another zone of the same time is no change
+		model.ExpiresAt = types.StringValue(found.ExpiresAt.UTC().Format(time.RFC3339Nano))
+	}
 	answer.Diagnostics.Append(answer.State.Set(ctx, model)...)
 }
 

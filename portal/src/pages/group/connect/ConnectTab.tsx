@@ -27,12 +27,7 @@ export function ConnectTab() {
       {welcome && <Steps current={2} />}
       <ol className="space-y-8">
         <Step number={1} title="Make an API key">
-          <KeyStep
-            projectId={group.project_id}
-            suggestion={`${group.name} client`}
-            secret={secret}
-            onSecret={setSecret}
-          />
+          <KeyStep projectId={group.project_id} groupName={group.name} secret={secret} onSecret={setSecret} />
         </Step>
         <Step number={2} title="Append">
           <SnippetStep place={place} />

@@ -2,26 +2,35 @@ import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { KeyRound } from 'lucide-react'
 import { api, apiKeysQuery, keys } from '@/api'
+import { useMay } from '@/session'
 import { Button } from '@/ui/Button'
 import { ProblemNotice } from '@/ui/Notice'
 import { SecretOnce } from '@/ui/SecretOnce'
 import { Card } from '@/ui/Surface'
+import { scopesOf } from '../../settings/scopes'
 
 interface Props {
   projectId: string
-  /** A default name for the key, so that one click is enough and the key is recognisable later. */
-  suggestion: string
+  /** Names the key, so that one click is enough and the key is recognisable later. */
+  groupName: string
   secret: string | null
   onSecret: (secret: string) => void
 }
 
 const NAME_LENGTH_MAX = 100
 
-export function KeyStep({ projectId, suggestion, secret, onSecret }: Props) {
+export function KeyStep({ projectId, groupName, secret, onSecret }: Props) {
   const queries = useQueryClient()
-  const existing = useQuery(apiKeysQuery(projectId))
+  const [mayMake, maySee] = [useMay('administer'), useMay('team')]
+  const existing = useQuery({ ...apiKeysQuery(projectId), enabled: maySee })
   const creation = useMutation({
-    mutationFn: () => api.createKey(projectId, suggestion.slice(0, NAME_LENGTH_MAX)),
+    mutationFn: () =>
+      api.createKey({
+        projectId,
+        name: `${groupName} client`.slice(0, NAME_LENGTH_MAX),
+        // A name with an asterisk at its end would be read as the begin of names.
+        scopes: scopesOf(['append', 'read'], groupName.endsWith('*') ? [] : [groupName]),
+      }),
     onSuccess: (key) => {
       onSecret(key.secret)
       void queries.invalidateQueries({ queryKey: keys.apiKeys(projectId) })
@@ -32,19 +41,21 @@ export function KeyStep({ projectId, suggestion, secret, onSecret }: Props) {
   return (
     <Card>
       <p className="text-sm text-ink-2">
-        A key lets a program append to and read the groups of this project.
+        {mayMake
+          ? 'This key lets a program append to this group and read it, and nothing else.'
+          : 'Owners and admins of the organization make API keys. Ask one of them for a key of this group.'}
         {known > 0 && (
           <>
             {' '}
-            The project has {known === 1 ? 'one key' : `${known} keys`} already; use{' '}
+            The project has{' '}
             <Link
               to="/projects/$projectId/keys"
               params={{ projectId }}
               className="font-medium text-accent-text underline underline-offset-4"
             >
-              one that you kept
-            </Link>
-            , or make another.
+              {known === 1 ? 'one key' : `${known} keys`}
+            </Link>{' '}
+            already.
           </>
         )}
       </p>
@@ -53,15 +64,17 @@ export function KeyStep({ projectId, suggestion, secret, onSecret }: Props) {
           <ProblemNotice error={creation.error} />
         </div>
       )}
-      <Button
-        className="mt-4"
-        variant={known > 0 ? 'secondary' : 'primary'}
-        icon={<KeyRound aria-hidden className="size-4" />}
-        busy={creation.isPending}
-        onClick={() => creation.mutate()}
-      >
-        Make an API key
-      </Button>
+      {mayMake && (
+        <Button
+          className="mt-4"
+          variant={known > 0 ? 'secondary' : 'primary'}
+          icon={<KeyRound aria-hidden className="size-4" />}
+          busy={creation.isPending}
+          onClick={() => creation.mutate()}
+        >
+          Make an API key
+        </Button>
+      )}
     </Card>
   )
 }

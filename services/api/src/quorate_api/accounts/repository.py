@@ -62,5 +62,8 @@ class OrganizationRepository:
         )
         await self._scope.connection.execute(statement)
 
-    async def end_session(self, token_hmac: bytes) -> None:
-        await self._scope.connection.execute(self._scope.delete(sessions).where(sessions.c.token_hmac == token_hmac))
+    async def end_session(self, token_hmac: bytes) -> list[Row[Any]]:
+        """The ended one, if there was one."""
+        statement = self._scope.delete(sessions).where(sessions.c.token_hmac == token_hmac)
+        ended: Any = statement.returning(sessions.c.id, sessions.c.tokens_until)
+        return list((await self._scope.connection.execute(ended)).all())

@@ -6,12 +6,14 @@ from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
 from quorate_api import limits
+from quorate_api.access.permissions import Allowed
 from quorate_api.accounts.repository import OrganizationRepository, UserRepository
 from quorate_api.accounts.schemas import Login, Me, Organization, SignedUp, SignUp, User
+from quorate_api.credentials import service as credentials
 from quorate_api.database.ids import new_id
 from quorate_api.database.work import Work
 from quorate_api.errors import Code, FieldError, Problem
-from quorate_api.http.principal import PERMISSIONS_BY_ROLE, Principal, csrf_token
+from quorate_api.http.principal import Credential, Principal, csrf_token
 from quorate_api.http.services import Services
 from quorate_api.projects.repository import ProjectRepository
 from quorate_api.projects.schemas import Project
@@ -41,7 +43,7 @@ async def sign_up(work: Work, services: Services, asked: SignUp, address: str) -
     await organizations.insert(asked.organization, now)
     await organizations.add_member(user_id, "owner", now)
     await ProjectRepository(scope).insert(project_id, FIRST_PROJECT, now)
-    token = await _open_session(work, services, user_id)
+    token, _ = await _open_session(work, services, user_id)
     body = SignedUp(
         user=User(id=user_id, email=asked.email, created_at=now),
         organization=Organization(id=organization_id, name=asked.organization, created_at=now),
@@ -64,12 +66,13 @@ async def log_in(work: Work, services: Services, asked: Login, address: str) -> 
         raise Problem(Code.PERMISSION_DENIED, "This account belongs to no organization any more.")
     membership = memberships[0]
     await work.enter(membership.organization_id)
-    token = await _open_session(work, services, user.id)
+    token, credential = await _open_session(work, services, user.id)
     principal = Principal(
         user.id,
         "user",
         membership.organization_id,
-        PERMISSIONS_BY_ROLE[membership.role],
+        Allowed.of_role(membership.role),
+        credential,
         role=membership.role,
         user_id=user.id,
         csrf_token=csrf_token(services, token),
@@ -81,7 +84,8 @@ async def log_out(work: Work, services: Services, principal: Principal, session_
     principal.require_person()
     if session_token:
         token_hmac = services.keys.mac("session", session_token.encode())
-        await OrganizationRepository(work.scope).end_session(token_hmac)
+        ended = await OrganizationRepository(work.scope).end_session(token_hmac)
+        await credentials.revoke(work.scope, ended, datetime.now(UTC))
 
 
 async def me(work: Work, principal: Principal) -> Me:
@@ -94,16 +98,18 @@ async def me(work: Work, principal: Principal) -> Me:
             id=organization.organization_id, name=organization.name, created_at=organization.created_at
         ),
         role=principal.role,
-        permissions=sorted(principal.permissions),
+        permissions=principal.allowed.names(),
         projects=[Project(id=row.id, name=row.name, created_at=row.created_at) for row in projects],
         csrf_token=principal.csrf_token,
     )
 
 
-async def _open_session(work: Work, services: Services, user_id: UUID) -> str:
+async def _open_session(work: Work, services: Services, user_id: UUID) -> tuple[str, Credential]:
+    """A new session, and the secret for its cookie."""
     token = secrets.token_urlsafe(32)
     now = datetime.now(UTC)
     expires_at = now + timedelta(seconds=limits.SESSION_LIFETIME_S)
     token_hmac = services.keys.mac("session", token.encode())
-    await OrganizationRepository(work.scope).add_session(new_id(), user_id, token_hmac, now, expires_at)
-    return token
+    session_id = new_id()
+    await OrganizationRepository(work.scope).add_session(session_id, user_id, token_hmac, now, expires_at)
+    return token, Credential(session_id, expires_at, None)

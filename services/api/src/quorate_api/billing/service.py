@@ -8,6 +8,7 @@ from uuid import UUID
 from pydantic import TypeAdapter
 from sqlalchemy import Row
 
+from quorate_api.access.permissions import Permission
 from quorate_api.billing import account
 from quorate_api.billing.calculator import Line
 from quorate_api.billing.issuer import Issuer, customer_of
@@ -18,7 +19,7 @@ from quorate_api.database.work import Work
 from quorate_api.documents.document import Document, DocumentLine
 from quorate_api.errors import not_found
 from quorate_api.http.pagination import Paging
-from quorate_api.http.principal import Permission, Principal
+from quorate_api.http.principal import Principal
 from quorate_api.http.schemas import Page
 from quorate_api.payments import service as payments
 from quorate_api.pricing import prices

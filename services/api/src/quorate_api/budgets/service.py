@@ -7,6 +7,7 @@ from uuid import UUID
 
 from sqlalchemy import Row
 
+from quorate_api.access.permissions import Permission
 from quorate_api.budgets.repository import BudgetRepository
 from quorate_api.budgets.schemas import Budget, BudgetAlert, CapInForce, NewBudget
 from quorate_api.caps import service as caps
@@ -15,7 +16,7 @@ from quorate_api.database.ids import new_id
 from quorate_api.database.work import Work
 from quorate_api.errors import Code, FieldError, Problem, not_found
 from quorate_api.http.pagination import Paging
-from quorate_api.http.principal import Permission, Principal
+from quorate_api.http.principal import Principal
 from quorate_api.http.schemas import Page
 from quorate_api.months.calendar import month_name
 from quorate_api.pricing import prices

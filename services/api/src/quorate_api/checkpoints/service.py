@@ -9,19 +9,19 @@ from uuid import UUID
 from sqlalchemy import Row
 
 from quorate_api import limits
+from quorate_api.access.permissions import Permission
 from quorate_api.checkpoints.repository import CheckpointRepository
 from quorate_api.checkpoints.schemas import Checkpoint, Checkpointed, NewCheckpoint
 from quorate_api.database.work import Work
 from quorate_api.errors import Code, FieldError, Problem
 from quorate_api.groups import service as groups
-from quorate_api.http.principal import Permission, Principal
+from quorate_api.http.principal import Principal
 from quorate_api.partitioned.repository import PartitionedRepository
 from quorate_api.quotas import service as quotas
 
 
 async def save(work: Work, principal: Principal, group_id: UUID, consumer: str, asked: NewCheckpoint) -> Checkpoint:
-    row = await groups.visible(work, principal, group_id)
-    principal.require(Permission.READ)
+    row = await groups.visible(work, principal, group_id, Permission.READ)
     groups.require_whole(row)
     members = await PartitionedRepository(work.scope).members(group_id)
     _check(asked, len(members))
@@ -54,8 +54,7 @@ async def delete(work: Work, principal: Principal, group_id: UUID, consumer: str
 
 
 async def _readable(work: Work, principal: Principal, group_id: UUID) -> None:
-    row = await groups.visible(work, principal, group_id)
-    principal.require(Permission.READ)
+    row = await groups.visible(work, principal, group_id, Permission.READ)
     groups.require_whole(row)
 
 

@@ -6,13 +6,14 @@ from typing import Any
 from sqlalchemy import Row
 
 from quorate_api import limits
+from quorate_api.access.permissions import Permission
 from quorate_api.commitments import calculator
 from quorate_api.commitments.repository import CommitmentRepository
 from quorate_api.commitments.schemas import Commitment, Commitments, NewCommitment, Offer
 from quorate_api.database.ids import new_id
 from quorate_api.database.work import Work
 from quorate_api.errors import invalid
-from quorate_api.http.principal import Permission, Principal
+from quorate_api.http.principal import Principal
 from quorate_api.months.calendar import month_begin, month_end
 from quorate_api.months.repository import MonthRepository
 from quorate_api.pricing import prices

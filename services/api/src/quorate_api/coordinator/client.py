@@ -1,10 +1,12 @@
 """The coordinator's HTTP interface. Every call has a deadline. A call that may be repeated is repeated once."""
 
 import asyncio
+import math
 import random
 import ssl
 import time
 from collections.abc import Sequence
+from datetime import datetime
 from itertools import count
 from pathlib import Path
 from typing import Any, Self, TypeVar
@@ -176,6 +178,11 @@ class Coordinator:
             except ValidationError as error:
                 log.error("a group does not follow the contract", group_id=view.get("group_id"), error=str(error))
         return found
+
+    async def revoke(self, credentials: Sequence[tuple[UUID, datetime]]) -> None:
+        """Have every server refuse tokens of these credentials, each until that time. Repeating it is harmless."""
+        told = [{"credential": str(each), "until_s": math.ceil(until.timestamp())} for each, until in credentials]
+        await self._call("POST", "/v1/revocations", {"revocations": told}, repeatable=True)
 
     async def servers(self) -> list[ServerView]:
         return self._parse_list(await self._call("GET", "/v1/servers"), ServerView)

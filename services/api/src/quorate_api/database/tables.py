@@ -67,6 +67,7 @@ sessions = Table(
     Column("token_hmac", LargeBinary, nullable=False),
     _time("created_at"),
     _time("expires_at"),
+    _time("tokens_until", nullable=True),
 )
 projects = Table(
     "projects",
@@ -84,13 +85,33 @@ api_keys = Table(
     _id("organization_id"),
     _id("project_id", nullable=True),
     _text("name"),
-    _text("prefix"),
-    Column("secret_hmac", LargeBinary, nullable=False),
     Column("scopes", ARRAY(Text), nullable=False),
     _id("created_by"),
     _time("created_at"),
     _time("last_used_at", nullable=True),
     _time("revoked_at", nullable=True),
+    _time("expires_at", nullable=True),
+)
+api_key_secrets = Table(
+    "api_key_secrets",
+    metadata,
+    _id(primary_key=True),
+    _id("organization_id"),
+    _id("key_id"),
+    Column("secret_hmac", LargeBinary, nullable=False),
+    _text("prefix"),
+    _time("created_at"),
+    _time("ends_at", nullable=True),
+    _time("tokens_until", nullable=True),
+)
+revocations = Table(
+    "revocations",
+    metadata,
+    _id("credential_id", primary_key=True),
+    _id("organization_id"),
+    _time("revoked_at"),
+    _time("until"),
+    _time("told_at", nullable=True),
 )
 groups = Table(
     "groups",

@@ -9,8 +9,11 @@ from opentelemetry import propagate
 from sqlalchemy import Row
 
 from quorate_api import limits
+from quorate_api.access.permissions import Permission
 from quorate_api.coordinator.client import CoordinatorUnavailable
 from quorate_api.coordinator.schemas import GroupView, PartitionsView
+from quorate_api.credentials import service as credentials
+from quorate_api.database.work import Work
 from quorate_api.errors import Code, Problem
 from quorate_api.groups.schemas import (
     Endpoint,
@@ -23,7 +26,7 @@ from quorate_api.groups.schemas import (
     HandleSla,
     HandleTls,
 )
-from quorate_api.http.principal import Permission, Principal
+from quorate_api.http.principal import Principal
 from quorate_api.http.services import Services
 from quorate_api.security.tokens import Token
 
@@ -31,6 +34,7 @@ KEY_HASH = 1  # sdk/contract/partitions.md
 
 
 async def issue(
+    work: Work,
     services: Services,
     principal: Principal,
     row: Row[Any],
@@ -43,9 +47,9 @@ async def issue(
     `group_not_ready` for a group without servers. Raises `coordinator_unavailable` until this process has fetched the
     fleet's certificate authority once.
     """
-    operations = operations_of(principal)
+    operations = operations_of(principal, row)
     if not operations:
-        principal.require(Permission.READ)
+        principal.require(Permission.READ, row.name)
     if view.status == "lost":
         raise Problem(Code.GROUP_LOST)
     if not view.replicas:
@@ -53,10 +57,19 @@ async def issue(
     tls = await _tls(services)
     layout = partitions.layout if partitions is not None else 0
     now = datetime.now(UTC)
+    until = credentials.token_end(principal, now)
+    await credentials.note_token(work.scope, principal, until, now)
 
     def sign(group_id: UUID) -> Token:
         return services.signer.sign(
-            str(principal.id), group_id, operations, now, project_id=row.project_id, layout=layout
+            str(principal.id),
+            group_id,
+            operations,
+            now,
+            until=until,
+            credential_id=principal.credential.id,
+            project_id=row.project_id,
+            layout=layout,
         )
 
     token = sign(row.id)
@@ -135,6 +148,7 @@ async def _tls(services: Services) -> HandleTls:
     return HandleTls(required=not services.settings.plaintext_allowed, ca_pem=ca_pem)
 
 
-def operations_of(principal: Principal) -> list[str]:
-    """The caller's operations on a group's log."""
-    return [str(operation) for operation in (Permission.APPEND, Permission.READ) if operation in principal.permissions]
+def operations_of(principal: Principal, row: Row[Any]) -> list[str]:
+    """The caller's operations on the group's log."""
+    operations = (Permission.APPEND, Permission.READ)
+    return [str(operation) for operation in operations if principal.allowed.has(operation, row.name)]

@@ -8,6 +8,7 @@ from uuid import UUID
 from sqlalchemy import BigInteger, Row, case, cast, func, or_
 from sqlalchemy.sql.elements import ColumnElement
 
+from quorate_api.access.permissions import is_prefix
 from quorate_api.coordinator.schemas import GroupView
 from quorate_api.database.scope import EveryOrganization, Scope
 from quorate_api.database.tables import former_slas, group_events, groups
@@ -42,7 +43,10 @@ class GroupRepository:
         )
         return (await self._scope.connection.execute(statement)).first() is not None
 
-    async def page(self, project_id: UUID, limit: int, before: UUID | None) -> list[Row[Any]]:
+    async def page(
+        self, project_id: UUID, limit: int, before: UUID | None, seen: tuple[str, ...] | None = None
+    ) -> list[Row[Any]]:
+        """Newest first. `seen`: names of groups, and begins of names with `*`; None: all."""
         statement = (
             self._scope.select(groups)
             .where(groups.c.project_id == project_id, groups.c.deleted_at.is_(None), groups.c.partition_of.is_(None))
@@ -51,6 +55,8 @@ class GroupRepository:
         )
         if before is not None:
             statement = statement.where(groups.c.id < before)
+        if seen is not None:
+            statement = statement.where(or_(*(_is_named(name) for name in seen)))
         return list((await self._scope.connection.execute(statement)).all())
 
     async def observe(self, view: GroupView, now: datetime) -> bool:
@@ -202,3 +208,9 @@ class GroupRepository:
 
 def _with_partitions(group_id: UUID) -> ColumnElement[bool]:
     return or_(groups.c.id == group_id, groups.c.partition_of == group_id)
+
+
+def _is_named(name: str) -> ColumnElement[bool]:
+    if is_prefix(name):
+        return groups.c.name.startswith(name[:-1], autoescape=True)
+    return groups.c.name == name

@@ -11,6 +11,7 @@ from uuid import UUID
 
 from sqlalchemy import Row
 
+from quorate_api.access.permissions import Permission
 from quorate_api.admission import service as admission
 from quorate_api.coordinator.client import CoordinatorUnavailable, Refused, RequestInvalid
 from quorate_api.coordinator.schemas import ObservedSla
@@ -19,7 +20,7 @@ from quorate_api.errors import Code, FieldError, Problem, not_found
 from quorate_api.groups import partitioning, service
 from quorate_api.groups.repository import GroupRepository
 from quorate_api.groups.schemas import Resize
-from quorate_api.http.principal import Permission, Principal
+from quorate_api.http.principal import Principal
 from quorate_api.http.services import Services
 from quorate_api.partitioned.repository import PartitionedRepository
 from quorate_api.pricing import prices
@@ -30,8 +31,7 @@ from quorate_api.quotas import service as quotas
 async def resize(
     work: Work, services: Services, principal: Principal, group_id: UUID, asked: Resize, if_match: str | None
 ) -> Row[Any]:
-    row = await service.visible(work, principal, group_id)
-    principal.require(Permission.MANAGE)
+    row = await service.visible(work, principal, group_id, Permission.MANAGE)
     service.require_whole(row)
     service.require_unchanged(row, if_match)
     partitioned = await PartitionedRepository(work.scope).get(row.id)

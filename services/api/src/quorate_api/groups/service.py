@@ -14,6 +14,7 @@ from uuid import UUID
 from sqlalchemy import Row
 
 from quorate_api import limits
+from quorate_api.access.permissions import Permission
 from quorate_api.admission import service as admission
 from quorate_api.coordinator.client import CoordinatorUnavailable, Refused, RequestInvalid
 from quorate_api.coordinator.schemas import GroupView, ObservedSla
@@ -37,7 +38,7 @@ from quorate_api.groups.schemas import (
 )
 from quorate_api.groups.views import stored_view
 from quorate_api.http.pagination import Paging
-from quorate_api.http.principal import Permission, Principal
+from quorate_api.http.principal import Principal
 from quorate_api.http.schemas import Page
 from quorate_api.http.services import Services
 from quorate_api.partitioned.repository import PartitionedRepository, Whole
@@ -61,7 +62,7 @@ async def create(
     operation_id: UUID | None,
 ) -> tuple[Row[Any], CreatedGroup]:
     await projects.visible(work, principal, project_id)
-    principal.require(Permission.MANAGE)
+    principal.require(Permission.MANAGE, asked.name)
     group_id = operation_id or new_id()
     known = await GroupRepository(work.scope).get(group_id)
     if known is not None and known.status in ("deleting", "deleted"):
@@ -78,8 +79,8 @@ async def create(
     row = await GroupRepository(work.scope).get(group_id)
     if row is None:
         raise not_found("group")
-    reachable = view.status != "provisioning" and view.replicas and handles.operations_of(principal)
-    handle = await handles.issue(services, principal, row, view, partitions) if reachable else None
+    reachable = view.status != "provisioning" and view.replicas and handles.operations_of(principal, row)
+    handle = await handles.issue(work, services, principal, row, view, partitions) if reachable else None
     shown = await group_of(work, row)
     return row, CreatedGroup(**shown.model_dump(by_alias=False), handle=handle)
 
@@ -154,17 +155,30 @@ async def _undo_intent(work: Work, group_id: UUID) -> None:
     await work.checkpoint()
 
 
-async def visible(work: Work, principal: Principal, group_id: UUID, *, deleted: bool = False) -> Row[Any]:
-    """The group, or a 404 for a group of another organization or outside of the API key's project."""
+async def visible(
+    work: Work,
+    principal: Principal,
+    group_id: UUID,
+    permission: Permission = Permission.VIEW,
+    *,
+    deleted: bool = False,
+) -> Row[Any]:
+    """The group, if the caller has the permission on it. Raises a 404 for a group of another organization, and for one
+    that the API key does not see."""
     row = await GroupRepository(work.scope).get(group_id)
-    if row is None or not principal.sees_project(row.project_id) or (row.deleted_at is not None and not deleted):
+    if row is None or (row.deleted_at is not None and not deleted):
         raise not_found("group")
+    name = row.name if row.partition_of is None else row.name.rpartition("/")[0]  # the name of the whole group
+    if not principal.sees_project(row.project_id) or not principal.allowed.has(Permission.VIEW, name):
+        raise not_found("group")
+    principal.require(permission, name)
     return row
 
 
 async def page(work: Work, principal: Principal, project_id: UUID, paging: Paging) -> Page[Group]:
     await projects.visible(work, principal, project_id)
-    rows = await GroupRepository(work.scope).page(project_id, paging.limit + 1, paging.after_id)
+    seen = principal.allowed.groups_seen()
+    rows = await GroupRepository(work.scope).page(project_id, paging.limit + 1, paging.after_id, seen)
     more = len(rows) > paging.limit
     rows = rows[: paging.limit]
     cursor = paging.next_cursor(rows[-1].id.bytes) if more else None
@@ -173,8 +187,7 @@ async def page(work: Work, principal: Principal, project_id: UUID, paging: Pagin
 
 async def delete(work: Work, services: Services, principal: Principal, group_id: UUID, if_match: str | None) -> None:
     """A stored intent is carried out: if the coordinator is away, the worker repeats the call."""
-    row = await visible(work, principal, group_id)
-    principal.require(Permission.MANAGE)
+    row = await visible(work, principal, group_id, Permission.MANAGE)
     require_whole(row)
     require_unchanged(row, if_match)
     await GroupRepository(work.scope).request_deletion(group_id, datetime.now(UTC))
@@ -201,8 +214,7 @@ def require_unchanged(row: Row[Any], if_match: str | None) -> None:
 
 async def reset(work: Work, services: Services, principal: Principal, group_id: UUID, epoch: int) -> Row[Any]:
     """Reset a lost group. Usage is counted per log, so that no entry is billed twice or left out."""
-    row = await visible(work, principal, group_id)
-    principal.require(Permission.MANAGE)
+    row = await visible(work, principal, group_id, Permission.MANAGE)
     try:
         async with work.outside():
             view = await services.coordinator.reset_group(group_id, epoch)
@@ -223,15 +235,14 @@ async def handle(work: Work, services: Services, principal: Principal, group_id:
         raise not_found("group")
     if await PartitionedRepository(work.scope).get(row.id) is not None:
         partitions = await partitioning.fresh(work, services, row.id)
-        return await handles.issue(services, principal, row, partitions.partitions[0], partitions)
+        return await handles.issue(work, services, principal, row, partitions.partitions[0], partitions)
     view = await _freshest(work, services, row)
     require_whole(row)
-    return await handles.issue(services, principal, row, view)
+    return await handles.issue(work, services, principal, row, view)
 
 
 async def operation_costs(work: Work, services: Services, principal: Principal, group_id: UUID) -> GroupCosts:
     row = await visible(work, principal, group_id)
-    principal.require(Permission.VIEW)
     view = await _freshest(work, services, row)
     if view.charges is None:
         raise Problem(Code.COORDINATOR_UNAVAILABLE, "The group's costs are not known now.", retry_after_s=2)

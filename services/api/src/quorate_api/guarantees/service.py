@@ -10,6 +10,7 @@ from uuid import UUID
 
 from sqlalchemy import Row
 
+from quorate_api.access.permissions import Permission
 from quorate_api.coordinator.client import CoordinatorUnavailable, GuaranteeRefused, RequestInvalid
 from quorate_api.coordinator.schemas import GuaranteeView
 from quorate_api.database.work import Work
@@ -25,7 +26,7 @@ from quorate_api.guarantees.schemas import (
     GuaranteeTerms,
     ProjectGuarantee,
 )
-from quorate_api.http.principal import Permission, Principal
+from quorate_api.http.principal import Principal
 from quorate_api.http.services import Services
 from quorate_api.pricing import prices
 from quorate_api.projects import service as projects

@@ -2,12 +2,12 @@
 
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from enum import StrEnum
 from typing import Annotated
 from uuid import UUID
 
 from fastapi import Depends, Request
 
+from quorate_api.access.permissions import Allowed, KeyScope, Permission
 from quorate_api.database.work import Work
 from quorate_api.errors import Code, FieldError, Problem
 from quorate_api.http.repository import PrincipalRepository
@@ -19,25 +19,15 @@ SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 KEY_USE_RESOLUTION = timedelta(minutes=1)  # `last_used_at` is written at most this often
 
 
-class Permission(StrEnum):
-    """A caller's permissions. API keys carry the first four as their scopes."""
+@dataclass(frozen=True, slots=True)
+class Credential:
+    """The session, or the secret of an API key, by which the caller is known."""
 
-    APPEND = "append"
-    READ = "read"
-    MANAGE = "manage"  # groups: create, delete, quote
-    BILLING = "billing"  # invoices of the whole organization
-    VIEW = "view"  # see projects, groups, usage, SLA reports
-    ADMINISTER = "administer"  # projects and API keys
-
-
-_EVERYTHING = frozenset(Permission)
-PERMISSIONS_BY_ROLE: dict[str, frozenset[Permission]] = {
-    "owner": _EVERYTHING,
-    "admin": _EVERYTHING,
-    "developer": frozenset({Permission.APPEND, Permission.READ, Permission.MANAGE, Permission.VIEW}),
-    "billing": frozenset({Permission.BILLING, Permission.VIEW}),
-    "viewer": frozenset({Permission.READ, Permission.VIEW}),
-}
+    id: UUID
+    # Its end, if it is known beforehand. Tokens for servers end with it.
+    ends_at: datetime | None
+    # The expiry of the latest token for servers that was issued for it.
+    tokens_until: datetime | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,22 +37,43 @@ class Principal:
     id: UUID
     kind: str  # "user" or "key"
     organization_id: UUID
-    permissions: frozenset[Permission]
+    allowed: Allowed
+    credential: Credential
     role: str | None = None
     user_id: UUID | None = None
     project_id: UUID | None = None
     csrf_token: str | None = None
 
-    def require(self, permission: Permission) -> None:
-        if permission in self.permissions:
-            return
+    def require(self, permission: Permission, group: str | None = None) -> None:
+        """Raises `permission_denied`. `group`: the name of the one that it is about."""
+        if not self.allowed.has(permission, group):
+            raise self._lacks(permission)
+
+    def require_somewhere(self, permission: Permission) -> None:
+        """At least on some groups."""
+        if not self.allowed.has_somewhere(permission):
+            raise self._lacks(permission)
+
+    def require_scopes(self, scopes: list[KeyScope]) -> None:
+        """Raises `permission_denied` unless the caller may itself do all that a key with these scopes may."""
+        beyond = [str(scope) for scope in scopes if not self.allowed.covers(scope)]
+        if beyond:
+            raise Problem(
+                Code.PERMISSION_DENIED, f"Nobody makes a key that may do more than its maker: {', '.join(beyond)}."
+            )
+
+    def _lacks(self, permission: Permission) -> Problem:
         what = f"the role {self.role}" if self.kind == "user" else "this API key"
-        raise Problem(Code.PERMISSION_DENIED, f"This needs the permission `{permission}`, which {what} lacks.")
+        return Problem(Code.PERMISSION_DENIED, f"This needs the permission `{permission}`, which {what} lacks.")
 
     def require_person(self) -> UUID:
         if self.user_id is None:
             raise Problem(Code.PERMISSION_DENIED, "API keys cannot do this; log in to the portal.")
         return self.user_id
+
+    def require_whole_organization(self) -> None:
+        if self.project_id is not None:
+            raise Problem(Code.PERMISSION_DENIED, "The key of one project does not see the whole organization.")
 
     def sees_project(self, project_id: UUID) -> bool:
         return self.project_id is None or self.project_id == project_id
@@ -106,14 +117,22 @@ async def _by_key(services: Services, work: Work, authorization: str) -> Princip
         )
     repository = PrincipalRepository(work.connection)
     found = await repository.find_api_key(services.keys.mac("api key", key.encode()))
+    now = datetime.now(UTC)
     if found is None or found.revoked_at is not None:
         raise Problem(Code.CREDENTIALS_INVALID, "This API key does not exist or was revoked.")
+    if found.ends_at is not None and found.ends_at <= now:
+        raise Problem(Code.CREDENTIALS_INVALID, "This API key has expired, or was replaced by a new secret.")
     scope = await work.enter(found.organization_id)
-    now = datetime.now(UTC)
     if found.last_used_at is None or now - found.last_used_at > KEY_USE_RESOLUTION:
         await repository.touch_api_key(scope, found.id, now)
-    permissions = frozenset(Permission(name) for name in found.scopes) | {Permission.VIEW}
-    return Principal(found.id, "key", found.organization_id, permissions, project_id=found.project_id)
+    return Principal(
+        found.id,
+        "key",
+        found.organization_id,
+        Allowed.of_scopes(found.scopes),
+        Credential(found.credential_id, found.ends_at, found.tokens_until),
+        project_id=found.project_id,
+    )
 
 
 async def _by_session(services: Services, work: Work, token: str) -> Principal:
@@ -125,7 +144,8 @@ async def _by_session(services: Services, work: Work, token: str) -> Principal:
         found.user_id,
         "user",
         found.organization_id,
-        PERMISSIONS_BY_ROLE[found.role],
+        Allowed.of_role(found.role),
+        Credential(found.id, found.expires_at, found.tokens_until),
         role=found.role,
         user_id=found.user_id,
         csrf_token=csrf_token(services, token),

@@ -34,6 +34,7 @@ class Rates:
         self._limiter = FixedWindowRateLimiter(MemoryStorage())
         self._requests = parse(limits.REQUESTS_PER_PRINCIPAL)
         self._signups = parse(signups_per_address)
+        self._new_keys = parse(limits.NEW_KEYS_PER_ORGANIZATION)
         self._status = parse(limits.STATUS_PER_ADDRESS)
         self._account_failures = parse(limits.LOGIN_FAILURES_PER_ACCOUNT)
         self._address_failures = parse(limits.LOGIN_FAILURES_PER_ADDRESS)
@@ -43,6 +44,9 @@ class Rates:
 
     async def signup(self, address: str) -> None:
         _raise_unless(await self._hit(self._signups, "signup", address), "Too many sign-ups from this address.")
+
+    async def new_key(self, organization: str) -> None:
+        _raise_unless(await self._hit(self._new_keys, "new key", organization), "Too many new API keys.")
 
     async def status(self, address: str) -> Standing:
         standing = await self._hit(self._status, "status", address)

@@ -20,12 +20,22 @@ class PrincipalRepository:
 
     async def find_api_key(self, secret_hmac: bytes) -> Row[Any] | None:
         found = func.find_api_key(secret_hmac).table_valued(
-            "id", "organization_id", "project_id", "scopes", "revoked_at", "last_used_at"
+            "id",
+            "organization_id",
+            "project_id",
+            "scopes",
+            "revoked_at",
+            "last_used_at",
+            "credential_id",
+            "ends_at",
+            "tokens_until",
         )
         return (await self._connection.execute(select(found))).one_or_none()
 
     async def find_session(self, token_hmac: bytes) -> Row[Any] | None:
-        found = func.find_session(token_hmac).table_valued("id", "organization_id", "user_id", "expires_at", "role")
+        found = func.find_session(token_hmac).table_valued(
+            "id", "organization_id", "user_id", "expires_at", "role", "tokens_until"
+        )
         return (await self._connection.execute(select(found))).one_or_none()
 
     async def organization_of(self, group_id: UUID) -> UUID | None:

@@ -16,6 +16,8 @@ from quorate_api.keys.schemas import (
     NewKey,
     NewOrganizationKey,
     OrganizationKey,
+    RotatedKey,
+    Rotation,
 )
 
 router = APIRouter(prefix="/v1", tags=["keys"], route_class=ScopedRoute)
@@ -49,8 +51,16 @@ async def create_organization_key(
     return await service.create_for_organization(work, services, caller, asked)
 
 
+@router.post("/keys/{key_id}/rotate")
+async def rotate_key(
+    key_id: UUID, asked: Rotation, work: Transaction, services: Environment, caller: Caller
+) -> RotatedKey:
+    """Give an API key another secret. The former one is accepted for a while, so that no append fails meanwhile."""
+    return await service.rotate(work, services, caller, key_id, asked)
+
+
 @router.delete("/keys/{key_id}", status_code=204)
 async def revoke_key(key_id: UUID, work: Transaction, caller: Caller) -> Response:
-    """Revoke an API key."""
+    """Revoke an API key. The API refuses it at once, and servers refuse its tokens within ten seconds."""
     await service.revoke(work, caller, key_id)
     return Response(status_code=204)

@@ -1,24 +1,27 @@
-"""Creating, listing and revoking API keys.
+"""Creating, listing, rotating and revoking API keys.
 
-A project's key creates no keys: a leaked key must not outlive its revocation. An organization's key creates keys of
-projects, for infrastructure as code. Only people create an organization's keys.
+Nobody makes a key that may do more than its maker. A project's key makes no keys: a leaked key must not outlive its
+revocation. An organization's key makes keys of projects, for infrastructure as code. Only people make an organization's
+keys.
 """
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID
 
 from sqlalchemy import Row
 
 from quorate_api import limits
+from quorate_api.access.permissions import OF_ORGANIZATION_KEYS, KeyScope, Permission
+from quorate_api.credentials import service as credentials
 from quorate_api.database.ids import new_id
 from quorate_api.database.work import Work
-from quorate_api.errors import Code, Problem, not_found
+from quorate_api.errors import Code, Problem, invalid, not_found
 from quorate_api.http.pagination import Paging
-from quorate_api.http.principal import Permission, Principal
+from quorate_api.http.principal import Principal
 from quorate_api.http.schemas import Page
 from quorate_api.http.services import Services
-from quorate_api.keys.repository import KeyRepository
+from quorate_api.keys.repository import KeyRepository, SecretRepository
 from quorate_api.keys.schemas import (
     CreatedKey,
     CreatedOrganizationKey,
@@ -26,13 +29,12 @@ from quorate_api.keys.schemas import (
     NewKey,
     NewOrganizationKey,
     OrganizationKey,
+    RotatedKey,
+    Rotation,
 )
 from quorate_api.projects import service as projects
 from quorate_api.quotas import service as quotas
 from quorate_api.security import api_keys
-
-# Infrastructure as code administers groups. It has no need to see their entries.
-ORGANIZATION_KEY_SCOPES = [str(Permission.ADMINISTER), str(Permission.MANAGE)]
 
 
 async def create(work: Work, services: Services, principal: Principal, project_id: UUID, asked: NewKey) -> CreatedKey:
@@ -42,37 +44,8 @@ async def create(work: Work, services: Services, principal: Principal, project_i
     await quotas.lock(work)
     await projects.visible(work, principal, project_id)  # the project may have been deleted while this waited
     await quotas.check(work, quotas.KEYS_PER_PROJECT, adding=1, project_id=project_id)
-    secret = api_keys.generate()
-    key = Key(
-        id=new_id(),
-        project_id=project_id,
-        name=asked.name,
-        prefix=secret[: api_keys.SHOWN_LENGTH],
-        scopes=sorted(set(asked.scopes)),
-        created_at=datetime.now(UTC),
-        last_used_at=None,
-    )
-    secret_hmac = services.keys.mac("api key", secret.encode())
-    await KeyRepository(work.scope).insert(**key.model_dump(), secret_hmac=secret_hmac, created_by=user_id)
-    return CreatedKey(**key.model_dump(), secret=secret)
-
-
-async def page(work: Work, principal: Principal, project_id: UUID, paging: Paging) -> Page[Key]:
-    await projects.visible(work, principal, project_id)
-    rows = await KeyRepository(work.scope).page(project_id, paging.limit + 1, paging.after_id)
-    more = len(rows) > paging.limit
-    rows = rows[: paging.limit]
-    return Page(items=[_key(row) for row in rows], next_cursor=paging.next_cursor(rows[-1].id.bytes) if more else None)
-
-
-async def revoke(work: Work, principal: Principal, key_id: UUID) -> None:
-    """Takes effect at once in the API. Tokens issued before expire within the hour (sdk/contract/handle.md)."""
-    principal.require(Permission.ADMINISTER)
-    found = await KeyRepository(work.scope).get(key_id)
-    if found is not None and found.project_id is None:
-        principal.require_person()
-    if not await KeyRepository(work.scope).revoke(key_id, datetime.now(UTC)):
-        raise not_found("API key")
+    key, secret = await _insert(work, services, principal, user_id, asked, project_id)
+    return CreatedKey(**key, project_id=project_id, secret=secret)
 
 
 async def create_for_organization(
@@ -83,36 +56,109 @@ async def create_for_organization(
     await quotas.lock(work)
     if await KeyRepository(work.scope).organization_count() >= limits.ORGANIZATION_KEYS_MAX:
         raise Problem(Code.QUOTA_EXCEEDED, f"An organization has at most {limits.ORGANIZATION_KEYS_MAX} such keys.")
-    secret = api_keys.generate()
-    key = OrganizationKey(
-        id=new_id(),
-        name=asked.name,
-        prefix=secret[: api_keys.SHOWN_LENGTH],
-        created_at=datetime.now(UTC),
-        last_used_at=None,
-    )
-    await KeyRepository(work.scope).insert(
-        **key.model_dump(),
-        project_id=None,
-        scopes=ORGANIZATION_KEY_SCOPES,
-        secret_hmac=services.keys.mac("api key", secret.encode()),
-        created_by=user_id,
-    )
-    return CreatedOrganizationKey(**key.model_dump(), secret=secret)
+    key, secret = await _insert(work, services, principal, user_id, asked, None)
+    return CreatedOrganizationKey(**key, secret=secret)
+
+
+async def page(work: Work, principal: Principal, project_id: UUID, paging: Paging) -> Page[Key]:
+    await projects.visible(work, principal, project_id)
+    principal.require(Permission.TEAM)
+    rows, cursor = await _page(work, project_id, paging)
+    return Page(items=[Key(**shown, project_id=project_id) for shown in rows], next_cursor=cursor)
 
 
 async def organization_page(work: Work, principal: Principal, paging: Paging) -> Page[OrganizationKey]:
     principal.require(Permission.ADMINISTER)
-    rows = await KeyRepository(work.scope).organization_page(paging.limit + 1, paging.after_id)
+    rows, cursor = await _page(work, None, paging)
+    return Page(items=[OrganizationKey(**shown) for shown in rows], next_cursor=cursor)
+
+
+async def rotate(work: Work, services: Services, principal: Principal, key_id: UUID, asked: Rotation) -> RotatedKey:
+    """The key keeps its id, scopes and expiry, and gets another secret."""
+    key = await _changeable(work, principal, key_id)
+    now = datetime.now(UTC)
+    secrets = SecretRepository(work.scope)
+    known = (await secrets.of([key_id]))[key_id]
+    if asked.grace_s > 0 and sum(_is_accepted(each, now) for each in known) >= limits.SECRETS_PER_KEY_MAX:
+        raise Problem(
+            Code.QUOTA_EXCEEDED,
+            f"{limits.SECRETS_PER_KEY_MAX} secrets of the key are accepted at this time. Wait until one of them ends, "
+            "or rotate with `grace_s` 0, which ends all others.",
+        )
+    until = now + timedelta(seconds=asked.grace_s)
+    ended = await secrets.end(key_id, until)
+    if asked.grace_s == 0:
+        await credentials.revoke(work.scope, ended, now)
+    secret = await _add_secret(work, services, key_id, now)
+    return RotatedKey(id=key.id, prefix=_prefix(secret), secret=secret, former_secret_until=until)
+
+
+async def revoke(work: Work, principal: Principal, key_id: UUID) -> None:
+    """Takes effect at once in the API, and within seconds at the servers."""
+    await _changeable(work, principal, key_id)
+    now = datetime.now(UTC)
+    await KeyRepository(work.scope).revoke(key_id, now)
+    await credentials.revoke(work.scope, await SecretRepository(work.scope).end(key_id, now), now)
+
+
+async def _changeable(work: Work, principal: Principal, key_id: UUID) -> Row[Any]:
+    """The key, locked, if the caller may change it. Only people change an organization's key."""
+    principal.require(Permission.ADMINISTER)
+    found = await KeyRepository(work.scope).get(key_id, lock=True)
+    if found is None or not principal.sees_project(found.project_id or key_id):
+        raise not_found("API key")
+    if found.project_id is None:
+        principal.require_person()
+    principal.require_scopes(_parsed(found.scopes))
+    return found
+
+
+async def _insert(
+    work: Work,
+    services: Services,
+    principal: Principal,
+    made_by: UUID,
+    asked: NewKey | NewOrganizationKey,
+    project_id: UUID | None,
+) -> tuple[dict[str, Any], str]:
+    """The key as it is shown, and its secret."""
+    now = datetime.now(UTC)
+    scopes = sorted(set(asked.scopes))
+    principal.require_scopes(_parsed(scopes))
+    if asked.expires_at is not None and asked.expires_at <= now:
+        raise invalid("expires_at", "Must be in the future.")
+    await services.rates.new_key(str(principal.organization_id))
+    key_id = new_id()
+    values = {"name": asked.name, "scopes": scopes, "created_at": now, "expires_at": asked.expires_at}
+    await KeyRepository(work.scope).insert(
+        **values, id=key_id, project_id=project_id, last_used_at=None, created_by=made_by
+    )
+    secret = await _add_secret(work, services, key_id, now)
+    shown = {"id": key_id, "prefix": _prefix(secret), "last_used_at": None, "former_secret_until": None}
+    return values | shown, secret
+
+
+async def _add_secret(work: Work, services: Services, key_id: UUID, now: datetime) -> str:
+    secret = api_keys.generate()
+    await SecretRepository(work.scope).insert(
+        id=new_id(),
+        key_id=key_id,
+        secret_hmac=services.keys.mac("api key", secret.encode()),
+        prefix=_prefix(secret),
+        created_at=now,
+        ends_at=None,
+    )
+    return secret
+
+
+async def _page(work: Work, project_id: UUID | None, paging: Paging) -> tuple[list[dict[str, Any]], str | None]:
+    rows = await KeyRepository(work.scope).page(project_id, paging.limit + 1, paging.after_id)
     more = len(rows) > paging.limit
     rows = rows[: paging.limit]
-    items = [
-        OrganizationKey(
-            id=row.id, name=row.name, prefix=row.prefix, created_at=row.created_at, last_used_at=row.last_used_at
-        )
-        for row in rows
-    ]
-    return Page(items=items, next_cursor=paging.next_cursor(rows[-1].id.bytes) if more else None)
+    secrets = await SecretRepository(work.scope).of([row.id for row in rows])
+    now = datetime.now(UTC)
+    shown = [_shown(row, secrets[row.id], now) for row in rows]
+    return shown, paging.next_cursor(rows[-1].id.bytes) if more else None
 
 
 async def _maker_of(work: Work, principal: Principal) -> UUID:
@@ -123,13 +169,28 @@ async def _maker_of(work: Work, principal: Principal) -> UUID:
     return UUID(str(row.created_by))
 
 
-def _key(row: Row[Any]) -> Key:
-    return Key(
-        id=row.id,
-        project_id=row.project_id,
-        name=row.name,
-        prefix=row.prefix,
-        scopes=row.scopes,
-        created_at=row.created_at,
-        last_used_at=row.last_used_at,
-    )
+def _shown(row: Row[Any], secrets: list[Row[Any]], now: datetime) -> dict[str, Any]:
+    newest, *former = secrets
+    ends = [each.ends_at for each in former if _is_accepted(each, now)]
+    return {
+        "id": row.id,
+        "name": row.name,
+        "prefix": newest.prefix,
+        "scopes": row.scopes,
+        "created_at": row.created_at,
+        "last_used_at": row.last_used_at,
+        "expires_at": row.expires_at,
+        "former_secret_until": max(ends, default=None),
+    }
+
+
+def _is_accepted(secret: Row[Any], now: datetime) -> bool:
+    return secret.ends_at is None or secret.ends_at > now
+
+
+def _parsed(scopes: list[str]) -> list[KeyScope]:
+    return [KeyScope.parse(text, OF_ORGANIZATION_KEYS) for text in scopes]
+
+
+def _prefix(secret: str) -> str:
+    return secret[: api_keys.SHOWN_LENGTH]

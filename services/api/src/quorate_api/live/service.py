@@ -13,7 +13,7 @@ from quorate_api import limits
 from quorate_api.database.work import Work
 from quorate_api.errors import Problem
 from quorate_api.groups import service as groups
-from quorate_api.http.principal import Permission, Principal
+from quorate_api.http.principal import Principal
 from quorate_api.http.services import Services
 from quorate_api.partitioned.repository import PartitionedRepository
 from quorate_api.telemetry.together import Together
@@ -79,7 +79,6 @@ async def _denied(services: Services, group_id: UUID, authenticate: Authenticate
         async with Work(services.engine) as work:
             principal = await authenticate(work)
             await groups.visible(work, principal, group_id, deleted=True)
-            principal.require(Permission.VIEW)
     except Problem as problem:
         return problem
     except (SQLAlchemyError, OSError):

@@ -7,11 +7,12 @@ from uuid import UUID
 
 from sqlalchemy import Row
 
+from quorate_api.access.permissions import Permission
 from quorate_api.checkout.port import Manual, Provider, ProviderName
 from quorate_api.database.work import Work
 from quorate_api.errors import Code, Problem, not_found
 from quorate_api.http.pagination import Paging
-from quorate_api.http.principal import Permission, Principal
+from quorate_api.http.principal import Principal
 from quorate_api.http.schemas import Page
 from quorate_api.payments import checkouts
 from quorate_api.payments.repository import Books, InvoiceFinder, PaymentRepository, read_books

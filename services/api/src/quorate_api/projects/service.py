@@ -6,12 +6,13 @@ from uuid import UUID
 
 from sqlalchemy import Row
 
+from quorate_api.access.permissions import Permission
 from quorate_api.database.ids import new_id
 from quorate_api.database.work import Work
 from quorate_api.errors import Code, FieldError, Problem, not_found
 from quorate_api.guaranteed.repository import GuaranteeRepository
 from quorate_api.http.pagination import Paging
-from quorate_api.http.principal import Permission, Principal
+from quorate_api.http.principal import Principal
 from quorate_api.http.schemas import Page
 from quorate_api.projects.repository import ProjectRepository
 from quorate_api.projects.schemas import NewProject, Project

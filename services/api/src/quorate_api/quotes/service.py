@@ -1,10 +1,11 @@
 """Quotes: a dry run of admission, with its price."""
 
+from quorate_api.access.permissions import Permission
 from quorate_api.admission import service as admission
 from quorate_api.database.work import Work
 from quorate_api.groups import partitioning
 from quorate_api.groups import service as groups
-from quorate_api.http.principal import Permission, Principal
+from quorate_api.http.principal import Principal
 from quorate_api.http.services import Services
 from quorate_api.pricing.reservation import sum_of
 from quorate_api.projects import service as projects
@@ -14,10 +15,10 @@ from quorate_api.quotes.schemas import Demand, QuoteAnswer, QuoteRequest
 
 
 async def create(work: Work, services: Services, principal: Principal, asked: QuoteRequest) -> QuoteAnswer:
-    principal.require(Permission.MANAGE)
+    principal.require_somewhere(Permission.MANAGE)
     sla, replaces, project_id = asked.sla(), asked.replaces_group_id, asked.project_id
     if replaces is not None:
-        await groups.visible(work, principal, replaces)
+        await groups.visible(work, principal, replaces, Permission.MANAGE)
     if project_id is not None:
         await projects.visible(work, principal, project_id)
     divided = asked.partitions if replaces is not None or (asked.partitions or 1) > 1 else None

@@ -41,13 +41,20 @@ class TokenSigner:
         operations: list[str],
         now: datetime,
         *,
+        until: datetime | None = None,
+        credential_id: UUID | None = None,
         project_id: UUID | None = None,
         layout: int = 0,
     ) -> Token:
-        """`project_id`: the group's project. Servers divide their time between projects. `layout`: by which the client
-        finds keys' partitions; 0: the group has none."""
+        """Issue a token that ends at `until`, or in an hour. Servers refuse it once `credential_id` is revoked.
+
+        `project_id`: the group's project. Servers divide their time between projects. `layout`: by which the client
+        finds keys' partitions; 0: the group has none.
+        """
         issued = now.astimezone(UTC).replace(microsecond=0)
         expires = issued + timedelta(seconds=limits.TOKEN_LIFETIME_S)
+        if until is not None:
+            expires = until.astimezone(UTC).replace(microsecond=0)
         claims: dict[str, Any] = {
             "iss": "quorate-api",
             "aud": "quorate-data",
@@ -56,6 +63,8 @@ class TokenSigner:
             "exp": int(expires.timestamp()),
             "grants": [{"group": str(group_id), "ops": operations}],
         }
+        if credential_id is not None:
+            claims["cid"] = str(credential_id)
         if layout > 0:
             claims["grants"][0]["layout"] = layout
         if project_id is not None:

@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
 from quorate_api import limits
+from quorate_api.access.permissions import Permission
 from quorate_api.billing import account as accounts
 from quorate_api.billing import sums
 from quorate_api.billing.account import Account
@@ -15,7 +16,7 @@ from quorate_api.billing.repository import BillingRepository
 from quorate_api.budgets.repository import BudgetRepository
 from quorate_api.database.scope import Scope
 from quorate_api.database.work import Work
-from quorate_api.http.principal import Permission, Principal
+from quorate_api.http.principal import Principal
 from quorate_api.pricing import prices
 from quorate_api.sla.service import month_bounds
 from quorate_api.spend import exposition, forecast

@@ -30,6 +30,7 @@ from quorate_api.worker.month_close import close_months
 from quorate_api.worker.outside import judge_late_looks
 from quorate_api.worker.reconcile import Reconciler
 from quorate_api.worker.retention import settle_days
+from quorate_api.worker.revocations import Revoker
 from quorate_api.worker.rollup import pack_hours, roll_up
 from quorate_api.worker.status import StatusWatch, client
 from quorate_api.worker.steady import keep_running
@@ -90,6 +91,11 @@ async def _work(settings: Settings) -> int:
 
         issuer = Issuer.configured(settings)
 
+        revoker = Revoker(engine, coordinator)
+
+        async def revoke() -> None:
+            await revoker.run()
+
         async def close() -> None:
             await close_months(engine, issuer, datetime.now(UTC))
 
@@ -121,6 +127,7 @@ async def _work(settings: Settings) -> int:
             asyncio.create_task(keep_running("ingest", ingest.run)),
             asyncio.create_task(keep_running("events", follower.run)),
             asyncio.create_task(keep_running("reconcile", reconciler.run, every_s=limits.RECONCILE_INTERVAL_S)),
+            asyncio.create_task(keep_running("revocations", revoke, every_s=limits.REVOCATION_INTERVAL_S)),
             asyncio.create_task(keep_running("roll-up", roll, every_s=limits.ROLL_INTERVAL_S)),
             asyncio.create_task(keep_running("packing", pack, every_s=limits.PACK_INTERVAL_S)),
             asyncio.create_task(keep_running("retention", settle, every_s=limits.RETENTION_INTERVAL_S)),

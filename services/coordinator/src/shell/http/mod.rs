@@ -15,6 +15,7 @@ mod join_tokens;
 mod partitions;
 mod problem;
 mod quorum;
+mod revocations;
 mod router;
 mod servers;
 

@@ -11,7 +11,7 @@ use quorate_types::limits::COORDINATOR_BODY_BYTES_MAX;
 use super::connections::Connections;
 use super::context::Context;
 use super::problem::Problem;
-use super::{events, fleet, groups, guarantees, join_tokens, partitions, quorum, servers};
+use super::{events, fleet, groups, guarantees, join_tokens, partitions, quorum, revocations, servers};
 
 /// Serves for ever.
 pub async fn serve(connections: Connections, context: Context) -> std::io::Result<()> {
@@ -67,6 +67,7 @@ fn router(context: Context) -> Router {
         .route("/v1/ca", get(fleet::certificate_authority))
         .route("/v1/join-tokens", get(join_tokens::list).post(join_tokens::issue))
         .route("/v1/join-tokens/{id}", delete(join_tokens::revoke))
+        .route("/v1/revocations", post(revocations::add))
         .route("/v1/events", get(events::follow))
         .layer(from_fn_with_state(context.clone(), authorize));
     Router::new()

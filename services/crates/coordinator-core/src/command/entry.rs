@@ -3,7 +3,7 @@
 use quorate_placement::Profile;
 use quorate_types::place::IssuedEpoch;
 use quorate_types::sla::Sla;
-use quorate_types::{Access, Epoch, GroupId, Layout, Offset, RunId, ServerId};
+use quorate_types::{Access, Epoch, GroupId, Layout, Offset, Revocation, RunId, ServerId};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
@@ -60,6 +60,10 @@ pub enum Command {
     /// Nobody may join with this token any more ([`super::join_token::join_token_id`]).
     RevokeJoinToken {
         id: String,
+    },
+    /// Servers refuse the tokens of these credentials.
+    Revoke {
+        revocations: Vec<Revocation>,
     },
     Register(Box<Registration>),
     /// Servers whose leases expired, or whose connections broke and did not come back. Also servers that went down
@@ -209,6 +213,7 @@ impl Command {
                 | Command::UseSecrets { .. }
                 | Command::IssueJoinToken { .. }
                 | Command::RevokeJoinToken { .. }
+                | Command::Revoke { .. }
         )
     }
 
@@ -239,6 +244,7 @@ impl Command {
             | Command::RaiseFleetVersion { .. }
             | Command::IssueJoinToken { .. }
             | Command::RevokeJoinToken { .. }
+            | Command::Revoke { .. }
             | Command::PeerUnreachable { .. }
             | Command::Admit { .. }
             | Command::SetAccess { .. }

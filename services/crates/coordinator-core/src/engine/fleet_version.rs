@@ -18,6 +18,7 @@ pub fn too_new(command: &Command, version: u16) -> Option<Reply> {
         }
         Command::Relocate(_) => ("Moves of single replicas", versions::FLEET_WITH_RELOCATIONS),
         Command::SetGuarantee(_) => ("Guarantees of projects", versions::FLEET_WITH_GUARANTEES),
+        Command::Revoke { .. } => ("Revocations of credentials", versions::FLEET_WITH_REVOCATIONS),
         _ => return None,
     };
     (version < needed).then(|| Reply::Conflict {

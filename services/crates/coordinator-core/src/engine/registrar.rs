@@ -167,6 +167,7 @@ impl<'a> Registrar<'a> {
             heartbeat_ms: self.settings.heartbeat_ms,
             lease_ms: self.settings.leases.lease_ms,
             client_keys: self.settings.client_keys.clone(),
+            revoked: state.revocations.iter().collect(),
             peer_keys: secrets.map_or(Value::Null, |secrets| secrets.peer_keys.clone()),
             peer_token: String::new(),
             promised_share: Some(state.profile.safety_factor),

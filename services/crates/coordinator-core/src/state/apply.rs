@@ -81,6 +81,7 @@ fn carry_out(step: &mut Step<'_>, command: &Command) {
         Command::RaiseFleetVersion { to } => step.policies().raise_fleet_version(*to),
         Command::IssueJoinToken { digest, token } => step.tokens().issue(digest, token),
         Command::RevokeJoinToken { id } => step.tokens().revoke(id),
+        Command::Revoke { revocations } => step.revoking().revoke(revocations),
         Command::Register(registration) => register(step, registration),
         Command::ServersFailed { servers } => servers_failed(step, servers, Failure::Silent),
         Command::ServersHung { servers } => servers_failed(step, servers, Failure::Hung),

@@ -12,7 +12,8 @@ use super::handler::dry_run::DryRun;
 use super::handler::guarantees::beyond_max;
 use super::handler::listing::{self, Listing};
 use super::table::{
-    DeletedGroups, Events, Fleets, Groups, Guarantees, JoinTokens, Partitions, Servers, UnreachablePairs,
+    DeletedGroups, Events, Fleets, Groups, Guarantees, JoinTokens, Partitions, Revocations, Servers,
+    UnreachablePairs,
 };
 use crate::command::{FleetSecrets, PlacementPolicy};
 
@@ -43,6 +44,8 @@ pub struct CoordinatorState {
     #[serde(default)]
     pub history: History,
     pub(super) join_tokens: JoinTokens,
+    #[serde(default, skip_serializing_if = "Revocations::is_empty")]
+    pub revocations: Revocations,
     #[serde(default, rename = "severed")]
     pub unreachable_pairs: UnreachablePairs,
     pub(super) deleted: DeletedGroups,
@@ -74,6 +77,7 @@ impl CoordinatorState {
             epoch_changes: 0,
             history: History::default(),
             join_tokens: JoinTokens::default(),
+            revocations: Revocations::default(),
             unreachable_pairs: UnreachablePairs::default(),
             deleted: DeletedGroups::default(),
             fleets: Fleets::default(),

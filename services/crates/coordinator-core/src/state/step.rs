@@ -23,6 +23,7 @@ use super::handler::relocations::Relocations;
 use super::handler::resets::Resets;
 use super::handler::resizes::Resizes;
 use super::handler::returns::Returns;
+use super::handler::revocations::Revoking;
 use super::handler::roster::Roster;
 use super::handler::tokens::Tokens;
 use super::handler::unreachable::Unreachable;
@@ -87,6 +88,12 @@ impl Step<'_> {
         let state = &mut *self.state;
         let out = Outbox::new(&mut state.events, &mut self.effects, self.now_ms);
         Tokens::new(&mut state.join_tokens, out)
+    }
+
+    pub fn revoking(&mut self) -> Revoking<'_> {
+        let state = &mut *self.state;
+        let out = Outbox::new(&mut state.events, &mut self.effects, self.now_ms);
+        Revoking::new(&mut state.revocations, &state.servers, out)
     }
 
     pub fn policies(&mut self) -> Policies<'_> {

@@ -2,8 +2,8 @@
 
 use quorate_coordinator_core::command::{Command, Proof};
 use quorate_coordinator_core::engine::{Input, Note, Outgoing};
-use quorate_types::ServerId;
 use quorate_types::control::{RefuseCode, ToCoordinator, ToServer};
+use quorate_types::{CredentialId, Revocation, ServerId};
 use serde_json::json;
 
 use crate::rig::{A, B, LEASE_MS, Rig, candidate, joining};
@@ -177,6 +177,38 @@ fn new_keys_and_tokens_go_to_connected_servers() {
         panic!("no welcome: {:?}", batch.outgoing);
     };
     assert_eq!(welcome.client_keys, keys, "later servers get it, too");
+}
+
+#[test]
+fn revocations_go_to_connected_servers_and_to_those_that_come_later() {
+    let mut rig = Rig::of_newest_version();
+    let revoked = Revocation {
+        credential: CredentialId(uuid::Uuid::from_u128(5)),
+        until_s: rig.now.unix_ms / 1_000 + 60,
+    };
+    let revocations = vec![revoked];
+    let batch = rig.take(Input::Command {
+        call: 9,
+        command: Command::Revoke {
+            revocations: revocations.clone(),
+        },
+    });
+    let sent = ToServer::Revoked {
+        revocations: revocations.clone(),
+    };
+    for connection in [1, 2] {
+        assert!(
+            batch
+                .outgoing
+                .contains(&Outgoing::Message(connection, sent.clone()))
+        );
+    }
+    rig.issue_token("token-3");
+    let batch = rig.take(Input::Register(candidate(3, &joining(3))));
+    let Some(Outgoing::Welcome { welcome, .. }) = batch.outgoing.first() else {
+        panic!("no welcome: {:?}", batch.outgoing);
+    };
+    assert_eq!(welcome.revoked, revocations);
 }
 
 #[test]

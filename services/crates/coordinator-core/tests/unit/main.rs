@@ -21,6 +21,7 @@ mod replayed;
 mod reports;
 mod resize;
 mod restored;
+mod revocations;
 mod rig;
 mod roll_call;
 mod space;

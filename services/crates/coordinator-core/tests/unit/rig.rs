@@ -30,12 +30,21 @@ pub struct Rig {
 impl Rig {
     /// A and B, on connections 1 and 2.
     pub fn new() -> Self {
-        let mut rig = Self::start(Vec::new(), 1);
+        Self::start(Vec::new(), 1).with_two_servers()
+    }
+
+    /// The same, in a fleet that began with this release.
+    pub fn of_newest_version() -> Self {
+        let state = CoordinatorState::of_new_fleet(Profile::default_profile());
+        Self::start_on(state, Vec::new(), 1, Vec::new()).with_two_servers()
+    }
+
+    fn with_two_servers(mut self) -> Self {
         for n in [1, 2] {
-            rig.issue_token(&format!("token-{n}"));
-            rig.take(Input::Register(candidate(n, &joining(n))));
+            self.issue_token(&format!("token-{n}"));
+            self.take(Input::Register(candidate(n, &joining(n))));
         }
-        rig
+        self
     }
 
     /// Starts on a log, as the process does.

@@ -372,30 +372,6 @@ func (e CreatedGroupStatus) Valid() bool {
 	}
 }
 
-// Defines values for CreatedKeyScopes.
-const (
-	CreatedKeyScopesAppend  CreatedKeyScopes = "append"
-	CreatedKeyScopesBilling CreatedKeyScopes = "billing"
-	CreatedKeyScopesManage  CreatedKeyScopes = "manage"
-	CreatedKeyScopesRead    CreatedKeyScopes = "read"
-)
-
-// Valid indicates whether the value is a known member of the CreatedKeyScopes enum.
-func (e CreatedKeyScopes) Valid() bool {
-	switch e {
-	case CreatedKeyScopesAppend:
-		return true
-	case CreatedKeyScopesBilling:
-		return true
-	case CreatedKeyScopesManage:
-		return true
-	case CreatedKeyScopesRead:
-		return true
-	default:
-		return false
-	}
-}
-
 // Defines values for DependencyName.
 const (
 	Coordinator DependencyName = "coordinator"
@@ -780,30 +756,6 @@ func (e InvoiceLineKind) Valid() bool {
 	}
 }
 
-// Defines values for KeyScopes.
-const (
-	KeyScopesAppend  KeyScopes = "append"
-	KeyScopesBilling KeyScopes = "billing"
-	KeyScopesManage  KeyScopes = "manage"
-	KeyScopesRead    KeyScopes = "read"
-)
-
-// Valid indicates whether the value is a known member of the KeyScopes enum.
-func (e KeyScopes) Valid() bool {
-	switch e {
-	case KeyScopesAppend:
-		return true
-	case KeyScopesBilling:
-		return true
-	case KeyScopesManage:
-		return true
-	case KeyScopesRead:
-		return true
-	default:
-		return false
-	}
-}
-
 // Defines values for KnownJoinTokenState.
 const (
 	Expired     KnownJoinTokenState = "expired"
@@ -1050,30 +1002,6 @@ func (e NewIncidentPhase) Valid() bool {
 	}
 }
 
-// Defines values for NewKeyScopes.
-const (
-	NewKeyScopesAppend  NewKeyScopes = "append"
-	NewKeyScopesBilling NewKeyScopes = "billing"
-	NewKeyScopesManage  NewKeyScopes = "manage"
-	NewKeyScopesRead    NewKeyScopes = "read"
-)
-
-// Valid indicates whether the value is a known member of the NewKeyScopes enum.
-func (e NewKeyScopes) Valid() bool {
-	switch e {
-	case NewKeyScopesAppend:
-		return true
-	case NewKeyScopesBilling:
-		return true
-	case NewKeyScopesManage:
-		return true
-	case NewKeyScopesRead:
-		return true
-	default:
-		return false
-	}
-}
-
 // Defines values for NewPaymentEntryKind.
 const (
 	NewPaymentEntryKindPayment  NewPaymentEntryKind = "payment"
@@ -1157,19 +1085,19 @@ func (e ObservedSlaLatency) Valid() bool {
 
 // Defines values for OperationCostOperation.
 const (
-	OperationCostOperationAppend  OperationCostOperation = "append"
-	OperationCostOperationCatchUp OperationCostOperation = "catch_up"
-	OperationCostOperationRead    OperationCostOperation = "read"
+	Append  OperationCostOperation = "append"
+	CatchUp OperationCostOperation = "catch_up"
+	Read    OperationCostOperation = "read"
 )
 
 // Valid indicates whether the value is a known member of the OperationCostOperation enum.
 func (e OperationCostOperation) Valid() bool {
 	switch e {
-	case OperationCostOperationAppend:
+	case Append:
 		return true
-	case OperationCostOperationCatchUp:
+	case CatchUp:
 		return true
-	case OperationCostOperationRead:
+	case Read:
 		return true
 	default:
 		return false
@@ -2030,8 +1958,14 @@ type CreatedGroupStatus string
 
 // CreatedKey defines model for CreatedKey.
 type CreatedKey struct {
-	CreatedAt time.Time          `json:"created_at"`
-	Id        openapi_types.UUID `json:"id"`
+	CreatedAt time.Time `json:"created_at"`
+
+	// ExpiresAt null: it does not expire.
+	ExpiresAt *time.Time `json:"expires_at"`
+
+	// FormerSecretUntil Until then the secret before the last rotation is accepted, too; null: it is not.
+	FormerSecretUntil *time.Time         `json:"former_secret_until"`
+	Id                openapi_types.UUID `json:"id"`
 
 	// LastUsedAt Exact to the minute; null if never used.
 	LastUsedAt *time.Time `json:"last_used_at"`
@@ -2040,26 +1974,30 @@ type CreatedKey struct {
 	// Prefix The first characters of the secret, to distinguish keys.
 	Prefix    string             `json:"prefix"`
 	ProjectId openapi_types.UUID `json:"project_id"`
-	Scopes    []CreatedKeyScopes `json:"scopes"`
+	Scopes    []string           `json:"scopes"`
 
 	// Secret The key itself. It is shown only now.
 	Secret string `json:"secret"`
 }
 
-// CreatedKeyScopes defines model for CreatedKey.Scopes.
-type CreatedKeyScopes string
-
 // CreatedOrganizationKey defines model for CreatedOrganizationKey.
 type CreatedOrganizationKey struct {
-	CreatedAt time.Time          `json:"created_at"`
-	Id        openapi_types.UUID `json:"id"`
+	CreatedAt time.Time `json:"created_at"`
+
+	// ExpiresAt null: it does not expire.
+	ExpiresAt *time.Time `json:"expires_at"`
+
+	// FormerSecretUntil Until then the secret before the last rotation is accepted, too; null: it is not.
+	FormerSecretUntil *time.Time         `json:"former_secret_until"`
+	Id                openapi_types.UUID `json:"id"`
 
 	// LastUsedAt Exact to the minute; null if never used.
 	LastUsedAt *time.Time `json:"last_used_at"`
 	Name       string     `json:"name"`
 
 	// Prefix The first characters of the secret, to distinguish keys.
-	Prefix string `json:"prefix"`
+	Prefix string   `json:"prefix"`
+	Scopes []string `json:"scopes"`
 
 	// Secret The key itself. It is shown only now.
 	Secret string `json:"secret"`
@@ -2681,10 +2619,16 @@ type JoinTokens struct {
 	Items []KnownJoinToken `json:"items"`
 }
 
-// Key defines model for Key.
+// Key A key of one project, for its applications.
 type Key struct {
-	CreatedAt time.Time          `json:"created_at"`
-	Id        openapi_types.UUID `json:"id"`
+	CreatedAt time.Time `json:"created_at"`
+
+	// ExpiresAt null: it does not expire.
+	ExpiresAt *time.Time `json:"expires_at"`
+
+	// FormerSecretUntil Until then the secret before the last rotation is accepted, too; null: it is not.
+	FormerSecretUntil *time.Time         `json:"former_secret_until"`
+	Id                openapi_types.UUID `json:"id"`
 
 	// LastUsedAt Exact to the minute; null if never used.
 	LastUsedAt *time.Time `json:"last_used_at"`
@@ -2693,11 +2637,8 @@ type Key struct {
 	// Prefix The first characters of the secret, to distinguish keys.
 	Prefix    string             `json:"prefix"`
 	ProjectId openapi_types.UUID `json:"project_id"`
-	Scopes    []KeyScopes        `json:"scopes"`
+	Scopes    []string           `json:"scopes"`
 }
-
-// KeyScopes defines model for Key.Scopes.
-type KeyScopes string
 
 // KindMicros An amount by kind. Credits are not in it: they are known at the month's close.
 type KindMicros struct {
@@ -3001,18 +2942,22 @@ type NewJoinToken struct {
 
 // NewKey defines model for NewKey.
 type NewKey struct {
-	Name string `json:"name"`
+	// ExpiresAt From then on the key is refused; null: it does not expire.
+	ExpiresAt *time.Time `json:"expires_at,omitempty"`
+	Name      string     `json:"name"`
 
-	// Scopes append and read: on the logs of the project's groups. manage: quote, create, resize and delete groups, which an application does not need. billing: read the organization's invoices. Every key may look at its project.
-	Scopes *[]NewKeyScopes `json:"scopes,omitempty"`
+	// Scopes append and read: on the logs of the project's groups. manage: quote, create, resize and delete groups, which an application does not need. billing: read the organization's invoices. `append`, `read` and `manage` alone are on all groups; `append:orders` is on the group of that name, and `append:pay-*` on groups whose names begin so.
+	Scopes *[]string `json:"scopes,omitempty"`
 }
-
-// NewKeyScopes defines model for NewKey.Scopes.
-type NewKeyScopes string
 
 // NewOrganizationKey defines model for NewOrganizationKey.
 type NewOrganizationKey struct {
-	Name string `json:"name"`
+	// ExpiresAt From then on the key is refused; null: it does not expire.
+	ExpiresAt *time.Time `json:"expires_at,omitempty"`
+	Name      string     `json:"name"`
+
+	// Scopes administer: create projects, and keys of projects that do no more than this one. `append`, `read` and `manage` alone are on all groups; `append:orders` is on the group of that name, and `append:pay-*` on groups whose names begin so.
+	Scopes *[]string `json:"scopes,omitempty"`
 }
 
 // NewPaymentEntry An operator's record: money that came in, a debt that is given up, or the reversal of an earlier entry.
@@ -3107,15 +3052,22 @@ type Organization struct {
 
 // OrganizationKey A key for all of the organization's projects, for infrastructure as code.
 type OrganizationKey struct {
-	CreatedAt time.Time          `json:"created_at"`
-	Id        openapi_types.UUID `json:"id"`
+	CreatedAt time.Time `json:"created_at"`
+
+	// ExpiresAt null: it does not expire.
+	ExpiresAt *time.Time `json:"expires_at"`
+
+	// FormerSecretUntil Until then the secret before the last rotation is accepted, too; null: it is not.
+	FormerSecretUntil *time.Time         `json:"former_secret_until"`
+	Id                openapi_types.UUID `json:"id"`
 
 	// LastUsedAt Exact to the minute; null if never used.
 	LastUsedAt *time.Time `json:"last_used_at"`
 	Name       string     `json:"name"`
 
 	// Prefix The first characters of the secret, to distinguish keys.
-	Prefix string `json:"prefix"`
+	Prefix string   `json:"prefix"`
+	Scopes []string `json:"scopes"`
 }
 
 // OtherGroups The sum of groups that are left out of the list.
@@ -3726,6 +3678,23 @@ type Resources struct {
 	Promisable Amounts `json:"promisable"`
 }
 
+// RotatedKey defines model for RotatedKey.
+type RotatedKey struct {
+	// FormerSecretUntil The end of the former secret.
+	FormerSecretUntil time.Time          `json:"former_secret_until"`
+	Id                openapi_types.UUID `json:"id"`
+	Prefix            string             `json:"prefix"`
+
+	// Secret The key's new secret. It is shown only now.
+	Secret string `json:"secret"`
+}
+
+// Rotation defines model for Rotation.
+type Rotation struct {
+	// GraceS For so long the former secret is accepted, too. 0: it ends now, and servers refuse its tokens within seconds.
+	GraceS *int `json:"grace_s,omitempty"`
+}
+
 // Server defines model for Server.
 type Server struct {
 	Address string `json:"address"`
@@ -4264,6 +4233,12 @@ type ListPaymentsParams struct {
 	Cursor *string `form:"cursor,omitempty" json:"cursor,omitempty"`
 }
 
+// RotateKeyParams defines parameters for RotateKey.
+type RotateKeyParams struct {
+	// IdempotencyKey A random string for this request. Repeating it with the same body only repeats the answer.
+	IdempotencyKey *string `json:"Idempotency-Key,omitempty"`
+}
+
 // LogInParams defines parameters for LogIn.
 type LogInParams struct {
 	// IdempotencyKey A random string for this request. Repeating it with the same body only repeats the answer.
@@ -4475,6 +4450,9 @@ type SaveCheckpointJSONRequestBody = NewCheckpoint
 
 // ResetGroupJSONRequestBody defines body for ResetGroup for application/json ContentType.
 type ResetGroupJSONRequestBody = Reset
+
+// RotateKeyJSONRequestBody defines body for RotateKey for application/json ContentType.
+type RotateKeyJSONRequestBody = Rotation
 
 // LogInJSONRequestBody defines body for LogIn for application/json ContentType.
 type LogInJSONRequestBody = Login
@@ -4927,10 +4905,28 @@ type ClientInterface interface {
 
 	// RevokeKey Revoke Key
 	//
-	// Revoke an API key.
+	// Revoke an API key. The API refuses it at once, and servers refuse its tokens within ten seconds.
 	//
 	// Corresponds with DELETE /v1/keys/{key_id} (the `RevokeKey` operationId).
 	RevokeKey(ctx context.Context, keyId openapi_types.UUID, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// RotateKeyWithBody Rotate Key
+	//
+	// Give an API key another secret. The former one is accepted for a while, so that no append fails meanwhile.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /v1/keys/{key_id}/rotate (the `RotateKey` operationId).
+	RotateKeyWithBody(ctx context.Context, keyId openapi_types.UUID, params *RotateKeyParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// RotateKey Rotate Key
+	//
+	// Give an API key another secret. The former one is accepted for a while, so that no append fails meanwhile.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /v1/keys/{key_id}/rotate (the `RotateKey` operationId).
+	RotateKey(ctx context.Context, keyId openapi_types.UUID, params *RotateKeyParams, body RotateKeyJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// LogInWithBody Log In
 	//
@@ -6209,11 +6205,49 @@ func (c *Client) ListPayments(ctx context.Context, invoiceId openapi_types.UUID,
 
 // RevokeKey Revoke Key
 //
-// Revoke an API key.
+// Revoke an API key. The API refuses it at once, and servers refuse its tokens within ten seconds.
 //
 // Corresponds with DELETE /v1/keys/{key_id} (the `RevokeKey` operationId).
 func (c *Client) RevokeKey(ctx context.Context, keyId openapi_types.UUID, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewRevokeKeyRequest(c.Server, keyId)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// RotateKeyWithBody Rotate Key
+//
+// Give an API key another secret. The former one is accepted for a while, so that no append fails meanwhile.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /v1/keys/{key_id}/rotate (the `RotateKey` operationId).
+func (c *Client) RotateKeyWithBody(ctx context.Context, keyId openapi_types.UUID, params *RotateKeyParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewRotateKeyRequestWithBody(c.Server, keyId, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// RotateKey Rotate Key
+//
+// Give an API key another secret. The former one is accepted for a while, so that no append fails meanwhile.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /v1/keys/{key_id}/rotate (the `RotateKey` operationId).
+func (c *Client) RotateKey(ctx context.Context, keyId openapi_types.UUID, params *RotateKeyParams, body RotateKeyJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewRotateKeyRequest(c.Server, keyId, params, body)
 	if err != nil {
 		return nil, err
 	}
@@ -9160,6 +9194,68 @@ func NewRevokeKeyRequest(server string, keyId openapi_types.UUID) (*http.Request
 	return req, nil
 }
 
+// NewRotateKeyRequest calls the generic RotateKey builder with application/json body
+func NewRotateKeyRequest(server string, keyId openapi_types.UUID, params *RotateKeyParams, body RotateKeyJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewRotateKeyRequestWithBody(server, keyId, params, "application/json", bodyReader)
+}
+
+// NewRotateKeyRequestWithBody constructs an http.Request for the RotateKey method, with any body, and a specified content type
+func NewRotateKeyRequestWithBody(server string, keyId openapi_types.UUID, params *RotateKeyParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "key_id", keyId, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/keys/%s/rotate", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.IdempotencyKey != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Idempotency-Key", *params.IdempotencyKey, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("Idempotency-Key", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
 // NewLogInRequest calls the generic LogIn builder with application/json body
 func NewLogInRequest(server string, params *LogInParams, body LogInJSONRequestBody) (*http.Request, error) {
 	var bodyReader io.Reader
@@ -11985,12 +12081,30 @@ type ClientWithResponsesInterface interface {
 
 	// RevokeKeyWithResponse Revoke Key
 	//
-	// Revoke an API key.
+	// Revoke an API key. The API refuses it at once, and servers refuse its tokens within ten seconds.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with DELETE /v1/keys/{key_id} (the `RevokeKey` operationId).
 	RevokeKeyWithResponse(ctx context.Context, keyId openapi_types.UUID, reqEditors ...RequestEditorFn) (*RevokeKeyResponse, error)
+
+	// RotateKeyWithBodyWithResponse Rotate Key
+	//
+	// Give an API key another secret. The former one is accepted for a while, so that no append fails meanwhile.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/keys/{key_id}/rotate (the `RotateKey` operationId).
+	RotateKeyWithBodyWithResponse(ctx context.Context, keyId openapi_types.UUID, params *RotateKeyParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*RotateKeyResponse, error)
+
+	// RotateKeyWithResponse Rotate Key
+	//
+	// Give an API key another secret. The former one is accepted for a while, so that no append fails meanwhile.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/keys/{key_id}/rotate (the `RotateKey` operationId).
+	RotateKeyWithResponse(ctx context.Context, keyId openapi_types.UUID, params *RotateKeyParams, body RotateKeyJSONRequestBody, reqEditors ...RequestEditorFn) (*RotateKeyResponse, error)
 
 	// LogInWithBodyWithResponse Log In
 	//
@@ -14522,6 +14636,61 @@ func (r RevokeKeyResponse) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r RevokeKeyResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type RotateKeyResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *RotatedKey
+	// ApplicationproblemJSON4XX the response for an HTTP 4XX `application/problem+json` response
+	ApplicationproblemJSON4XX *Problem
+	// ApplicationproblemJSON5XX the response for an HTTP 5XX `application/problem+json` response
+	ApplicationproblemJSON5XX *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r RotateKeyResponse) GetJSON200() *RotatedKey {
+	return r.JSON200
+}
+
+// GetApplicationproblemJSON4XX returns the response for an HTTP 4XX `application/problem+json` response
+func (r RotateKeyResponse) GetApplicationproblemJSON4XX() *Problem {
+	return r.ApplicationproblemJSON4XX
+}
+
+// GetApplicationproblemJSON5XX returns the response for an HTTP 5XX `application/problem+json` response
+func (r RotateKeyResponse) GetApplicationproblemJSON5XX() *Problem {
+	return r.ApplicationproblemJSON5XX
+}
+
+// GetBody returns the raw response body bytes
+func (r RotateKeyResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r RotateKeyResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r RotateKeyResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r RotateKeyResponse) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -17917,7 +18086,7 @@ func (c *ClientWithResponses) ListPaymentsWithResponse(ctx context.Context, invo
 
 // RevokeKeyWithResponse Revoke Key
 //
-// Revoke an API key.
+// Revoke an API key. The API refuses it at once, and servers refuse its tokens within ten seconds.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -17928,6 +18097,36 @@ func (c *ClientWithResponses) RevokeKeyWithResponse(ctx context.Context, keyId o
 		return nil, err
 	}
 	return ParseRevokeKeyResponse(rsp)
+}
+
+// RotateKeyWithBodyWithResponse Rotate Key
+//
+// Give an API key another secret. The former one is accepted for a while, so that no append fails meanwhile.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/keys/{key_id}/rotate (the `RotateKey` operationId).
+func (c *ClientWithResponses) RotateKeyWithBodyWithResponse(ctx context.Context, keyId openapi_types.UUID, params *RotateKeyParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*RotateKeyResponse, error) {
+	rsp, err := c.RotateKeyWithBody(ctx, keyId, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseRotateKeyResponse(rsp)
+}
+
+// RotateKeyWithResponse Rotate Key
+//
+// Give an API key another secret. The former one is accepted for a while, so that no append fails meanwhile.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/keys/{key_id}/rotate (the `RotateKey` operationId).
+func (c *ClientWithResponses) RotateKeyWithResponse(ctx context.Context, keyId openapi_types.UUID, params *RotateKeyParams, body RotateKeyJSONRequestBody, reqEditors ...RequestEditorFn) (*RotateKeyResponse, error) {
+	rsp, err := c.RotateKey(ctx, keyId, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseRotateKeyResponse(rsp)
 }
 
 // LogInWithBodyWithResponse Log In
@@ -20325,6 +20524,46 @@ func ParseRevokeKeyResponse(rsp *http.Response) (*RevokeKeyResponse, error) {
 	switch {
 	case rsp.StatusCode == 204:
 		break // No content-type
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 4:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON4XX = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 5:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON5XX = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseRotateKeyResponse parses an HTTP response from a RotateKeyWithResponse call
+func ParseRotateKeyResponse(rsp *http.Response) (*RotateKeyResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &RotateKeyResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest RotatedKey
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
 
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 4:
 		var dest Problem

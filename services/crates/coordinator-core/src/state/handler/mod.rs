@@ -4,8 +4,8 @@
 //! Ground: [`outbox`], [`configs`] (configurations sent to members, status), [`drops`] (leftover data), [`replica_choice`]
 //! (servers for replicas), [`listing`] (servers open to placement), [`dry_run`] (quotes), [`relocation_plan`] (the fewest moves that make room).
 //!
-//! Servers: [`vetting`], [`registrations`], [`roster`], [`drains`], [`tokens`], [`policies`], [`reachability`]. They
-//! cannot reach a group's members.
+//! Servers: [`vetting`], [`registrations`], [`roster`], [`drains`], [`tokens`], [`revocations`], [`policies`],
+//! [`reachability`]. They cannot reach a group's members.
 //!
 //! Projects: [`guarantees`]. Groups with several chains: [`partitions`].
 //!
@@ -36,6 +36,7 @@ pub mod replica_choice;
 pub mod resets;
 pub mod resizes;
 pub mod returns;
+pub mod revocations;
 pub mod roster;
 pub mod tokens;
 pub mod unreachable;

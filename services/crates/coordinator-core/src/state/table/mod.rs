@@ -6,6 +6,7 @@
 //! - [`groups`]: the groups, with indexes by member and by project
 //! - [`guarantees`]: guarantees of projects
 //! - [`partitions`]: groups with partitions
+//! - [`revocations`]: credentials whose tokens are refused
 //! - [`fleets`]: the free resources of each region; derived from the two above
 //! - [`join_tokens`], [`deleted_groups`], [`unreachable_pairs`], [`events`]
 
@@ -16,6 +17,7 @@ pub mod groups;
 pub mod guarantees;
 pub mod join_tokens;
 pub mod partitions;
+pub mod revocations;
 pub mod servers;
 pub mod unreachable_pairs;
 
@@ -26,5 +28,6 @@ pub use groups::Groups;
 pub use guarantees::{Guarantees, ProjectGuarantee};
 pub use join_tokens::JoinTokens;
 pub use partitions::Partitions;
+pub use revocations::Revocations;
 pub use servers::Servers;
 pub use unreachable_pairs::UnreachablePairs;

@@ -1,27 +1,28 @@
 import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { useState, type FormEvent } from 'react'
-import { api, fieldMessage, keys, type ApiKey } from '@/api'
+import { api, fieldMessage, keys } from '@/api'
 import { Button } from '@/ui/Button'
 import { Dialog } from '@/ui/Dialog'
-import { TextField } from '@/ui/Field'
+import { SelectField, TextField } from '@/ui/Field'
 import { ProblemNotice } from '@/ui/Notice'
 import { SecretOnce } from '@/ui/SecretOnce'
-import { ScopesField, USUAL_SCOPES, type Scope } from './ScopesField'
+import { expiryOf, LIVES } from './keyTimes'
+import { namesIn, scopesOf } from './scopes'
+import { ScopesField, USUAL_SCOPES } from './ScopesField'
 
-export function NewKeyDialog({
-  projectId,
-  open,
-  onOpenChange,
-}: {
+interface Props {
   projectId: string
   open: boolean
   onOpenChange: (open: boolean) => void
-}) {
+}
+
+export function NewKeyDialog({ projectId, open, onOpenChange }: Props) {
   const queries = useQueryClient()
   const [name, setName] = useState('')
-  const [scopes, setScopes] = useState<readonly Scope[]>(USUAL_SCOPES)
+  const [scopes, setScopes] = useState(USUAL_SCOPES)
+  const [life, setLife] = useState('')
   const creation = useMutation({
-    mutationFn: (wanted: string) => api.createKey(projectId, wanted, [...scopes]),
+    mutationFn: api.createKey,
     onSuccess: () => void queries.invalidateQueries({ queryKey: keys.apiKeys(projectId) }),
   })
   const change = (next: boolean) => {
@@ -29,11 +30,21 @@ export function NewKeyDialog({
     if (next) return
     setName('')
     setScopes(USUAL_SCOPES)
+    setLife('')
     creation.reset()
   }
+  const names = scopes.on === 'some' ? namesIn(scopes.names) : []
+  const lacking =
+    scopes.rights.length === 0
+      ? 'Choose at least one thing that it may do.'
+      : scopes.on === 'some' && names.length === 0
+        ? 'Name at least one group.'
+        : undefined
   const submit = (event: FormEvent) => {
     event.preventDefault()
-    if (name.trim() && scopes.length > 0) creation.mutate(name.trim())
+    if (!name.trim() || lacking) return
+    const expires_at = expiryOf(life, Date.now())
+    creation.mutate({ projectId, name: name.trim(), scopes: scopesOf(scopes.rights, names), expires_at })
   }
   const wrongName = fieldMessage(creation.error, 'name')
   return (
@@ -59,51 +70,21 @@ export function NewKeyDialog({
             required
           />
           <ScopesField value={scopes} onChange={setScopes} />
+          <SelectField label="It expires" value={life} onChange={(event) => setLife(event.target.value)}>
+            {LIVES.map(({ value, label }) => (
+              <option key={value} value={value}>
+                {label}
+              </option>
+            ))}
+          </SelectField>
           {creation.error && !wrongName && <ProblemNotice error={creation.error} />}
           <div className="flex justify-end">
-            <Button
-              type="submit"
-              busy={creation.isPending}
-              disabledReason={scopes.length === 0 ? 'Choose at least one thing that it may do.' : undefined}
-            >
+            <Button type="submit" busy={creation.isPending} disabledReason={lacking}>
               Make key
             </Button>
           </div>
         </form>
       )}
-    </Dialog>
-  )
-}
-
-export function RevokeKeyDialog({ apiKey, onClose }: { apiKey: ApiKey | null; onClose: () => void }) {
-  const queries = useQueryClient()
-  const revocation = useMutation({
-    mutationFn: (key: ApiKey) => api.revokeKey(key.id),
-    onSuccess: async (_answer, key) => {
-      await queries.invalidateQueries({ queryKey: keys.apiKeys(key.project_id) })
-      onClose()
-    },
-  })
-  return (
-    <Dialog
-      open={apiKey !== null}
-      onOpenChange={(next) => {
-        if (next) return
-        revocation.reset()
-        onClose()
-      }}
-      title={`Revoke ${apiKey?.name ?? 'key'}?`}
-      description="Programs that use it are refused from now on; connections that are open end when their token runs out, within the hour. A revoked key does not come back."
-    >
-      {revocation.error && <ProblemNotice error={revocation.error} />}
-      <div className="mt-4 flex flex-wrap justify-end gap-2">
-        <Button variant="secondary" onClick={onClose}>
-          Keep it
-        </Button>
-        <Button variant="danger" busy={revocation.isPending} onClick={() => apiKey && revocation.mutate(apiKey)}>
-          Revoke key
-        </Button>
-      </div>
     </Dialog>
   )
 }
