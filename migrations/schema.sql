@@ -52,6 +52,11 @@ BEGIN
   EXECUTE format('DROP TABLE IF EXISTS %I', usage_day_name(day_s));
 END $$;
 
+CREATE FUNCTION public.end_sessions_of(wanted uuid, only_id uuid, kept_id uuid) RETURNS TABLE(id uuid)
+    LANGUAGE sql SECURITY DEFINER
+    SET search_path TO 'public', 'pg_temp'
+    AS $$ WITH ended AS (DELETE FROM sessions s WHERE s.user_id = wanted AND (only_id IS NULL OR s.id = only_id) AND s.id IS DISTINCT FROM kept_id RETURNING s.id, s.organization_id, s.tokens_until), revoked AS (INSERT INTO revocations (credential_id, organization_id, revoked_at, until) SELECT e.id, e.organization_id, now(), e.tokens_until + interval '1 minute' FROM ended e WHERE e.tokens_until + interval '1 minute' > now() ON CONFLICT DO NOTHING) SELECT e.id FROM ended e $$;
+
 CREATE FUNCTION public.ensure_usage_day(day_s bigint) RETURNS void
     LANGUAGE plpgsql STRICT SECURITY DEFINER
     SET search_path TO 'public', 'pg_temp'
@@ -78,6 +83,11 @@ CREATE FUNCTION public.find_group(wanted uuid) RETURNS TABLE(organization_id uui
     SET search_path TO 'public', 'pg_temp'
     AS $$ SELECT g.organization_id FROM groups g WHERE g.id = wanted $$;
 
+CREATE FUNCTION public.find_invitation(wanted bytea) RETURNS TABLE(id uuid, organization_id uuid, organization_name text, email text, role text, expires_at timestamp with time zone)
+    LANGUAGE sql STABLE SECURITY DEFINER
+    SET search_path TO 'public', 'pg_temp'
+    AS $$ SELECT i.id, i.organization_id, o.name, i.email, i.role, i.expires_at FROM invitations i JOIN organizations o USING (organization_id) WHERE i.token_hmac = wanted $$;
+
 CREATE FUNCTION public.find_invoice_owner(wanted uuid) RETURNS uuid
     LANGUAGE sql STABLE SECURITY DEFINER
     SET search_path TO 'public', 'pg_temp'
@@ -88,16 +98,20 @@ CREATE FUNCTION public.find_invoices(wanted text) RETURNS TABLE(id uuid, organiz
     SET search_path TO 'public', 'pg_temp'
     AS $$ SELECT i.id, i.organization_id, i.number, i.total_micros, i.currency, i.issued_at, i.due_at FROM invoices i WHERE i.number = wanted AND i.kind = 'invoice' ORDER BY i.id LIMIT 100 $$;
 
-CREATE FUNCTION public.find_memberships(wanted uuid) RETURNS TABLE(organization_id uuid, role text, created_at timestamp with time zone)
+CREATE FUNCTION public.find_memberships(wanted uuid) RETURNS TABLE(organization_id uuid, organization_name text, role text, created_at timestamp with time zone)
     LANGUAGE sql STABLE SECURITY DEFINER
     SET search_path TO 'public', 'pg_temp'
-    AS $$
-    SELECT m.organization_id, m.role, m.created_at FROM memberships m WHERE m.user_id = wanted $$;
+    AS $$ SELECT m.organization_id, o.name, m.role, m.created_at FROM memberships m JOIN organizations o USING (organization_id) WHERE m.user_id = wanted $$;
 
-CREATE FUNCTION public.find_session(wanted bytea) RETURNS TABLE(id uuid, organization_id uuid, user_id uuid, expires_at timestamp with time zone, role text, tokens_until timestamp with time zone)
+CREATE FUNCTION public.find_session(wanted bytea) RETURNS TABLE(id uuid, organization_id uuid, user_id uuid, expires_at timestamp with time zone, role text, tokens_until timestamp with time zone, authenticated_at timestamp with time zone, last_seen_at timestamp with time zone)
     LANGUAGE sql STABLE SECURITY DEFINER
     SET search_path TO 'public', 'pg_temp'
-    AS $$ SELECT s.id, s.organization_id, s.user_id, s.expires_at, m.role, s.tokens_until FROM sessions s JOIN memberships m USING (organization_id, user_id) WHERE s.token_hmac = wanted $$;
+    AS $$ SELECT s.id, s.organization_id, s.user_id, s.expires_at, m.role, s.tokens_until, s.authenticated_at, s.last_seen_at FROM sessions s JOIN memberships m USING (organization_id, user_id) WHERE s.token_hmac = wanted $$;
+
+CREATE FUNCTION public.find_sessions_of(wanted uuid) RETURNS TABLE(id uuid, organization_id uuid, organization_name text, created_at timestamp with time zone, last_seen_at timestamp with time zone, expires_at timestamp with time zone, address text, user_agent text)
+    LANGUAGE sql STABLE SECURITY DEFINER
+    SET search_path TO 'public', 'pg_temp'
+    AS $$ SELECT s.id, s.organization_id, o.name, s.created_at, s.last_seen_at, s.expires_at, s.address, s.user_agent FROM sessions s JOIN organizations o USING (organization_id) WHERE s.user_id = wanted $$;
 
 CREATE FUNCTION public.refuse_change() RETURNS trigger
     LANGUAGE plpgsql
@@ -109,6 +123,11 @@ END $$;
 CREATE FUNCTION public.refuse_rewriting() RETURNS trigger
     LANGUAGE plpgsql
     AS $$ BEGIN RAISE EXCEPTION '% is append-only', TG_TABLE_NAME; END $$;
+
+CREATE FUNCTION public.unverified_rate_per_s() RETURNS TABLE(rate_per_s bigint)
+    LANGUAGE sql STABLE SECURITY DEFINER
+    SET search_path TO 'public', 'pg_temp'
+    AS $$ SELECT coalesce(sum(g.rate_per_s), 0)::bigint FROM groups g WHERE g.deleted_at IS NULL AND NOT EXISTS (SELECT FROM memberships m JOIN users u ON u.id = m.user_id WHERE m.organization_id = g.organization_id AND m.role = 'owner' AND u.email_verified_at IS NOT NULL) $$;
 
 CREATE FUNCTION public.usage_day_name(day_s bigint) RETURNS text
     LANGUAGE sql IMMUTABLE STRICT
@@ -368,6 +387,19 @@ CREATE TABLE public.idempotency_keys (
     created_at timestamp with time zone NOT NULL
 );
 
+CREATE TABLE public.invitations (
+    id uuid NOT NULL,
+    organization_id uuid NOT NULL,
+    email text NOT NULL,
+    role text NOT NULL,
+    token_hmac bytea NOT NULL,
+    invited_by uuid NOT NULL,
+    created_at timestamp with time zone NOT NULL,
+    expires_at timestamp with time zone NOT NULL,
+    CONSTRAINT invitations_email_check CHECK (((email = lower(email)) AND (length(email) <= 254))),
+    CONSTRAINT invitations_role_check CHECK ((role = ANY (ARRAY['owner'::text, 'admin'::text, 'developer'::text, 'billing'::text, 'viewer'::text])))
+);
+
 CREATE TABLE public.invoice_lines (
     organization_id uuid NOT NULL,
     invoice_id uuid NOT NULL,
@@ -442,6 +474,24 @@ CREATE TABLE public.ledger_entries (
     account text NOT NULL,
     amount_micros bigint NOT NULL,
     created_at timestamp with time zone NOT NULL
+);
+
+CREATE TABLE public.mail_tokens (
+    token_hmac bytea NOT NULL,
+    user_id uuid NOT NULL,
+    purpose text NOT NULL,
+    created_at timestamp with time zone NOT NULL,
+    expires_at timestamp with time zone NOT NULL,
+    CONSTRAINT mail_tokens_purpose_check CHECK ((purpose = ANY (ARRAY['verify_email'::text, 'reset_password'::text])))
+);
+
+CREATE TABLE public.mails (
+    id uuid NOT NULL,
+    sealed bytea NOT NULL,
+    created_at timestamp with time zone NOT NULL,
+    attempts bigint NOT NULL,
+    next_at timestamp with time zone NOT NULL,
+    CONSTRAINT mails_attempts_check CHECK ((attempts >= 0))
 );
 
 CREATE TABLE public.memberships (
@@ -574,6 +624,11 @@ CREATE TABLE public.quota_overrides (
     CONSTRAINT quota_overrides_limit_value_check CHECK ((limit_value >= 0))
 );
 
+CREATE TABLE public.recovery_codes (
+    user_id uuid NOT NULL,
+    code_hmac bytea NOT NULL
+);
+
 CREATE TABLE public.rejected_usage (
     entry_id text NOT NULL,
     "position" integer NOT NULL,
@@ -598,7 +653,11 @@ CREATE TABLE public.sessions (
     token_hmac bytea NOT NULL,
     created_at timestamp with time zone NOT NULL,
     expires_at timestamp with time zone NOT NULL,
-    tokens_until timestamp with time zone
+    tokens_until timestamp with time zone,
+    authenticated_at timestamp with time zone NOT NULL,
+    last_seen_at timestamp with time zone NOT NULL,
+    address text NOT NULL,
+    user_agent text NOT NULL
 );
 
 CREATE TABLE public.settled_logs (
@@ -754,6 +813,14 @@ CREATE TABLE public.status_updates (
     CONSTRAINT status_updates_phase_check CHECK ((phase = ANY (ARRAY['investigating'::text, 'identified'::text, 'monitoring'::text, 'resolved'::text])))
 );
 
+CREATE TABLE public.totps (
+    user_id uuid NOT NULL,
+    sealed bytea NOT NULL,
+    created_at timestamp with time zone NOT NULL,
+    confirmed_at timestamp with time zone,
+    last_step bigint NOT NULL
+);
+
 CREATE TABLE public.usage_days (
     organization_id uuid NOT NULL,
     group_id uuid NOT NULL,
@@ -858,6 +925,7 @@ CREATE TABLE public.users (
     email text NOT NULL,
     password_hash text NOT NULL,
     created_at timestamp with time zone NOT NULL,
+    email_verified_at timestamp with time zone,
     CONSTRAINT users_email_check CHECK (((email = lower(email)) AND (length(email) <= 254)))
 );
 
@@ -936,6 +1004,15 @@ ALTER TABLE ONLY public.idempotency_keys
 ALTER TABLE ONLY public.idempotency_keys
     ADD CONSTRAINT idempotency_keys_principal_key_hmac_key UNIQUE (principal, key_hmac);
 
+ALTER TABLE ONLY public.invitations
+    ADD CONSTRAINT invitations_organization_id_email_key UNIQUE (organization_id, email);
+
+ALTER TABLE ONLY public.invitations
+    ADD CONSTRAINT invitations_pkey PRIMARY KEY (id);
+
+ALTER TABLE ONLY public.invitations
+    ADD CONSTRAINT invitations_token_hmac_key UNIQUE (token_hmac);
+
 ALTER TABLE ONLY public.invoice_lines
     ADD CONSTRAINT invoice_lines_pkey PRIMARY KEY (invoice_id, "position");
 
@@ -950,6 +1027,12 @@ ALTER TABLE ONLY public.invoices
 
 ALTER TABLE ONLY public.ledger_entries
     ADD CONSTRAINT ledger_entries_pkey PRIMARY KEY (invoice_id, account);
+
+ALTER TABLE ONLY public.mail_tokens
+    ADD CONSTRAINT mail_tokens_pkey PRIMARY KEY (token_hmac);
+
+ALTER TABLE ONLY public.mails
+    ADD CONSTRAINT mails_pkey PRIMARY KEY (id);
 
 ALTER TABLE ONLY public.memberships
     ADD CONSTRAINT memberships_pkey PRIMARY KEY (organization_id, user_id);
@@ -996,6 +1079,9 @@ ALTER TABLE ONLY public.projects
 ALTER TABLE ONLY public.quota_overrides
     ADD CONSTRAINT quota_overrides_pkey PRIMARY KEY (organization_id, code);
 
+ALTER TABLE ONLY public.recovery_codes
+    ADD CONSTRAINT recovery_codes_pkey PRIMARY KEY (user_id, code_hmac);
+
 ALTER TABLE ONLY public.rejected_usage
     ADD CONSTRAINT rejected_usage_pkey PRIMARY KEY (entry_id, "position");
 
@@ -1041,6 +1127,9 @@ ALTER TABLE ONLY public.status_regions
 ALTER TABLE ONLY public.status_updates
     ADD CONSTRAINT status_updates_pkey PRIMARY KEY (id);
 
+ALTER TABLE ONLY public.totps
+    ADD CONSTRAINT totps_pkey PRIMARY KEY (user_id);
+
 ALTER TABLE ONLY public.usage_days
     ADD CONSTRAINT usage_days_pkey PRIMARY KEY (group_id, day_s);
 
@@ -1055,9 +1144,6 @@ ALTER TABLE ONLY public.usage_log_days
 
 ALTER TABLE ONLY public.usage_windows
     ADD CONSTRAINT usage_windows_pkey PRIMARY KEY (group_id, server_id, incarnation, epoch, window_start_s);
-
-ALTER TABLE ONLY public.users
-    ADD CONSTRAINT users_email_key UNIQUE (email);
 
 ALTER TABLE ONLY public.users
     ADD CONSTRAINT users_pkey PRIMARY KEY (id);
@@ -1122,6 +1208,10 @@ CREATE UNIQUE INDEX invoices_numbers ON public.invoices USING btree (series, kin
 
 CREATE UNIQUE INDEX invoices_one_a_month ON public.invoices USING btree (organization_id, period_start) WHERE (kind = 'invoice'::text);
 
+CREATE INDEX mail_tokens_user ON public.mail_tokens USING btree (user_id, purpose);
+
+CREATE INDEX mails_next ON public.mails USING btree (next_at);
+
 CREATE INDEX memberships_user ON public.memberships USING btree (user_id);
 
 CREATE INDEX packed_hours_organization ON public.packed_hours USING btree (organization_id);
@@ -1155,6 +1245,8 @@ CREATE INDEX revocations_organization ON public.revocations USING btree (organiz
 CREATE INDEX revocations_untold ON public.revocations USING btree (revoked_at) WHERE (told_at IS NULL);
 
 CREATE INDEX sessions_expiry ON public.sessions USING btree (expires_at);
+
+CREATE INDEX sessions_user ON public.sessions USING btree (user_id);
 
 CREATE INDEX settled_logs_organization ON public.settled_logs USING btree (organization_id, until_s);
 
@@ -1195,6 +1287,10 @@ CREATE INDEX usage_log_days_time ON public.usage_log_days USING brin (day_s);
 CREATE INDEX usage_windows_organization ON ONLY public.usage_windows USING btree (organization_id, window_start_s);
 
 CREATE INDEX usage_windows_time ON ONLY public.usage_windows USING btree (group_id, window_start_s);
+
+CREATE INDEX users_email ON public.users USING btree (email, created_at);
+
+CREATE UNIQUE INDEX users_verified_email ON public.users USING btree (email) WHERE (email_verified_at IS NOT NULL);
 
 CREATE CONSTRAINT TRIGGER adds_up AFTER INSERT ON public.invoice_lines DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION public.check_invoice_adds_up();
 
@@ -1297,6 +1393,12 @@ ALTER TABLE ONLY public.guarantees
 ALTER TABLE ONLY public.guarantees
     ADD CONSTRAINT guarantees_project_id_fkey FOREIGN KEY (project_id) REFERENCES public.projects(id);
 
+ALTER TABLE ONLY public.invitations
+    ADD CONSTRAINT invitations_invited_by_fkey FOREIGN KEY (invited_by) REFERENCES public.users(id);
+
+ALTER TABLE ONLY public.invitations
+    ADD CONSTRAINT invitations_organization_id_fkey FOREIGN KEY (organization_id) REFERENCES public.organizations(organization_id);
+
 ALTER TABLE ONLY public.invoice_lines
     ADD CONSTRAINT invoice_lines_organization_id_correction_id_fkey FOREIGN KEY (organization_id, correction_id) REFERENCES public.corrections(organization_id, id);
 
@@ -1317,6 +1419,9 @@ ALTER TABLE ONLY public.invoices
 
 ALTER TABLE ONLY public.ledger_entries
     ADD CONSTRAINT ledger_entries_organization_id_invoice_id_fkey FOREIGN KEY (organization_id, invoice_id) REFERENCES public.invoices(organization_id, id);
+
+ALTER TABLE ONLY public.mail_tokens
+    ADD CONSTRAINT mail_tokens_user_id_fkey FOREIGN KEY (user_id) REFERENCES public.users(id);
 
 ALTER TABLE ONLY public.memberships
     ADD CONSTRAINT memberships_organization_id_fkey FOREIGN KEY (organization_id) REFERENCES public.organizations(organization_id);
@@ -1354,6 +1459,9 @@ ALTER TABLE ONLY public.projects
 ALTER TABLE ONLY public.quota_overrides
     ADD CONSTRAINT quota_overrides_organization_id_fkey FOREIGN KEY (organization_id) REFERENCES public.organizations(organization_id);
 
+ALTER TABLE ONLY public.recovery_codes
+    ADD CONSTRAINT recovery_codes_user_id_fkey FOREIGN KEY (user_id) REFERENCES public.users(id);
+
 ALTER TABLE ONLY public.revocations
     ADD CONSTRAINT revocations_organization_id_fkey FOREIGN KEY (organization_id) REFERENCES public.organizations(organization_id);
 
@@ -1386,6 +1494,9 @@ ALTER TABLE ONLY public.sla_hours
 
 ALTER TABLE ONLY public.status_updates
     ADD CONSTRAINT status_updates_incident_id_fkey FOREIGN KEY (incident_id) REFERENCES public.status_incidents(id);
+
+ALTER TABLE ONLY public.totps
+    ADD CONSTRAINT totps_user_id_fkey FOREIGN KEY (user_id) REFERENCES public.users(id);
 
 ALTER TABLE ONLY public.usage_days
     ADD CONSTRAINT usage_days_organization_id_group_id_fkey FOREIGN KEY (organization_id, group_id) REFERENCES public.groups(organization_id, id);
@@ -1447,6 +1558,8 @@ CREATE POLICY every_organization ON public.groups TO quorate_worker USING (true)
 
 CREATE POLICY every_organization ON public.guarantees TO quorate_worker USING (true);
 
+CREATE POLICY every_organization ON public.invitations TO quorate_worker USING (true);
+
 CREATE POLICY every_organization ON public.invoice_lines TO quorate_worker USING (true);
 
 CREATE POLICY every_organization ON public.invoice_taxes TO quorate_worker USING (true);
@@ -1507,6 +1620,8 @@ ALTER TABLE public.groups ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE public.guarantees ENABLE ROW LEVEL SECURITY;
 
+ALTER TABLE public.invitations ENABLE ROW LEVEL SECURITY;
+
 ALTER TABLE public.invoice_lines ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE public.invoice_taxes ENABLE ROW LEVEL SECURITY;
@@ -1546,6 +1661,8 @@ CREATE POLICY own_organization ON public.group_events TO quorate_api USING ((org
 CREATE POLICY own_organization ON public.groups TO quorate_api USING ((organization_id = public.current_organization_id()));
 
 CREATE POLICY own_organization ON public.guarantees TO quorate_api USING ((organization_id = public.current_organization_id()));
+
+CREATE POLICY own_organization ON public.invitations TO quorate_api USING ((organization_id = public.current_organization_id()));
 
 CREATE POLICY own_organization ON public.invoice_lines TO quorate_api USING ((organization_id = public.current_organization_id()));
 
@@ -1642,6 +1759,9 @@ ALTER TABLE public.usage_windows ENABLE ROW LEVEL SECURITY;
 REVOKE ALL ON FUNCTION public.drop_usage_day(day_s bigint) FROM PUBLIC;
 GRANT ALL ON FUNCTION public.drop_usage_day(day_s bigint) TO quorate_worker;
 
+REVOKE ALL ON FUNCTION public.end_sessions_of(wanted uuid, only_id uuid, kept_id uuid) FROM PUBLIC;
+GRANT ALL ON FUNCTION public.end_sessions_of(wanted uuid, only_id uuid, kept_id uuid) TO quorate_api;
+
 REVOKE ALL ON FUNCTION public.ensure_usage_day(day_s bigint) FROM PUBLIC;
 GRANT ALL ON FUNCTION public.ensure_usage_day(day_s bigint) TO quorate_worker;
 
@@ -1650,6 +1770,9 @@ GRANT ALL ON FUNCTION public.find_api_key(wanted bytea) TO quorate_api;
 
 REVOKE ALL ON FUNCTION public.find_group(wanted uuid) FROM PUBLIC;
 GRANT ALL ON FUNCTION public.find_group(wanted uuid) TO quorate_api;
+
+REVOKE ALL ON FUNCTION public.find_invitation(wanted bytea) FROM PUBLIC;
+GRANT ALL ON FUNCTION public.find_invitation(wanted bytea) TO quorate_api;
 
 REVOKE ALL ON FUNCTION public.find_invoice_owner(wanted uuid) FROM PUBLIC;
 GRANT ALL ON FUNCTION public.find_invoice_owner(wanted uuid) TO quorate_api;
@@ -1662,6 +1785,12 @@ GRANT ALL ON FUNCTION public.find_memberships(wanted uuid) TO quorate_api;
 
 REVOKE ALL ON FUNCTION public.find_session(wanted bytea) FROM PUBLIC;
 GRANT ALL ON FUNCTION public.find_session(wanted bytea) TO quorate_api;
+
+REVOKE ALL ON FUNCTION public.find_sessions_of(wanted uuid) FROM PUBLIC;
+GRANT ALL ON FUNCTION public.find_sessions_of(wanted uuid) TO quorate_api;
+
+REVOKE ALL ON FUNCTION public.unverified_rate_per_s() FROM PUBLIC;
+GRANT ALL ON FUNCTION public.unverified_rate_per_s() TO quorate_api;
 
 REVOKE ALL ON FUNCTION public.usage_days() FROM PUBLIC;
 GRANT ALL ON FUNCTION public.usage_days() TO quorate_worker;
@@ -1716,6 +1845,9 @@ GRANT SELECT,DELETE,UPDATE ON TABLE public.guarantees TO quorate_worker;
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.idempotency_keys TO quorate_api;
 GRANT SELECT,DELETE ON TABLE public.idempotency_keys TO quorate_worker;
 
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.invitations TO quorate_api;
+GRANT SELECT,DELETE ON TABLE public.invitations TO quorate_worker;
+
 GRANT SELECT ON TABLE public.invoice_lines TO quorate_api;
 GRANT SELECT,INSERT ON TABLE public.invoice_lines TO quorate_worker;
 
@@ -1727,7 +1859,13 @@ GRANT SELECT,INSERT ON TABLE public.invoices TO quorate_worker;
 
 GRANT SELECT,INSERT ON TABLE public.ledger_entries TO quorate_worker;
 
-GRANT SELECT,INSERT ON TABLE public.memberships TO quorate_api;
+GRANT SELECT,INSERT,DELETE ON TABLE public.mail_tokens TO quorate_api;
+GRANT SELECT,DELETE ON TABLE public.mail_tokens TO quorate_worker;
+
+GRANT INSERT ON TABLE public.mails TO quorate_api;
+GRANT SELECT,DELETE,UPDATE ON TABLE public.mails TO quorate_worker;
+
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.memberships TO quorate_api;
 
 GRANT SELECT,INSERT,UPDATE ON TABLE public.organizations TO quorate_api;
 GRANT SELECT ON TABLE public.organizations TO quorate_worker;
@@ -1767,6 +1905,8 @@ GRANT UPDATE(deleted_at) ON TABLE public.projects TO quorate_api;
 GRANT SELECT ON TABLE public.quota_overrides TO quorate_api;
 GRANT SELECT ON TABLE public.quota_overrides TO quorate_worker;
 
+GRANT SELECT,INSERT,DELETE ON TABLE public.recovery_codes TO quorate_api;
+
 GRANT SELECT,INSERT,DELETE ON TABLE public.rejected_usage TO quorate_worker;
 
 GRANT SELECT,INSERT,UPDATE ON TABLE public.revocations TO quorate_api;
@@ -1776,6 +1916,10 @@ GRANT SELECT,INSERT,DELETE ON TABLE public.sessions TO quorate_api;
 GRANT SELECT,DELETE ON TABLE public.sessions TO quorate_worker;
 
 GRANT UPDATE(tokens_until) ON TABLE public.sessions TO quorate_api;
+
+GRANT UPDATE(authenticated_at) ON TABLE public.sessions TO quorate_api;
+
+GRANT UPDATE(last_seen_at) ON TABLE public.sessions TO quorate_api;
 
 GRANT SELECT ON TABLE public.settled_logs TO quorate_api;
 GRANT SELECT,INSERT,DELETE ON TABLE public.settled_logs TO quorate_worker;
@@ -1807,6 +1951,8 @@ GRANT SELECT ON TABLE public.status_regions TO quorate_api;
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.status_regions TO quorate_worker;
 
 GRANT SELECT,INSERT ON TABLE public.status_updates TO quorate_api;
+
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.totps TO quorate_api;
 
 GRANT SELECT ON TABLE public.usage_days TO quorate_api;
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.usage_days TO quorate_worker;

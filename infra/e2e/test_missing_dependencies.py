@@ -21,6 +21,7 @@ def run_api(stack: Stack, command: str, **changes: str) -> subprocess.CompletedP
     """Run `quorate-api` with the stack's environment, changed, until it ends with an error."""
     listen = f"127.0.0.1:{components.free_port()}"
     env = components.api_environment(
+        stack.layout,
         stack.options,
         components.Secrets(stack.layout),
         listen,

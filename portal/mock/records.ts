@@ -5,11 +5,15 @@ import type {
   Group,
   GroupEvent,
   GuaranteeTerms,
+  Invitation,
   Invoice,
+  Member,
   ObservedSla,
   Organization,
   PaymentEntry,
   Project,
+  SecondFactor,
+  Session,
   Sla,
   User,
   Relocation,
@@ -31,6 +35,10 @@ export interface MockGroup {
 export interface MockDb {
   session: { user_id: string; csrf_token: string } | null
   users: (User & { password: string })[]
+  members: Member[]
+  invitations: Invitation[]
+  sessions: Session[]
+  secondFactor: SecondFactor
   organization: Organization
   projects: Project[]
   keys: ApiKey[]

@@ -2,11 +2,10 @@ import type { ApiKey, Group, GroupEvent, Relocation, Sla } from '@/api'
 import { priceOf, promiseOf } from './admission'
 import { seedInvoices } from './invoices'
 import { seedPayments } from './payments'
+import { ACCOUNT, seedMembers, seedSessions } from './people'
 import { uuid, withDefaults, type MockDb, type MockGroup } from './records'
 import { seedBudgets } from './spend'
 
-/** The mock service's account at the start. */
-export const ACCOUNT = { email: 'you@example.com', password: 'correct horse battery' }
 const DAY_MS = 86_400_000
 
 export function seed(nowMs: number): MockDb {
@@ -20,7 +19,11 @@ export function seed(nowMs: number): MockDb {
   const invoices = seedInvoices(nowMs, groups)
   const db: MockDb = {
     session: null,
-    users: [{ id: uuid(9), ...ACCOUNT, created_at: iso(nowMs - 61 * DAY_MS) }],
+    users: [{ id: uuid(9), ...ACCOUNT, created_at: iso(nowMs - 61 * DAY_MS), email_verified: true }],
+    members: seedMembers(nowMs),
+    invitations: [],
+    sessions: seedSessions(nowMs),
+    secondFactor: { totp: false, recovery_codes_left: 0 },
     organization: { id: uuid(8), name: 'Example Ltd', created_at: iso(nowMs - 61 * DAY_MS) },
     projects,
     groups: [...groups, lostGroup(nowMs)],

@@ -38,6 +38,21 @@ const signup = createRoute({
   path: '/signup',
   component: lazyRouteComponent(() => import('@/pages/auth/SignUpPage'), 'SignUpPage'),
 })
+const forgotPassword = createRoute({
+  getParentRoute: () => root,
+  path: '/forgot-password',
+  component: lazyRouteComponent(() => import('@/pages/auth/ForgotPasswordPage'), 'ForgotPasswordPage'),
+})
+const resetPassword = createRoute({
+  getParentRoute: () => root,
+  path: '/reset-password',
+  component: lazyRouteComponent(() => import('@/pages/auth/ResetPasswordPage'), 'ResetPasswordPage'),
+})
+const invitation = createRoute({
+  getParentRoute: () => root,
+  path: '/invitation',
+  component: lazyRouteComponent(() => import('@/pages/auth/InvitationPage'), 'InvitationPage'),
+})
 const status = createRoute({
   getParentRoute: () => root,
   path: '/status',
@@ -159,6 +174,21 @@ const invoice = createRoute({
   validateSearch: z.object({ paid: z.boolean().optional().catch(undefined) }),
   component: lazyRouteComponent(() => import('@/pages/billing/InvoicePage'), 'InvoicePage'),
 })
+const account = createRoute({
+  getParentRoute: () => app,
+  path: '/account',
+  component: lazyRouteComponent(() => import('@/pages/account/AccountPage'), 'AccountPage'),
+})
+const verifyEmail = createRoute({
+  getParentRoute: () => app,
+  path: '/verify-email',
+  component: lazyRouteComponent(() => import('@/pages/account/VerifyEmailPage'), 'VerifyEmailPage'),
+})
+const members = createRoute({
+  getParentRoute: () => app,
+  path: '/members',
+  component: lazyRouteComponent(() => import('@/pages/members/MembersPage'), 'MembersPage'),
+})
 const quotas = createRoute({
   getParentRoute: () => app,
   path: '/quotas',
@@ -168,6 +198,9 @@ const quotas = createRoute({
 const tree = root.addChildren([
   login,
   signup,
+  forgotPassword,
+  resetPassword,
+  invitation,
   status,
   app.addChildren([
     home,
@@ -181,6 +214,9 @@ const tree = root.addChildren([
     invoices,
     invoice,
     quotas,
+    members,
+    account,
+    verifyEmail,
   ]),
 ])
 

@@ -27,6 +27,17 @@ export function rememberProject(id: string): void {
   localStorage.setItem(LAST_PROJECT, id)
 }
 
+/** Goes on in another organization: nothing of the former one stays in the page. */
+export function useSwitchOrganization(): (organizationId: string) => Promise<void> {
+  const queries = useQueryClient()
+  const navigate = useNavigate()
+  return async (organizationId) => {
+    await api.switchOrganization(organizationId)
+    queries.clear()
+    await navigate({ to: '/' })
+  }
+}
+
 /** Logs out. The account's loaded data is dropped even when the service does not answer. */
 export function useSignOut(): () => Promise<void> {
   const queries = useQueryClient()

@@ -60,6 +60,7 @@ def up(chosen: argparse.Namespace, display: Display) -> int:
     display.line(f"  Portal and API  {stack.api_url}")
     if "QUORATE_PORTAL_DIR" not in os.environ and not (stack.options.portal_dir / "index.html").exists():
         display.line("  (the portal is not built yet: `make build` builds it)")
+    display.line(f"  Mail            {_short(stack.layout.mail)}/")
     display.line(f"  Logs            {_short(stack.layout.logs)}/")
     works = _show_alerts(stack, display)
     display.line()
@@ -200,6 +201,7 @@ def _options(chosen: argparse.Namespace) -> StackOptions:
         postgres_port=chosen.postgres_port,
         redis_port=chosen.redis_port,
         server_port_base=chosen.server_ports,
+        sends_mail=True,
         plaintext=chosen.plaintext,
         plaintext_links=chosen.plaintext_links,
         server_resources=resources,

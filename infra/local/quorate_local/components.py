@@ -30,6 +30,7 @@ API_READY_S = 45.0  # Python imports, on a busy machine
 WORKER_READY_S = 45.0
 PROBER_READY_S = 30.0
 JOIN_TOKEN_TTL_S = 600
+SIGNUPS_OF_TESTS = "5000/hour"  # all of them come from this machine
 LEADER_WAIT_S, LEADER_PAUSE_S = 10.0, 0.1
 
 PHASE_POSTGRES, PHASE_REDIS, PHASE_COORDINATOR, PHASE_SERVER, PHASE_API, PHASE_WORKER, PHASE_PROBER = range(7)
@@ -174,6 +175,7 @@ def prober(name: str, options: StackOptions, keys: Secrets, api: str) -> Process
 
 
 def api_environment(
+    layout: Layout,
     options: StackOptions,
     keys: Secrets,
     listen: str,
@@ -196,6 +198,10 @@ def api_environment(
     }
     if options.plaintext:
         env["QUORATE_PLAINTEXT_ALLOWED"] = "true"
+    if options.sends_mail:
+        env |= {"QUORATE_MAIL": "folder", "QUORATE_MAIL_DIR": str(layout.mail)}
+    else:
+        env["QUORATE_SIGNUPS_PER_ADDRESS"] = SIGNUPS_OF_TESTS
     if (options.portal_dir / "index.html").exists():
         env["QUORATE_PORTAL_DIR"] = str(options.portal_dir)
     if options.otlp_endpoint:

@@ -48,6 +48,11 @@ class Layout:
         return self.root / "secrets"
 
     @property
+    def mail(self) -> Path:
+        """Mail that the service has sent, a file for each."""
+        return self.root / "mail"
+
+    @property
     def logs(self) -> Path:
         return self.root / "logs"
 

@@ -87,6 +87,7 @@ class StackOptions:
     plaintext: bool = False  # servers accept clients and peers without TLS too
     plaintext_links: bool = False  # servers connect to one another without TLS
     certificate_life_s: int | None = None  # servers' certificates; the coordinator's default is a day
+    sends_mail: bool = False  # into `mail/`, for people who sign up: without it, addresses count as verified
     shards_per_server: int = SHARDS_PER_SERVER_DEFAULT
     server_resources: ServerResources = field(default_factory=ServerResources)
     coordinator_env: Mapping[str, str] = field(default_factory=dict)  # besides its flags; every flag has a variable

@@ -429,7 +429,7 @@ class Stack:
     def _make_api_environment(self, listen: str, coordinators_http: list[str]) -> dict[str, str]:
         urls = self._urls
         return components.api_environment(
-            self.options, self._secrets, listen, coordinators_http, urls["postgres"], urls["redis"]
+            self.layout, self.options, self._secrets, listen, coordinators_http, urls["postgres"], urls["redis"]
         )
 
     def _launch(self, spec: ProcessSpec, title: str) -> None:

@@ -7,10 +7,13 @@ function whoIs(userId: string): Omit<Me, 'csrf_token'> {
   const { users, organization, projects } = database()
   const user = users.find((each) => each.id === userId)
   return {
-    user: user ? { id: user.id, email: user.email, created_at: user.created_at } : null,
+    user: user
+      ? { id: user.id, email: user.email, created_at: user.created_at, email_verified: user.email_verified }
+      : null,
     organization,
     role: 'owner',
     permissions: ['administer', 'append', 'billing', 'manage', 'own', 'read', 'team', 'view'],
+    memberships: [{ organization_id: organization.id, organization_name: organization.name, role: 'owner' }],
     projects: projects.toReversed(),
   }
 }
@@ -33,12 +36,20 @@ const signUp = http.post('/v1/signup', async ({ request }) => {
   reset()
   const db = database()
   const project = { id: newId(), name: 'default', created_at: new Date().toISOString() }
-  const user = { id: newId(), email: body.email, password: body.password, created_at: project.created_at }
+  const user = {
+    id: newId(),
+    email: body.email,
+    password: body.password,
+    created_at: project.created_at,
+    email_verified: false,
+  }
   Object.assign(db, {
     users: [...db.users, user],
     projects: [project],
     groups: [],
     keys: [],
+    members: [{ user_id: user.id, email: user.email, role: 'owner', joined_at: user.created_at, is_you: true }],
+    invitations: [],
     invoices: [],
     payments: {},
     budgets: [],

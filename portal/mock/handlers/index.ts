@@ -3,6 +3,7 @@ import { billing } from './billing'
 import { groups } from './groups'
 import { guarantees } from './guarantees'
 import { paying } from './payments'
+import { people } from './people'
 import { spending } from './spend'
 import { statuses } from './status'
 import { telemetry } from './telemetry'
@@ -14,6 +15,7 @@ export const handlers = [
   ...groups,
   ...guarantees,
   ...paying,
+  ...people,
   ...spending,
   ...statuses,
   ...telemetry,

@@ -1,7 +1,7 @@
 export * as api from './calls'
 export * from './queries'
 export * from './problem'
-export { setCsrfToken, setSignedOutHandler } from './transport'
+export { setConfirmer, setCsrfToken, setSignedOutHandler } from './transport'
 export { followLive, type LiveState } from './live'
 export type * from './types'
 export type { InvoiceFile } from './calls'

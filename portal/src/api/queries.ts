@@ -17,6 +17,10 @@ export const keys = {
   spend: ['spend'] as const,
   budgets: ['budgets'] as const,
   commitments: ['commitments'] as const,
+  sessions: ['sessions'] as const,
+  secondFactor: ['second-factor'] as const,
+  members: ['members'] as const,
+  invitations: ['invitations'] as const,
 }
 
 const SETTLED_MS = 15_000
@@ -31,6 +35,30 @@ export const meQuery = queryOptions({
   queryFn: ({ signal }) => calls.me(signal),
   staleTime: 60_000,
 })
+
+export const sessionsQuery = queryOptions({
+  queryKey: keys.sessions,
+  queryFn: ({ signal }) => calls.listSessions(signal),
+})
+export const secondFactorQuery = queryOptions({
+  queryKey: keys.secondFactor,
+  queryFn: ({ signal }) => calls.getSecondFactor(signal),
+})
+export const membersQuery = queryOptions({
+  queryKey: keys.members,
+  queryFn: ({ signal }) => calls.listMembers(signal),
+})
+export const invitationsQuery = queryOptions({
+  queryKey: keys.invitations,
+  queryFn: ({ signal }) => calls.listInvitations(signal),
+})
+/** `token`: the secret of the link; empty: the link was cut short. */
+export const invitedQuery = (token: string) =>
+  queryOptions({
+    queryKey: ['invited', token],
+    queryFn: token ? ({ signal }) => calls.lookAtInvitation(token, signal) : skipToken,
+    retry: false,
+  })
 
 export const groupsQuery = (projectId: string) =>
   queryOptions({

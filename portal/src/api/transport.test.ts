@@ -1,7 +1,7 @@
 import { http, HttpResponse } from 'msw'
 import { describe, expect, it, vi } from 'vitest'
 import { server } from '#mock/server'
-import { ACCOUNT } from '#mock/seed'
+import { ACCOUNT } from '#mock/people'
 import { api, ProblemError, problemOf, setSignedOutHandler, UNREACHABLE } from '@/api'
 
 const PROJECT = '01990000-0000-7000-8000-000000000001'

@@ -6,20 +6,26 @@ import { isProblem, ProblemError, unreachable, unreadable } from './problem'
  */
 let csrfToken: string | null = null
 let onSignedOut: () => void = () => undefined
+let confirmPerson: () => Promise<boolean> = () => Promise.resolve(false)
 
 export function setCsrfToken(token: string | null): void {
   csrfToken = token
 }
 
-/** Called once for each 401 of a call other than signing in. */
+/** Called for each call whose session has ended. */
 export function setSignedOutHandler(handler: () => void): void {
   onSignedOut = handler
 }
 
+/** Asks who is there to confirm it, when the service wants that before a change. True: it was confirmed. */
+export function setConfirmer(confirmer: () => Promise<boolean>): void {
+  confirmPerson = confirmer
+}
+
 /** Calls whose repetition is harmless, so that they need no key. */
-const DRY_RUNS = new Set(['/v1/quotes', '/v1/login', '/v1/logout'])
-/** Calls whose 401 means a wrong password, or no session yet, rather than an ended session. */
-const SIGNING_IN = new Set(['/v1/login', '/v1/signup', '/v1/me'])
+const DRY_RUNS = new Set(['/v1/quotes', '/v1/login', '/v1/logout', '/v1/me/confirm', '/v1/invitations/look'])
+/** Codes of a session that has ended, or was never begun. Other 401s are about a password or code. */
+const NO_SESSION = new Set(['session_expired', 'not_authenticated'])
 
 /** Keys of POSTs with an unknown outcome. Sending the same body again reuses the key, so that it takes effect once. */
 const unresolved = new Map<string, string>()
@@ -56,6 +62,7 @@ export async function portalFetch(input: RequestInfo | URL, init?: RequestInit):
   const print = request.method === 'POST' && !DRY_RUNS.has(path) ? await fingerprint(request, path) : null
   if (print) request.headers.set('idempotency-key', keyFor(print))
 
+  const again = writes ? request.clone() : null
   let response: Response
   try {
     response = await fetch(request, { credentials: 'same-origin' })
@@ -70,7 +77,8 @@ export async function portalFetch(input: RequestInfo | URL, init?: RequestInit):
   const error = await problemFrom(response)
   const settled = response.status < 500 && error.code !== 'idempotency_in_progress'
   if (print && settled) unresolved.delete(print)
-  if (response.status === 401 && !SIGNING_IN.has(path)) onSignedOut()
+  if (again && error.code === 'confirmation_required' && (await confirmPerson())) return portalFetch(again)
+  if (NO_SESSION.has(error.code) && path !== '/v1/me') onSignedOut()
   throw error
 }
 

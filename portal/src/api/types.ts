@@ -6,6 +6,7 @@ export type {
   ClauseReport as Clause,
   Commitment,
   Commitments,
+  Confirmation,
   CreatedKey,
   Group,
   GroupEvent,
@@ -18,14 +19,20 @@ export type {
   InvoiceHead,
   InvoiceLine,
   InvoiceTax,
+  Invitation,
+  Invited,
   Key as ApiKey,
   LocalPolicy,
+  Login,
   Me,
+  Member,
+  Membership,
   Metrics,
   MetricsMinute,
   NewBudget,
   NewCommitment,
   NewGroup,
+  NewInvitation,
   NewKey,
   ObservedSla,
   Organization,
@@ -51,6 +58,8 @@ export type {
   ReplicaDemand,
   RotatedKey,
   Rotation,
+  SecondFactor,
+  Session,
   SlaIncident as Incident,
   SlaMinute as BadMinute,
   SlaPromise,
@@ -64,6 +73,8 @@ export type {
   StatusRegion,
   User,
 } from './generated/types.gen'
+
+export type Role = import('./generated/types.gen').Member['role']
 
 /** A problem of the service, or the portal's own for the lack of a usable answer. */
 export type AnyProblem = Omit<import('./generated/types.gen').Problem, 'code'> & { code: string }

@@ -1,5 +1,6 @@
-import { LogOut, Monitor, Moon, Sun } from 'lucide-react'
-import { useMe, useSignOut } from '@/session'
+import { useNavigate } from '@tanstack/react-router'
+import { LogOut, Monitor, Moon, Sun, UserRound } from 'lucide-react'
+import { useMe, useSignOut, useSwitchOrganization } from '@/session'
 import { setTheme, useTheme } from '@/theme'
 import { word } from '@/format/words'
 import { Menu, MenuItem, MenuRadio, MenuSeparator } from '@/ui/Menu'
@@ -12,7 +13,9 @@ const THEMES = [
 ] as const
 
 export function AccountMenu() {
-  const { user, organization, role } = useMe()
+  const { user, organization, role, memberships } = useMe()
+  const navigate = useNavigate()
+  const switchTo = useSwitchOrganization()
   const email = user?.email ?? organization.name
   const theme = useTheme()
   const signOut = useSignOut()
@@ -45,8 +48,22 @@ export function AccountMenu() {
         </p>
       </div>
       <MenuSeparator />
+      {memberships.length > 1 && (
+        <>
+          <MenuRadio
+            label="Organization"
+            value={organization.id}
+            options={memberships.map((each) => ({ value: each.organization_id, label: each.organization_name }))}
+            onChange={(id) => void switchTo(id)}
+          />
+          <MenuSeparator />
+        </>
+      )}
       <MenuRadio label="Theme" value={theme} options={THEMES} onChange={setTheme} />
       <MenuSeparator />
+      <MenuItem icon={<UserRound aria-hidden className={ICON} />} onClick={() => void navigate({ to: '/account' })}>
+        Your account
+      </MenuItem>
       <MenuItem icon={<LogOut aria-hidden className={ICON} />} onClick={() => void signOut()}>
         Sign out
       </MenuItem>

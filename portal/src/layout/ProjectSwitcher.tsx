@@ -3,7 +3,7 @@ import { useNavigate } from '@tanstack/react-router'
 import { ChevronsUpDown, Plus } from 'lucide-react'
 import { useState, type FormEvent } from 'react'
 import { api, fieldMessage, keys, type Project } from '@/api'
-import { useMe } from '@/session'
+import { useMay, useMe } from '@/session'
 import { Button } from '@/ui/Button'
 import { Dialog } from '@/ui/Dialog'
 import { TextField } from '@/ui/Field'
@@ -12,6 +12,7 @@ import { ProblemNotice } from '@/ui/Notice'
 
 export function ProjectSwitcher({ project }: { project: Project }) {
   const { projects } = useMe()
+  const mayCreate = useMay('administer')
   const navigate = useNavigate()
   const [creating, setCreating] = useState(false)
   const open = (projectId: string) => void navigate({ to: '/projects/$projectId/groups', params: { projectId } })
@@ -38,10 +39,14 @@ export function ProjectSwitcher({ project }: { project: Project }) {
           options={projects.map(({ id, name }) => ({ value: id, label: name }))}
           onChange={open}
         />
-        <MenuSeparator />
-        <MenuItem icon={<Plus aria-hidden className="size-4 text-ink-3" />} onClick={() => setCreating(true)}>
-          New project
-        </MenuItem>
+        {mayCreate && (
+          <>
+            <MenuSeparator />
+            <MenuItem icon={<Plus aria-hidden className="size-4 text-ink-3" />} onClick={() => setCreating(true)}>
+              New project
+            </MenuItem>
+          </>
+        )}
       </Menu>
       <NewProject open={creating} onOpenChange={setCreating} onCreated={open} />
     </>

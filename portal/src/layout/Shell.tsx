@@ -4,8 +4,10 @@ import { Menu as MenuIcon, X } from 'lucide-react'
 import { useState } from 'react'
 import { IconButton } from '@/ui/Button'
 import { Logo } from '@/ui/Logo'
+import { ConfirmPerson } from './ConfirmPerson'
 import { RouteAnnouncer } from './RouteAnnouncer'
 import { Sidebar } from './Sidebar'
+import { VerifyNotice } from './VerifyNotice'
 
 /** The frame of every signed-in page: navigation at the side, or in a drawer on narrow screens. */
 export function Shell() {
@@ -26,8 +28,10 @@ export function Shell() {
         tabIndex={-1}
         className="mx-auto w-full max-w-6xl min-w-0 px-4 pt-6 pb-16 outline-none sm:px-8 lg:pt-10"
       >
+        <VerifyNotice />
         <Outlet />
       </main>
+      <ConfirmPerson />
       <RouteAnnouncer />
     </div>
   )

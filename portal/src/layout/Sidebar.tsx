@@ -1,7 +1,7 @@
 import { Link, useParams } from '@tanstack/react-router'
-import { Activity, FileText, Gauge, KeyRound, Layers, Scale } from 'lucide-react'
+import { Activity, FileText, Gauge, KeyRound, Layers, Scale, Users } from 'lucide-react'
 import type { ReactNode } from 'react'
-import { homeProject, useMe } from '@/session'
+import { homeProject, useMay, useMe } from '@/session'
 import { Logo } from '@/ui/Logo'
 import { AccountMenu } from './AccountMenu'
 import { ProjectSwitcher } from './ProjectSwitcher'
@@ -13,6 +13,7 @@ const ICON = 'size-4 text-ink-3'
 
 export function Sidebar() {
   const me = useMe()
+  const [maySeeTeam, maySeeBilling] = [useMay('team'), useMay('billing')]
   const { projectId } = useParams({ strict: false })
   const project = me.projects.find((each) => each.id === projectId) ?? homeProject(me.projects)
   return (
@@ -37,17 +38,27 @@ export function Sidebar() {
               <Scale aria-hidden className={ICON} />
               Guarantee
             </Link>
-            <Link to="/projects/$projectId/keys" params={{ projectId: project.id }} className={LINK}>
-              <KeyRound aria-hidden className={ICON} />
-              API keys
-            </Link>
+            {maySeeTeam && (
+              <Link to="/projects/$projectId/keys" params={{ projectId: project.id }} className={LINK}>
+                <KeyRound aria-hidden className={ICON} />
+                API keys
+              </Link>
+            )}
           </Group>
         )}
         <Group heading="Organization">
-          <Link to="/invoices" className={LINK}>
-            <FileText aria-hidden className={ICON} />
-            Invoices
-          </Link>
+          {maySeeTeam && (
+            <Link to="/members" className={LINK}>
+              <Users aria-hidden className={ICON} />
+              Members
+            </Link>
+          )}
+          {maySeeBilling && (
+            <Link to="/invoices" className={LINK}>
+              <FileText aria-hidden className={ICON} />
+              Invoices
+            </Link>
+          )}
           <Link to="/quotas" className={LINK}>
             <Gauge aria-hidden className={ICON} />
             Quotas

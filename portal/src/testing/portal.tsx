@@ -1,7 +1,7 @@
 import { QueryClientProvider } from '@tanstack/react-query'
 import { createMemoryHistory, RouterProvider } from '@tanstack/react-router'
 import { render } from '@testing-library/react'
-import { ACCOUNT } from '#mock/seed'
+import { ACCOUNT } from '#mock/people'
 import { api } from '@/api'
 import { makeQueryClient } from '@/queryClient'
 import { makeRouter } from '@/router'

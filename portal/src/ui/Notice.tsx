@@ -75,7 +75,7 @@ export function LoadFailed({ what, error, retry }: { what: string; error: unknow
 function RequestId({ id }: { id: string }) {
   if (!id) return null
   return (
-    <p className="mt-2 text-xs text-ink-3">
+    <p className="mt-2 text-xs text-ink-2">
       Request <code className="font-mono select-all">{id}</code>
     </p>
   )

@@ -114,6 +114,7 @@ def settings(owner_url: str, redis_url: str, tmp_path: Path) -> Settings:
         operator_token_file=keys / key_files.STAFF_TOKEN_FILES["operator"],
         prober_token_file=keys / key_files.STAFF_TOKEN_FILES["prober"],
         password_memory_kib=8_192,
+        signups_per_address="1000/hour",
     )
 
 

@@ -19,12 +19,11 @@ OPERATIONS = [
     for method, operation in methods.items()
 ]
 PROBER = "/v1/prober/"
-IDS = {name: str(uuid.uuid4()) for name in ("project_id", "group_id", "key_id", "invoice_id", "budget_id")} | {
-    "server_id": "1",
-    "token_id": "0" * 16,
-    "incident_id": str(uuid.uuid4()),
-    "consumer": "billing",
-}
+NAMED = (
+    "project_id", "group_id", "key_id", "invoice_id", "budget_id", "session_id", "user_id", "invitation_id",
+    "incident_id",
+)  # fmt: skip
+IDS = {name: str(uuid.uuid4()) for name in NAMED} | {"server_id": "1", "token_id": "0" * 16, "consumer": "billing"}
 INCIDENTS = "/v1/operator/incidents"  # needs no coordinator, least of all during an outage of it: test_status
 
 

@@ -326,7 +326,7 @@ async def test_the_status_is_read_once_in_some_seconds_and_counted_by_address(
     assert (await api.get("/v1/status")).json()["regions"] == [], "the answer of before"
     services.status.forget()
     assert len((await api.get("/v1/status")).json()["regions"]) == 1
-    monkeypatch.setattr(services.rates, "_status", parse("3/hour"))
+    monkeypatch.setattr("quorate_api.http.rates._STATUS", parse("3/hour"))
     assert [(await api.get(f"/v1/status{each}")).status_code for each in ("", "/feed", "")] == [200] * 3
     refused = await api.get("/v1/status/feed")
     problem(refused, 429, "rate_limited")

@@ -2,7 +2,7 @@
 
 import type { Client, Options as Options2, TDataShape } from './client';
 import { client } from './client.gen';
-import type { AddProbedMinutesData, AddProbedMinutesErrors, AddProbedMinutesResponses, CallOffDrainData, CallOffDrainErrors, CallOffDrainResponses, CheckOutData, CheckOutErrors, CheckOutResponses, CreateCorrectionData, CreateCorrectionErrors, CreateCorrectionResponses, CreateGroupData, CreateGroupErrors, CreateGroupResponses, CreateJoinTokenData, CreateJoinTokenErrors, CreateJoinTokenResponses, CreateKeyData, CreateKeyErrors, CreateKeyResponses, CreateOrganizationKeyData, CreateOrganizationKeyErrors, CreateOrganizationKeyResponses, CreateProjectData, CreateProjectErrors, CreateProjectResponses, CreateQuoteData, CreateQuoteErrors, CreateQuoteResponses, DeleteBudgetData, DeleteBudgetErrors, DeleteBudgetResponses, DeleteCheckpointData, DeleteCheckpointErrors, DeleteCheckpointResponses, DeleteGroupData, DeleteGroupErrors, DeleteGroupResponses, DeleteGuaranteeData, DeleteGuaranteeErrors, DeleteGuaranteeResponses, DeleteProjectData, DeleteProjectErrors, DeleteProjectResponses, DrainServerData, DrainServerErrors, DrainServerResponses, FindInvoicesData, FindInvoicesErrors, FindInvoicesResponses, GetBalanceData, GetBalanceErrors, GetBalanceResponses, GetBudgetData, GetBudgetErrors, GetBudgetResponses, GetCapacityData, GetCapacityErrors, GetCapacityResponses, GetCheckpointData, GetCheckpointErrors, GetCheckpointResponses, GetCurrentInvoiceData, GetCurrentInvoiceDocumentData, GetCurrentInvoiceDocumentErrors, GetCurrentInvoiceDocumentResponses, GetCurrentInvoiceErrors, GetCurrentInvoiceLinesData, GetCurrentInvoiceLinesErrors, GetCurrentInvoiceLinesResponses, GetCurrentInvoiceResponses, GetGroupCostsData, GetGroupCostsErrors, GetGroupCostsResponses, GetGroupData, GetGroupErrors, GetGroupResponses, GetGuaranteeData, GetGuaranteeErrors, GetGuaranteeResponses, GetHandleData, GetHandleErrors, GetHandleResponses, GetHealthData, GetHealthErrors, GetHealthResponses, GetIncidentData, GetIncidentErrors, GetIncidentResponses, GetInvoiceAccountData, GetInvoiceAccountErrors, GetInvoiceAccountResponses, GetInvoiceData, GetInvoiceDocumentData, GetInvoiceDocumentErrors, GetInvoiceDocumentResponses, GetInvoiceErrors, GetInvoiceLinesData, GetInvoiceLinesErrors, GetInvoiceLinesResponses, GetInvoiceResponses, GetMeData, GetMeErrors, GetMeResponses, GetMetricsData, GetMetricsErrors, GetMetricsResponses, GetPartitionsData, GetPartitionsErrors, GetPartitionsResponses, GetPlacementData, GetPlacementErrors, GetPlacementResponses, GetProbeTargetsData, GetProbeTargetsErrors, GetProbeTargetsResponses, GetProjectData, GetProjectErrors, GetProjectResponses, GetQuotasData, GetQuotasErrors, GetQuotasResponses, GetReadinessData, GetReadinessErrors, GetReadinessResponses, GetServerData, GetServerErrors, GetServerResponses, GetSharingData, GetSharingErrors, GetSharingResponses, GetSlaReportData, GetSlaReportErrors, GetSlaReportResponses, GetSpendData, GetSpendDaysData, GetSpendDaysErrors, GetSpendDaysResponses, GetSpendErrors, GetSpendMetricsData, GetSpendMetricsErrors, GetSpendMetricsResponses, GetSpendResponses, GetStatusData, GetStatusErrors, GetStatusFeedData, GetStatusFeedErrors, GetStatusFeedResponses, GetStatusResponses, GetUsageData, GetUsageErrors, GetUsageResponses, GiveUpServerData, GiveUpServerErrors, GiveUpServerResponses, ListBadMinutesData, ListBadMinutesErrors, ListBadMinutesResponses, ListBudgetAlertsData, ListBudgetAlertsErrors, ListBudgetAlertsResponses, ListBudgetsData, ListBudgetsErrors, ListBudgetsResponses, ListCheckpointsData, ListCheckpointsErrors, ListCheckpointsResponses, ListCommitmentsData, ListCommitmentsErrors, ListCommitmentsResponses, ListCorrectionsData, ListCorrectionsErrors, ListCorrectionsResponses, ListGroupEventsData, ListGroupEventsErrors, ListGroupEventsResponses, ListGroupsData, ListGroupsErrors, ListGroupsResponses, ListGuaranteesData, ListGuaranteesErrors, ListGuaranteesResponses, ListInvoicesData, ListInvoicesErrors, ListInvoicesResponses, ListJoinTokensData, ListJoinTokensErrors, ListJoinTokensResponses, ListKeysData, ListKeysErrors, ListKeysResponses, ListLendingData, ListLendingErrors, ListLendingResponses, ListOrganizationKeysData, ListOrganizationKeysErrors, ListOrganizationKeysResponses, ListPaymentsData, ListPaymentsErrors, ListPaymentsResponses, ListProjectsData, ListProjectsErrors, ListProjectsResponses, ListServersData, ListServersErrors, ListServersResponses, LogInData, LogInErrors, LogInResponses, LogOutData, LogOutErrors, LogOutResponses, MakeCommitmentData, MakeCommitmentErrors, MakeCommitmentResponses, MoveReplicaData, MoveReplicaErrors, MoveReplicaResponses, OpenIncidentData, OpenIncidentErrors, OpenIncidentResponses, PutBudgetData, PutBudgetErrors, PutBudgetResponses, PutGuaranteeData, PutGuaranteeErrors, PutGuaranteeResponses, QuoteGuaranteeData, QuoteGuaranteeErrors, QuoteGuaranteeResponses, ReceiveStripeEventData, ReceiveStripeEventErrors, ReceiveStripeEventResponses, RecordPaymentData, RecordPaymentErrors, RecordPaymentResponses, ResetGroupData, ResetGroupErrors, ResetGroupResponses, ResizeGroupData, ResizeGroupErrors, ResizeGroupResponses, RevokeJoinTokenData, RevokeJoinTokenErrors, RevokeJoinTokenResponses, RevokeKeyData, RevokeKeyErrors, RevokeKeyResponses, RotateKeyData, RotateKeyErrors, RotateKeyResponses, SaveCheckpointData, SaveCheckpointErrors, SaveCheckpointResponses, SignUpData, SignUpErrors, SignUpResponses, StreamGroupData, StreamGroupErrors, StreamGroupResponse, StreamGroupResponses, UpdateIncidentData, UpdateIncidentErrors, UpdateIncidentResponses } from './types.gen';
+import type { AcceptInvitationAsNewData, AcceptInvitationAsNewErrors, AcceptInvitationAsNewResponses, AcceptInvitationData, AcceptInvitationErrors, AcceptInvitationResponses, AddProbedMinutesData, AddProbedMinutesErrors, AddProbedMinutesResponses, BeginTotpData, BeginTotpErrors, BeginTotpResponses, CallOffDrainData, CallOffDrainErrors, CallOffDrainResponses, ChangePasswordData, ChangePasswordErrors, ChangePasswordResponses, ChangeRoleData, ChangeRoleErrors, ChangeRoleResponses, CheckOutData, CheckOutErrors, CheckOutResponses, ConfirmPersonData, ConfirmPersonErrors, ConfirmPersonResponses, ConfirmTotpData, ConfirmTotpErrors, ConfirmTotpResponses, CreateCorrectionData, CreateCorrectionErrors, CreateCorrectionResponses, CreateGroupData, CreateGroupErrors, CreateGroupResponses, CreateJoinTokenData, CreateJoinTokenErrors, CreateJoinTokenResponses, CreateKeyData, CreateKeyErrors, CreateKeyResponses, CreateOrganizationKeyData, CreateOrganizationKeyErrors, CreateOrganizationKeyResponses, CreateProjectData, CreateProjectErrors, CreateProjectResponses, CreateQuoteData, CreateQuoteErrors, CreateQuoteResponses, DeleteBudgetData, DeleteBudgetErrors, DeleteBudgetResponses, DeleteCheckpointData, DeleteCheckpointErrors, DeleteCheckpointResponses, DeleteGroupData, DeleteGroupErrors, DeleteGroupResponses, DeleteGuaranteeData, DeleteGuaranteeErrors, DeleteGuaranteeResponses, DeleteProjectData, DeleteProjectErrors, DeleteProjectResponses, DrainServerData, DrainServerErrors, DrainServerResponses, EndOtherSessionsData, EndOtherSessionsErrors, EndOtherSessionsResponses, EndSessionData, EndSessionErrors, EndSessionResponses, FindInvoicesData, FindInvoicesErrors, FindInvoicesResponses, GetBalanceData, GetBalanceErrors, GetBalanceResponses, GetBudgetData, GetBudgetErrors, GetBudgetResponses, GetCapacityData, GetCapacityErrors, GetCapacityResponses, GetCheckpointData, GetCheckpointErrors, GetCheckpointResponses, GetCurrentInvoiceData, GetCurrentInvoiceDocumentData, GetCurrentInvoiceDocumentErrors, GetCurrentInvoiceDocumentResponses, GetCurrentInvoiceErrors, GetCurrentInvoiceLinesData, GetCurrentInvoiceLinesErrors, GetCurrentInvoiceLinesResponses, GetCurrentInvoiceResponses, GetGroupCostsData, GetGroupCostsErrors, GetGroupCostsResponses, GetGroupData, GetGroupErrors, GetGroupResponses, GetGuaranteeData, GetGuaranteeErrors, GetGuaranteeResponses, GetHandleData, GetHandleErrors, GetHandleResponses, GetHealthData, GetHealthErrors, GetHealthResponses, GetIncidentData, GetIncidentErrors, GetIncidentResponses, GetInvoiceAccountData, GetInvoiceAccountErrors, GetInvoiceAccountResponses, GetInvoiceData, GetInvoiceDocumentData, GetInvoiceDocumentErrors, GetInvoiceDocumentResponses, GetInvoiceErrors, GetInvoiceLinesData, GetInvoiceLinesErrors, GetInvoiceLinesResponses, GetInvoiceResponses, GetMeData, GetMeErrors, GetMeResponses, GetMetricsData, GetMetricsErrors, GetMetricsResponses, GetPartitionsData, GetPartitionsErrors, GetPartitionsResponses, GetPlacementData, GetPlacementErrors, GetPlacementResponses, GetProbeTargetsData, GetProbeTargetsErrors, GetProbeTargetsResponses, GetProjectData, GetProjectErrors, GetProjectResponses, GetQuotasData, GetQuotasErrors, GetQuotasResponses, GetReadinessData, GetReadinessErrors, GetReadinessResponses, GetSecondFactorData, GetSecondFactorErrors, GetSecondFactorResponses, GetServerData, GetServerErrors, GetServerResponses, GetSharingData, GetSharingErrors, GetSharingResponses, GetSlaReportData, GetSlaReportErrors, GetSlaReportResponses, GetSpendData, GetSpendDaysData, GetSpendDaysErrors, GetSpendDaysResponses, GetSpendErrors, GetSpendMetricsData, GetSpendMetricsErrors, GetSpendMetricsResponses, GetSpendResponses, GetStatusData, GetStatusErrors, GetStatusFeedData, GetStatusFeedErrors, GetStatusFeedResponses, GetStatusResponses, GetUsageData, GetUsageErrors, GetUsageResponses, GiveUpServerData, GiveUpServerErrors, GiveUpServerResponses, InviteMemberData, InviteMemberErrors, InviteMemberResponses, ListBadMinutesData, ListBadMinutesErrors, ListBadMinutesResponses, ListBudgetAlertsData, ListBudgetAlertsErrors, ListBudgetAlertsResponses, ListBudgetsData, ListBudgetsErrors, ListBudgetsResponses, ListCheckpointsData, ListCheckpointsErrors, ListCheckpointsResponses, ListCommitmentsData, ListCommitmentsErrors, ListCommitmentsResponses, ListCorrectionsData, ListCorrectionsErrors, ListCorrectionsResponses, ListGroupEventsData, ListGroupEventsErrors, ListGroupEventsResponses, ListGroupsData, ListGroupsErrors, ListGroupsResponses, ListGuaranteesData, ListGuaranteesErrors, ListGuaranteesResponses, ListInvitationsData, ListInvitationsErrors, ListInvitationsResponses, ListInvoicesData, ListInvoicesErrors, ListInvoicesResponses, ListJoinTokensData, ListJoinTokensErrors, ListJoinTokensResponses, ListKeysData, ListKeysErrors, ListKeysResponses, ListLendingData, ListLendingErrors, ListLendingResponses, ListMembersData, ListMembersErrors, ListMembersResponses, ListOrganizationKeysData, ListOrganizationKeysErrors, ListOrganizationKeysResponses, ListPaymentsData, ListPaymentsErrors, ListPaymentsResponses, ListProjectsData, ListProjectsErrors, ListProjectsResponses, ListServersData, ListServersErrors, ListServersResponses, ListSessionsData, ListSessionsErrors, ListSessionsResponses, LogInData, LogInErrors, LogInResponses, LogOutData, LogOutErrors, LogOutResponses, LookAtInvitationData, LookAtInvitationErrors, LookAtInvitationResponses, MakeCommitmentData, MakeCommitmentErrors, MakeCommitmentResponses, MoveReplicaData, MoveReplicaErrors, MoveReplicaResponses, OpenIncidentData, OpenIncidentErrors, OpenIncidentResponses, PutBudgetData, PutBudgetErrors, PutBudgetResponses, PutGuaranteeData, PutGuaranteeErrors, PutGuaranteeResponses, QuoteGuaranteeData, QuoteGuaranteeErrors, QuoteGuaranteeResponses, ReceiveStripeEventData, ReceiveStripeEventErrors, ReceiveStripeEventResponses, RecordPaymentData, RecordPaymentErrors, RecordPaymentResponses, RemoveMemberData, RemoveMemberErrors, RemoveMemberResponses, RemoveTotpData, RemoveTotpErrors, RemoveTotpResponses, RenewRecoveryCodesData, RenewRecoveryCodesErrors, RenewRecoveryCodesResponses, RequestPasswordResetData, RequestPasswordResetErrors, RequestPasswordResetResponses, ResetGroupData, ResetGroupErrors, ResetGroupResponses, ResetPasswordData, ResetPasswordErrors, ResetPasswordResponses, ResizeGroupData, ResizeGroupErrors, ResizeGroupResponses, RevokeJoinTokenData, RevokeJoinTokenErrors, RevokeJoinTokenResponses, RevokeKeyData, RevokeKeyErrors, RevokeKeyResponses, RotateKeyData, RotateKeyErrors, RotateKeyResponses, SaveCheckpointData, SaveCheckpointErrors, SaveCheckpointResponses, SendVerificationData, SendVerificationErrors, SendVerificationResponses, SignUpData, SignUpErrors, SignUpResponses, StreamGroupData, StreamGroupErrors, StreamGroupResponse, StreamGroupResponses, SwitchOrganizationData, SwitchOrganizationErrors, SwitchOrganizationResponses, UpdateIncidentData, UpdateIncidentErrors, UpdateIncidentResponses, VerifyEmailData, VerifyEmailErrors, VerifyEmailResponses, WithdrawInvitationData, WithdrawInvitationErrors, WithdrawInvitationResponses } from './types.gen';
 
 export type Options<TData extends TDataShape = TDataShape, ThrowOnError extends boolean = boolean, TResponse = unknown> = Options2<TData, ThrowOnError, TResponse> & {
     /**
@@ -68,6 +68,318 @@ export const getMe = <ThrowOnError extends boolean = false>(options?: Options<Ge
     responseStyle: 'data',
     url: '/v1/me',
     ...options
+});
+
+/**
+ * Switch Organization
+ *
+ * Go on in another organization of the person, with another session: sets the cookie anew.
+ */
+export const switchOrganization = <ThrowOnError extends boolean = false>(options: Options<SwitchOrganizationData, ThrowOnError>) => (options.client ?? client).post<SwitchOrganizationResponses, SwitchOrganizationErrors, ThrowOnError, 'data'>({
+    responseStyle: 'data',
+    url: '/v1/me/organization',
+    ...options,
+    headers: {
+        'Content-Type': 'application/json',
+        ...options.headers
+    }
+});
+
+/**
+ * Send Verification
+ *
+ * Have another link mailed that verifies the person's address. The one before it does not work any more.
+ */
+export const sendVerification = <ThrowOnError extends boolean = false>(options?: Options<SendVerificationData, ThrowOnError>) => (options?.client ?? client).post<SendVerificationResponses, SendVerificationErrors, ThrowOnError, 'data'>({
+    responseStyle: 'data',
+    url: '/v1/me/email/verification',
+    ...options
+});
+
+/**
+ * Verify Email
+ *
+ * Verify the address by the link in the mail, in a session of the account that signed up.
+ */
+export const verifyEmail = <ThrowOnError extends boolean = false>(options: Options<VerifyEmailData, ThrowOnError>) => (options.client ?? client).post<VerifyEmailResponses, VerifyEmailErrors, ThrowOnError, 'data'>({
+    responseStyle: 'data',
+    url: '/v1/me/email/verify',
+    ...options,
+    headers: {
+        'Content-Type': 'application/json',
+        ...options.headers
+    }
+});
+
+/**
+ * Request Password Reset
+ *
+ * Have a link mailed that sets a new password. The answer is the same for every address.
+ */
+export const requestPasswordReset = <ThrowOnError extends boolean = false>(options: Options<RequestPasswordResetData, ThrowOnError>) => (options.client ?? client).post<RequestPasswordResetResponses, RequestPasswordResetErrors, ThrowOnError, 'data'>({
+    responseStyle: 'data',
+    url: '/v1/password/reset-requests',
+    ...options,
+    headers: {
+        'Content-Type': 'application/json',
+        ...options.headers
+    }
+});
+
+/**
+ * Reset Password
+ *
+ * Set a new password by the link in the mail. All sessions end.
+ */
+export const resetPassword = <ThrowOnError extends boolean = false>(options: Options<ResetPasswordData, ThrowOnError>) => (options.client ?? client).post<ResetPasswordResponses, ResetPasswordErrors, ThrowOnError, 'data'>({
+    responseStyle: 'data',
+    url: '/v1/password/reset',
+    ...options,
+    headers: {
+        'Content-Type': 'application/json',
+        ...options.headers
+    }
+});
+
+/**
+ * Change Password
+ *
+ * Change the password. Other sessions end.
+ */
+export const changePassword = <ThrowOnError extends boolean = false>(options: Options<ChangePasswordData, ThrowOnError>) => (options.client ?? client).post<ChangePasswordResponses, ChangePasswordErrors, ThrowOnError, 'data'>({
+    responseStyle: 'data',
+    url: '/v1/me/password',
+    ...options,
+    headers: {
+        'Content-Type': 'application/json',
+        ...options.headers
+    }
+});
+
+/**
+ * End Other Sessions
+ *
+ * End all sessions of the person except the present one.
+ */
+export const endOtherSessions = <ThrowOnError extends boolean = false>(options?: Options<EndOtherSessionsData, ThrowOnError>) => (options?.client ?? client).delete<EndOtherSessionsResponses, EndOtherSessionsErrors, ThrowOnError, 'data'>({
+    responseStyle: 'data',
+    url: '/v1/me/sessions',
+    ...options
+});
+
+/**
+ * List Sessions
+ *
+ * The person's sessions in all organizations, the one used last first.
+ */
+export const listSessions = <ThrowOnError extends boolean = false>(options?: Options<ListSessionsData, ThrowOnError>) => (options?.client ?? client).get<ListSessionsResponses, ListSessionsErrors, ThrowOnError, 'data'>({
+    responseStyle: 'data',
+    url: '/v1/me/sessions',
+    ...options
+});
+
+/**
+ * End Session
+ *
+ * End one session of the person.
+ */
+export const endSession = <ThrowOnError extends boolean = false>(options: Options<EndSessionData, ThrowOnError>) => (options.client ?? client).delete<EndSessionResponses, EndSessionErrors, ThrowOnError, 'data'>({
+    responseStyle: 'data',
+    url: '/v1/me/sessions/{session_id}',
+    ...options
+});
+
+/**
+ * Confirm Person
+ *
+ * Show again who it is, with the password or, where there is a second factor, a code. It lasts for 15 minutes.
+ */
+export const confirmPerson = <ThrowOnError extends boolean = false>(options: Options<ConfirmPersonData, ThrowOnError>) => (options.client ?? client).post<ConfirmPersonResponses, ConfirmPersonErrors, ThrowOnError, 'data'>({
+    responseStyle: 'data',
+    url: '/v1/me/confirm',
+    ...options,
+    headers: {
+        'Content-Type': 'application/json',
+        ...options.headers
+    }
+});
+
+/**
+ * Get Second Factor
+ *
+ * What logging in takes beside the password.
+ */
+export const getSecondFactor = <ThrowOnError extends boolean = false>(options?: Options<GetSecondFactorData, ThrowOnError>) => (options?.client ?? client).get<GetSecondFactorResponses, GetSecondFactorErrors, ThrowOnError, 'data'>({
+    responseStyle: 'data',
+    url: '/v1/me/second-factor',
+    ...options
+});
+
+/**
+ * Remove Totp
+ *
+ * Remove the authenticator and its recovery codes: the password alone is enough to log in.
+ */
+export const removeTotp = <ThrowOnError extends boolean = false>(options?: Options<RemoveTotpData, ThrowOnError>) => (options?.client ?? client).delete<RemoveTotpResponses, RemoveTotpErrors, ThrowOnError, 'data'>({
+    responseStyle: 'data',
+    url: '/v1/me/totp',
+    ...options
+});
+
+/**
+ * Begin Totp
+ *
+ * Begin to add an authenticator. It counts once it is confirmed with a code that it shows.
+ */
+export const beginTotp = <ThrowOnError extends boolean = false>(options?: Options<BeginTotpData, ThrowOnError>) => (options?.client ?? client).post<BeginTotpResponses, BeginTotpErrors, ThrowOnError, 'data'>({
+    responseStyle: 'data',
+    url: '/v1/me/totp',
+    ...options
+});
+
+/**
+ * Confirm Totp
+ *
+ * Confirm the authenticator. From then on logging in takes a code.
+ */
+export const confirmTotp = <ThrowOnError extends boolean = false>(options: Options<ConfirmTotpData, ThrowOnError>) => (options.client ?? client).post<ConfirmTotpResponses, ConfirmTotpErrors, ThrowOnError, 'data'>({
+    responseStyle: 'data',
+    url: '/v1/me/totp/confirm',
+    ...options,
+    headers: {
+        'Content-Type': 'application/json',
+        ...options.headers
+    }
+});
+
+/**
+ * Renew Recovery Codes
+ *
+ * Replace the recovery codes. The former ones do not work any more.
+ */
+export const renewRecoveryCodes = <ThrowOnError extends boolean = false>(options?: Options<RenewRecoveryCodesData, ThrowOnError>) => (options?.client ?? client).post<RenewRecoveryCodesResponses, RenewRecoveryCodesErrors, ThrowOnError, 'data'>({
+    responseStyle: 'data',
+    url: '/v1/me/recovery-codes',
+    ...options
+});
+
+/**
+ * List Members
+ *
+ * The organization's members, oldest first.
+ */
+export const listMembers = <ThrowOnError extends boolean = false>(options?: Options<ListMembersData, ThrowOnError>) => (options?.client ?? client).get<ListMembersResponses, ListMembersErrors, ThrowOnError, 'data'>({
+    responseStyle: 'data',
+    url: '/v1/organization/members',
+    ...options
+});
+
+/**
+ * Remove Member
+ *
+ * Remove a member from the organization, or leave it.
+ */
+export const removeMember = <ThrowOnError extends boolean = false>(options: Options<RemoveMemberData, ThrowOnError>) => (options.client ?? client).delete<RemoveMemberResponses, RemoveMemberErrors, ThrowOnError, 'data'>({
+    responseStyle: 'data',
+    url: '/v1/organization/members/{user_id}',
+    ...options
+});
+
+/**
+ * Change Role
+ *
+ * Give a member another role. Only owners make and unmake owners. The member logs in again.
+ */
+export const changeRole = <ThrowOnError extends boolean = false>(options: Options<ChangeRoleData, ThrowOnError>) => (options.client ?? client).patch<ChangeRoleResponses, ChangeRoleErrors, ThrowOnError, 'data'>({
+    responseStyle: 'data',
+    url: '/v1/organization/members/{user_id}',
+    ...options,
+    headers: {
+        'Content-Type': 'application/json',
+        ...options.headers
+    }
+});
+
+/**
+ * Look At Invitation
+ *
+ * The invitation of a link, for its holder.
+ */
+export const lookAtInvitation = <ThrowOnError extends boolean = false>(options: Options<LookAtInvitationData, ThrowOnError>) => (options.client ?? client).post<LookAtInvitationResponses, LookAtInvitationErrors, ThrowOnError, 'data'>({
+    responseStyle: 'data',
+    url: '/v1/invitations/look',
+    ...options,
+    headers: {
+        'Content-Type': 'application/json',
+        ...options.headers
+    }
+});
+
+/**
+ * Accept Invitation As New
+ *
+ * Accept an invitation with a new account, and log in.
+ */
+export const acceptInvitationAsNew = <ThrowOnError extends boolean = false>(options: Options<AcceptInvitationAsNewData, ThrowOnError>) => (options.client ?? client).post<AcceptInvitationAsNewResponses, AcceptInvitationAsNewErrors, ThrowOnError, 'data'>({
+    responseStyle: 'data',
+    url: '/v1/invitations/accept',
+    ...options,
+    headers: {
+        'Content-Type': 'application/json',
+        ...options.headers
+    }
+});
+
+/**
+ * List Invitations
+ *
+ * Invitations that wait for an answer, newest first.
+ */
+export const listInvitations = <ThrowOnError extends boolean = false>(options?: Options<ListInvitationsData, ThrowOnError>) => (options?.client ?? client).get<ListInvitationsResponses, ListInvitationsErrors, ThrowOnError, 'data'>({
+    responseStyle: 'data',
+    url: '/v1/organization/invitations',
+    ...options
+});
+
+/**
+ * Invite Member
+ *
+ * Invite a person by mail. Another invitation of the same address takes the place of the one before.
+ */
+export const inviteMember = <ThrowOnError extends boolean = false>(options: Options<InviteMemberData, ThrowOnError>) => (options.client ?? client).post<InviteMemberResponses, InviteMemberErrors, ThrowOnError, 'data'>({
+    responseStyle: 'data',
+    url: '/v1/organization/invitations',
+    ...options,
+    headers: {
+        'Content-Type': 'application/json',
+        ...options.headers
+    }
+});
+
+/**
+ * Withdraw Invitation
+ *
+ * Withdraw an invitation: its link does not work any more.
+ */
+export const withdrawInvitation = <ThrowOnError extends boolean = false>(options: Options<WithdrawInvitationData, ThrowOnError>) => (options.client ?? client).delete<WithdrawInvitationResponses, WithdrawInvitationErrors, ThrowOnError, 'data'>({
+    responseStyle: 'data',
+    url: '/v1/organization/invitations/{invitation_id}',
+    ...options
+});
+
+/**
+ * Accept Invitation
+ *
+ * Accept an invitation with the account that is logged in, and go on in its organization.
+ */
+export const acceptInvitation = <ThrowOnError extends boolean = false>(options: Options<AcceptInvitationData, ThrowOnError>) => (options.client ?? client).post<AcceptInvitationResponses, AcceptInvitationErrors, ThrowOnError, 'data'>({
+    responseStyle: 'data',
+    url: '/v1/me/invitations/accept',
+    ...options,
+    headers: {
+        'Content-Type': 'application/json',
+        ...options.headers
+    }
 });
 
 /**

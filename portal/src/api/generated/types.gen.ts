@@ -5,6 +5,24 @@ export type ClientOptions = {
 };
 
 /**
+ * Acceptance
+ */
+export type Acceptance = {
+    /**
+     * Token
+     *
+     * The part of the link in the mail behind `#`.
+     */
+    token: string;
+    /**
+     * Password
+     *
+     * At least 10 characters, of any kind.
+     */
+    password: string;
+};
+
+/**
  * Amounts
  *
  * Amounts of each resource, as the coordinator counts them.
@@ -309,6 +327,22 @@ export type CapacityEstimate = {
 };
 
 /**
+ * Change
+ */
+export type Change = {
+    /**
+     * Password
+     */
+    password: string;
+    /**
+     * New Password
+     *
+     * At least 10 characters, of any kind.
+     */
+    new_password: string;
+};
+
+/**
  * Charges
  *
  * The head's charges for batches, and the rates that fill its buckets (sdk/contract/pacing.md).
@@ -411,6 +445,16 @@ export type Checkpointed = {
 };
 
 /**
+ * ChosenOrganization
+ */
+export type ChosenOrganization = {
+    /**
+     * Organization Id
+     */
+    organization_id: string;
+};
+
+/**
  * ClauseReport
  */
 export type ClauseReport = {
@@ -476,6 +520,18 @@ export type ClauseReport = {
 };
 
 /**
+ * CodeInput
+ */
+export type CodeInput = {
+    /**
+     * Code
+     *
+     * Six digits of the authenticator, or a recovery code. Spaces and dashes do not count.
+     */
+    code: string;
+};
+
+/**
  * Commitment
  */
 export type Commitment = {
@@ -535,6 +591,22 @@ export type Commitments = {
      * The monthly cost of the reservations of groups that exist now.
      */
     reserved_monthly_micros: number;
+};
+
+/**
+ * Confirmation
+ *
+ * One of both.
+ */
+export type Confirmation = {
+    /**
+     * Password
+     */
+    password?: string | null;
+    /**
+     * Code
+     */
+    code?: string | null;
 };
 
 /**
@@ -1772,6 +1844,68 @@ export type IncidentUpdate = {
 };
 
 /**
+ * Invitation
+ */
+export type Invitation = {
+    /**
+     * Id
+     */
+    id: string;
+    /**
+     * Email
+     */
+    email: string;
+    /**
+     * Role
+     */
+    role: 'owner' | 'admin' | 'developer' | 'billing' | 'viewer';
+    /**
+     * Created At
+     */
+    created_at: string;
+    /**
+     * Expires At
+     */
+    expires_at: string;
+};
+
+/**
+ * Invitations
+ */
+export type Invitations = {
+    /**
+     * Items
+     */
+    items: Array<Invitation>;
+};
+
+/**
+ * Invited
+ *
+ * What the holder of a link sees before accepting it.
+ */
+export type Invited = {
+    /**
+     * Organization Name
+     */
+    organization_name: string;
+    /**
+     * Email
+     */
+    email: string;
+    /**
+     * Role
+     */
+    role: 'owner' | 'admin' | 'developer' | 'billing' | 'viewer';
+    /**
+     * Has Account
+     *
+     * Whether the address has an account: log in with it, then accept.
+     */
+    has_account: boolean;
+};
+
+/**
  * Invoice
  */
 export type Invoice = {
@@ -2281,6 +2415,18 @@ export type Lent = {
 };
 
 /**
+ * Link
+ */
+export type Link = {
+    /**
+     * Token
+     *
+     * The part of the link in the mail behind `#`.
+     */
+    token: string;
+};
+
+/**
  * LocalPolicy
  *
  * How the shared tokens are divided among the groups that want them.
@@ -2310,6 +2456,12 @@ export type Login = {
      * Password
      */
     password: string;
+    /**
+     * Code
+     *
+     * Where the account has a second factor; 401 without it says so.
+     */
+    code?: string | null;
 };
 
 /**
@@ -2371,8 +2523,16 @@ export type Me = {
     role: string | null;
     /**
      * Permissions
+     *
+     * append, read, manage, billing, view, team, administer, own; of an API key also its scopes by name.
      */
     permissions: Array<string>;
+    /**
+     * Memberships
+     *
+     * The person's organizations, this one among them.
+     */
+    memberships: Array<Membership>;
     /**
      * Projects
      *
@@ -2385,6 +2545,60 @@ export type Me = {
      * null for an API key.
      */
     csrf_token: string | null;
+};
+
+/**
+ * Member
+ */
+export type Member = {
+    /**
+     * User Id
+     */
+    user_id: string;
+    /**
+     * Email
+     */
+    email: string;
+    /**
+     * Role
+     */
+    role: 'owner' | 'admin' | 'developer' | 'billing' | 'viewer';
+    /**
+     * Joined At
+     */
+    joined_at: string;
+    /**
+     * Is You
+     */
+    is_you: boolean;
+};
+
+/**
+ * Members
+ */
+export type Members = {
+    /**
+     * Items
+     */
+    items: Array<Member>;
+};
+
+/**
+ * Membership
+ */
+export type Membership = {
+    /**
+     * Organization Id
+     */
+    organization_id: string;
+    /**
+     * Organization Name
+     */
+    organization_name: string;
+    /**
+     * Role
+     */
+    role: string;
 };
 
 /**
@@ -2695,6 +2909,20 @@ export type NewIncident = {
 };
 
 /**
+ * NewInvitation
+ */
+export type NewInvitation = {
+    /**
+     * Email
+     */
+    email: string;
+    /**
+     * Role
+     */
+    role: 'owner' | 'admin' | 'developer' | 'billing' | 'viewer';
+};
+
+/**
  * NewJoinToken
  */
 export type NewJoinToken = {
@@ -2792,6 +3020,34 @@ export type NewProject = {
      * Name
      */
     name: string;
+};
+
+/**
+ * NewRole
+ */
+export type NewRole = {
+    /**
+     * Role
+     */
+    role: 'owner' | 'admin' | 'developer' | 'billing' | 'viewer';
+};
+
+/**
+ * NewTotp
+ */
+export type NewTotp = {
+    /**
+     * Secret
+     *
+     * For authenticators that read no QR code. It is shown only now.
+     */
+    secret: string;
+    /**
+     * Uri
+     *
+     * The content of the QR code (`otpauth://…`).
+     */
+    uri: string;
 };
 
 /**
@@ -3938,6 +4194,18 @@ export type RecordedEntry = {
 };
 
 /**
+ * RecoveryCodes
+ */
+export type RecoveryCodes = {
+    /**
+     * Codes
+     *
+     * Each works once in the place of a code. They are shown only now.
+     */
+    codes: Array<string>;
+};
+
+/**
  * Refusal
  *
  * The reason why an SLA cannot be promised, and the nearest SLA that can.
@@ -4038,17 +4306,13 @@ export type ReplicaDemand = {
 };
 
 /**
- * Reset
- *
- * The epoch that the owner saw, so that a repetition, or a click on an old page, resets nothing twice.
+ * ResetRequest
  */
-export type Reset = {
+export type ResetRequest = {
     /**
-     * Epoch
-     *
-     * The group's epoch when it was seen lost.
+     * Email
      */
-    epoch: number;
+    email: string;
 };
 
 /**
@@ -4197,6 +4461,22 @@ export type Rotation = {
 };
 
 /**
+ * SecondFactor
+ */
+export type SecondFactor = {
+    /**
+     * Totp
+     *
+     * Whether logging in takes a code of an authenticator.
+     */
+    totp: boolean;
+    /**
+     * Recovery Codes Left
+     */
+    recovery_codes_left: number;
+};
+
+/**
  * Server
  */
 export type Server = {
@@ -4294,6 +4574,64 @@ export type Servers = {
      * Items
      */
     items: Array<Server>;
+};
+
+/**
+ * Session
+ */
+export type Session = {
+    /**
+     * Id
+     */
+    id: string;
+    /**
+     * Organization Id
+     */
+    organization_id: string;
+    /**
+     * Organization Name
+     */
+    organization_name: string;
+    /**
+     * Created At
+     */
+    created_at: string;
+    /**
+     * Last Seen At
+     *
+     * Exact to the minute.
+     */
+    last_seen_at: string;
+    /**
+     * Expires At
+     */
+    expires_at: string;
+    /**
+     * Address
+     *
+     * The network address at its begin.
+     */
+    address: string;
+    /**
+     * User Agent
+     *
+     * The browser, as it called itself.
+     */
+    user_agent: string;
+    /**
+     * Is Current
+     */
+    is_current: boolean;
+};
+
+/**
+ * Sessions
+ */
+export type Sessions = {
+    /**
+     * Items
+     */
+    items: Array<Session>;
 };
 
 /**
@@ -5041,12 +5379,62 @@ export type User = {
      * Created At
      */
     created_at: string;
+    /**
+     * Email Verified
+     *
+     * Whether the person has shown that the address is theirs.
+     */
+    email_verified: boolean;
+};
+
+/**
+ * Verification
+ */
+export type Verification = {
+    /**
+     * Token
+     *
+     * The part of the link in the mail behind `#`.
+     */
+    token: string;
+};
+
+/**
+ * Reset
+ *
+ * The epoch that the owner saw, so that a repetition, or a click on an old page, resets nothing twice.
+ */
+export type QuorateApiGroupsSchemasReset = {
+    /**
+     * Epoch
+     *
+     * The group's epoch when it was seen lost.
+     */
+    epoch: number;
+};
+
+/**
+ * Reset
+ */
+export type QuorateApiPasswordsSchemasReset = {
+    /**
+     * Token
+     *
+     * The part of the link in the mail behind `#`.
+     */
+    token: string;
+    /**
+     * Password
+     *
+     * At least 10 characters, of any kind.
+     */
+    password: string;
 };
 
 /**
  * Code
  */
-export type Code = 'malformed_json' | 'validation_failed' | 'body_too_large' | 'unsupported_media_type' | 'cursor_invalid' | 'not_authenticated' | 'credentials_invalid' | 'session_expired' | 'csrf_token_invalid' | 'permission_denied' | 'quota_exceeded' | 'not_found' | 'method_not_allowed' | 'email_taken' | 'name_taken' | 'project_not_empty' | 'server_alive' | 'too_many_join_tokens' | 'move_refused' | 'admission_refused' | 'guarantee_refused' | 'spend_cap' | 'group_not_ready' | 'group_lost' | 'group_not_lost' | 'group_is_partition' | 'partitions_busy' | 'document_too_large' | 'month_not_closed' | 'nothing_due' | 'payment_recorded' | 'payment_exceeds_due' | 'payment_in_progress' | 'signature_invalid' | 'idempotency_in_progress' | 'idempotency_key_reused' | 'precondition_failed' | 'rate_limited' | 'coordinator_unavailable' | 'database_unavailable' | 'payment_provider_unavailable' | 'overloaded' | 'internal';
+export type Code = 'malformed_json' | 'validation_failed' | 'body_too_large' | 'unsupported_media_type' | 'cursor_invalid' | 'not_authenticated' | 'credentials_invalid' | 'session_expired' | 'second_factor_required' | 'second_factor_wrong' | 'confirmation_required' | 'link_invalid' | 'mail_off' | 'last_owner' | 'member_already' | 'csrf_token_invalid' | 'permission_denied' | 'quota_exceeded' | 'not_found' | 'method_not_allowed' | 'email_taken' | 'name_taken' | 'project_not_empty' | 'server_alive' | 'too_many_join_tokens' | 'move_refused' | 'admission_refused' | 'guarantee_refused' | 'spend_cap' | 'group_not_ready' | 'group_lost' | 'group_not_lost' | 'group_is_partition' | 'partitions_busy' | 'document_too_large' | 'month_not_closed' | 'nothing_due' | 'payment_recorded' | 'payment_exceeds_due' | 'payment_in_progress' | 'signature_invalid' | 'idempotency_in_progress' | 'idempotency_key_reused' | 'precondition_failed' | 'rate_limited' | 'coordinator_unavailable' | 'database_unavailable' | 'payment_provider_unavailable' | 'overloaded' | 'internal';
 
 /**
  * FieldError
@@ -5246,6 +5634,802 @@ export type GetMeResponses = {
 };
 
 export type GetMeResponse = GetMeResponses[keyof GetMeResponses];
+
+export type SwitchOrganizationData = {
+    body: ChosenOrganization;
+    headers?: {
+        /**
+         * A random string for this request. Repeating it with the same body only repeats the answer.
+         */
+        'Idempotency-Key'?: string;
+    };
+    path?: never;
+    query?: never;
+    url: '/v1/me/organization';
+};
+
+export type SwitchOrganizationErrors = {
+    /**
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
+     */
+    '4XX': Problem;
+    /**
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
+     */
+    '5XX': Problem;
+};
+
+export type SwitchOrganizationError = SwitchOrganizationErrors[keyof SwitchOrganizationErrors];
+
+export type SwitchOrganizationResponses = {
+    /**
+     * Successful Response
+     */
+    200: Me;
+};
+
+export type SwitchOrganizationResponse = SwitchOrganizationResponses[keyof SwitchOrganizationResponses];
+
+export type SendVerificationData = {
+    body?: never;
+    headers?: {
+        /**
+         * A random string for this request. Repeating it with the same body only repeats the answer.
+         */
+        'Idempotency-Key'?: string;
+    };
+    path?: never;
+    query?: never;
+    url: '/v1/me/email/verification';
+};
+
+export type SendVerificationErrors = {
+    /**
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
+     */
+    '4XX': Problem;
+    /**
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
+     */
+    '5XX': Problem;
+};
+
+export type SendVerificationError = SendVerificationErrors[keyof SendVerificationErrors];
+
+export type SendVerificationResponses = {
+    /**
+     * Successful Response
+     */
+    202: unknown;
+};
+
+export type VerifyEmailData = {
+    body: Verification;
+    headers?: {
+        /**
+         * A random string for this request. Repeating it with the same body only repeats the answer.
+         */
+        'Idempotency-Key'?: string;
+    };
+    path?: never;
+    query?: never;
+    url: '/v1/me/email/verify';
+};
+
+export type VerifyEmailErrors = {
+    /**
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
+     */
+    '4XX': Problem;
+    /**
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
+     */
+    '5XX': Problem;
+};
+
+export type VerifyEmailError = VerifyEmailErrors[keyof VerifyEmailErrors];
+
+export type VerifyEmailResponses = {
+    /**
+     * Successful Response
+     */
+    204: void;
+};
+
+export type VerifyEmailResponse = VerifyEmailResponses[keyof VerifyEmailResponses];
+
+export type RequestPasswordResetData = {
+    body: ResetRequest;
+    headers?: {
+        /**
+         * A random string for this request. Repeating it with the same body only repeats the answer.
+         */
+        'Idempotency-Key'?: string;
+    };
+    path?: never;
+    query?: never;
+    url: '/v1/password/reset-requests';
+};
+
+export type RequestPasswordResetErrors = {
+    /**
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
+     */
+    '4XX': Problem;
+    /**
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
+     */
+    '5XX': Problem;
+};
+
+export type RequestPasswordResetError = RequestPasswordResetErrors[keyof RequestPasswordResetErrors];
+
+export type RequestPasswordResetResponses = {
+    /**
+     * Successful Response
+     */
+    202: unknown;
+};
+
+export type ResetPasswordData = {
+    body: QuorateApiPasswordsSchemasReset;
+    headers?: {
+        /**
+         * A random string for this request. Repeating it with the same body only repeats the answer.
+         */
+        'Idempotency-Key'?: string;
+    };
+    path?: never;
+    query?: never;
+    url: '/v1/password/reset';
+};
+
+export type ResetPasswordErrors = {
+    /**
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
+     */
+    '4XX': Problem;
+    /**
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
+     */
+    '5XX': Problem;
+};
+
+export type ResetPasswordError = ResetPasswordErrors[keyof ResetPasswordErrors];
+
+export type ResetPasswordResponses = {
+    /**
+     * Successful Response
+     */
+    204: void;
+};
+
+export type ResetPasswordResponse = ResetPasswordResponses[keyof ResetPasswordResponses];
+
+export type ChangePasswordData = {
+    body: Change;
+    headers?: {
+        /**
+         * A random string for this request. Repeating it with the same body only repeats the answer.
+         */
+        'Idempotency-Key'?: string;
+    };
+    path?: never;
+    query?: never;
+    url: '/v1/me/password';
+};
+
+export type ChangePasswordErrors = {
+    /**
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
+     */
+    '4XX': Problem;
+    /**
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
+     */
+    '5XX': Problem;
+};
+
+export type ChangePasswordError = ChangePasswordErrors[keyof ChangePasswordErrors];
+
+export type ChangePasswordResponses = {
+    /**
+     * Successful Response
+     */
+    204: void;
+};
+
+export type ChangePasswordResponse = ChangePasswordResponses[keyof ChangePasswordResponses];
+
+export type EndOtherSessionsData = {
+    body?: never;
+    path?: never;
+    query?: never;
+    url: '/v1/me/sessions';
+};
+
+export type EndOtherSessionsErrors = {
+    /**
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
+     */
+    '4XX': Problem;
+    /**
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
+     */
+    '5XX': Problem;
+};
+
+export type EndOtherSessionsError = EndOtherSessionsErrors[keyof EndOtherSessionsErrors];
+
+export type EndOtherSessionsResponses = {
+    /**
+     * Successful Response
+     */
+    204: void;
+};
+
+export type EndOtherSessionsResponse = EndOtherSessionsResponses[keyof EndOtherSessionsResponses];
+
+export type ListSessionsData = {
+    body?: never;
+    path?: never;
+    query?: never;
+    url: '/v1/me/sessions';
+};
+
+export type ListSessionsErrors = {
+    /**
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
+     */
+    '4XX': Problem;
+    /**
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
+     */
+    '5XX': Problem;
+};
+
+export type ListSessionsError = ListSessionsErrors[keyof ListSessionsErrors];
+
+export type ListSessionsResponses = {
+    /**
+     * Successful Response
+     */
+    200: Sessions;
+};
+
+export type ListSessionsResponse = ListSessionsResponses[keyof ListSessionsResponses];
+
+export type EndSessionData = {
+    body?: never;
+    path: {
+        /**
+         * Session Id
+         */
+        session_id: string;
+    };
+    query?: never;
+    url: '/v1/me/sessions/{session_id}';
+};
+
+export type EndSessionErrors = {
+    /**
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
+     */
+    '4XX': Problem;
+    /**
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
+     */
+    '5XX': Problem;
+};
+
+export type EndSessionError = EndSessionErrors[keyof EndSessionErrors];
+
+export type EndSessionResponses = {
+    /**
+     * Successful Response
+     */
+    204: void;
+};
+
+export type EndSessionResponse = EndSessionResponses[keyof EndSessionResponses];
+
+export type ConfirmPersonData = {
+    body: Confirmation;
+    headers?: {
+        /**
+         * A random string for this request. Repeating it with the same body only repeats the answer.
+         */
+        'Idempotency-Key'?: string;
+    };
+    path?: never;
+    query?: never;
+    url: '/v1/me/confirm';
+};
+
+export type ConfirmPersonErrors = {
+    /**
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
+     */
+    '4XX': Problem;
+    /**
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
+     */
+    '5XX': Problem;
+};
+
+export type ConfirmPersonError = ConfirmPersonErrors[keyof ConfirmPersonErrors];
+
+export type ConfirmPersonResponses = {
+    /**
+     * Successful Response
+     */
+    204: void;
+};
+
+export type ConfirmPersonResponse = ConfirmPersonResponses[keyof ConfirmPersonResponses];
+
+export type GetSecondFactorData = {
+    body?: never;
+    path?: never;
+    query?: never;
+    url: '/v1/me/second-factor';
+};
+
+export type GetSecondFactorErrors = {
+    /**
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
+     */
+    '4XX': Problem;
+    /**
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
+     */
+    '5XX': Problem;
+};
+
+export type GetSecondFactorError = GetSecondFactorErrors[keyof GetSecondFactorErrors];
+
+export type GetSecondFactorResponses = {
+    /**
+     * Successful Response
+     */
+    200: SecondFactor;
+};
+
+export type GetSecondFactorResponse = GetSecondFactorResponses[keyof GetSecondFactorResponses];
+
+export type RemoveTotpData = {
+    body?: never;
+    path?: never;
+    query?: never;
+    url: '/v1/me/totp';
+};
+
+export type RemoveTotpErrors = {
+    /**
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
+     */
+    '4XX': Problem;
+    /**
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
+     */
+    '5XX': Problem;
+};
+
+export type RemoveTotpError = RemoveTotpErrors[keyof RemoveTotpErrors];
+
+export type RemoveTotpResponses = {
+    /**
+     * Successful Response
+     */
+    204: void;
+};
+
+export type RemoveTotpResponse = RemoveTotpResponses[keyof RemoveTotpResponses];
+
+export type BeginTotpData = {
+    body?: never;
+    headers?: {
+        /**
+         * A random string for this request. Repeating it with the same body only repeats the answer.
+         */
+        'Idempotency-Key'?: string;
+    };
+    path?: never;
+    query?: never;
+    url: '/v1/me/totp';
+};
+
+export type BeginTotpErrors = {
+    /**
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
+     */
+    '4XX': Problem;
+    /**
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
+     */
+    '5XX': Problem;
+};
+
+export type BeginTotpError = BeginTotpErrors[keyof BeginTotpErrors];
+
+export type BeginTotpResponses = {
+    /**
+     * Successful Response
+     */
+    201: NewTotp;
+};
+
+export type BeginTotpResponse = BeginTotpResponses[keyof BeginTotpResponses];
+
+export type ConfirmTotpData = {
+    body: CodeInput;
+    headers?: {
+        /**
+         * A random string for this request. Repeating it with the same body only repeats the answer.
+         */
+        'Idempotency-Key'?: string;
+    };
+    path?: never;
+    query?: never;
+    url: '/v1/me/totp/confirm';
+};
+
+export type ConfirmTotpErrors = {
+    /**
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
+     */
+    '4XX': Problem;
+    /**
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
+     */
+    '5XX': Problem;
+};
+
+export type ConfirmTotpError = ConfirmTotpErrors[keyof ConfirmTotpErrors];
+
+export type ConfirmTotpResponses = {
+    /**
+     * Successful Response
+     */
+    200: RecoveryCodes;
+};
+
+export type ConfirmTotpResponse = ConfirmTotpResponses[keyof ConfirmTotpResponses];
+
+export type RenewRecoveryCodesData = {
+    body?: never;
+    headers?: {
+        /**
+         * A random string for this request. Repeating it with the same body only repeats the answer.
+         */
+        'Idempotency-Key'?: string;
+    };
+    path?: never;
+    query?: never;
+    url: '/v1/me/recovery-codes';
+};
+
+export type RenewRecoveryCodesErrors = {
+    /**
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
+     */
+    '4XX': Problem;
+    /**
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
+     */
+    '5XX': Problem;
+};
+
+export type RenewRecoveryCodesError = RenewRecoveryCodesErrors[keyof RenewRecoveryCodesErrors];
+
+export type RenewRecoveryCodesResponses = {
+    /**
+     * Successful Response
+     */
+    200: RecoveryCodes;
+};
+
+export type RenewRecoveryCodesResponse = RenewRecoveryCodesResponses[keyof RenewRecoveryCodesResponses];
+
+export type ListMembersData = {
+    body?: never;
+    path?: never;
+    query?: never;
+    url: '/v1/organization/members';
+};
+
+export type ListMembersErrors = {
+    /**
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
+     */
+    '4XX': Problem;
+    /**
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
+     */
+    '5XX': Problem;
+};
+
+export type ListMembersError = ListMembersErrors[keyof ListMembersErrors];
+
+export type ListMembersResponses = {
+    /**
+     * Successful Response
+     */
+    200: Members;
+};
+
+export type ListMembersResponse = ListMembersResponses[keyof ListMembersResponses];
+
+export type RemoveMemberData = {
+    body?: never;
+    path: {
+        /**
+         * User Id
+         */
+        user_id: string;
+    };
+    query?: never;
+    url: '/v1/organization/members/{user_id}';
+};
+
+export type RemoveMemberErrors = {
+    /**
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
+     */
+    '4XX': Problem;
+    /**
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
+     */
+    '5XX': Problem;
+};
+
+export type RemoveMemberError = RemoveMemberErrors[keyof RemoveMemberErrors];
+
+export type RemoveMemberResponses = {
+    /**
+     * Successful Response
+     */
+    204: void;
+};
+
+export type RemoveMemberResponse = RemoveMemberResponses[keyof RemoveMemberResponses];
+
+export type ChangeRoleData = {
+    body: NewRole;
+    path: {
+        /**
+         * User Id
+         */
+        user_id: string;
+    };
+    query?: never;
+    url: '/v1/organization/members/{user_id}';
+};
+
+export type ChangeRoleErrors = {
+    /**
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
+     */
+    '4XX': Problem;
+    /**
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
+     */
+    '5XX': Problem;
+};
+
+export type ChangeRoleError = ChangeRoleErrors[keyof ChangeRoleErrors];
+
+export type ChangeRoleResponses = {
+    /**
+     * Successful Response
+     */
+    200: Member;
+};
+
+export type ChangeRoleResponse = ChangeRoleResponses[keyof ChangeRoleResponses];
+
+export type LookAtInvitationData = {
+    body: Link;
+    headers?: {
+        /**
+         * A random string for this request. Repeating it with the same body only repeats the answer.
+         */
+        'Idempotency-Key'?: string;
+    };
+    path?: never;
+    query?: never;
+    url: '/v1/invitations/look';
+};
+
+export type LookAtInvitationErrors = {
+    /**
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
+     */
+    '4XX': Problem;
+    /**
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
+     */
+    '5XX': Problem;
+};
+
+export type LookAtInvitationError = LookAtInvitationErrors[keyof LookAtInvitationErrors];
+
+export type LookAtInvitationResponses = {
+    /**
+     * Successful Response
+     */
+    200: Invited;
+};
+
+export type LookAtInvitationResponse = LookAtInvitationResponses[keyof LookAtInvitationResponses];
+
+export type AcceptInvitationAsNewData = {
+    body: Acceptance;
+    headers?: {
+        /**
+         * A random string for this request. Repeating it with the same body only repeats the answer.
+         */
+        'Idempotency-Key'?: string;
+    };
+    path?: never;
+    query?: never;
+    url: '/v1/invitations/accept';
+};
+
+export type AcceptInvitationAsNewErrors = {
+    /**
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
+     */
+    '4XX': Problem;
+    /**
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
+     */
+    '5XX': Problem;
+};
+
+export type AcceptInvitationAsNewError = AcceptInvitationAsNewErrors[keyof AcceptInvitationAsNewErrors];
+
+export type AcceptInvitationAsNewResponses = {
+    /**
+     * Successful Response
+     */
+    200: Me;
+};
+
+export type AcceptInvitationAsNewResponse = AcceptInvitationAsNewResponses[keyof AcceptInvitationAsNewResponses];
+
+export type ListInvitationsData = {
+    body?: never;
+    path?: never;
+    query?: never;
+    url: '/v1/organization/invitations';
+};
+
+export type ListInvitationsErrors = {
+    /**
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
+     */
+    '4XX': Problem;
+    /**
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
+     */
+    '5XX': Problem;
+};
+
+export type ListInvitationsError = ListInvitationsErrors[keyof ListInvitationsErrors];
+
+export type ListInvitationsResponses = {
+    /**
+     * Successful Response
+     */
+    200: Invitations;
+};
+
+export type ListInvitationsResponse = ListInvitationsResponses[keyof ListInvitationsResponses];
+
+export type InviteMemberData = {
+    body: NewInvitation;
+    headers?: {
+        /**
+         * A random string for this request. Repeating it with the same body only repeats the answer.
+         */
+        'Idempotency-Key'?: string;
+    };
+    path?: never;
+    query?: never;
+    url: '/v1/organization/invitations';
+};
+
+export type InviteMemberErrors = {
+    /**
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
+     */
+    '4XX': Problem;
+    /**
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
+     */
+    '5XX': Problem;
+};
+
+export type InviteMemberError = InviteMemberErrors[keyof InviteMemberErrors];
+
+export type InviteMemberResponses = {
+    /**
+     * Successful Response
+     */
+    201: Invitation;
+};
+
+export type InviteMemberResponse = InviteMemberResponses[keyof InviteMemberResponses];
+
+export type WithdrawInvitationData = {
+    body?: never;
+    path: {
+        /**
+         * Invitation Id
+         */
+        invitation_id: string;
+    };
+    query?: never;
+    url: '/v1/organization/invitations/{invitation_id}';
+};
+
+export type WithdrawInvitationErrors = {
+    /**
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
+     */
+    '4XX': Problem;
+    /**
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
+     */
+    '5XX': Problem;
+};
+
+export type WithdrawInvitationError = WithdrawInvitationErrors[keyof WithdrawInvitationErrors];
+
+export type WithdrawInvitationResponses = {
+    /**
+     * Successful Response
+     */
+    204: void;
+};
+
+export type WithdrawInvitationResponse = WithdrawInvitationResponses[keyof WithdrawInvitationResponses];
+
+export type AcceptInvitationData = {
+    body: Link;
+    headers?: {
+        /**
+         * A random string for this request. Repeating it with the same body only repeats the answer.
+         */
+        'Idempotency-Key'?: string;
+    };
+    path?: never;
+    query?: never;
+    url: '/v1/me/invitations/accept';
+};
+
+export type AcceptInvitationErrors = {
+    /**
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
+     */
+    '4XX': Problem;
+    /**
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
+     */
+    '5XX': Problem;
+};
+
+export type AcceptInvitationError = AcceptInvitationErrors[keyof AcceptInvitationErrors];
+
+export type AcceptInvitationResponses = {
+    /**
+     * Successful Response
+     */
+    200: Me;
+};
+
+export type AcceptInvitationResponse = AcceptInvitationResponses[keyof AcceptInvitationResponses];
 
 export type ListProjectsData = {
     body?: never;
@@ -6021,7 +7205,7 @@ export type ResizeGroupResponses = {
 export type ResizeGroupResponse = ResizeGroupResponses[keyof ResizeGroupResponses];
 
 export type ResetGroupData = {
-    body: Reset;
+    body: QuorateApiGroupsSchemasReset;
     headers?: {
         /**
          * A random string for this request. Repeating it with the same body only repeats the answer.

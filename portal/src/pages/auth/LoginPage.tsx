@@ -1,6 +1,7 @@
 import { zodResolver } from '@hookform/resolvers/zod'
 import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { getRouteApi, Link, useRouter } from '@tanstack/react-router'
+import { useState } from 'react'
 import { useForm } from 'react-hook-form'
 import { z } from 'zod'
 import { api, problemOf } from '@/api'
@@ -13,8 +14,11 @@ import { AuthFrame } from './AuthFrame'
 const schema = z.object({
   email: z.email('Enter the e-mail address that you signed up with.'),
   password: z.string().min(1, 'Enter your password.'),
+  code: z.string(),
 })
 const route = getRouteApi('/login')
+/** Codes that a field tells of. */
+const KNOWN = new Set(['credentials_invalid', 'second_factor_required', 'second_factor_wrong'])
 
 /** The path to open after login. Only the portal's own paths: a link to this page must not lead elsewhere. */
 export function safeNext(next: string | undefined): string {
@@ -26,7 +30,7 @@ export function LoginPage() {
   const { next, expired } = route.useSearch()
   const router = useRouter()
   const queries = useQueryClient()
-  const form = useForm({ resolver: zodResolver(schema), defaultValues: { email: '', password: '' } })
+  const form = useForm({ resolver: zodResolver(schema), defaultValues: { email: '', password: '', code: '' } })
   const login = useMutation({
     mutationFn: api.logIn,
     onSuccess: () => {
@@ -35,7 +39,13 @@ export function LoginPage() {
     },
   })
   const { errors } = form.formState
-  const wrong = login.error !== null && problemOf(login.error).code === 'credentials_invalid'
+  const code = login.error === null ? '' : problemOf(login.error).code
+  const wrong = code === 'credentials_invalid'
+  const [asksCode, setAsksCode] = useState(false)
+  if (code === 'second_factor_required' && !asksCode) setAsksCode(true)
+  const submit = form.handleSubmit(({ email, password, code: typed }) =>
+    login.mutate(asksCode && typed ? { email, password, code: typed } : { email, password }),
+  )
   return (
     <AuthFrame
       title="Welcome back"
@@ -49,7 +59,7 @@ export function LoginPage() {
         </>
       }
     >
-      <form noValidate onSubmit={form.handleSubmit((values) => login.mutate(values))} className="space-y-4">
+      <form noValidate onSubmit={submit} className="space-y-4">
         {expired && !login.error && (
           <Notice tone="info" title="Your session is over">
             Log in and you are back where you were.
@@ -73,10 +83,25 @@ export function LoginPage() {
               : errors.password?.message
           }
         />
-        {login.error && !wrong && <ProblemNotice error={login.error} />}
+        {asksCode && (
+          <TextField
+            label="Code of your authenticator"
+            inputMode="numeric"
+            autoComplete="one-time-code"
+            hint="Or one of your recovery codes."
+            {...form.register('code')}
+            error={code === 'second_factor_wrong' ? 'This code does not work. Each works once.' : undefined}
+          />
+        )}
+        {login.error && !KNOWN.has(code) && <ProblemNotice error={login.error} />}
         <Button type="submit" busy={login.isPending} className="mt-2 w-full">
           Log in
         </Button>
+        <p className="text-center text-sm">
+          <Link to="/forgot-password" className="rounded text-ink-2 underline underline-offset-4 hover:text-ink">
+            Forgot your password?
+          </Link>
+        </p>
       </form>
     </AuthFrame>
   )

@@ -1,12 +1,14 @@
 import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
 import { api, keys, type Group } from '@/api'
+import { useMay } from '@/session'
 import { Button } from '@/ui/Button'
 import { ConfirmByName } from './ConfirmByName'
 
 /** Resets a lost group: an empty log under the same SLA. Only its owner can decide that. */
 export function ResetGroup({ group }: { group: Group }) {
   const [open, setOpen] = useState(false)
+  const mayManage = useMay('manage')
   const queries = useQueryClient()
   const reset = useMutation({
     mutationFn: () => api.resetGroup(group.id, group.epoch),
@@ -17,6 +19,7 @@ export function ResetGroup({ group }: { group: Group }) {
       void queries.invalidateQueries({ queryKey: keys.groups(group.project_id) })
     },
   })
+  if (!mayManage) return null
   return (
     <>
       <Button variant="danger" onClick={() => setOpen(true)}>

@@ -6,6 +6,7 @@ import { money } from '@/format/money'
 import { bytes, rate } from '@/format/quantity'
 import { moment } from '@/format/time'
 import { majority, promised, replicas, word } from '@/format/words'
+import { useMay } from '@/session'
 import { Button } from '@/ui/Button'
 import { CopyButton } from '@/ui/Copy'
 import { Section } from '@/ui/Surface'
@@ -17,11 +18,12 @@ import { useGroup } from './GroupPage'
 export function SettingsTab() {
   const group = useGroup()
   usePageTitle('Settings', group.name)
+  const mayManage = useMay('manage')
   return (
     <div className="max-w-3xl space-y-5">
       <Facts group={group} />
       <CostsSection group={group} />
-      <Deletion group={group} />
+      {mayManage && <Deletion group={group} />}
     </div>
   )
 }

@@ -3,6 +3,7 @@ import { getRouteApi, Link } from '@tanstack/react-router'
 import { Plus, Search } from 'lucide-react'
 import { groupsQuery, type Group } from '@/api'
 import { moneyShort } from '@/format/money'
+import { useMay } from '@/session'
 import { buttonClass } from '@/ui/Button'
 import { INPUT } from '@/ui/Field'
 import { Mark } from '@/ui/Logo'
@@ -19,6 +20,7 @@ export function GroupsPage() {
   usePageTitle('Groups')
   const { projectId } = route.useParams()
   const groups = useQuery(groupsQuery(projectId))
+  const mayManage = useMay('manage')
   return (
     <>
       <PageHeader
@@ -30,7 +32,7 @@ export function GroupsPage() {
             'A group is one ordered, durable log with its own SLA.'
           )
         }
-        actions={groups.data?.length ? <NewGroup projectId={projectId} /> : undefined}
+        actions={groups.data?.length && mayManage ? <NewGroup projectId={projectId} /> : undefined}
       />
       {groups.isPending && <GroupsLoading />}
       {groups.error && !groups.data && (
@@ -101,6 +103,12 @@ function Found({ groups }: { groups: Group[] }) {
 }
 
 function NoGroups({ projectId }: { projectId: string }) {
+  if (!useMay('manage'))
+    return (
+      <EmptyState title="No groups yet" picture={<Mark className="size-10 text-line-strong" />}>
+        Owners, admins and developers of the organization create them.
+      </EmptyState>
+    )
   return (
     <EmptyState
       title="Your first group"

@@ -5,6 +5,7 @@ import { useState } from 'react'
 import { guaranteeQuery, type ProjectGuarantee } from '@/api'
 import { moneyShort } from '@/format/money'
 import { count, percent } from '@/format/quantity'
+import { useMay } from '@/session'
 import { Button } from '@/ui/Button'
 import { LoadFailed, Notice } from '@/ui/Notice'
 import { Card, EmptyState, Loading, PageHeader, Skeleton } from '@/ui/Surface'
@@ -24,6 +25,7 @@ export function GuaranteePage() {
   const found = useQuery(guaranteeQuery(projectId))
   const [changing, setChanging] = useState(false)
   const [ending, setEnding] = useState(false)
+  const mayManage = useMay('manage')
   const has = found.data?.since !== null && found.data !== undefined
   return (
     <>
@@ -31,7 +33,8 @@ export function GuaranteePage() {
         title="Guarantee"
         description="Capacity that any group of this project may use, beside its own rate. It goes where it is wanted, within a second."
         actions={
-          has && (
+          has &&
+          mayManage && (
             <>
               <Button variant="secondary" onClick={() => setEnding(true)}>
                 Take back
@@ -53,7 +56,7 @@ export function GuaranteePage() {
         <EmptyState
           title="No guarantee yet"
           picture={<Scale aria-hidden className="size-8" />}
-          action={<Button onClick={() => setChanging(true)}>Share a guarantee</Button>}
+          action={mayManage && <Button onClick={() => setChanging(true)}>Share a guarantee</Button>}
         >
           Reserve once for all groups, instead of the peak of each. Whichever group is busy has it, and servers keep it
           free of others.

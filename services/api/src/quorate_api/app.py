@@ -20,7 +20,9 @@ from quorate_api.checkpoints import endpoints as checkpoints
 from quorate_api.commitments import endpoints as commitments
 from quorate_api.coordinator.client import Coordinator
 from quorate_api.database import engine
+from quorate_api.emails import endpoints as emails
 from quorate_api.errors import Code, handlers
+from quorate_api.factors import endpoints as factors
 from quorate_api.groups import endpoints as groups
 from quorate_api.guarantees import endpoints as guarantees
 from quorate_api.health import endpoints as health
@@ -31,13 +33,16 @@ from quorate_api.http import portal
 from quorate_api.http.envelope import Envelope
 from quorate_api.http.rates import Rates
 from quorate_api.http.services import Services
+from quorate_api.invitations import endpoints as invitations
 from quorate_api.keys import endpoints as keys
 from quorate_api.live import endpoints as live
 from quorate_api.live import placements
+from quorate_api.members import endpoints as members
 from quorate_api.observability import counters, telemetry
 from quorate_api.observability.readings import Readings
 from quorate_api.operator import endpoints as operator
 from quorate_api.outside import endpoints as outside
+from quorate_api.passwords import endpoints as passwords
 from quorate_api.payments import endpoints as payments
 from quorate_api.press import Press
 from quorate_api.projects import endpoints as projects
@@ -47,6 +52,7 @@ from quorate_api.security.keys import Keys
 from quorate_api.security.passwords import Passwords
 from quorate_api.security.staff_tokens import Staff, StaffTokens
 from quorate_api.security.tokens import TokenSigner
+from quorate_api.sessions import endpoints as sessions
 from quorate_api.settings import ConfigurationError, Settings
 from quorate_api.sla import endpoints as sla
 from quorate_api.spend import endpoints as spend
@@ -58,10 +64,12 @@ from quorate_api.telemetry.viewers import Viewers
 from quorate_api.usage import endpoints as usage
 
 ROUTERS = (
-    accounts.public, accounts.router, projects.router, guarantees.router, keys.router, quotes.router, groups.router,
-    checkpoints.router, usage.router, sla.router, live.router, billing.router, payments.router, payments.event_router,
-    spend.router, budgets.router, commitments.router, quotas.router, operator.router, payments.operator_router,
-    adjustments.router, status.public, status.operator, outside.router, health.router,
+    accounts.public, accounts.router, emails.router, passwords.public, passwords.router, sessions.router,
+    factors.router, members.router, invitations.public, invitations.router, projects.router, guarantees.router,
+    keys.router, quotes.router, groups.router, checkpoints.router, usage.router, sla.router, live.router,
+    billing.router, payments.router, payments.event_router, spend.router, budgets.router, commitments.router,
+    quotas.router, operator.router, payments.operator_router, adjustments.router, status.public, status.operator,
+    outside.router, health.router,
 )  # fmt: skip
 
 Lifespan = Callable[[FastAPI], AbstractAsyncContextManager[None]]
@@ -137,7 +145,7 @@ def make_services(settings: Settings) -> Services:
         passwords=Passwords(settings.password_memory_kib),
         signer=TokenSigner(settings.signing_key_pem()),
         staff=_staff(secrets, settings),
-        rates=Rates(settings.signups_per_address),
+        rates=Rates(settings.signups_per_address, settings.redis_url),
         hub=Hub(redis),
         viewers=Viewers(partial(placements.read, database)),
         press=Press(),
@@ -174,6 +182,7 @@ async def close(services: Services) -> None:
     await services.hub.aclose()
     await services.viewers.aclose()
     await services.coordinator.aclose()
+    await services.rates.aclose()
     if services.redis is not None:
         await services.redis.aclose()
     await services.engine.dispose()

@@ -44,13 +44,46 @@ PASSWORD_LENGTH_MAX = 256
 PASSWORD_HASHES_AT_ONCE = 2
 PASSWORD_HASHES_WAITING_MAX = 64
 SESSION_LIFETIME_S = 14 * 24 * 3_600
+SESSION_IDLE_S = 24 * 3_600  # a laptop that was closed overnight logs in no more often
+SESSION_SEEN_RESOLUTION_S = 60
+SESSIONS_SHOWN_MAX = 200
+USER_AGENT_LENGTH_MAX = 200
+CONFIRMED_S = 15 * 60  # a password or code counts for so long when keys, members or billing change
+DEVICE_LIFETIME_S = 365 * 24 * 3_600
 
-# Rates. Failed logins are counted per account and per address, sign-ups per address.
-LOGIN_FAILURES_PER_ACCOUNT = "10/5minutes"
+# People.
+VERIFICATION_LIFE_S = 24 * 3_600
+RESET_LIFE_S = 3_600
+INVITATION_LIFE_S = 7 * 24 * 3_600
+MAIL_TOKEN_LENGTH_MAX = 100
+MEMBERS_MAX = 200
+INVITATIONS_MAX = 50  # waiting for an answer, in one organization
+RECOVERY_CODES = 10
+TOTP_STEP_S = 30
+TOTP_STEPS_OFF = 1  # a clock may be half a minute off
+
+# Mail.
+MAIL_ADDRESS_LENGTH_MAX = 320
+MAIL_INTERVAL_S = 1.0
+MAILS_AT_ONCE = 20
+MAIL_TIMEOUT_S = 10.0
+MAIL_RETRY_S = 30  # doubled for each further attempt
+MAIL_RETRY_S_MAX = 3_600
+MAIL_LIFE_S = 24 * 3_600  # the links in it have ended by then
+
+# Rates, of all API processes together. While Redis is away each process counts alone.
+LOGIN_FAILURES_PER_PAIR = "10/5minutes"  # one account from one address, or from one known device
 LOGIN_FAILURES_PER_ADDRESS = "100/5minutes"
-SIGNUPS_PER_ADDRESS = "200/hour"
+LOGIN_FAILURES_PER_ACCOUNT = "300/hour"  # from unknown devices; known ones are not hindered by it
+INVALID_KEYS_PER_ADDRESS = "60/minute"  # before the database is asked
+MAIL_REQUESTS_PER_ADDRESS = "20/hour"
+MAILS_PER_RECIPIENT = "5/hour"
+INVITATIONS_PER_ORGANIZATION = "100/hour"
+SIGNUPS_PER_ADDRESS = "20/hour"  # an office shares one address
 TRUSTED_PROXIES_MAX = 8  # a longer chain of proxies is a misconfiguration
 REQUESTS_PER_PRINCIPAL = "6000/minute"
+RATES_REDIS_S = 0.5  # each request waits for the count, so not for long
+RATES_ALONE_S = 10.0  # after Redis has failed, before it is tried again
 STATUS_PER_ADDRESS = "120/minute"  # a page reads it each half minute; an office shares one address
 
 # Quotas of an organization, unless quota_overrides says otherwise.
@@ -61,6 +94,15 @@ PARTITIONS_PER_PROJECT_MAX = 512  # beside the first of each group
 TOTAL_RATE_PER_S_MAX = 10_000_000
 TOTAL_READ_RATE_PER_S_MAX = 10_000_000
 TOTAL_GUARANTEED_TOKENS_PER_S_MAX = 200_000_000  # as much as ten million appends of 1 KB, in memory
+
+# Quotas of an organization none of whose owners has verified an address: enough to try everything.
+UNVERIFIED_PROJECTS = 2
+UNVERIFIED_GROUPS_PER_PROJECT = 3
+UNVERIFIED_PARTITIONS_PER_PROJECT = 8
+UNVERIFIED_TOTAL_RATE_PER_S = 20_000
+UNVERIFIED_TOTAL_READ_RATE_PER_S = 20_000
+UNVERIFIED_GUARANTEED_TOKENS_PER_S = 0
+UNVERIFIED_FLEET_RATE_PER_S = 200_000  # all such organizations together: strangers cannot take the fleet
 
 # Partitions of a group; as the coordinators' (`limits.rs`).
 PARTITIONS_MAX = 256

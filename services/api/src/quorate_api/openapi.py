@@ -15,6 +15,10 @@ from quorate_api.http.idempotency import HEADER
 _PUBLIC = {
     "sign_up",
     "log_in",
+    "request_password_reset",
+    "reset_password",
+    "look_at_invitation",
+    "accept_invitation_as_new",
     "get_health",
     "get_readiness",
     "get_status",

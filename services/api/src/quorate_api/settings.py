@@ -55,6 +55,14 @@ class Settings(BaseSettings):
     tax_rate_ppm: int | None = Field(None, ge=0, le=1_000_000)
     tax_label: str | None = Field(None, min_length=1, max_length=limits.NAME_LENGTH_MAX)
 
+    # Without mail, addresses count as verified, nobody is invited, and no password is reset.
+    mail: Literal["none", "folder", "smtp"] = "none"
+    mail_dir: Path | None = None
+    mail_from: str = Field("Quorate <noreply@localhost>", max_length=limits.MAIL_ADDRESS_LENGTH_MAX)
+    smtp_url: str | None = None
+    smtp_user: str | None = None
+    smtp_password_file: Path | None = None
+
     payment_provider: Literal["manual", "stripe"] = "manual"
     payment_terms_days: int = Field(limits.PAYMENT_TERMS_DAYS, ge=0, le=limits.PAYMENT_TERMS_DAYS_MAX)
     # How to pay, for customers. Lines are separated by semicolons.
@@ -127,6 +135,19 @@ class Settings(BaseSettings):
         return self
 
     @model_validator(mode="after")
+    def _mail(self) -> Self:
+        if self.mail == "folder" and self.mail_dir is None:
+            raise ValueError("QUORATE_MAIL is folder, which needs QUORATE_MAIL_DIR: where mail is written to")
+        if self.mail == "smtp" and not (self.smtp_url or "").startswith(("smtp://", "smtps://")):
+            raise ValueError(
+                "QUORATE_MAIL is smtp, which needs QUORATE_SMTP_URL: smtps://host:465 (TLS from the start) or "
+                "smtp://host:587 (STARTTLS)"
+            )
+        if (self.smtp_user is None) != (self.smtp_password_file is None):
+            raise ValueError("QUORATE_SMTP_USER and QUORATE_SMTP_PASSWORD_FILE go together: set both, or neither")
+        return self
+
+    @model_validator(mode="after")
     def _taxes(self) -> Self:
         given = {"QUORATE_TAX_RATE_PPM": self.tax_rate_ppm, "QUORATE_TAX_LABEL": self.tax_label}
         for name, value in given.items():
@@ -154,6 +175,10 @@ class Settings(BaseSettings):
         """Whether the public address is https, so that cookies can require it."""
         return self.origin.startswith("https://")
 
+    @property
+    def sends_mail(self) -> bool:
+        return self.mail != "none"
+
     def check_archive(self) -> None:
         """For the worker, which alone writes to the archive."""
         folder = self.usage_archive_dir
@@ -175,6 +200,11 @@ class Settings(BaseSettings):
     def prober_tokens(self) -> str | None:
         """One token a line. None: this API serves no probers."""
         return None if self.prober_token_file is None else self.prober_token_file.read_text()
+
+    def smtp_password(self) -> str | None:
+        if self.smtp_password_file is None:
+            return None
+        return _read("QUORATE_SMTP_PASSWORD_FILE", self.smtp_password_file)
 
     def stripe_key(self) -> str:
         return _private("QUORATE_STRIPE_KEY_FILE", self.stripe_key_file, ("sk_", "rk_"))

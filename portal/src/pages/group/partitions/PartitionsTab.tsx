@@ -3,6 +3,7 @@ import { useState } from 'react'
 import { partitionsQuery, type Group, type GroupPartitions } from '@/api'
 import { money } from '@/format/money'
 import { rate } from '@/format/quantity'
+import { useMay } from '@/session'
 import { Button } from '@/ui/Button'
 import { LoadFailed, Notice } from '@/ui/Notice'
 import { Section, Skeleton } from '@/ui/Surface'
@@ -29,6 +30,7 @@ export function PartitionsTab() {
 
 function Partitions({ group, partitions }: { group: Group; partitions: GroupPartitions }) {
   const [open, setOpen] = useState(false)
+  const mayManage = useMay('manage')
   const count = partitions.items.length
   const inUse = partitions.items.filter((each) => each.in_use).length
   return (
@@ -41,13 +43,15 @@ function Partitions({ group, partitions }: { group: Group; partitions: GroupPart
             : `Keys are divided among ${count} logs, each with its own order: ${rate(group.sla.rate_per_s)} in all, ${money(group.price.hourly_micros, group.price.currency)} an hour.`
         }
         aside={
-          <Button
-            variant="secondary"
-            onClick={() => setOpen(true)}
-            disabledReason={partitions.is_changing ? 'Partitions are being changed already.' : undefined}
-          >
-            Add partitions
-          </Button>
+          mayManage && (
+            <Button
+              variant="secondary"
+              onClick={() => setOpen(true)}
+              disabledReason={partitions.is_changing ? 'Partitions are being changed already.' : undefined}
+            >
+              Add partitions
+            </Button>
+          )
         }
       >
         {partitions.is_changing && (

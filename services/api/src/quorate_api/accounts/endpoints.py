@@ -4,11 +4,12 @@ from fastapi import APIRouter, Request, Response
 
 from quorate_api import limits
 from quorate_api.accounts import service
-from quorate_api.accounts.schemas import Login, Me, SignedUp, SignUp
-from quorate_api.http.address import client_address
+from quorate_api.accounts.schemas import ChosenOrganization, Login, Me, SignedUp, SignUp
+from quorate_api.http.client import client_of, remember_device
 from quorate_api.http.principal import Caller, Environment, Transaction, cookie_name
 from quorate_api.http.route import PublicRoute, ScopedRoute
 from quorate_api.http.services import Services
+from quorate_api.sessions import service as sessions
 
 public = APIRouter(prefix="/v1", tags=["accounts"], route_class=PublicRoute)
 router = APIRouter(prefix="/v1", tags=["accounts"], route_class=ScopedRoute)
@@ -19,9 +20,8 @@ async def sign_up(
     asked: SignUp, request: Request, response: Response, work: Transaction, services: Environment
 ) -> SignedUp:
     """Create an account with an organization and its first project, and log in."""
-    address = client_address(request, services.settings.trusted_proxies)
-    opened = await service.sign_up(work, services, asked, address)
-    _set_cookie(response, services, opened.session_token)
+    opened = await service.sign_up(work, services, asked, client_of(request))
+    open_session(response, services, opened)
     assert isinstance(opened.body, SignedUp)
     return opened.body
 
@@ -29,19 +29,16 @@ async def sign_up(
 @public.post("/login")
 async def log_in(asked: Login, request: Request, response: Response, work: Transaction, services: Environment) -> Me:
     """Log in: sets the session cookie."""
-    address = client_address(request, services.settings.trusted_proxies)
-    opened = await service.log_in(work, services, asked, address)
-    _set_cookie(response, services, opened.session_token)
-    assert isinstance(opened.body, Me)
-    return opened.body
+    opened = await service.log_in(work, services, asked, client_of(request))
+    return open_session(response, services, opened)
 
 
 @router.post("/logout", status_code=204)
-async def log_out(request: Request, work: Transaction, services: Environment, caller: Caller) -> Response:
+async def log_out(work: Transaction, services: Environment, caller: Caller) -> Response:
     """End this session."""
-    name = cookie_name(services)
-    await service.log_out(work, services, caller, request.cookies.get(name))
+    await sessions.end(work, caller)
     response = Response(status_code=204)
+    name = cookie_name(services)
     response.delete_cookie(name, path="/", secure=services.settings.secure, httponly=True, samesite="lax")
     return response
 
@@ -52,13 +49,30 @@ async def get_me(work: Transaction, caller: Caller) -> Me:
     return await service.me(work, caller)
 
 
-def _set_cookie(response: Response, services: Services, token: str) -> None:
+@router.post("/me/organization")
+async def switch_organization(
+    asked: ChosenOrganization,
+    request: Request,
+    response: Response,
+    work: Transaction,
+    services: Environment,
+    caller: Caller,
+) -> Me:
+    """Go on in another organization of the person, with another session: sets the cookie anew."""
+    opened = await service.switch(work, services, caller, asked.organization_id, client_of(request))
+    return open_session(response, services, opened)
+
+
+def open_session(response: Response, services: Services, opened: service.Opened) -> Me:
+    """Set the cookies of a new session."""
     response.set_cookie(
         cookie_name(services),
-        token,
+        opened.session_token,
         max_age=limits.SESSION_LIFETIME_S,
         path="/",
         secure=services.settings.secure,
         httponly=True,
         samesite="lax",
     )
+    remember_device(response, services, opened.email)
+    return opened.body  # type: ignore[return-value]

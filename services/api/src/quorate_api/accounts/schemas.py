@@ -1,57 +1,50 @@
-"""People, their organization, their session."""
+"""People, their organizations, their session."""
 
 from datetime import datetime
 from typing import Annotated
 from uuid import UUID
 
-from pydantic import AfterValidator, EmailStr, Field, StringConstraints
+from pydantic import Field
 
-from quorate_api import limits
+from quorate_api.factors.schemas import Code
 from quorate_api.http.schemas import Input, Name, Output
 from quorate_api.projects.schemas import Project
-
-
-def _no_nul(value: str) -> str:
-    if "\0" in value:
-        raise ValueError("must not contain the character NUL")
-    return value
-
-
-Email = Annotated[EmailStr, AfterValidator(str.lower), Field(max_length=254)]
-NewPassword = Annotated[
-    str,
-    StringConstraints(min_length=limits.PASSWORD_LENGTH_MIN, max_length=limits.PASSWORD_LENGTH_MAX),
-    AfterValidator(_no_nul),
-    Field(json_schema_extra={"format": "password"}),
-]
-Password = Annotated[
-    str,
-    StringConstraints(min_length=1, max_length=limits.PASSWORD_LENGTH_MAX),
-    Field(json_schema_extra={"format": "password"}),
-]
+from quorate_api.users.schemas import Email, NewPassword, Password
 
 
 class SignUp(Input):
     email: Email
-    password: NewPassword = Field(description=f"At least {limits.PASSWORD_LENGTH_MIN} characters, of any kind.")
+    password: NewPassword
     organization: Name
 
 
 class Login(Input):
     email: Email
     password: Password
+    code: Code | None = Field(None, description="Where the account has a second factor; 401 without it says so.")
+
+
+class ChosenOrganization(Input):
+    organization_id: Annotated[UUID, Field(strict=False)]
 
 
 class User(Output):
     id: UUID
     email: str
     created_at: datetime
+    email_verified: bool = Field(description="Whether the person has shown that the address is theirs.")
 
 
 class Organization(Output):
     id: UUID
     name: str
     created_at: datetime
+
+
+class Membership(Output):
+    organization_id: UUID
+    organization_name: str
+    role: str
 
 
 class SignedUp(Output):
@@ -65,6 +58,9 @@ class Me(Output):
     user: User | None = Field(description="null for an API key.")
     organization: Organization
     role: str | None = Field(description="owner, admin, developer, billing or viewer; null for an API key.")
-    permissions: list[str]
+    permissions: list[str] = Field(
+        description="append, read, manage, billing, view, team, administer, own; of an API key also its scopes by name."
+    )
+    memberships: list[Membership] = Field(description="The person's organizations, this one among them.")
     projects: list[Project] = Field(description="Newest first, at most 200.")
     csrf_token: str | None = Field(description="null for an API key.")

@@ -1,41 +1,53 @@
-"""Signing up, logging in, logging out."""
+"""Signing up, logging in and out, and which organization a session is of."""
 
-import secrets
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
+from typing import Any
 from uuid import UUID
+
+from sqlalchemy import Row
 
 from quorate_api import limits
 from quorate_api.access.permissions import Allowed
-from quorate_api.accounts.repository import OrganizationRepository, UserRepository
-from quorate_api.accounts.schemas import Login, Me, Organization, SignedUp, SignUp, User
-from quorate_api.credentials import service as credentials
+from quorate_api.accounts.schemas import Login, Me, Membership, Organization, SignedUp, SignUp, User
 from quorate_api.database.ids import new_id
 from quorate_api.database.work import Work
-from quorate_api.errors import Code, FieldError, Problem
-from quorate_api.http.principal import Credential, Principal, csrf_token
+from quorate_api.emails import service as emails
+from quorate_api.errors import Code, FieldError, Problem, not_found
+from quorate_api.factors import service as factors
+from quorate_api.http.client import Client
+from quorate_api.http.principal import Principal, csrf_token
 from quorate_api.http.services import Services
+from quorate_api.organizations.repository import OrganizationRepository
 from quorate_api.projects.repository import ProjectRepository
 from quorate_api.projects.schemas import Project
+from quorate_api.sessions import service as sessions
+from quorate_api.users.repository import UserRepository
 
 FIRST_PROJECT = "default"
+# An address that nobody has verified may be that of two accounts. As many hashes are computed for every log-in.
+CANDIDATES = 2
 
 
 @dataclass(frozen=True, slots=True)
 class Opened:
-    """A new session: the body of the answer, and the secret for the cookie."""
+    """A new session: the body of the answer, the secret for the cookie, and the person's address."""
 
     body: SignedUp | Me
     session_token: str
+    email: str
 
 
-async def sign_up(work: Work, services: Services, asked: SignUp, address: str) -> Opened:
-    await services.rates.signup(address)
+async def sign_up(work: Work, services: Services, asked: SignUp, client: Client) -> Opened:
+    """The answer is the same for an address that has an account; its holder gets mail about that. Only a service
+    that sends no mail says so."""
+    await services.rates.signup(client.address)
     async with work.outside():  # argon2 takes half a second and needs no connection
         password_hash = await services.passwords.hash(asked.password)
     now = datetime.now(UTC)
     user_id, organization_id, project_id = new_id(), new_id(), new_id()
-    if not await UserRepository(work.connection).insert(user_id, asked.email, password_hash, now):
+    verified = not services.settings.sends_mail
+    if not await UserRepository(work.connection).insert(user_id, asked.email, password_hash, now, verified=verified):
         errors = [FieldError(field="email", message="There is an account with this e-mail.")]
         raise Problem(Code.EMAIL_TAKEN, errors=errors)
     scope = await work.enter(organization_id)
@@ -43,73 +55,102 @@ async def sign_up(work: Work, services: Services, asked: SignUp, address: str) -
     await organizations.insert(asked.organization, now)
     await organizations.add_member(user_id, "owner", now)
     await ProjectRepository(scope).insert(project_id, FIRST_PROJECT, now)
-    token, _ = await _open_session(work, services, user_id)
+    token, _ = await sessions.begin(work, services, user_id, client)
+    if not verified:
+        await emails.send_link(work, services, user_id, asked.email)
     body = SignedUp(
-        user=User(id=user_id, email=asked.email, created_at=now),
+        user=User(id=user_id, email=asked.email, created_at=now, email_verified=verified),
         organization=Organization(id=organization_id, name=asked.organization, created_at=now),
         project=Project(id=project_id, name=FIRST_PROJECT, created_at=now),
         csrf_token=csrf_token(services, token),
     )
-    return Opened(body, token)
+    return Opened(body, token, asked.email)
 
 
-async def log_in(work: Work, services: Services, asked: Login, address: str) -> Opened:
-    await services.rates.before_login(asked.email, address)
-    user = await UserRepository(work.connection).by_email(asked.email)
-    async with work.outside():
-        right = await services.passwords.verify(asked.password, user.password_hash if user else None)
-    if user is None or not right:
-        await services.rates.failed_login(asked.email, address)
+async def log_in(work: Work, services: Services, asked: Login, client: Client) -> Opened:
+    device = client.device(services, asked.email)
+    await services.rates.before_login(asked.email, client.address, device)
+    user = await _who(work, services, asked)
+    if user is None:
+        await services.rates.failed_login(asked.email, client.address, device)
         raise Problem(Code.CREDENTIALS_INVALID, "The e-mail or the password is wrong.")
+    if await factors.has_totp(work, user.id):
+        if asked.code is None:
+            raise Problem(Code.SECOND_FACTOR_REQUIRED)
+        await sessions.check_code(work, services, user, asked.code, client)
     memberships = await UserRepository(work.connection).memberships(user.id)
     if not memberships:
         raise Problem(Code.PERMISSION_DENIED, "This account belongs to no organization any more.")
-    membership = memberships[0]
-    await work.enter(membership.organization_id)
-    token, credential = await _open_session(work, services, user.id)
+    return await open_in(work, services, user, memberships[0].organization_id, memberships[0].role, client)
+
+
+async def _who(work: Work, services: Services, asked: Login) -> Row[Any] | None:
+    """The account whose password it is."""
+    count = CANDIDATES if services.settings.sends_mail else 1
+    candidates = await UserRepository(work.connection).who_may_log_in(asked.email, count)
+    found = None
+    async with work.outside():
+        for user in [*candidates, *[None] * (count - len(candidates))]:
+            right = await services.passwords.verify(asked.password, user.password_hash if user else None)
+            found = user if right and found is None else found
+    return found
+
+
+async def open_in(
+    work: Work, services: Services, user: Row[Any], organization_id: UUID, role: str, client: Client
+) -> Opened:
+    """Begin a session of the person in the organization."""
+    await work.enter(organization_id)
+    token, credential = await sessions.begin(work, services, user.id, client)
     principal = Principal(
         user.id,
         "user",
-        membership.organization_id,
-        Allowed.of_role(membership.role),
+        organization_id,
+        Allowed.of_role(role),
         credential,
-        role=membership.role,
+        role=role,
         user_id=user.id,
         csrf_token=csrf_token(services, token),
+        confirmed_at=datetime.now(UTC),
     )
-    return Opened(await me(work, principal), token)
+    return Opened(await me(work, principal), token, user.email)
 
 
-async def log_out(work: Work, services: Services, principal: Principal, session_token: str | None) -> None:
-    principal.require_person()
-    if session_token:
-        token_hmac = services.keys.mac("session", session_token.encode())
-        ended = await OrganizationRepository(work.scope).end_session(token_hmac)
-        await credentials.revoke(work.scope, ended, datetime.now(UTC))
+async def switch(work: Work, services: Services, principal: Principal, organization_id: UUID, client: Client) -> Opened:
+    """A session of another organization of the person, in the place of the present one."""
+    user_id = principal.require_person()
+    memberships = await UserRepository(work.connection).memberships(user_id)
+    found = [each for each in memberships if each.organization_id == organization_id]
+    if not found:
+        raise not_found("organization")
+    user = await UserRepository(work.connection).by_id(user_id)
+    await sessions.end(work, principal)
+    await work.leave()
+    return await open_in(work, services, user, organization_id, found[0].role, client)
 
 
 async def me(work: Work, principal: Principal) -> Me:
     organization = await OrganizationRepository(work.scope).get()
-    user = await UserRepository(work.connection).by_id(principal.user_id) if principal.user_id else None
+    users = UserRepository(work.connection)
+    user = await users.by_id(principal.user_id) if principal.user_id else None
+    memberships = await users.memberships(principal.user_id) if principal.user_id else []
     projects = await ProjectRepository(work.scope).page(limits.PAGE_LIMIT_MAX, None, principal.project_id)
     return Me(
-        user=User(id=user.id, email=user.email, created_at=user.created_at) if user else None,
+        user=_user(user) if user else None,
         organization=Organization(
             id=organization.organization_id, name=organization.name, created_at=organization.created_at
         ),
         role=principal.role,
         permissions=principal.allowed.names(),
+        memberships=[
+            Membership(organization_id=row.organization_id, organization_name=row.organization_name, role=row.role)
+            for row in memberships
+        ],
         projects=[Project(id=row.id, name=row.name, created_at=row.created_at) for row in projects],
         csrf_token=principal.csrf_token,
     )
 
 
-async def _open_session(work: Work, services: Services, user_id: UUID) -> tuple[str, Credential]:
-    """A new session, and the secret for its cookie."""
-    token = secrets.token_urlsafe(32)
-    now = datetime.now(UTC)
-    expires_at = now + timedelta(seconds=limits.SESSION_LIFETIME_S)
-    token_hmac = services.keys.mac("session", token.encode())
-    session_id = new_id()
-    await OrganizationRepository(work.scope).add_session(session_id, user_id, token_hmac, now, expires_at)
-    return token, Credential(session_id, expires_at, None)
+def _user(row: Row[Any]) -> User:
+    verified = row.email_verified_at is not None
+    return User(id=row.id, email=row.email, created_at=row.created_at, email_verified=verified)

@@ -29,6 +29,7 @@ _SETTINGS = ("monthly_micros", "thresholds_percent", "forecast_thresholds_percen
 async def put(work: Work, principal: Principal, asked: NewBudget, if_match: str | None) -> tuple[Row[Any], Budget]:
     """Set the budget of a project or of the organization. Repeating it changes nothing."""
     principal.require(Permission.BILLING)
+    principal.require_confirmed()
     if asked.project_id is None and principal.project_id is not None:
         raise Problem(
             Code.PERMISSION_DENIED, "A project's API key sets its own project's budget only: name it in project_id."
@@ -92,6 +93,7 @@ async def page(work: Work, principal: Principal, paging: Paging) -> Page[Budget]
 
 async def delete(work: Work, principal: Principal, budget_id: UUID, if_match: str | None) -> None:
     """The budget ends. Its alerts stay on record."""
+    principal.require_confirmed()
     await quotas.lock(work)
     row = await visible(work, principal, budget_id)
     require_unchanged(row, if_match)

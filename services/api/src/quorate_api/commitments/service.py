@@ -35,6 +35,7 @@ async def make(work: Work, principal: Principal, asked: NewCommitment, *, repeat
     """`repeatable`: the request has an Idempotency-Key. Without one, a lost answer would tempt to commit twice."""
     principal.require(Permission.BILLING)
     principal.require_person()
+    principal.require_confirmed()
     if not repeatable:
         raise invalid("Idempotency-Key", "Send one: a commitment that is made twice is owed twice.")
     now = datetime.now(UTC)

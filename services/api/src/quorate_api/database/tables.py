@@ -49,7 +49,15 @@ organizations = Table(
     _time("created_at"),
     _time("closed_until", nullable=True),
 )
-users = Table("users", metadata, _id(primary_key=True), _text("email"), _text("password_hash"), _time("created_at"))
+users = Table(
+    "users",
+    metadata,
+    _id(primary_key=True),
+    _text("email"),
+    _text("password_hash"),
+    _time("created_at"),
+    _time("email_verified_at", nullable=True),
+)
 memberships = Table(
     "memberships",
     metadata,
@@ -68,6 +76,55 @@ sessions = Table(
     _time("created_at"),
     _time("expires_at"),
     _time("tokens_until", nullable=True),
+    _time("authenticated_at"),
+    _time("last_seen_at"),
+    _text("address"),
+    _text("user_agent"),
+)
+mail_tokens = Table(
+    "mail_tokens",
+    metadata,
+    Column("token_hmac", LargeBinary, nullable=False, primary_key=True),
+    _id("user_id"),
+    _text("purpose"),
+    _time("created_at"),
+    _time("expires_at"),
+)
+mails = Table(
+    "mails",
+    metadata,
+    _id(primary_key=True),
+    Column("sealed", LargeBinary, nullable=False),
+    _time("created_at"),
+    _count("attempts"),
+    _time("next_at"),
+)
+totps = Table(
+    "totps",
+    metadata,
+    _id("user_id", primary_key=True),
+    Column("sealed", LargeBinary, nullable=False),
+    _time("created_at"),
+    _time("confirmed_at", nullable=True),
+    _count("last_step"),
+)
+recovery_codes = Table(
+    "recovery_codes",
+    metadata,
+    _id("user_id", primary_key=True),
+    Column("code_hmac", LargeBinary, nullable=False, primary_key=True),
+)
+invitations = Table(
+    "invitations",
+    metadata,
+    _id(primary_key=True),
+    _id("organization_id"),
+    _text("email"),
+    _text("role"),
+    Column("token_hmac", LargeBinary, nullable=False),
+    _id("invited_by"),
+    _time("created_at"),
+    _time("expires_at"),
 )
 projects = Table(
     "projects",

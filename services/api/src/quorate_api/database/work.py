@@ -36,6 +36,11 @@ class Work:
         await self._scope.renew()
         return self._scope
 
+    async def leave(self) -> None:
+        """Commit, and see no organization from here on."""
+        await self.connection.commit()  # row-level security's setting ends with the transaction
+        self._scope = None
+
     @asynccontextmanager
     async def outside(self) -> AsyncIterator[None]:
         """Commit, and release the connection while another service is called."""

@@ -16,6 +16,13 @@ class Code(StrEnum):
     NOT_AUTHENTICATED = "not_authenticated"
     CREDENTIALS_INVALID = "credentials_invalid"
     SESSION_EXPIRED = "session_expired"
+    SECOND_FACTOR_REQUIRED = "second_factor_required"
+    SECOND_FACTOR_WRONG = "second_factor_wrong"
+    CONFIRMATION_REQUIRED = "confirmation_required"
+    LINK_INVALID = "link_invalid"
+    MAIL_OFF = "mail_off"
+    LAST_OWNER = "last_owner"
+    MEMBER_ALREADY = "member_already"
     CSRF_TOKEN_INVALID = "csrf_token_invalid"  # noqa: S105 - a code
     PERMISSION_DENIED = "permission_denied"
     QUOTA_EXCEEDED = "quota_exceeded"
@@ -95,6 +102,41 @@ CATALOGUE: dict[Code, Entry] = {
         401, "Wrong e-mail, password or key", "Check it for typing errors; a revoked key stays revoked."
     ),
     Code.SESSION_EXPIRED: Entry(401, "The session is over", "Log in again."),
+    Code.SECOND_FACTOR_REQUIRED: Entry(
+        401,
+        "A second factor is required",
+        "Send `code`, too: six digits of the authenticator, or a recovery code.",
+    ),
+    Code.SECOND_FACTOR_WRONG: Entry(
+        401,
+        "The code is wrong",
+        "Send the code that the authenticator shows now; each works once. A recovery code works, too, once.",
+    ),
+    Code.CONFIRMATION_REQUIRED: Entry(
+        403,
+        "Confirm that it is you",
+        "Send the password or a code to `POST /v1/me/confirm`, then repeat the request. It lasts for 15 minutes.",
+    ),
+    Code.LINK_INVALID: Entry(
+        409,
+        "The link does not work any more",
+        "It was used, replaced by a newer one, or is too old. Request another one.",
+    ),
+    Code.MAIL_OFF: Entry(
+        409,
+        "This service sends no mail",
+        "Ask its operators to set QUORATE_MAIL.",
+    ),
+    Code.LAST_OWNER: Entry(
+        409,
+        "An organization has an owner",
+        "Make another member an owner first.",
+    ),
+    Code.MEMBER_ALREADY: Entry(
+        409,
+        "The person is a member already",
+        "Change the role of the member instead.",
+    ),
     Code.CSRF_TOKEN_INVALID: Entry(
         403, "The CSRF token is missing or wrong", "Send `X-CSRF-Token` with the `csrf_token` that `GET /v1/me` gives."
     ),

@@ -7,16 +7,19 @@ from uuid import UUID
 
 from fastapi import Depends, Request
 
+from quorate_api import limits
 from quorate_api.access.permissions import Allowed, KeyScope, Permission
 from quorate_api.database.work import Work
 from quorate_api.errors import Code, FieldError, Problem
+from quorate_api.http.address import client_address
 from quorate_api.http.repository import PrincipalRepository
 from quorate_api.http.services import Services, services_of
 from quorate_api.security import api_keys
 from quorate_api.security.keys import same
 
 SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
-KEY_USE_RESOLUTION = timedelta(minutes=1)  # `last_used_at` is written at most this often
+USE_RESOLUTION = timedelta(seconds=limits.SESSION_SEEN_RESOLUTION_S)  # uses are noted at most this often
+SESSION_IDLE = timedelta(seconds=limits.SESSION_IDLE_S)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +46,7 @@ class Principal:
     user_id: UUID | None = None
     project_id: UUID | None = None
     csrf_token: str | None = None
+    confirmed_at: datetime | None = None  # the last time at which a person has shown a password or code; None for a key
 
     def require(self, permission: Permission, group: str | None = None) -> None:
         """Raises `permission_denied`. `group`: the name of the one that it is about."""
@@ -75,6 +79,13 @@ class Principal:
         if self.project_id is not None:
             raise Problem(Code.PERMISSION_DENIED, "The key of one project does not see the whole organization.")
 
+    def require_confirmed(self) -> None:
+        """Raises `confirmation_required` for a person who has shown no password or code for a while."""
+        if self.confirmed_at is None:
+            return
+        if datetime.now(UTC) - self.confirmed_at > timedelta(seconds=limits.CONFIRMED_S):
+            raise Problem(Code.CONFIRMATION_REQUIRED)
+
     def sees_project(self, project_id: UUID) -> bool:
         return self.project_id is None or self.project_id == project_id
 
@@ -93,7 +104,9 @@ async def authenticate(request: Request, work: Work) -> Principal:
     services = services_of(request)
     authorization = request.headers.get("authorization")
     if authorization is not None:
-        principal = await _by_key(services, work, authorization)
+        principal = await _by_key(
+            services, work, authorization, client_address(request, services.settings.trusted_proxies)
+        )
     else:
         token = request.cookies.get(cookie_name(services))
         if not token:
@@ -107,7 +120,7 @@ async def authenticate(request: Request, work: Work) -> Principal:
     return principal
 
 
-async def _by_key(services: Services, work: Work, authorization: str) -> Principal:
+async def _by_key(services: Services, work: Work, authorization: str, address: str) -> Principal:
     scheme, _, key = authorization.partition(" ")
     key = key.strip()
     if scheme.lower() != "bearer" or not api_keys.well_formed(key):
@@ -115,15 +128,17 @@ async def _by_key(services: Services, work: Work, authorization: str) -> Princip
             Code.CREDENTIALS_INVALID,
             "The Authorization header holds no API key: it should be `Bearer qk_…`, 41 characters, copied whole.",
         )
+    await services.rates.before_key(address)
     repository = PrincipalRepository(work.connection)
     found = await repository.find_api_key(services.keys.mac("api key", key.encode()))
     now = datetime.now(UTC)
     if found is None or found.revoked_at is not None:
+        await services.rates.invalid_key(address)
         raise Problem(Code.CREDENTIALS_INVALID, "This API key does not exist or was revoked.")
     if found.ends_at is not None and found.ends_at <= now:
         raise Problem(Code.CREDENTIALS_INVALID, "This API key has expired, or was replaced by a new secret.")
     scope = await work.enter(found.organization_id)
-    if found.last_used_at is None or now - found.last_used_at > KEY_USE_RESOLUTION:
+    if found.last_used_at is None or now - found.last_used_at > USE_RESOLUTION:
         await repository.touch_api_key(scope, found.id, now)
     return Principal(
         found.id,
@@ -136,10 +151,13 @@ async def _by_key(services: Services, work: Work, authorization: str) -> Princip
 
 
 async def _by_session(services: Services, work: Work, token: str) -> Principal:
-    found = await PrincipalRepository(work.connection).find_session(services.keys.mac("session", token.encode()))
-    if found is None or found.expires_at <= datetime.now(UTC):
+    repository, now = PrincipalRepository(work.connection), datetime.now(UTC)
+    found = await repository.find_session(services.keys.mac("session", token.encode()))
+    if found is None or found.expires_at <= now or now - found.last_seen_at > SESSION_IDLE:
         raise Problem(Code.SESSION_EXPIRED)
-    await work.enter(found.organization_id)
+    scope = await work.enter(found.organization_id)
+    if now - found.last_seen_at > USE_RESOLUTION:
+        await repository.touch_session(scope, found.id, now)
     return Principal(
         found.user_id,
         "user",
@@ -149,6 +167,7 @@ async def _by_session(services: Services, work: Work, token: str) -> Principal:
         role=found.role,
         user_id=found.user_id,
         csrf_token=csrf_token(services, token),
+        confirmed_at=found.authenticated_at,
     )
 
 

@@ -1,15 +1,21 @@
-"""Rate limits in one process's memory, so that they hold without Redis. n processes allow n times as much."""
+"""Rate limits of all API processes together, in Redis. While Redis is away each process counts alone."""
 
 import math
 import time
 from dataclasses import dataclass
 
+import structlog
 from limits import RateLimitItem, parse
-from limits.aio.storage import MemoryStorage
+from limits.aio.storage import MemoryStorage, RedisStorage
 from limits.aio.strategies import FixedWindowRateLimiter
+from limits.errors import StorageError
+from redis.asyncio import ConnectionPool
+from redis.exceptions import RedisError
 
 from quorate_api import limits
 from quorate_api.errors import Code, Problem
+
+log = structlog.get_logger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,47 +36,141 @@ class Standing:
 
 
 class Rates:
-    def __init__(self, signups_per_address: str = limits.SIGNUPS_PER_ADDRESS) -> None:
-        self._limiter = FixedWindowRateLimiter(MemoryStorage())
-        self._requests = parse(limits.REQUESTS_PER_PRINCIPAL)
+    """Close it with `aclose`."""
+
+    def __init__(self, signups_per_address: str = limits.SIGNUPS_PER_ADDRESS, redis_url: str | None = None) -> None:
+        self._counter = Counter(redis_url)
         self._signups = parse(signups_per_address)
-        self._new_keys = parse(limits.NEW_KEYS_PER_ORGANIZATION)
-        self._status = parse(limits.STATUS_PER_ADDRESS)
-        self._account_failures = parse(limits.LOGIN_FAILURES_PER_ACCOUNT)
-        self._address_failures = parse(limits.LOGIN_FAILURES_PER_ADDRESS)
+
+    async def aclose(self) -> None:
+        await self._counter.aclose()
 
     async def request(self, principal: str) -> Standing:
-        return await self._hit(self._requests, "request", principal)
+        return await self._counter.hit(_REQUESTS, "request", principal)
 
     async def signup(self, address: str) -> None:
-        _raise_unless(await self._hit(self._signups, "signup", address), "Too many sign-ups from this address.")
+        await self._spend(self._signups, "Too many sign-ups from this address.", "signup", address)
 
     async def new_key(self, organization: str) -> None:
-        _raise_unless(await self._hit(self._new_keys, "new key", organization), "Too many new API keys.")
+        await self._spend(_NEW_KEYS, "Too many new API keys.", "new key", organization)
+
+    async def invitation(self, organization: str) -> None:
+        await self._spend(_INVITATIONS, "Too many invitations.", "invitation", organization)
+
+    async def mail_request(self, address: str) -> None:
+        await self._spend(_MAIL_REQUESTS, "Too many requests of mail from this address.", "mail request", address)
+
+    async def link(self, address: str) -> None:
+        """Somebody opens a link that was mailed."""
+        await self._spend(_ADDRESS_FAILURES, "Too many attempts from this address.", "link", address)
+
+    async def may_mail(self, recipient: str) -> bool:
+        return (await self._counter.hit(_MAILS, "mail", recipient)).allowed
+
+    async def mail_to(self, recipient: str) -> None:
+        await self._spend(_MAILS, "Too much mail to this address.", "mail", recipient)
 
     async def status(self, address: str) -> Standing:
-        standing = await self._hit(self._status, "status", address)
-        _raise_unless(standing, "Too many requests from this address.")
+        return await self._spend(_STATUS, "Too many requests from this address.", "status", address)
+
+    async def before_login(self, email: str, address: str, device: str | None) -> None:
+        """Raises `rate_limited` after too many failures. `device`: a known one, which no failure elsewhere hinders."""
+        for item, what in _login(email, address, device):
+            standing = await self._counter.look(item, *what)
+            _raise_unless(standing, "Too many failed logins.")
+
+    async def failed_login(self, email: str, address: str, device: str | None) -> None:
+        for item, what in _login(email, address, device):
+            await self._counter.hit(item, *what)
+
+    async def before_key(self, address: str) -> None:
+        _raise_unless(await self._counter.look(_INVALID_KEYS, "key", address), "Too many invalid API keys.")
+
+    async def invalid_key(self, address: str) -> None:
+        await self._counter.hit(_INVALID_KEYS, "key", address)
+
+    async def _spend(self, item: RateLimitItem, sentence: str, *what: str) -> Standing:
+        standing = await self._counter.hit(item, *what)
+        _raise_unless(standing, sentence)
         return standing
 
-    async def before_login(self, email: str, address: str) -> None:
-        for item, what in ((self._account_failures, email), (self._address_failures, address)):
-            if not await self._limiter.test(item, "login", what):
-                standing = await self._standing(item, "login", what, allowed=False)
-                _raise_unless(standing, "Too many failed logins.")
 
-    async def failed_login(self, email: str, address: str) -> None:
-        await self._limiter.hit(self._account_failures, "login", email)
-        await self._limiter.hit(self._address_failures, "login", address)
+class Counter:
+    """Counts in Redis; in the memory of this process without it, and for a while after it has failed."""
 
-    async def _hit(self, item: RateLimitItem, *what: str) -> Standing:
-        allowed = await self._limiter.hit(item, *what)
-        return await self._standing(item, *what, allowed=allowed)
+    def __init__(self, redis_url: str | None) -> None:
+        self._alone = FixedWindowRateLimiter(MemoryStorage())
+        self._pool = (
+            None
+            if redis_url is None
+            else ConnectionPool.from_url(
+                redis_url, socket_connect_timeout=limits.RATES_REDIS_S, socket_timeout=limits.RATES_REDIS_S
+            )
+        )
+        self._shared = None if redis_url is None else FixedWindowRateLimiter(_storage(redis_url, self._pool))
+        self._alone_until = 0.0
 
-    async def _standing(self, item: RateLimitItem, *what: str, allowed: bool) -> Standing:
-        stats = await self._limiter.get_window_stats(item, *what)
-        reset_s = max(1, math.ceil(stats.reset_time - time.time()))
-        return Standing(allowed, item.amount, item.get_expiry(), max(0, stats.remaining), reset_s)
+    async def aclose(self) -> None:
+        if self._pool is not None:
+            await self._pool.disconnect()
+
+    async def hit(self, item: RateLimitItem, *what: str) -> Standing:
+        """Counts once more."""
+        if (shared := self._present()) is not None:
+            try:
+                return await _standing(shared, item, *what, allowed=await shared.hit(item, *what))
+            except (RedisError, StorageError, OSError) as error:
+                self._failed(error)
+        return await _standing(self._alone, item, *what, allowed=await self._alone.hit(item, *what))
+
+    async def look(self, item: RateLimitItem, *what: str) -> Standing:
+        """Whether one more would be allowed; counts nothing."""
+        if (shared := self._present()) is not None:
+            try:
+                return await _standing(shared, item, *what, allowed=await shared.test(item, *what))
+            except (RedisError, StorageError, OSError) as error:
+                self._failed(error)
+        return await _standing(self._alone, item, *what, allowed=await self._alone.test(item, *what))
+
+    def _present(self) -> FixedWindowRateLimiter | None:
+        return None if time.monotonic() < self._alone_until else self._shared
+
+    def _failed(self, error: Exception) -> None:
+        self._alone_until = time.monotonic() + limits.RATES_ALONE_S
+        log.warning("rate limits are of this process alone for a while", error=str(error) or type(error).__name__)
+
+
+_REQUESTS = parse(limits.REQUESTS_PER_PRINCIPAL)
+_NEW_KEYS = parse(limits.NEW_KEYS_PER_ORGANIZATION)
+_INVITATIONS = parse(limits.INVITATIONS_PER_ORGANIZATION)
+_MAIL_REQUESTS = parse(limits.MAIL_REQUESTS_PER_ADDRESS)
+_MAILS = parse(limits.MAILS_PER_RECIPIENT)
+_STATUS = parse(limits.STATUS_PER_ADDRESS)
+_PAIR_FAILURES = parse(limits.LOGIN_FAILURES_PER_PAIR)
+_ADDRESS_FAILURES = parse(limits.LOGIN_FAILURES_PER_ADDRESS)
+_ACCOUNT_FAILURES = parse(limits.LOGIN_FAILURES_PER_ACCOUNT)
+_INVALID_KEYS = parse(limits.INVALID_KEYS_PER_ADDRESS)
+
+
+def _login(email: str, address: str, device: str | None) -> list[tuple[RateLimitItem, tuple[str, ...]]]:
+    if device is not None:
+        return [(_PAIR_FAILURES, ("login", email, f"device {device}"))]
+    return [
+        (_PAIR_FAILURES, ("login", email, address)),
+        (_ADDRESS_FAILURES, ("login", address)),
+        (_ACCOUNT_FAILURES, ("login account", email)),
+    ]
+
+
+def _storage(redis_url: str, pool: ConnectionPool | None) -> RedisStorage:
+    address = redis_url.replace("unix:", "redis+unix:", 1) if redis_url.startswith("unix:") else redis_url
+    return RedisStorage(f"async+{address}", implementation="redispy", connection_pool=pool)  # type: ignore[arg-type]
+
+
+async def _standing(limiter: FixedWindowRateLimiter, item: RateLimitItem, *what: str, allowed: bool) -> Standing:
+    stats = await limiter.get_window_stats(item, *what)
+    reset_s = max(1, math.ceil(stats.reset_time - time.time()))
+    return Standing(allowed, item.amount, item.get_expiry(), max(0, stats.remaining), reset_s)
 
 
 def _raise_unless(standing: Standing, sentence: str) -> None:

@@ -9,7 +9,7 @@ from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from quorate_api.database.scope import Scope
-from quorate_api.database.tables import api_keys, idempotency_keys
+from quorate_api.database.tables import api_keys, idempotency_keys, sessions
 
 
 class PrincipalRepository:
@@ -34,7 +34,14 @@ class PrincipalRepository:
 
     async def find_session(self, token_hmac: bytes) -> Row[Any] | None:
         found = func.find_session(token_hmac).table_valued(
-            "id", "organization_id", "user_id", "expires_at", "role", "tokens_until"
+            "id",
+            "organization_id",
+            "user_id",
+            "expires_at",
+            "role",
+            "tokens_until",
+            "authenticated_at",
+            "last_seen_at",
         )
         return (await self._connection.execute(select(found))).one_or_none()
 
@@ -46,6 +53,10 @@ class PrincipalRepository:
 
     async def touch_api_key(self, scope: Scope, key_id: UUID, now: datetime) -> None:
         await scope.connection.execute(scope.update(api_keys).where(api_keys.c.id == key_id).values(last_used_at=now))
+
+    async def touch_session(self, scope: Scope, session_id: UUID, now: datetime) -> None:
+        statement = scope.update(sessions).where(sessions.c.id == session_id)
+        await scope.connection.execute(statement.values(last_seen_at=now))
 
 
 class IdempotencyRepository:

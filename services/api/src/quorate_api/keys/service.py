@@ -40,6 +40,7 @@ from quorate_api.security import api_keys
 async def create(work: Work, services: Services, principal: Principal, project_id: UUID, asked: NewKey) -> CreatedKey:
     await projects.visible(work, principal, project_id)
     principal.require(Permission.ADMINISTER)
+    principal.require_confirmed()
     user_id = principal.user_id or await _maker_of(work, principal)
     await quotas.lock(work)
     await projects.visible(work, principal, project_id)  # the project may have been deleted while this waited
@@ -53,6 +54,7 @@ async def create_for_organization(
 ) -> CreatedOrganizationKey:
     user_id = principal.require_person()
     principal.require(Permission.ADMINISTER)
+    principal.require_confirmed()
     await quotas.lock(work)
     if await KeyRepository(work.scope).organization_count() >= limits.ORGANIZATION_KEYS_MAX:
         raise Problem(Code.QUOTA_EXCEEDED, f"An organization has at most {limits.ORGANIZATION_KEYS_MAX} such keys.")
@@ -110,6 +112,7 @@ async def _changeable(work: Work, principal: Principal, key_id: UUID) -> Row[Any
     if found.project_id is None:
         principal.require_person()
     principal.require_scopes(_parsed(found.scopes))
+    principal.require_confirmed()
     return found
 
 

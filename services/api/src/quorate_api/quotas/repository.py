@@ -2,11 +2,19 @@
 
 from uuid import UUID
 
-from sqlalchemy import BigInteger, cast, func
+from sqlalchemy import BigInteger, cast, func, select
 from sqlalchemy.sql.elements import ColumnElement
 
 from quorate_api.database.scope import Rows, Scope
-from quorate_api.database.tables import api_keys, groups, organizations, projects, quota_overrides
+from quorate_api.database.tables import (
+    api_keys,
+    groups,
+    memberships,
+    organizations,
+    projects,
+    quota_overrides,
+    users,
+)
 from quorate_api.guaranteed.repository import GuaranteeRepository
 
 
@@ -21,6 +29,20 @@ class QuotaRepository:
     async def overrides(self) -> dict[str, int]:
         rows = (await self._scope.connection.execute(self._scope.select(quota_overrides))).all()
         return {row.code: row.limit_value for row in rows}
+
+    async def is_verified(self) -> bool:
+        """Whether an owner has verified an address."""
+        owners = (
+            self._scope.select(memberships, func.count())
+            .join(users, users.c.id == memberships.c.user_id)
+            .where(memberships.c.role == "owner", users.c.email_verified_at.is_not(None))
+        )
+        return await self._count(owners) > 0
+
+    async def unverified_rate_per_s(self) -> int:
+        """Reserved appends of all organizations without such an owner together."""
+        found = select(func.unverified_rate_per_s().table_valued("rate_per_s"))
+        return int((await self._scope.connection.execute(found)).scalar_one())
 
     async def projects(self) -> int:
         return await self._count(self._scope.select(projects, func.count()).where(projects.c.deleted_at.is_(None)))

@@ -18,9 +18,22 @@ class Definition:
     unit: str
     description: str
     used: Callable[[QuotaRepository, UUID | None], Awaitable[int]]
+    # The default until an owner has verified an address. None: the same.
+    unverified: int | None = None
+
+    def limit(self, overrides: dict[str, int], *, verified: bool) -> int:
+        usual = self.default if verified or self.unverified is None else self.unverified
+        return overrides.get(self.code, usual)
 
 
-PROJECTS = Definition("projects", limits.PROJECTS_MAX, "project", "Projects", lambda quotas, _: quotas.projects())
+PROJECTS = Definition(
+    "projects",
+    limits.PROJECTS_MAX,
+    "project",
+    "Projects",
+    lambda quotas, _: quotas.projects(),
+    limits.UNVERIFIED_PROJECTS,
+)
 KEYS_PER_PROJECT = Definition(
     "keys_per_project",
     limits.KEYS_PER_PROJECT_MAX,
@@ -34,6 +47,7 @@ GROUPS_PER_PROJECT = Definition(
     "group",
     "Groups of one project (the project with the most is shown)",
     QuotaRepository.groups,
+    limits.UNVERIFIED_GROUPS_PER_PROJECT,
 )
 PARTITIONS_PER_PROJECT = Definition(
     "partitions_per_project",
@@ -41,6 +55,7 @@ PARTITIONS_PER_PROJECT = Definition(
     "partition",
     "Partitions of one project, beside the first of each group (the project with the most is shown)",
     QuotaRepository.partitions,
+    limits.UNVERIFIED_PARTITIONS_PER_PROJECT,
 )
 TOTAL_RATE = Definition(
     "total_rate_per_s",
@@ -48,6 +63,7 @@ TOTAL_RATE = Definition(
     "append/s",
     "Reserved appends per second of all groups",
     lambda quotas, _: quotas.rate_per_s(),
+    limits.UNVERIFIED_TOTAL_RATE_PER_S,
 )
 TOTAL_READ_RATE = Definition(
     "total_read_rate_per_s",
@@ -55,6 +71,7 @@ TOTAL_READ_RATE = Definition(
     "read/s",
     "Reserved reads per second of all groups",
     lambda quotas, _: quotas.read_rate_per_s(),
+    limits.UNVERIFIED_TOTAL_READ_RATE_PER_S,
 )
 GUARANTEED_TOKENS = Definition(
     "total_guaranteed_tokens_per_s",
@@ -62,6 +79,7 @@ GUARANTEED_TOKENS = Definition(
     "token/s",
     "Tokens per second that guarantees share among the groups of projects",
     lambda quotas, _: quotas.guaranteed_tokens_per_s(),
+    limits.UNVERIFIED_GUARANTEED_TOKENS_PER_S,
 )
 DEFINITIONS = (
     PROJECTS,
@@ -82,24 +100,38 @@ async def lock(work: Work) -> None:
 async def check(work: Work, quota: Definition, *, adding: int, project_id: UUID | None = None) -> None:
     """Raises `quota_exceeded` if `adding` more would be too much. The caller holds `lock`."""
     repository = QuotaRepository(work.scope)
-    limit = (await repository.overrides()).get(quota.code, quota.default)
+    overrides, verified = await repository.overrides(), await repository.is_verified()
+    limit = quota.limit(overrides, verified=verified)
     used = await quota.used(repository, project_id)
     if used + adding > limit:
         raise Problem(
             Code.QUOTA_EXCEEDED,
-            f"The quota {quota.code} allows {limit}; {used} in use, {adding} more requested.",
+            f"The quota {quota.code} allows {limit}; {used} in use, {adding} more requested.{_more(verified)}",
         )
+    if quota is TOTAL_RATE and not verified and quota.code not in overrides:
+        await _check_strangers(repository, adding)
+
+
+async def _check_strangers(repository: QuotaRepository, adding: int) -> None:
+    """Organizations without a verified address share a small part of the fleet."""
+    used = await repository.unverified_rate_per_s()
+    if used + adding > limits.UNVERIFIED_FLEET_RATE_PER_S:
+        raise Problem(Code.QUOTA_EXCEEDED, f"Trials without a verified address have no room left now.{_more(False)}")
+
+
+def _more(verified: bool) -> str:
+    return "" if verified else " It is greater once you have verified your e-mail address."
 
 
 async def all_of(work: Work) -> Quotas:
     repository = QuotaRepository(work.scope)
-    overrides = await repository.overrides()
+    overrides, verified = await repository.overrides(), await repository.is_verified()
     return Quotas(
         items=[
             Quota(
                 code=quota.code,
                 description=quota.description,
-                limit=overrides.get(quota.code, quota.default),
+                limit=quota.limit(overrides, verified=verified),
                 used=await quota.used(repository, None),
                 unit=quota.unit,
             )

@@ -16,8 +16,10 @@ from quorate_api.coordinator.client import Coordinator
 from quorate_api.database import engine as database
 from quorate_api.health import service as health
 from quorate_api.health.dependencies import Dependencies
+from quorate_api.mail import senders
 from quorate_api.observability import counters, logs, telemetry
 from quorate_api.observability.readings import Readings
+from quorate_api.security.keys import Keys
 from quorate_api.settings import ConfigurationError, Settings, load
 from quorate_api.tasks import end_task
 from quorate_api.worker.adjustments import adjust_closed_months
@@ -26,6 +28,7 @@ from quorate_api.worker.caps import CapWatch
 from quorate_api.worker.dunning import remind
 from quorate_api.worker.events import Follower
 from quorate_api.worker.ingest import Ingest
+from quorate_api.worker.mails import Postman
 from quorate_api.worker.month_close import close_months
 from quorate_api.worker.outside import judge_late_looks
 from quorate_api.worker.reconcile import Reconciler
@@ -138,6 +141,7 @@ async def _work(settings: Settings) -> int:
             asyncio.create_task(keep_running("dunning", dun, every_s=limits.DUNNING_INTERVAL_S)),
             asyncio.create_task(keep_running("status", status.run, every_s=limits.STATUS_SAMPLE_S)),
         ]
+        tasks += _postmen(settings, engine)
         if settings.otlp_endpoint:
             tasks += _watching(engine, redis, coordinator, ingest)
         sys.stdout.write("worker ready\n")
@@ -148,6 +152,20 @@ async def _work(settings: Settings) -> int:
         await coordinator.aclose()
         await redis.aclose()
         await engine.dispose()
+
+
+def _postmen(settings: Settings, engine: AsyncEngine) -> list[asyncio.Task[None]]:
+    """The task that sends mail, if this service sends any."""
+    sender = senders.configured(settings)
+    if sender is None:
+        log.warning("no mail is sent: addresses are not verified, nobody is invited, no password is reset")
+        return []
+    postman = Postman(engine, Keys(settings.secret()), sender)
+
+    async def send() -> None:
+        await postman.run()
+
+    return [asyncio.create_task(keep_running("mail", send, every_s=limits.MAIL_INTERVAL_S))]
 
 
 def _watching(engine: AsyncEngine, redis: Redis, coordinator: Coordinator, ingest: Ingest) -> list[asyncio.Task[None]]:

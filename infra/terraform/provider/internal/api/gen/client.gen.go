@@ -124,6 +124,7 @@ func (e ClauseReportClause) Valid() bool {
 const (
 	AdmissionRefused           Code = "admission_refused"
 	BodyTooLarge               Code = "body_too_large"
+	ConfirmationRequired       Code = "confirmation_required"
 	CoordinatorUnavailable     Code = "coordinator_unavailable"
 	CredentialsInvalid         Code = "credentials_invalid"
 	CsrfTokenInvalid           Code = "csrf_token_invalid"
@@ -139,7 +140,11 @@ const (
 	IdempotencyInProgress      Code = "idempotency_in_progress"
 	IdempotencyKeyReused       Code = "idempotency_key_reused"
 	Internal                   Code = "internal"
+	LastOwner                  Code = "last_owner"
+	LinkInvalid                Code = "link_invalid"
+	MailOff                    Code = "mail_off"
 	MalformedJson              Code = "malformed_json"
+	MemberAlready              Code = "member_already"
 	MethodNotAllowed           Code = "method_not_allowed"
 	MonthNotClosed             Code = "month_not_closed"
 	MoveRefused                Code = "move_refused"
@@ -158,6 +163,8 @@ const (
 	ProjectNotEmpty            Code = "project_not_empty"
 	QuotaExceeded              Code = "quota_exceeded"
 	RateLimited                Code = "rate_limited"
+	SecondFactorRequired       Code = "second_factor_required"
+	SecondFactorWrong          Code = "second_factor_wrong"
 	ServerAlive                Code = "server_alive"
 	SessionExpired             Code = "session_expired"
 	SignatureInvalid           Code = "signature_invalid"
@@ -173,6 +180,8 @@ func (e Code) Valid() bool {
 	case AdmissionRefused:
 		return true
 	case BodyTooLarge:
+		return true
+	case ConfirmationRequired:
 		return true
 	case CoordinatorUnavailable:
 		return true
@@ -204,7 +213,15 @@ func (e Code) Valid() bool {
 		return true
 	case Internal:
 		return true
+	case LastOwner:
+		return true
+	case LinkInvalid:
+		return true
+	case MailOff:
+		return true
 	case MalformedJson:
+		return true
+	case MemberAlready:
 		return true
 	case MethodNotAllowed:
 		return true
@@ -241,6 +258,10 @@ func (e Code) Valid() bool {
 	case QuotaExceeded:
 		return true
 	case RateLimited:
+		return true
+	case SecondFactorRequired:
+		return true
+	case SecondFactorWrong:
 		return true
 	case ServerAlive:
 		return true
@@ -648,6 +669,60 @@ func (e IncidentUpdatePhase) Valid() bool {
 	}
 }
 
+// Defines values for InvitationRole.
+const (
+	InvitationRoleAdmin     InvitationRole = "admin"
+	InvitationRoleBilling   InvitationRole = "billing"
+	InvitationRoleDeveloper InvitationRole = "developer"
+	InvitationRoleOwner     InvitationRole = "owner"
+	InvitationRoleViewer    InvitationRole = "viewer"
+)
+
+// Valid indicates whether the value is a known member of the InvitationRole enum.
+func (e InvitationRole) Valid() bool {
+	switch e {
+	case InvitationRoleAdmin:
+		return true
+	case InvitationRoleBilling:
+		return true
+	case InvitationRoleDeveloper:
+		return true
+	case InvitationRoleOwner:
+		return true
+	case InvitationRoleViewer:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for InvitedRole.
+const (
+	InvitedRoleAdmin     InvitedRole = "admin"
+	InvitedRoleBilling   InvitedRole = "billing"
+	InvitedRoleDeveloper InvitedRole = "developer"
+	InvitedRoleOwner     InvitedRole = "owner"
+	InvitedRoleViewer    InvitedRole = "viewer"
+)
+
+// Valid indicates whether the value is a known member of the InvitedRole enum.
+func (e InvitedRole) Valid() bool {
+	switch e {
+	case InvitedRoleAdmin:
+		return true
+	case InvitedRoleBilling:
+		return true
+	case InvitedRoleDeveloper:
+		return true
+	case InvitedRoleOwner:
+		return true
+	case InvitedRoleViewer:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for InvoiceKind.
 const (
 	InvoiceKindCreditNote InvoiceKind = "credit_note"
@@ -846,6 +921,33 @@ func (e LocalPolicyName) Valid() bool {
 	}
 }
 
+// Defines values for MemberRole.
+const (
+	MemberRoleAdmin     MemberRole = "admin"
+	MemberRoleBilling   MemberRole = "billing"
+	MemberRoleDeveloper MemberRole = "developer"
+	MemberRoleOwner     MemberRole = "owner"
+	MemberRoleViewer    MemberRole = "viewer"
+)
+
+// Valid indicates whether the value is a known member of the MemberRole enum.
+func (e MemberRole) Valid() bool {
+	switch e {
+	case MemberRoleAdmin:
+		return true
+	case MemberRoleBilling:
+		return true
+	case MemberRoleDeveloper:
+		return true
+	case MemberRoleOwner:
+		return true
+	case MemberRoleViewer:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for NewBudgetAction.
 const (
 	NewBudgetActionAlert    NewBudgetAction = "alert"
@@ -1002,6 +1104,33 @@ func (e NewIncidentPhase) Valid() bool {
 	}
 }
 
+// Defines values for NewInvitationRole.
+const (
+	NewInvitationRoleAdmin     NewInvitationRole = "admin"
+	NewInvitationRoleBilling   NewInvitationRole = "billing"
+	NewInvitationRoleDeveloper NewInvitationRole = "developer"
+	NewInvitationRoleOwner     NewInvitationRole = "owner"
+	NewInvitationRoleViewer    NewInvitationRole = "viewer"
+)
+
+// Valid indicates whether the value is a known member of the NewInvitationRole enum.
+func (e NewInvitationRole) Valid() bool {
+	switch e {
+	case NewInvitationRoleAdmin:
+		return true
+	case NewInvitationRoleBilling:
+		return true
+	case NewInvitationRoleDeveloper:
+		return true
+	case NewInvitationRoleOwner:
+		return true
+	case NewInvitationRoleViewer:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for NewPaymentEntryKind.
 const (
 	NewPaymentEntryKindPayment  NewPaymentEntryKind = "payment"
@@ -1017,6 +1146,33 @@ func (e NewPaymentEntryKind) Valid() bool {
 	case NewPaymentEntryKindReversal:
 		return true
 	case NewPaymentEntryKindWriteOff:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for NewRoleRole.
+const (
+	NewRoleRoleAdmin     NewRoleRole = "admin"
+	NewRoleRoleBilling   NewRoleRole = "billing"
+	NewRoleRoleDeveloper NewRoleRole = "developer"
+	NewRoleRoleOwner     NewRoleRole = "owner"
+	NewRoleRoleViewer    NewRoleRole = "viewer"
+)
+
+// Valid indicates whether the value is a known member of the NewRoleRole enum.
+func (e NewRoleRole) Valid() bool {
+	switch e {
+	case NewRoleRoleAdmin:
+		return true
+	case NewRoleRoleBilling:
+		return true
+	case NewRoleRoleDeveloper:
+		return true
+	case NewRoleRoleOwner:
+		return true
+	case NewRoleRoleViewer:
 		return true
 	default:
 		return false
@@ -1617,6 +1773,15 @@ func (e UsagePriceLineKind) Valid() bool {
 	}
 }
 
+// Acceptance defines model for Acceptance.
+type Acceptance struct {
+	// Password At least 10 characters, of any kind.
+	Password string `json:"password"`
+
+	// Token The part of the link in the mail behind `#`.
+	Token string `json:"token"`
+}
+
 // Amounts Amounts of each resource, as the coordinator counts them.
 type Amounts struct {
 	// Cpu cores
@@ -1769,6 +1934,13 @@ type CapacityEstimate struct {
 	Phase string `json:"phase"`
 }
 
+// Change defines model for Change.
+type Change struct {
+	// NewPassword At least 10 characters, of any kind.
+	NewPassword string `json:"new_password"`
+	Password    string `json:"password"`
+}
+
 // Charges The head's charges for batches, and the rates that fill its buckets (sdk/contract/pacing.md).
 type Charges struct {
 	// Cost The cost of an entry, and of each of its bytes.
@@ -1819,6 +1991,11 @@ type Checkpointed struct {
 	UpdatedAt  time.Time `json:"updated_at"`
 }
 
+// ChosenOrganization defines model for ChosenOrganization.
+type ChosenOrganization struct {
+	OrganizationId openapi_types.UUID `json:"organization_id"`
+}
+
 // ClauseReport defines model for ClauseReport.
 type ClauseReport struct {
 	// ActiveMs Availability only: time in which appends were accepted.
@@ -1856,6 +2033,12 @@ type ClauseReportClause string
 // Code defines model for Code.
 type Code string
 
+// CodeInput defines model for CodeInput.
+type CodeInput struct {
+	// Code Six digits of the authenticator, or a recovery code. Spaces and dashes do not count.
+	Code string `json:"code"`
+}
+
 // Commitment defines model for Commitment.
 type Commitment struct {
 	CreatedAt       time.Time          `json:"created_at"`
@@ -1879,6 +2062,13 @@ type Commitments struct {
 
 	// ReservedMonthlyMicros The monthly cost of the reservations of groups that exist now.
 	ReservedMonthlyMicros int `json:"reserved_monthly_micros"`
+}
+
+// Confirmation One of both.
+type Confirmation struct {
+	// Code Six digits of the authenticator, or a recovery code. Spaces and dashes do not count.
+	Code     *string `json:"code,omitempty"`
+	Password *string `json:"password,omitempty"`
 }
 
 // Correction defines model for Correction.
@@ -2470,6 +2660,36 @@ type IncidentUpdateImpact string
 // IncidentUpdatePhase defines model for IncidentUpdate.Phase.
 type IncidentUpdatePhase string
 
+// Invitation defines model for Invitation.
+type Invitation struct {
+	CreatedAt time.Time          `json:"created_at"`
+	Email     string             `json:"email"`
+	ExpiresAt time.Time          `json:"expires_at"`
+	Id        openapi_types.UUID `json:"id"`
+	Role      InvitationRole     `json:"role"`
+}
+
+// InvitationRole defines model for Invitation.Role.
+type InvitationRole string
+
+// Invitations defines model for Invitations.
+type Invitations struct {
+	Items []Invitation `json:"items"`
+}
+
+// Invited What the holder of a link sees before accepting it.
+type Invited struct {
+	Email string `json:"email"`
+
+	// HasAccount Whether the address has an account: log in with it, then accept.
+	HasAccount       bool        `json:"has_account"`
+	OrganizationName string      `json:"organization_name"`
+	Role             InvitedRole `json:"role"`
+}
+
+// InvitedRole defines model for Invited.Role.
+type InvitedRole string
+
 // Invoice defines model for Invoice.
 type Invoice struct {
 	// CorrectsInvoiceId The invoice that a credit note corrects.
@@ -2714,6 +2934,12 @@ type Lent struct {
 // LentBoundedBy The resource that bounds the grant; null: it has all that it wants, or no grant.
 type LentBoundedBy string
 
+// Link defines model for Link.
+type Link struct {
+	// Token The part of the link in the mail behind `#`.
+	Token string `json:"token"`
+}
+
 // LocalPolicy How the shared tokens are divided among the groups that want them.
 type LocalPolicy struct {
 	Groups *[]PolicyGroup `json:"groups,omitempty"`
@@ -2727,6 +2953,8 @@ type LocalPolicyName string
 
 // Login defines model for Login.
 type Login struct {
+	// Code Six digits of the authenticator, or a recovery code. Spaces and dashes do not count.
+	Code     *string             `json:"code,omitempty"`
 	Email    openapi_types.Email `json:"email"`
 	Password string              `json:"password"`
 }
@@ -2754,9 +2982,14 @@ type LookedMinute struct {
 // Me defines model for Me.
 type Me struct {
 	// CsrfToken null for an API key.
-	CsrfToken    *string      `json:"csrf_token"`
+	CsrfToken *string `json:"csrf_token"`
+
+	// Memberships The person's organizations, this one among them.
+	Memberships  []Membership `json:"memberships"`
 	Organization Organization `json:"organization"`
-	Permissions  []string     `json:"permissions"`
+
+	// Permissions append, read, manage, billing, view, team, administer, own; of an API key also its scopes by name.
+	Permissions []string `json:"permissions"`
 
 	// Projects Newest first, at most 200.
 	Projects []Project `json:"projects"`
@@ -2766,6 +2999,30 @@ type Me struct {
 
 	// User null for an API key.
 	User *User `json:"user"`
+}
+
+// Member defines model for Member.
+type Member struct {
+	Email    string             `json:"email"`
+	IsYou    bool               `json:"is_you"`
+	JoinedAt time.Time          `json:"joined_at"`
+	Role     MemberRole         `json:"role"`
+	UserId   openapi_types.UUID `json:"user_id"`
+}
+
+// MemberRole defines model for Member.Role.
+type MemberRole string
+
+// Members defines model for Members.
+type Members struct {
+	Items []Member `json:"items"`
+}
+
+// Membership defines model for Membership.
+type Membership struct {
+	OrganizationId   openapi_types.UUID `json:"organization_id"`
+	OrganizationName string             `json:"organization_name"`
+	Role             string             `json:"role"`
 }
 
 // Metrics defines model for Metrics.
@@ -2930,6 +3187,15 @@ type NewIncidentImpact string
 // NewIncidentPhase defines model for NewIncident.Phase.
 type NewIncidentPhase string
 
+// NewInvitation defines model for NewInvitation.
+type NewInvitation struct {
+	Email openapi_types.Email `json:"email"`
+	Role  NewInvitationRole   `json:"role"`
+}
+
+// NewInvitationRole defines model for NewInvitation.Role.
+type NewInvitationRole string
+
 // NewJoinToken defines model for NewJoinToken.
 type NewJoinToken struct {
 	// Auxiliary The server then takes replacements of failed replicas only.
@@ -2977,6 +3243,23 @@ type NewPaymentEntryKind string
 // NewProject defines model for NewProject.
 type NewProject struct {
 	Name string `json:"name"`
+}
+
+// NewRole defines model for NewRole.
+type NewRole struct {
+	Role NewRoleRole `json:"role"`
+}
+
+// NewRoleRole defines model for NewRole.Role.
+type NewRoleRole string
+
+// NewTotp defines model for NewTotp.
+type NewTotp struct {
+	// Secret For authenticators that read no QR code. It is shown only now.
+	Secret string `json:"secret"`
+
+	// Uri The content of the QR code (`otpauth://…`).
+	Uri string `json:"uri"`
 }
 
 // NewUpdate defines model for NewUpdate.
@@ -3560,6 +3843,12 @@ type RecordedEntry struct {
 	Payment Payment `json:"payment"`
 }
 
+// RecoveryCodes defines model for RecoveryCodes.
+type RecoveryCodes struct {
+	// Codes Each works once in the place of a code. They are shown only now.
+	Codes []string `json:"codes"`
+}
+
 // Refusal The reason why an SLA cannot be promised, and the nearest SLA that can.
 type Refusal struct {
 	// LargestSlaThatFits An SLA with a lower rate, a shorter retention or another latency class that would fit. It is found by halving, so a larger one may fit too.
@@ -3608,10 +3897,9 @@ type ReplicaDemand struct {
 	StorageIoPerS float64 `json:"storage_io_per_s"`
 }
 
-// Reset The epoch that the owner saw, so that a repetition, or a click on an old page, resets nothing twice.
-type Reset struct {
-	// Epoch The group's epoch when it was seen lost.
-	Epoch int `json:"epoch"`
+// ResetRequest defines model for ResetRequest.
+type ResetRequest struct {
+	Email openapi_types.Email `json:"email"`
 }
 
 // Resize The fields of the SLA to change; the rest stays. Durability, replication degree and region never change.
@@ -3695,6 +3983,14 @@ type Rotation struct {
 	GraceS *int `json:"grace_s,omitempty"`
 }
 
+// SecondFactor defines model for SecondFactor.
+type SecondFactor struct {
+	RecoveryCodesLeft int `json:"recovery_codes_left"`
+
+	// Totp Whether logging in takes a code of an authenticator.
+	Totp bool `json:"totp"`
+}
+
 // Server defines model for Server.
 type Server struct {
 	Address string `json:"address"`
@@ -3737,6 +4033,29 @@ type Server struct {
 // Servers defines model for Servers.
 type Servers struct {
 	Items []Server `json:"items"`
+}
+
+// Session defines model for Session.
+type Session struct {
+	// Address The network address at its begin.
+	Address   string             `json:"address"`
+	CreatedAt time.Time          `json:"created_at"`
+	ExpiresAt time.Time          `json:"expires_at"`
+	Id        openapi_types.UUID `json:"id"`
+	IsCurrent bool               `json:"is_current"`
+
+	// LastSeenAt Exact to the minute.
+	LastSeenAt       time.Time          `json:"last_seen_at"`
+	OrganizationId   openapi_types.UUID `json:"organization_id"`
+	OrganizationName string             `json:"organization_name"`
+
+	// UserAgent The browser, as it called itself.
+	UserAgent string `json:"user_agent"`
+}
+
+// Sessions defines model for Sessions.
+type Sessions struct {
+	Items []Session `json:"items"`
 }
 
 // Sharing The last round in which the leading coordinator shared out capacity that nobody uses, among the groups that want
@@ -4103,9 +4422,33 @@ type UsagePriceLineKind string
 
 // User defines model for User.
 type User struct {
-	CreatedAt time.Time          `json:"created_at"`
-	Email     string             `json:"email"`
-	Id        openapi_types.UUID `json:"id"`
+	CreatedAt time.Time `json:"created_at"`
+	Email     string    `json:"email"`
+
+	// EmailVerified Whether the person has shown that the address is theirs.
+	EmailVerified bool               `json:"email_verified"`
+	Id            openapi_types.UUID `json:"id"`
+}
+
+// Verification defines model for Verification.
+type Verification struct {
+	// Token The part of the link in the mail behind `#`.
+	Token string `json:"token"`
+}
+
+// QuorateApiGroupsSchemasReset The epoch that the owner saw, so that a repetition, or a click on an old page, resets nothing twice.
+type QuorateApiGroupsSchemasReset struct {
+	// Epoch The group's epoch when it was seen lost.
+	Epoch int `json:"epoch"`
+}
+
+// QuorateApiPasswordsSchemasReset defines model for quorate_api__passwords__schemas__Reset.
+type QuorateApiPasswordsSchemasReset struct {
+	// Password At least 10 characters, of any kind.
+	Password string `json:"password"`
+
+	// Token The part of the link in the mail behind `#`.
+	Token string `json:"token"`
 }
 
 // ListBudgetsParams defines parameters for ListBudgets.
@@ -4209,6 +4552,18 @@ type GetUsageParams struct {
 	To *time.Time `form:"to,omitempty" json:"to,omitempty"`
 }
 
+// AcceptInvitationAsNewParams defines parameters for AcceptInvitationAsNew.
+type AcceptInvitationAsNewParams struct {
+	// IdempotencyKey A random string for this request. Repeating it with the same body only repeats the answer.
+	IdempotencyKey *string `json:"Idempotency-Key,omitempty"`
+}
+
+// LookAtInvitationParams defines parameters for LookAtInvitation.
+type LookAtInvitationParams struct {
+	// IdempotencyKey A random string for this request. Repeating it with the same body only repeats the answer.
+	IdempotencyKey *string `json:"Idempotency-Key,omitempty"`
+}
+
 // ListInvoicesParams defines parameters for ListInvoices.
 type ListInvoicesParams struct {
 	// Limit Items per page.
@@ -4247,6 +4602,60 @@ type LogInParams struct {
 
 // LogOutParams defines parameters for LogOut.
 type LogOutParams struct {
+	// IdempotencyKey A random string for this request. Repeating it with the same body only repeats the answer.
+	IdempotencyKey *string `json:"Idempotency-Key,omitempty"`
+}
+
+// ConfirmPersonParams defines parameters for ConfirmPerson.
+type ConfirmPersonParams struct {
+	// IdempotencyKey A random string for this request. Repeating it with the same body only repeats the answer.
+	IdempotencyKey *string `json:"Idempotency-Key,omitempty"`
+}
+
+// SendVerificationParams defines parameters for SendVerification.
+type SendVerificationParams struct {
+	// IdempotencyKey A random string for this request. Repeating it with the same body only repeats the answer.
+	IdempotencyKey *string `json:"Idempotency-Key,omitempty"`
+}
+
+// VerifyEmailParams defines parameters for VerifyEmail.
+type VerifyEmailParams struct {
+	// IdempotencyKey A random string for this request. Repeating it with the same body only repeats the answer.
+	IdempotencyKey *string `json:"Idempotency-Key,omitempty"`
+}
+
+// AcceptInvitationParams defines parameters for AcceptInvitation.
+type AcceptInvitationParams struct {
+	// IdempotencyKey A random string for this request. Repeating it with the same body only repeats the answer.
+	IdempotencyKey *string `json:"Idempotency-Key,omitempty"`
+}
+
+// SwitchOrganizationParams defines parameters for SwitchOrganization.
+type SwitchOrganizationParams struct {
+	// IdempotencyKey A random string for this request. Repeating it with the same body only repeats the answer.
+	IdempotencyKey *string `json:"Idempotency-Key,omitempty"`
+}
+
+// ChangePasswordParams defines parameters for ChangePassword.
+type ChangePasswordParams struct {
+	// IdempotencyKey A random string for this request. Repeating it with the same body only repeats the answer.
+	IdempotencyKey *string `json:"Idempotency-Key,omitempty"`
+}
+
+// RenewRecoveryCodesParams defines parameters for RenewRecoveryCodes.
+type RenewRecoveryCodesParams struct {
+	// IdempotencyKey A random string for this request. Repeating it with the same body only repeats the answer.
+	IdempotencyKey *string `json:"Idempotency-Key,omitempty"`
+}
+
+// BeginTotpParams defines parameters for BeginTotp.
+type BeginTotpParams struct {
+	// IdempotencyKey A random string for this request. Repeating it with the same body only repeats the answer.
+	IdempotencyKey *string `json:"Idempotency-Key,omitempty"`
+}
+
+// ConfirmTotpParams defines parameters for ConfirmTotp.
+type ConfirmTotpParams struct {
 	// IdempotencyKey A random string for this request. Repeating it with the same body only repeats the answer.
 	IdempotencyKey *string `json:"Idempotency-Key,omitempty"`
 }
@@ -4335,6 +4744,12 @@ type DrainServerParams struct {
 	IdempotencyKey *string `json:"Idempotency-Key,omitempty"`
 }
 
+// InviteMemberParams defines parameters for InviteMember.
+type InviteMemberParams struct {
+	// IdempotencyKey A random string for this request. Repeating it with the same body only repeats the answer.
+	IdempotencyKey *string `json:"Idempotency-Key,omitempty"`
+}
+
 // ListOrganizationKeysParams defines parameters for ListOrganizationKeys.
 type ListOrganizationKeysParams struct {
 	// Limit Items per page.
@@ -4346,6 +4761,18 @@ type ListOrganizationKeysParams struct {
 
 // CreateOrganizationKeyParams defines parameters for CreateOrganizationKey.
 type CreateOrganizationKeyParams struct {
+	// IdempotencyKey A random string for this request. Repeating it with the same body only repeats the answer.
+	IdempotencyKey *string `json:"Idempotency-Key,omitempty"`
+}
+
+// ResetPasswordParams defines parameters for ResetPassword.
+type ResetPasswordParams struct {
+	// IdempotencyKey A random string for this request. Repeating it with the same body only repeats the answer.
+	IdempotencyKey *string `json:"Idempotency-Key,omitempty"`
+}
+
+// RequestPasswordResetParams defines parameters for RequestPasswordReset.
+type RequestPasswordResetParams struct {
 	// IdempotencyKey A random string for this request. Repeating it with the same body only repeats the answer.
 	IdempotencyKey *string `json:"Idempotency-Key,omitempty"`
 }
@@ -4449,13 +4876,37 @@ type ResizeGroupJSONRequestBody = Resize
 type SaveCheckpointJSONRequestBody = NewCheckpoint
 
 // ResetGroupJSONRequestBody defines body for ResetGroup for application/json ContentType.
-type ResetGroupJSONRequestBody = Reset
+type ResetGroupJSONRequestBody = QuorateApiGroupsSchemasReset
+
+// AcceptInvitationAsNewJSONRequestBody defines body for AcceptInvitationAsNew for application/json ContentType.
+type AcceptInvitationAsNewJSONRequestBody = Acceptance
+
+// LookAtInvitationJSONRequestBody defines body for LookAtInvitation for application/json ContentType.
+type LookAtInvitationJSONRequestBody = Link
 
 // RotateKeyJSONRequestBody defines body for RotateKey for application/json ContentType.
 type RotateKeyJSONRequestBody = Rotation
 
 // LogInJSONRequestBody defines body for LogIn for application/json ContentType.
 type LogInJSONRequestBody = Login
+
+// ConfirmPersonJSONRequestBody defines body for ConfirmPerson for application/json ContentType.
+type ConfirmPersonJSONRequestBody = Confirmation
+
+// VerifyEmailJSONRequestBody defines body for VerifyEmail for application/json ContentType.
+type VerifyEmailJSONRequestBody = Verification
+
+// AcceptInvitationJSONRequestBody defines body for AcceptInvitation for application/json ContentType.
+type AcceptInvitationJSONRequestBody = Link
+
+// SwitchOrganizationJSONRequestBody defines body for SwitchOrganization for application/json ContentType.
+type SwitchOrganizationJSONRequestBody = ChosenOrganization
+
+// ChangePasswordJSONRequestBody defines body for ChangePassword for application/json ContentType.
+type ChangePasswordJSONRequestBody = Change
+
+// ConfirmTotpJSONRequestBody defines body for ConfirmTotp for application/json ContentType.
+type ConfirmTotpJSONRequestBody = CodeInput
 
 // CreateCorrectionJSONRequestBody defines body for CreateCorrection for application/json ContentType.
 type CreateCorrectionJSONRequestBody = NewCorrection
@@ -4475,8 +4926,20 @@ type RecordPaymentJSONRequestBody = NewPaymentEntry
 // CreateJoinTokenJSONRequestBody defines body for CreateJoinToken for application/json ContentType.
 type CreateJoinTokenJSONRequestBody = NewJoinToken
 
+// InviteMemberJSONRequestBody defines body for InviteMember for application/json ContentType.
+type InviteMemberJSONRequestBody = NewInvitation
+
 // CreateOrganizationKeyJSONRequestBody defines body for CreateOrganizationKey for application/json ContentType.
 type CreateOrganizationKeyJSONRequestBody = NewOrganizationKey
+
+// ChangeRoleJSONRequestBody defines body for ChangeRole for application/json ContentType.
+type ChangeRoleJSONRequestBody = NewRole
+
+// ResetPasswordJSONRequestBody defines body for ResetPassword for application/json ContentType.
+type ResetPasswordJSONRequestBody = QuorateApiPasswordsSchemasReset
+
+// RequestPasswordResetJSONRequestBody defines body for RequestPasswordReset for application/json ContentType.
+type RequestPasswordResetJSONRequestBody = ResetRequest
 
 // ReceiveStripeEventJSONRequestBody defines body for ReceiveStripeEvent for application/json ContentType.
 type ReceiveStripeEventJSONRequestBody = ReceiveStripeEventJSONBody
@@ -4838,6 +5301,42 @@ type ClientInterface interface {
 	// Corresponds with GET /v1/health (the `GetHealth` operationId).
 	GetHealth(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// AcceptInvitationAsNewWithBody Accept Invitation As New
+	//
+	// Accept an invitation with a new account, and log in.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /v1/invitations/accept (the `AcceptInvitationAsNew` operationId).
+	AcceptInvitationAsNewWithBody(ctx context.Context, params *AcceptInvitationAsNewParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// AcceptInvitationAsNew Accept Invitation As New
+	//
+	// Accept an invitation with a new account, and log in.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /v1/invitations/accept (the `AcceptInvitationAsNew` operationId).
+	AcceptInvitationAsNew(ctx context.Context, params *AcceptInvitationAsNewParams, body AcceptInvitationAsNewJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// LookAtInvitationWithBody Look At Invitation
+	//
+	// The invitation of a link, for its holder.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /v1/invitations/look (the `LookAtInvitation` operationId).
+	LookAtInvitationWithBody(ctx context.Context, params *LookAtInvitationParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// LookAtInvitation Look At Invitation
+	//
+	// The invitation of a link, for its holder.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /v1/invitations/look (the `LookAtInvitation` operationId).
+	LookAtInvitation(ctx context.Context, params *LookAtInvitationParams, body LookAtInvitationJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// ListInvoices List Invoices
 	//
 	// Issued invoices and credit notes, newest first.
@@ -4959,6 +5458,170 @@ type ClientInterface interface {
 	//
 	// Corresponds with GET /v1/me (the `GetMe` operationId).
 	GetMe(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ConfirmPersonWithBody Confirm Person
+	//
+	// Show again who it is, with the password or, where there is a second factor, a code. It lasts for 15 minutes.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /v1/me/confirm (the `ConfirmPerson` operationId).
+	ConfirmPersonWithBody(ctx context.Context, params *ConfirmPersonParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ConfirmPerson Confirm Person
+	//
+	// Show again who it is, with the password or, where there is a second factor, a code. It lasts for 15 minutes.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /v1/me/confirm (the `ConfirmPerson` operationId).
+	ConfirmPerson(ctx context.Context, params *ConfirmPersonParams, body ConfirmPersonJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// SendVerification Send Verification
+	//
+	// Have another link mailed that verifies the person's address. The one before it does not work any more.
+	//
+	// Corresponds with POST /v1/me/email/verification (the `SendVerification` operationId).
+	SendVerification(ctx context.Context, params *SendVerificationParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// VerifyEmailWithBody Verify Email
+	//
+	// Verify the address by the link in the mail, in a session of the account that signed up.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /v1/me/email/verify (the `VerifyEmail` operationId).
+	VerifyEmailWithBody(ctx context.Context, params *VerifyEmailParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// VerifyEmail Verify Email
+	//
+	// Verify the address by the link in the mail, in a session of the account that signed up.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /v1/me/email/verify (the `VerifyEmail` operationId).
+	VerifyEmail(ctx context.Context, params *VerifyEmailParams, body VerifyEmailJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// AcceptInvitationWithBody Accept Invitation
+	//
+	// Accept an invitation with the account that is logged in, and go on in its organization.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /v1/me/invitations/accept (the `AcceptInvitation` operationId).
+	AcceptInvitationWithBody(ctx context.Context, params *AcceptInvitationParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// AcceptInvitation Accept Invitation
+	//
+	// Accept an invitation with the account that is logged in, and go on in its organization.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /v1/me/invitations/accept (the `AcceptInvitation` operationId).
+	AcceptInvitation(ctx context.Context, params *AcceptInvitationParams, body AcceptInvitationJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// SwitchOrganizationWithBody Switch Organization
+	//
+	// Go on in another organization of the person, with another session: sets the cookie anew.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /v1/me/organization (the `SwitchOrganization` operationId).
+	SwitchOrganizationWithBody(ctx context.Context, params *SwitchOrganizationParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// SwitchOrganization Switch Organization
+	//
+	// Go on in another organization of the person, with another session: sets the cookie anew.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /v1/me/organization (the `SwitchOrganization` operationId).
+	SwitchOrganization(ctx context.Context, params *SwitchOrganizationParams, body SwitchOrganizationJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ChangePasswordWithBody Change Password
+	//
+	// Change the password. Other sessions end.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /v1/me/password (the `ChangePassword` operationId).
+	ChangePasswordWithBody(ctx context.Context, params *ChangePasswordParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ChangePassword Change Password
+	//
+	// Change the password. Other sessions end.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /v1/me/password (the `ChangePassword` operationId).
+	ChangePassword(ctx context.Context, params *ChangePasswordParams, body ChangePasswordJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// RenewRecoveryCodes Renew Recovery Codes
+	//
+	// Replace the recovery codes. The former ones do not work any more.
+	//
+	// Corresponds with POST /v1/me/recovery-codes (the `RenewRecoveryCodes` operationId).
+	RenewRecoveryCodes(ctx context.Context, params *RenewRecoveryCodesParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// GetSecondFactor Get Second Factor
+	//
+	// What logging in takes beside the password.
+	//
+	// Corresponds with GET /v1/me/second-factor (the `GetSecondFactor` operationId).
+	GetSecondFactor(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// EndOtherSessions End Other Sessions
+	//
+	// End all sessions of the person except the present one.
+	//
+	// Corresponds with DELETE /v1/me/sessions (the `EndOtherSessions` operationId).
+	EndOtherSessions(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ListSessions List Sessions
+	//
+	// The person's sessions in all organizations, the one used last first.
+	//
+	// Corresponds with GET /v1/me/sessions (the `ListSessions` operationId).
+	ListSessions(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// EndSession End Session
+	//
+	// End one session of the person.
+	//
+	// Corresponds with DELETE /v1/me/sessions/{session_id} (the `EndSession` operationId).
+	EndSession(ctx context.Context, sessionId openapi_types.UUID, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// RemoveTotp Remove Totp
+	//
+	// Remove the authenticator and its recovery codes: the password alone is enough to log in.
+	//
+	// Corresponds with DELETE /v1/me/totp (the `RemoveTotp` operationId).
+	RemoveTotp(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// BeginTotp Begin Totp
+	//
+	// Begin to add an authenticator. It counts once it is confirmed with a code that it shows.
+	//
+	// Corresponds with POST /v1/me/totp (the `BeginTotp` operationId).
+	BeginTotp(ctx context.Context, params *BeginTotpParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ConfirmTotpWithBody Confirm Totp
+	//
+	// Confirm the authenticator. From then on logging in takes a code.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /v1/me/totp/confirm (the `ConfirmTotp` operationId).
+	ConfirmTotpWithBody(ctx context.Context, params *ConfirmTotpParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ConfirmTotp Confirm Totp
+	//
+	// Confirm the authenticator. From then on logging in takes a code.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /v1/me/totp/confirm (the `ConfirmTotp` operationId).
+	ConfirmTotp(ctx context.Context, params *ConfirmTotpParams, body ConfirmTotpJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// GetBalance Get Balance
 	//
@@ -5175,6 +5838,38 @@ type ClientInterface interface {
 	// Corresponds with GET /v1/operator/sharing (the `GetSharing` operationId).
 	GetSharing(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// ListInvitations List Invitations
+	//
+	// Invitations that wait for an answer, newest first.
+	//
+	// Corresponds with GET /v1/organization/invitations (the `ListInvitations` operationId).
+	ListInvitations(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// InviteMemberWithBody Invite Member
+	//
+	// Invite a person by mail. Another invitation of the same address takes the place of the one before.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /v1/organization/invitations (the `InviteMember` operationId).
+	InviteMemberWithBody(ctx context.Context, params *InviteMemberParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// InviteMember Invite Member
+	//
+	// Invite a person by mail. Another invitation of the same address takes the place of the one before.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /v1/organization/invitations (the `InviteMember` operationId).
+	InviteMember(ctx context.Context, params *InviteMemberParams, body InviteMemberJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// WithdrawInvitation Withdraw Invitation
+	//
+	// Withdraw an invitation: its link does not work any more.
+	//
+	// Corresponds with DELETE /v1/organization/invitations/{invitation_id} (the `WithdrawInvitation` operationId).
+	WithdrawInvitation(ctx context.Context, invitationId openapi_types.UUID, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// ListOrganizationKeys List Organization Keys
 	//
 	// The organization's own API keys, newest first, without their secrets.
@@ -5199,6 +5894,74 @@ type ClientInterface interface {
 	//
 	// Corresponds with POST /v1/organization/keys (the `CreateOrganizationKey` operationId).
 	CreateOrganizationKey(ctx context.Context, params *CreateOrganizationKeyParams, body CreateOrganizationKeyJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ListMembers List Members
+	//
+	// The organization's members, oldest first.
+	//
+	// Corresponds with GET /v1/organization/members (the `ListMembers` operationId).
+	ListMembers(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// RemoveMember Remove Member
+	//
+	// Remove a member from the organization, or leave it.
+	//
+	// Corresponds with DELETE /v1/organization/members/{user_id} (the `RemoveMember` operationId).
+	RemoveMember(ctx context.Context, userId openapi_types.UUID, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ChangeRoleWithBody Change Role
+	//
+	// Give a member another role. Only owners make and unmake owners. The member logs in again.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with PATCH /v1/organization/members/{user_id} (the `ChangeRole` operationId).
+	ChangeRoleWithBody(ctx context.Context, userId openapi_types.UUID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ChangeRole Change Role
+	//
+	// Give a member another role. Only owners make and unmake owners. The member logs in again.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with PATCH /v1/organization/members/{user_id} (the `ChangeRole` operationId).
+	ChangeRole(ctx context.Context, userId openapi_types.UUID, body ChangeRoleJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ResetPasswordWithBody Reset Password
+	//
+	// Set a new password by the link in the mail. All sessions end.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /v1/password/reset (the `ResetPassword` operationId).
+	ResetPasswordWithBody(ctx context.Context, params *ResetPasswordParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ResetPassword Reset Password
+	//
+	// Set a new password by the link in the mail. All sessions end.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /v1/password/reset (the `ResetPassword` operationId).
+	ResetPassword(ctx context.Context, params *ResetPasswordParams, body ResetPasswordJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// RequestPasswordResetWithBody Request Password Reset
+	//
+	// Have a link mailed that sets a new password. The answer is the same for every address.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /v1/password/reset-requests (the `RequestPasswordReset` operationId).
+	RequestPasswordResetWithBody(ctx context.Context, params *RequestPasswordResetParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// RequestPasswordReset Request Password Reset
+	//
+	// Have a link mailed that sets a new password. The answer is the same for every address.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /v1/password/reset-requests (the `RequestPasswordReset` operationId).
+	RequestPasswordReset(ctx context.Context, params *RequestPasswordResetParams, body RequestPasswordResetJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// ReceiveStripeEventWithBody Receive Stripe Event
 	//
@@ -6048,6 +6811,82 @@ func (c *Client) GetHealth(ctx context.Context, reqEditors ...RequestEditorFn) (
 	return c.Client.Do(req)
 }
 
+// AcceptInvitationAsNewWithBody Accept Invitation As New
+//
+// Accept an invitation with a new account, and log in.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /v1/invitations/accept (the `AcceptInvitationAsNew` operationId).
+func (c *Client) AcceptInvitationAsNewWithBody(ctx context.Context, params *AcceptInvitationAsNewParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewAcceptInvitationAsNewRequestWithBody(c.Server, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// AcceptInvitationAsNew Accept Invitation As New
+//
+// Accept an invitation with a new account, and log in.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /v1/invitations/accept (the `AcceptInvitationAsNew` operationId).
+func (c *Client) AcceptInvitationAsNew(ctx context.Context, params *AcceptInvitationAsNewParams, body AcceptInvitationAsNewJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewAcceptInvitationAsNewRequest(c.Server, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// LookAtInvitationWithBody Look At Invitation
+//
+// The invitation of a link, for its holder.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /v1/invitations/look (the `LookAtInvitation` operationId).
+func (c *Client) LookAtInvitationWithBody(ctx context.Context, params *LookAtInvitationParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewLookAtInvitationRequestWithBody(c.Server, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// LookAtInvitation Look At Invitation
+//
+// The invitation of a link, for its holder.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /v1/invitations/look (the `LookAtInvitation` operationId).
+func (c *Client) LookAtInvitation(ctx context.Context, params *LookAtInvitationParams, body LookAtInvitationJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewLookAtInvitationRequest(c.Server, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
 // ListInvoices List Invoices
 //
 // Issued invoices and credit notes, newest first.
@@ -6320,6 +7159,370 @@ func (c *Client) LogOut(ctx context.Context, params *LogOutParams, reqEditors ..
 // Corresponds with GET /v1/me (the `GetMe` operationId).
 func (c *Client) GetMe(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewGetMeRequest(c.Server)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ConfirmPersonWithBody Confirm Person
+//
+// Show again who it is, with the password or, where there is a second factor, a code. It lasts for 15 minutes.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /v1/me/confirm (the `ConfirmPerson` operationId).
+func (c *Client) ConfirmPersonWithBody(ctx context.Context, params *ConfirmPersonParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewConfirmPersonRequestWithBody(c.Server, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ConfirmPerson Confirm Person
+//
+// Show again who it is, with the password or, where there is a second factor, a code. It lasts for 15 minutes.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /v1/me/confirm (the `ConfirmPerson` operationId).
+func (c *Client) ConfirmPerson(ctx context.Context, params *ConfirmPersonParams, body ConfirmPersonJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewConfirmPersonRequest(c.Server, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// SendVerification Send Verification
+//
+// Have another link mailed that verifies the person's address. The one before it does not work any more.
+//
+// Corresponds with POST /v1/me/email/verification (the `SendVerification` operationId).
+func (c *Client) SendVerification(ctx context.Context, params *SendVerificationParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewSendVerificationRequest(c.Server, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// VerifyEmailWithBody Verify Email
+//
+// Verify the address by the link in the mail, in a session of the account that signed up.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /v1/me/email/verify (the `VerifyEmail` operationId).
+func (c *Client) VerifyEmailWithBody(ctx context.Context, params *VerifyEmailParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewVerifyEmailRequestWithBody(c.Server, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// VerifyEmail Verify Email
+//
+// Verify the address by the link in the mail, in a session of the account that signed up.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /v1/me/email/verify (the `VerifyEmail` operationId).
+func (c *Client) VerifyEmail(ctx context.Context, params *VerifyEmailParams, body VerifyEmailJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewVerifyEmailRequest(c.Server, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// AcceptInvitationWithBody Accept Invitation
+//
+// Accept an invitation with the account that is logged in, and go on in its organization.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /v1/me/invitations/accept (the `AcceptInvitation` operationId).
+func (c *Client) AcceptInvitationWithBody(ctx context.Context, params *AcceptInvitationParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewAcceptInvitationRequestWithBody(c.Server, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// AcceptInvitation Accept Invitation
+//
+// Accept an invitation with the account that is logged in, and go on in its organization.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /v1/me/invitations/accept (the `AcceptInvitation` operationId).
+func (c *Client) AcceptInvitation(ctx context.Context, params *AcceptInvitationParams, body AcceptInvitationJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewAcceptInvitationRequest(c.Server, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// SwitchOrganizationWithBody Switch Organization
+//
+// Go on in another organization of the person, with another session: sets the cookie anew.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /v1/me/organization (the `SwitchOrganization` operationId).
+func (c *Client) SwitchOrganizationWithBody(ctx context.Context, params *SwitchOrganizationParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewSwitchOrganizationRequestWithBody(c.Server, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// SwitchOrganization Switch Organization
+//
+// Go on in another organization of the person, with another session: sets the cookie anew.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /v1/me/organization (the `SwitchOrganization` operationId).
+func (c *Client) SwitchOrganization(ctx context.Context, params *SwitchOrganizationParams, body SwitchOrganizationJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewSwitchOrganizationRequest(c.Server, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ChangePasswordWithBody Change Password
+//
+// Change the password. Other sessions end.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /v1/me/password (the `ChangePassword` operationId).
+func (c *Client) ChangePasswordWithBody(ctx context.Context, params *ChangePasswordParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewChangePasswordRequestWithBody(c.Server, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ChangePassword Change Password
+//
+// Change the password. Other sessions end.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /v1/me/password (the `ChangePassword` operationId).
+func (c *Client) ChangePassword(ctx context.Context, params *ChangePasswordParams, body ChangePasswordJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewChangePasswordRequest(c.Server, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// RenewRecoveryCodes Renew Recovery Codes
+//
+// Replace the recovery codes. The former ones do not work any more.
+//
+// Corresponds with POST /v1/me/recovery-codes (the `RenewRecoveryCodes` operationId).
+func (c *Client) RenewRecoveryCodes(ctx context.Context, params *RenewRecoveryCodesParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewRenewRecoveryCodesRequest(c.Server, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// GetSecondFactor Get Second Factor
+//
+// What logging in takes beside the password.
+//
+// Corresponds with GET /v1/me/second-factor (the `GetSecondFactor` operationId).
+func (c *Client) GetSecondFactor(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewGetSecondFactorRequest(c.Server)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// EndOtherSessions End Other Sessions
+//
+// End all sessions of the person except the present one.
+//
+// Corresponds with DELETE /v1/me/sessions (the `EndOtherSessions` operationId).
+func (c *Client) EndOtherSessions(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewEndOtherSessionsRequest(c.Server)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ListSessions List Sessions
+//
+// The person's sessions in all organizations, the one used last first.
+//
+// Corresponds with GET /v1/me/sessions (the `ListSessions` operationId).
+func (c *Client) ListSessions(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListSessionsRequest(c.Server)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// EndSession End Session
+//
+// End one session of the person.
+//
+// Corresponds with DELETE /v1/me/sessions/{session_id} (the `EndSession` operationId).
+func (c *Client) EndSession(ctx context.Context, sessionId openapi_types.UUID, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewEndSessionRequest(c.Server, sessionId)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// RemoveTotp Remove Totp
+//
+// Remove the authenticator and its recovery codes: the password alone is enough to log in.
+//
+// Corresponds with DELETE /v1/me/totp (the `RemoveTotp` operationId).
+func (c *Client) RemoveTotp(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewRemoveTotpRequest(c.Server)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// BeginTotp Begin Totp
+//
+// Begin to add an authenticator. It counts once it is confirmed with a code that it shows.
+//
+// Corresponds with POST /v1/me/totp (the `BeginTotp` operationId).
+func (c *Client) BeginTotp(ctx context.Context, params *BeginTotpParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewBeginTotpRequest(c.Server, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ConfirmTotpWithBody Confirm Totp
+//
+// Confirm the authenticator. From then on logging in takes a code.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /v1/me/totp/confirm (the `ConfirmTotp` operationId).
+func (c *Client) ConfirmTotpWithBody(ctx context.Context, params *ConfirmTotpParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewConfirmTotpRequestWithBody(c.Server, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ConfirmTotp Confirm Totp
+//
+// Confirm the authenticator. From then on logging in takes a code.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /v1/me/totp/confirm (the `ConfirmTotp` operationId).
+func (c *Client) ConfirmTotp(ctx context.Context, params *ConfirmTotpParams, body ConfirmTotpJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewConfirmTotpRequest(c.Server, params, body)
 	if err != nil {
 		return nil, err
 	}
@@ -6815,6 +8018,78 @@ func (c *Client) GetSharing(ctx context.Context, reqEditors ...RequestEditorFn) 
 	return c.Client.Do(req)
 }
 
+// ListInvitations List Invitations
+//
+// Invitations that wait for an answer, newest first.
+//
+// Corresponds with GET /v1/organization/invitations (the `ListInvitations` operationId).
+func (c *Client) ListInvitations(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListInvitationsRequest(c.Server)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// InviteMemberWithBody Invite Member
+//
+// Invite a person by mail. Another invitation of the same address takes the place of the one before.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /v1/organization/invitations (the `InviteMember` operationId).
+func (c *Client) InviteMemberWithBody(ctx context.Context, params *InviteMemberParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewInviteMemberRequestWithBody(c.Server, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// InviteMember Invite Member
+//
+// Invite a person by mail. Another invitation of the same address takes the place of the one before.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /v1/organization/invitations (the `InviteMember` operationId).
+func (c *Client) InviteMember(ctx context.Context, params *InviteMemberParams, body InviteMemberJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewInviteMemberRequest(c.Server, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// WithdrawInvitation Withdraw Invitation
+//
+// Withdraw an invitation: its link does not work any more.
+//
+// Corresponds with DELETE /v1/organization/invitations/{invitation_id} (the `WithdrawInvitation` operationId).
+func (c *Client) WithdrawInvitation(ctx context.Context, invitationId openapi_types.UUID, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewWithdrawInvitationRequest(c.Server, invitationId)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
 // ListOrganizationKeys List Organization Keys
 //
 // The organization's own API keys, newest first, without their secrets.
@@ -6860,6 +8135,154 @@ func (c *Client) CreateOrganizationKeyWithBody(ctx context.Context, params *Crea
 // Corresponds with POST /v1/organization/keys (the `CreateOrganizationKey` operationId).
 func (c *Client) CreateOrganizationKey(ctx context.Context, params *CreateOrganizationKeyParams, body CreateOrganizationKeyJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewCreateOrganizationKeyRequest(c.Server, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ListMembers List Members
+//
+// The organization's members, oldest first.
+//
+// Corresponds with GET /v1/organization/members (the `ListMembers` operationId).
+func (c *Client) ListMembers(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListMembersRequest(c.Server)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// RemoveMember Remove Member
+//
+// Remove a member from the organization, or leave it.
+//
+// Corresponds with DELETE /v1/organization/members/{user_id} (the `RemoveMember` operationId).
+func (c *Client) RemoveMember(ctx context.Context, userId openapi_types.UUID, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewRemoveMemberRequest(c.Server, userId)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ChangeRoleWithBody Change Role
+//
+// Give a member another role. Only owners make and unmake owners. The member logs in again.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with PATCH /v1/organization/members/{user_id} (the `ChangeRole` operationId).
+func (c *Client) ChangeRoleWithBody(ctx context.Context, userId openapi_types.UUID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewChangeRoleRequestWithBody(c.Server, userId, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ChangeRole Change Role
+//
+// Give a member another role. Only owners make and unmake owners. The member logs in again.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with PATCH /v1/organization/members/{user_id} (the `ChangeRole` operationId).
+func (c *Client) ChangeRole(ctx context.Context, userId openapi_types.UUID, body ChangeRoleJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewChangeRoleRequest(c.Server, userId, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ResetPasswordWithBody Reset Password
+//
+// Set a new password by the link in the mail. All sessions end.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /v1/password/reset (the `ResetPassword` operationId).
+func (c *Client) ResetPasswordWithBody(ctx context.Context, params *ResetPasswordParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewResetPasswordRequestWithBody(c.Server, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ResetPassword Reset Password
+//
+// Set a new password by the link in the mail. All sessions end.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /v1/password/reset (the `ResetPassword` operationId).
+func (c *Client) ResetPassword(ctx context.Context, params *ResetPasswordParams, body ResetPasswordJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewResetPasswordRequest(c.Server, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// RequestPasswordResetWithBody Request Password Reset
+//
+// Have a link mailed that sets a new password. The answer is the same for every address.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /v1/password/reset-requests (the `RequestPasswordReset` operationId).
+func (c *Client) RequestPasswordResetWithBody(ctx context.Context, params *RequestPasswordResetParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewRequestPasswordResetRequestWithBody(c.Server, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// RequestPasswordReset Request Password Reset
+//
+// Have a link mailed that sets a new password. The answer is the same for every address.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /v1/password/reset-requests (the `RequestPasswordReset` operationId).
+func (c *Client) RequestPasswordReset(ctx context.Context, params *RequestPasswordResetParams, body RequestPasswordResetJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewRequestPasswordResetRequest(c.Server, params, body)
 	if err != nil {
 		return nil, err
 	}
@@ -8789,6 +10212,116 @@ func NewGetHealthRequest(server string) (*http.Request, error) {
 	return req, nil
 }
 
+// NewAcceptInvitationAsNewRequest calls the generic AcceptInvitationAsNew builder with application/json body
+func NewAcceptInvitationAsNewRequest(server string, params *AcceptInvitationAsNewParams, body AcceptInvitationAsNewJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewAcceptInvitationAsNewRequestWithBody(server, params, "application/json", bodyReader)
+}
+
+// NewAcceptInvitationAsNewRequestWithBody constructs an http.Request for the AcceptInvitationAsNew method, with any body, and a specified content type
+func NewAcceptInvitationAsNewRequestWithBody(server string, params *AcceptInvitationAsNewParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/invitations/accept")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.IdempotencyKey != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Idempotency-Key", *params.IdempotencyKey, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("Idempotency-Key", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewLookAtInvitationRequest calls the generic LookAtInvitation builder with application/json body
+func NewLookAtInvitationRequest(server string, params *LookAtInvitationParams, body LookAtInvitationJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewLookAtInvitationRequestWithBody(server, params, "application/json", bodyReader)
+}
+
+// NewLookAtInvitationRequestWithBody constructs an http.Request for the LookAtInvitation method, with any body, and a specified content type
+func NewLookAtInvitationRequestWithBody(server string, params *LookAtInvitationParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/invitations/look")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.IdempotencyKey != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Idempotency-Key", *params.IdempotencyKey, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("Idempotency-Key", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
 // NewListInvoicesRequest constructs an http.Request for the ListInvoices method
 func NewListInvoicesRequest(server string, params *ListInvoicesParams) (*http.Request, error) {
 	var err error
@@ -9375,6 +10908,604 @@ func NewGetMeRequest(server string) (*http.Request, error) {
 	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
 	if err != nil {
 		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewConfirmPersonRequest calls the generic ConfirmPerson builder with application/json body
+func NewConfirmPersonRequest(server string, params *ConfirmPersonParams, body ConfirmPersonJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewConfirmPersonRequestWithBody(server, params, "application/json", bodyReader)
+}
+
+// NewConfirmPersonRequestWithBody constructs an http.Request for the ConfirmPerson method, with any body, and a specified content type
+func NewConfirmPersonRequestWithBody(server string, params *ConfirmPersonParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/me/confirm")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.IdempotencyKey != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Idempotency-Key", *params.IdempotencyKey, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("Idempotency-Key", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewSendVerificationRequest constructs an http.Request for the SendVerification method
+func NewSendVerificationRequest(server string, params *SendVerificationParams) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/me/email/verification")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+
+		if params.IdempotencyKey != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Idempotency-Key", *params.IdempotencyKey, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("Idempotency-Key", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewVerifyEmailRequest calls the generic VerifyEmail builder with application/json body
+func NewVerifyEmailRequest(server string, params *VerifyEmailParams, body VerifyEmailJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewVerifyEmailRequestWithBody(server, params, "application/json", bodyReader)
+}
+
+// NewVerifyEmailRequestWithBody constructs an http.Request for the VerifyEmail method, with any body, and a specified content type
+func NewVerifyEmailRequestWithBody(server string, params *VerifyEmailParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/me/email/verify")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.IdempotencyKey != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Idempotency-Key", *params.IdempotencyKey, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("Idempotency-Key", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewAcceptInvitationRequest calls the generic AcceptInvitation builder with application/json body
+func NewAcceptInvitationRequest(server string, params *AcceptInvitationParams, body AcceptInvitationJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewAcceptInvitationRequestWithBody(server, params, "application/json", bodyReader)
+}
+
+// NewAcceptInvitationRequestWithBody constructs an http.Request for the AcceptInvitation method, with any body, and a specified content type
+func NewAcceptInvitationRequestWithBody(server string, params *AcceptInvitationParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/me/invitations/accept")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.IdempotencyKey != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Idempotency-Key", *params.IdempotencyKey, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("Idempotency-Key", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewSwitchOrganizationRequest calls the generic SwitchOrganization builder with application/json body
+func NewSwitchOrganizationRequest(server string, params *SwitchOrganizationParams, body SwitchOrganizationJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewSwitchOrganizationRequestWithBody(server, params, "application/json", bodyReader)
+}
+
+// NewSwitchOrganizationRequestWithBody constructs an http.Request for the SwitchOrganization method, with any body, and a specified content type
+func NewSwitchOrganizationRequestWithBody(server string, params *SwitchOrganizationParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/me/organization")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.IdempotencyKey != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Idempotency-Key", *params.IdempotencyKey, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("Idempotency-Key", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewChangePasswordRequest calls the generic ChangePassword builder with application/json body
+func NewChangePasswordRequest(server string, params *ChangePasswordParams, body ChangePasswordJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewChangePasswordRequestWithBody(server, params, "application/json", bodyReader)
+}
+
+// NewChangePasswordRequestWithBody constructs an http.Request for the ChangePassword method, with any body, and a specified content type
+func NewChangePasswordRequestWithBody(server string, params *ChangePasswordParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/me/password")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.IdempotencyKey != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Idempotency-Key", *params.IdempotencyKey, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("Idempotency-Key", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewRenewRecoveryCodesRequest constructs an http.Request for the RenewRecoveryCodes method
+func NewRenewRecoveryCodesRequest(server string, params *RenewRecoveryCodesParams) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/me/recovery-codes")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+
+		if params.IdempotencyKey != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Idempotency-Key", *params.IdempotencyKey, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("Idempotency-Key", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewGetSecondFactorRequest constructs an http.Request for the GetSecondFactor method
+func NewGetSecondFactorRequest(server string) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/me/second-factor")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewEndOtherSessionsRequest constructs an http.Request for the EndOtherSessions method
+func NewEndOtherSessionsRequest(server string) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/me/sessions")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodDelete, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewListSessionsRequest constructs an http.Request for the ListSessions method
+func NewListSessionsRequest(server string) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/me/sessions")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewEndSessionRequest constructs an http.Request for the EndSession method
+func NewEndSessionRequest(server string, sessionId openapi_types.UUID) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "session_id", sessionId, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/me/sessions/%s", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodDelete, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewRemoveTotpRequest constructs an http.Request for the RemoveTotp method
+func NewRemoveTotpRequest(server string) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/me/totp")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodDelete, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewBeginTotpRequest constructs an http.Request for the BeginTotp method
+func NewBeginTotpRequest(server string, params *BeginTotpParams) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/me/totp")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+
+		if params.IdempotencyKey != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Idempotency-Key", *params.IdempotencyKey, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("Idempotency-Key", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewConfirmTotpRequest calls the generic ConfirmTotp builder with application/json body
+func NewConfirmTotpRequest(server string, params *ConfirmTotpParams, body ConfirmTotpJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewConfirmTotpRequestWithBody(server, params, "application/json", bodyReader)
+}
+
+// NewConfirmTotpRequestWithBody constructs an http.Request for the ConfirmTotp method, with any body, and a specified content type
+func NewConfirmTotpRequestWithBody(server string, params *ConfirmTotpParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/me/totp/confirm")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.IdempotencyKey != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Idempotency-Key", *params.IdempotencyKey, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("Idempotency-Key", headerParam0)
+		}
+
 	}
 
 	return req, nil
@@ -10386,6 +12517,122 @@ func NewGetSharingRequest(server string) (*http.Request, error) {
 	return req, nil
 }
 
+// NewListInvitationsRequest constructs an http.Request for the ListInvitations method
+func NewListInvitationsRequest(server string) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/organization/invitations")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewInviteMemberRequest calls the generic InviteMember builder with application/json body
+func NewInviteMemberRequest(server string, params *InviteMemberParams, body InviteMemberJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewInviteMemberRequestWithBody(server, params, "application/json", bodyReader)
+}
+
+// NewInviteMemberRequestWithBody constructs an http.Request for the InviteMember method, with any body, and a specified content type
+func NewInviteMemberRequestWithBody(server string, params *InviteMemberParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/organization/invitations")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.IdempotencyKey != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Idempotency-Key", *params.IdempotencyKey, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("Idempotency-Key", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewWithdrawInvitationRequest constructs an http.Request for the WithdrawInvitation method
+func NewWithdrawInvitationRequest(server string, invitationId openapi_types.UUID) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "invitation_id", invitationId, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/organization/invitations/%s", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodDelete, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
 // NewListOrganizationKeysRequest constructs an http.Request for the ListOrganizationKeys method
 func NewListOrganizationKeysRequest(server string, params *ListOrganizationKeysParams) (*http.Request, error) {
 	var err error
@@ -10473,6 +12720,224 @@ func NewCreateOrganizationKeyRequestWithBody(server string, params *CreateOrgani
 	}
 
 	operationPath := fmt.Sprintf("/v1/organization/keys")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.IdempotencyKey != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Idempotency-Key", *params.IdempotencyKey, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("Idempotency-Key", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewListMembersRequest constructs an http.Request for the ListMembers method
+func NewListMembersRequest(server string) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/organization/members")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewRemoveMemberRequest constructs an http.Request for the RemoveMember method
+func NewRemoveMemberRequest(server string, userId openapi_types.UUID) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "user_id", userId, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/organization/members/%s", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodDelete, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewChangeRoleRequest calls the generic ChangeRole builder with application/json body
+func NewChangeRoleRequest(server string, userId openapi_types.UUID, body ChangeRoleJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewChangeRoleRequestWithBody(server, userId, "application/json", bodyReader)
+}
+
+// NewChangeRoleRequestWithBody constructs an http.Request for the ChangeRole method, with any body, and a specified content type
+func NewChangeRoleRequestWithBody(server string, userId openapi_types.UUID, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "user_id", userId, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/organization/members/%s", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPatch, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewResetPasswordRequest calls the generic ResetPassword builder with application/json body
+func NewResetPasswordRequest(server string, params *ResetPasswordParams, body ResetPasswordJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewResetPasswordRequestWithBody(server, params, "application/json", bodyReader)
+}
+
+// NewResetPasswordRequestWithBody constructs an http.Request for the ResetPassword method, with any body, and a specified content type
+func NewResetPasswordRequestWithBody(server string, params *ResetPasswordParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/password/reset")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.IdempotencyKey != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Idempotency-Key", *params.IdempotencyKey, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("Idempotency-Key", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewRequestPasswordResetRequest calls the generic RequestPasswordReset builder with application/json body
+func NewRequestPasswordResetRequest(server string, params *RequestPasswordResetParams, body RequestPasswordResetJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewRequestPasswordResetRequestWithBody(server, params, "application/json", bodyReader)
+}
+
+// NewRequestPasswordResetRequestWithBody constructs an http.Request for the RequestPasswordReset method, with any body, and a specified content type
+func NewRequestPasswordResetRequestWithBody(server string, params *RequestPasswordResetParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/password/reset-requests")
 	if operationPath[0] == '/' {
 		operationPath = "." + operationPath
 	}
@@ -11996,6 +14461,42 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with GET /v1/health (the `GetHealth` operationId).
 	GetHealthWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*GetHealthResponse, error)
 
+	// AcceptInvitationAsNewWithBodyWithResponse Accept Invitation As New
+	//
+	// Accept an invitation with a new account, and log in.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/invitations/accept (the `AcceptInvitationAsNew` operationId).
+	AcceptInvitationAsNewWithBodyWithResponse(ctx context.Context, params *AcceptInvitationAsNewParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*AcceptInvitationAsNewResponse, error)
+
+	// AcceptInvitationAsNewWithResponse Accept Invitation As New
+	//
+	// Accept an invitation with a new account, and log in.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/invitations/accept (the `AcceptInvitationAsNew` operationId).
+	AcceptInvitationAsNewWithResponse(ctx context.Context, params *AcceptInvitationAsNewParams, body AcceptInvitationAsNewJSONRequestBody, reqEditors ...RequestEditorFn) (*AcceptInvitationAsNewResponse, error)
+
+	// LookAtInvitationWithBodyWithResponse Look At Invitation
+	//
+	// The invitation of a link, for its holder.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/invitations/look (the `LookAtInvitation` operationId).
+	LookAtInvitationWithBodyWithResponse(ctx context.Context, params *LookAtInvitationParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*LookAtInvitationResponse, error)
+
+	// LookAtInvitationWithResponse Look At Invitation
+	//
+	// The invitation of a link, for its holder.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/invitations/look (the `LookAtInvitation` operationId).
+	LookAtInvitationWithResponse(ctx context.Context, params *LookAtInvitationParams, body LookAtInvitationJSONRequestBody, reqEditors ...RequestEditorFn) (*LookAtInvitationResponse, error)
+
 	// ListInvoicesWithResponse List Invoices
 	//
 	// Issued invoices and credit notes, newest first.
@@ -12141,6 +14642,186 @@ type ClientWithResponsesInterface interface {
 	//
 	// Corresponds with GET /v1/me (the `GetMe` operationId).
 	GetMeWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*GetMeResponse, error)
+
+	// ConfirmPersonWithBodyWithResponse Confirm Person
+	//
+	// Show again who it is, with the password or, where there is a second factor, a code. It lasts for 15 minutes.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/me/confirm (the `ConfirmPerson` operationId).
+	ConfirmPersonWithBodyWithResponse(ctx context.Context, params *ConfirmPersonParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ConfirmPersonResponse, error)
+
+	// ConfirmPersonWithResponse Confirm Person
+	//
+	// Show again who it is, with the password or, where there is a second factor, a code. It lasts for 15 minutes.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/me/confirm (the `ConfirmPerson` operationId).
+	ConfirmPersonWithResponse(ctx context.Context, params *ConfirmPersonParams, body ConfirmPersonJSONRequestBody, reqEditors ...RequestEditorFn) (*ConfirmPersonResponse, error)
+
+	// SendVerificationWithResponse Send Verification
+	//
+	// Have another link mailed that verifies the person's address. The one before it does not work any more.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/me/email/verification (the `SendVerification` operationId).
+	SendVerificationWithResponse(ctx context.Context, params *SendVerificationParams, reqEditors ...RequestEditorFn) (*SendVerificationResponse, error)
+
+	// VerifyEmailWithBodyWithResponse Verify Email
+	//
+	// Verify the address by the link in the mail, in a session of the account that signed up.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/me/email/verify (the `VerifyEmail` operationId).
+	VerifyEmailWithBodyWithResponse(ctx context.Context, params *VerifyEmailParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*VerifyEmailResponse, error)
+
+	// VerifyEmailWithResponse Verify Email
+	//
+	// Verify the address by the link in the mail, in a session of the account that signed up.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/me/email/verify (the `VerifyEmail` operationId).
+	VerifyEmailWithResponse(ctx context.Context, params *VerifyEmailParams, body VerifyEmailJSONRequestBody, reqEditors ...RequestEditorFn) (*VerifyEmailResponse, error)
+
+	// AcceptInvitationWithBodyWithResponse Accept Invitation
+	//
+	// Accept an invitation with the account that is logged in, and go on in its organization.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/me/invitations/accept (the `AcceptInvitation` operationId).
+	AcceptInvitationWithBodyWithResponse(ctx context.Context, params *AcceptInvitationParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*AcceptInvitationResponse, error)
+
+	// AcceptInvitationWithResponse Accept Invitation
+	//
+	// Accept an invitation with the account that is logged in, and go on in its organization.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/me/invitations/accept (the `AcceptInvitation` operationId).
+	AcceptInvitationWithResponse(ctx context.Context, params *AcceptInvitationParams, body AcceptInvitationJSONRequestBody, reqEditors ...RequestEditorFn) (*AcceptInvitationResponse, error)
+
+	// SwitchOrganizationWithBodyWithResponse Switch Organization
+	//
+	// Go on in another organization of the person, with another session: sets the cookie anew.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/me/organization (the `SwitchOrganization` operationId).
+	SwitchOrganizationWithBodyWithResponse(ctx context.Context, params *SwitchOrganizationParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*SwitchOrganizationResponse, error)
+
+	// SwitchOrganizationWithResponse Switch Organization
+	//
+	// Go on in another organization of the person, with another session: sets the cookie anew.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/me/organization (the `SwitchOrganization` operationId).
+	SwitchOrganizationWithResponse(ctx context.Context, params *SwitchOrganizationParams, body SwitchOrganizationJSONRequestBody, reqEditors ...RequestEditorFn) (*SwitchOrganizationResponse, error)
+
+	// ChangePasswordWithBodyWithResponse Change Password
+	//
+	// Change the password. Other sessions end.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/me/password (the `ChangePassword` operationId).
+	ChangePasswordWithBodyWithResponse(ctx context.Context, params *ChangePasswordParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ChangePasswordResponse, error)
+
+	// ChangePasswordWithResponse Change Password
+	//
+	// Change the password. Other sessions end.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/me/password (the `ChangePassword` operationId).
+	ChangePasswordWithResponse(ctx context.Context, params *ChangePasswordParams, body ChangePasswordJSONRequestBody, reqEditors ...RequestEditorFn) (*ChangePasswordResponse, error)
+
+	// RenewRecoveryCodesWithResponse Renew Recovery Codes
+	//
+	// Replace the recovery codes. The former ones do not work any more.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/me/recovery-codes (the `RenewRecoveryCodes` operationId).
+	RenewRecoveryCodesWithResponse(ctx context.Context, params *RenewRecoveryCodesParams, reqEditors ...RequestEditorFn) (*RenewRecoveryCodesResponse, error)
+
+	// GetSecondFactorWithResponse Get Second Factor
+	//
+	// What logging in takes beside the password.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /v1/me/second-factor (the `GetSecondFactor` operationId).
+	GetSecondFactorWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*GetSecondFactorResponse, error)
+
+	// EndOtherSessionsWithResponse End Other Sessions
+	//
+	// End all sessions of the person except the present one.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with DELETE /v1/me/sessions (the `EndOtherSessions` operationId).
+	EndOtherSessionsWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*EndOtherSessionsResponse, error)
+
+	// ListSessionsWithResponse List Sessions
+	//
+	// The person's sessions in all organizations, the one used last first.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /v1/me/sessions (the `ListSessions` operationId).
+	ListSessionsWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*ListSessionsResponse, error)
+
+	// EndSessionWithResponse End Session
+	//
+	// End one session of the person.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with DELETE /v1/me/sessions/{session_id} (the `EndSession` operationId).
+	EndSessionWithResponse(ctx context.Context, sessionId openapi_types.UUID, reqEditors ...RequestEditorFn) (*EndSessionResponse, error)
+
+	// RemoveTotpWithResponse Remove Totp
+	//
+	// Remove the authenticator and its recovery codes: the password alone is enough to log in.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with DELETE /v1/me/totp (the `RemoveTotp` operationId).
+	RemoveTotpWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*RemoveTotpResponse, error)
+
+	// BeginTotpWithResponse Begin Totp
+	//
+	// Begin to add an authenticator. It counts once it is confirmed with a code that it shows.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/me/totp (the `BeginTotp` operationId).
+	BeginTotpWithResponse(ctx context.Context, params *BeginTotpParams, reqEditors ...RequestEditorFn) (*BeginTotpResponse, error)
+
+	// ConfirmTotpWithBodyWithResponse Confirm Totp
+	//
+	// Confirm the authenticator. From then on logging in takes a code.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/me/totp/confirm (the `ConfirmTotp` operationId).
+	ConfirmTotpWithBodyWithResponse(ctx context.Context, params *ConfirmTotpParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ConfirmTotpResponse, error)
+
+	// ConfirmTotpWithResponse Confirm Totp
+	//
+	// Confirm the authenticator. From then on logging in takes a code.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/me/totp/confirm (the `ConfirmTotp` operationId).
+	ConfirmTotpWithResponse(ctx context.Context, params *ConfirmTotpParams, body ConfirmTotpJSONRequestBody, reqEditors ...RequestEditorFn) (*ConfirmTotpResponse, error)
 
 	// GetBalanceWithResponse Get Balance
 	//
@@ -12387,6 +15068,42 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with GET /v1/operator/sharing (the `GetSharing` operationId).
 	GetSharingWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*GetSharingResponse, error)
 
+	// ListInvitationsWithResponse List Invitations
+	//
+	// Invitations that wait for an answer, newest first.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /v1/organization/invitations (the `ListInvitations` operationId).
+	ListInvitationsWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*ListInvitationsResponse, error)
+
+	// InviteMemberWithBodyWithResponse Invite Member
+	//
+	// Invite a person by mail. Another invitation of the same address takes the place of the one before.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/organization/invitations (the `InviteMember` operationId).
+	InviteMemberWithBodyWithResponse(ctx context.Context, params *InviteMemberParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*InviteMemberResponse, error)
+
+	// InviteMemberWithResponse Invite Member
+	//
+	// Invite a person by mail. Another invitation of the same address takes the place of the one before.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/organization/invitations (the `InviteMember` operationId).
+	InviteMemberWithResponse(ctx context.Context, params *InviteMemberParams, body InviteMemberJSONRequestBody, reqEditors ...RequestEditorFn) (*InviteMemberResponse, error)
+
+	// WithdrawInvitationWithResponse Withdraw Invitation
+	//
+	// Withdraw an invitation: its link does not work any more.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with DELETE /v1/organization/invitations/{invitation_id} (the `WithdrawInvitation` operationId).
+	WithdrawInvitationWithResponse(ctx context.Context, invitationId openapi_types.UUID, reqEditors ...RequestEditorFn) (*WithdrawInvitationResponse, error)
+
 	// ListOrganizationKeysWithResponse List Organization Keys
 	//
 	// The organization's own API keys, newest first, without their secrets.
@@ -12413,6 +15130,78 @@ type ClientWithResponsesInterface interface {
 	//
 	// Corresponds with POST /v1/organization/keys (the `CreateOrganizationKey` operationId).
 	CreateOrganizationKeyWithResponse(ctx context.Context, params *CreateOrganizationKeyParams, body CreateOrganizationKeyJSONRequestBody, reqEditors ...RequestEditorFn) (*CreateOrganizationKeyResponse, error)
+
+	// ListMembersWithResponse List Members
+	//
+	// The organization's members, oldest first.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /v1/organization/members (the `ListMembers` operationId).
+	ListMembersWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*ListMembersResponse, error)
+
+	// RemoveMemberWithResponse Remove Member
+	//
+	// Remove a member from the organization, or leave it.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with DELETE /v1/organization/members/{user_id} (the `RemoveMember` operationId).
+	RemoveMemberWithResponse(ctx context.Context, userId openapi_types.UUID, reqEditors ...RequestEditorFn) (*RemoveMemberResponse, error)
+
+	// ChangeRoleWithBodyWithResponse Change Role
+	//
+	// Give a member another role. Only owners make and unmake owners. The member logs in again.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with PATCH /v1/organization/members/{user_id} (the `ChangeRole` operationId).
+	ChangeRoleWithBodyWithResponse(ctx context.Context, userId openapi_types.UUID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ChangeRoleResponse, error)
+
+	// ChangeRoleWithResponse Change Role
+	//
+	// Give a member another role. Only owners make and unmake owners. The member logs in again.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with PATCH /v1/organization/members/{user_id} (the `ChangeRole` operationId).
+	ChangeRoleWithResponse(ctx context.Context, userId openapi_types.UUID, body ChangeRoleJSONRequestBody, reqEditors ...RequestEditorFn) (*ChangeRoleResponse, error)
+
+	// ResetPasswordWithBodyWithResponse Reset Password
+	//
+	// Set a new password by the link in the mail. All sessions end.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/password/reset (the `ResetPassword` operationId).
+	ResetPasswordWithBodyWithResponse(ctx context.Context, params *ResetPasswordParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ResetPasswordResponse, error)
+
+	// ResetPasswordWithResponse Reset Password
+	//
+	// Set a new password by the link in the mail. All sessions end.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/password/reset (the `ResetPassword` operationId).
+	ResetPasswordWithResponse(ctx context.Context, params *ResetPasswordParams, body ResetPasswordJSONRequestBody, reqEditors ...RequestEditorFn) (*ResetPasswordResponse, error)
+
+	// RequestPasswordResetWithBodyWithResponse Request Password Reset
+	//
+	// Have a link mailed that sets a new password. The answer is the same for every address.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/password/reset-requests (the `RequestPasswordReset` operationId).
+	RequestPasswordResetWithBodyWithResponse(ctx context.Context, params *RequestPasswordResetParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*RequestPasswordResetResponse, error)
+
+	// RequestPasswordResetWithResponse Request Password Reset
+	//
+	// Have a link mailed that sets a new password. The answer is the same for every address.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/password/reset-requests (the `RequestPasswordReset` operationId).
+	RequestPasswordResetWithResponse(ctx context.Context, params *RequestPasswordResetParams, body RequestPasswordResetJSONRequestBody, reqEditors ...RequestEditorFn) (*RequestPasswordResetResponse, error)
 
 	// ReceiveStripeEventWithBodyWithResponse Receive Stripe Event
 	//
@@ -14127,6 +16916,116 @@ func (r GetHealthResponse) ContentType() string {
 	return ""
 }
 
+type AcceptInvitationAsNewResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *Me
+	// ApplicationproblemJSON4XX the response for an HTTP 4XX `application/problem+json` response
+	ApplicationproblemJSON4XX *Problem
+	// ApplicationproblemJSON5XX the response for an HTTP 5XX `application/problem+json` response
+	ApplicationproblemJSON5XX *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r AcceptInvitationAsNewResponse) GetJSON200() *Me {
+	return r.JSON200
+}
+
+// GetApplicationproblemJSON4XX returns the response for an HTTP 4XX `application/problem+json` response
+func (r AcceptInvitationAsNewResponse) GetApplicationproblemJSON4XX() *Problem {
+	return r.ApplicationproblemJSON4XX
+}
+
+// GetApplicationproblemJSON5XX returns the response for an HTTP 5XX `application/problem+json` response
+func (r AcceptInvitationAsNewResponse) GetApplicationproblemJSON5XX() *Problem {
+	return r.ApplicationproblemJSON5XX
+}
+
+// GetBody returns the raw response body bytes
+func (r AcceptInvitationAsNewResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r AcceptInvitationAsNewResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r AcceptInvitationAsNewResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r AcceptInvitationAsNewResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type LookAtInvitationResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *Invited
+	// ApplicationproblemJSON4XX the response for an HTTP 4XX `application/problem+json` response
+	ApplicationproblemJSON4XX *Problem
+	// ApplicationproblemJSON5XX the response for an HTTP 5XX `application/problem+json` response
+	ApplicationproblemJSON5XX *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r LookAtInvitationResponse) GetJSON200() *Invited {
+	return r.JSON200
+}
+
+// GetApplicationproblemJSON4XX returns the response for an HTTP 4XX `application/problem+json` response
+func (r LookAtInvitationResponse) GetApplicationproblemJSON4XX() *Problem {
+	return r.ApplicationproblemJSON4XX
+}
+
+// GetApplicationproblemJSON5XX returns the response for an HTTP 5XX `application/problem+json` response
+func (r LookAtInvitationResponse) GetApplicationproblemJSON5XX() *Problem {
+	return r.ApplicationproblemJSON5XX
+}
+
+// GetBody returns the raw response body bytes
+func (r LookAtInvitationResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r LookAtInvitationResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r LookAtInvitationResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r LookAtInvitationResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
 type ListInvoicesResponse struct {
 	Body         []byte
 	HTTPResponse *http.Response
@@ -14849,6 +17748,734 @@ func (r GetMeResponse) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r GetMeResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type ConfirmPersonResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// ApplicationproblemJSON4XX the response for an HTTP 4XX `application/problem+json` response
+	ApplicationproblemJSON4XX *Problem
+	// ApplicationproblemJSON5XX the response for an HTTP 5XX `application/problem+json` response
+	ApplicationproblemJSON5XX *Problem
+}
+
+// GetApplicationproblemJSON4XX returns the response for an HTTP 4XX `application/problem+json` response
+func (r ConfirmPersonResponse) GetApplicationproblemJSON4XX() *Problem {
+	return r.ApplicationproblemJSON4XX
+}
+
+// GetApplicationproblemJSON5XX returns the response for an HTTP 5XX `application/problem+json` response
+func (r ConfirmPersonResponse) GetApplicationproblemJSON5XX() *Problem {
+	return r.ApplicationproblemJSON5XX
+}
+
+// GetBody returns the raw response body bytes
+func (r ConfirmPersonResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ConfirmPersonResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ConfirmPersonResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ConfirmPersonResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type SendVerificationResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON202 the response for an HTTP 202 `application/json` response
+	JSON202 *interface{}
+	// ApplicationproblemJSON4XX the response for an HTTP 4XX `application/problem+json` response
+	ApplicationproblemJSON4XX *Problem
+	// ApplicationproblemJSON5XX the response for an HTTP 5XX `application/problem+json` response
+	ApplicationproblemJSON5XX *Problem
+}
+
+// GetJSON202 returns the response for an HTTP 202 `application/json` response
+func (r SendVerificationResponse) GetJSON202() *interface{} {
+	return r.JSON202
+}
+
+// GetApplicationproblemJSON4XX returns the response for an HTTP 4XX `application/problem+json` response
+func (r SendVerificationResponse) GetApplicationproblemJSON4XX() *Problem {
+	return r.ApplicationproblemJSON4XX
+}
+
+// GetApplicationproblemJSON5XX returns the response for an HTTP 5XX `application/problem+json` response
+func (r SendVerificationResponse) GetApplicationproblemJSON5XX() *Problem {
+	return r.ApplicationproblemJSON5XX
+}
+
+// GetBody returns the raw response body bytes
+func (r SendVerificationResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r SendVerificationResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r SendVerificationResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r SendVerificationResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type VerifyEmailResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// ApplicationproblemJSON4XX the response for an HTTP 4XX `application/problem+json` response
+	ApplicationproblemJSON4XX *Problem
+	// ApplicationproblemJSON5XX the response for an HTTP 5XX `application/problem+json` response
+	ApplicationproblemJSON5XX *Problem
+}
+
+// GetApplicationproblemJSON4XX returns the response for an HTTP 4XX `application/problem+json` response
+func (r VerifyEmailResponse) GetApplicationproblemJSON4XX() *Problem {
+	return r.ApplicationproblemJSON4XX
+}
+
+// GetApplicationproblemJSON5XX returns the response for an HTTP 5XX `application/problem+json` response
+func (r VerifyEmailResponse) GetApplicationproblemJSON5XX() *Problem {
+	return r.ApplicationproblemJSON5XX
+}
+
+// GetBody returns the raw response body bytes
+func (r VerifyEmailResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r VerifyEmailResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r VerifyEmailResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r VerifyEmailResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type AcceptInvitationResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *Me
+	// ApplicationproblemJSON4XX the response for an HTTP 4XX `application/problem+json` response
+	ApplicationproblemJSON4XX *Problem
+	// ApplicationproblemJSON5XX the response for an HTTP 5XX `application/problem+json` response
+	ApplicationproblemJSON5XX *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r AcceptInvitationResponse) GetJSON200() *Me {
+	return r.JSON200
+}
+
+// GetApplicationproblemJSON4XX returns the response for an HTTP 4XX `application/problem+json` response
+func (r AcceptInvitationResponse) GetApplicationproblemJSON4XX() *Problem {
+	return r.ApplicationproblemJSON4XX
+}
+
+// GetApplicationproblemJSON5XX returns the response for an HTTP 5XX `application/problem+json` response
+func (r AcceptInvitationResponse) GetApplicationproblemJSON5XX() *Problem {
+	return r.ApplicationproblemJSON5XX
+}
+
+// GetBody returns the raw response body bytes
+func (r AcceptInvitationResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r AcceptInvitationResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r AcceptInvitationResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r AcceptInvitationResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type SwitchOrganizationResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *Me
+	// ApplicationproblemJSON4XX the response for an HTTP 4XX `application/problem+json` response
+	ApplicationproblemJSON4XX *Problem
+	// ApplicationproblemJSON5XX the response for an HTTP 5XX `application/problem+json` response
+	ApplicationproblemJSON5XX *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r SwitchOrganizationResponse) GetJSON200() *Me {
+	return r.JSON200
+}
+
+// GetApplicationproblemJSON4XX returns the response for an HTTP 4XX `application/problem+json` response
+func (r SwitchOrganizationResponse) GetApplicationproblemJSON4XX() *Problem {
+	return r.ApplicationproblemJSON4XX
+}
+
+// GetApplicationproblemJSON5XX returns the response for an HTTP 5XX `application/problem+json` response
+func (r SwitchOrganizationResponse) GetApplicationproblemJSON5XX() *Problem {
+	return r.ApplicationproblemJSON5XX
+}
+
+// GetBody returns the raw response body bytes
+func (r SwitchOrganizationResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r SwitchOrganizationResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r SwitchOrganizationResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r SwitchOrganizationResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type ChangePasswordResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// ApplicationproblemJSON4XX the response for an HTTP 4XX `application/problem+json` response
+	ApplicationproblemJSON4XX *Problem
+	// ApplicationproblemJSON5XX the response for an HTTP 5XX `application/problem+json` response
+	ApplicationproblemJSON5XX *Problem
+}
+
+// GetApplicationproblemJSON4XX returns the response for an HTTP 4XX `application/problem+json` response
+func (r ChangePasswordResponse) GetApplicationproblemJSON4XX() *Problem {
+	return r.ApplicationproblemJSON4XX
+}
+
+// GetApplicationproblemJSON5XX returns the response for an HTTP 5XX `application/problem+json` response
+func (r ChangePasswordResponse) GetApplicationproblemJSON5XX() *Problem {
+	return r.ApplicationproblemJSON5XX
+}
+
+// GetBody returns the raw response body bytes
+func (r ChangePasswordResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ChangePasswordResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ChangePasswordResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ChangePasswordResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type RenewRecoveryCodesResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *RecoveryCodes
+	// ApplicationproblemJSON4XX the response for an HTTP 4XX `application/problem+json` response
+	ApplicationproblemJSON4XX *Problem
+	// ApplicationproblemJSON5XX the response for an HTTP 5XX `application/problem+json` response
+	ApplicationproblemJSON5XX *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r RenewRecoveryCodesResponse) GetJSON200() *RecoveryCodes {
+	return r.JSON200
+}
+
+// GetApplicationproblemJSON4XX returns the response for an HTTP 4XX `application/problem+json` response
+func (r RenewRecoveryCodesResponse) GetApplicationproblemJSON4XX() *Problem {
+	return r.ApplicationproblemJSON4XX
+}
+
+// GetApplicationproblemJSON5XX returns the response for an HTTP 5XX `application/problem+json` response
+func (r RenewRecoveryCodesResponse) GetApplicationproblemJSON5XX() *Problem {
+	return r.ApplicationproblemJSON5XX
+}
+
+// GetBody returns the raw response body bytes
+func (r RenewRecoveryCodesResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r RenewRecoveryCodesResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r RenewRecoveryCodesResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r RenewRecoveryCodesResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type GetSecondFactorResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *SecondFactor
+	// ApplicationproblemJSON4XX the response for an HTTP 4XX `application/problem+json` response
+	ApplicationproblemJSON4XX *Problem
+	// ApplicationproblemJSON5XX the response for an HTTP 5XX `application/problem+json` response
+	ApplicationproblemJSON5XX *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r GetSecondFactorResponse) GetJSON200() *SecondFactor {
+	return r.JSON200
+}
+
+// GetApplicationproblemJSON4XX returns the response for an HTTP 4XX `application/problem+json` response
+func (r GetSecondFactorResponse) GetApplicationproblemJSON4XX() *Problem {
+	return r.ApplicationproblemJSON4XX
+}
+
+// GetApplicationproblemJSON5XX returns the response for an HTTP 5XX `application/problem+json` response
+func (r GetSecondFactorResponse) GetApplicationproblemJSON5XX() *Problem {
+	return r.ApplicationproblemJSON5XX
+}
+
+// GetBody returns the raw response body bytes
+func (r GetSecondFactorResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r GetSecondFactorResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r GetSecondFactorResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r GetSecondFactorResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type EndOtherSessionsResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// ApplicationproblemJSON4XX the response for an HTTP 4XX `application/problem+json` response
+	ApplicationproblemJSON4XX *Problem
+	// ApplicationproblemJSON5XX the response for an HTTP 5XX `application/problem+json` response
+	ApplicationproblemJSON5XX *Problem
+}
+
+// GetApplicationproblemJSON4XX returns the response for an HTTP 4XX `application/problem+json` response
+func (r EndOtherSessionsResponse) GetApplicationproblemJSON4XX() *Problem {
+	return r.ApplicationproblemJSON4XX
+}
+
+// GetApplicationproblemJSON5XX returns the response for an HTTP 5XX `application/problem+json` response
+func (r EndOtherSessionsResponse) GetApplicationproblemJSON5XX() *Problem {
+	return r.ApplicationproblemJSON5XX
+}
+
+// GetBody returns the raw response body bytes
+func (r EndOtherSessionsResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r EndOtherSessionsResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r EndOtherSessionsResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r EndOtherSessionsResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type ListSessionsResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *Sessions
+	// ApplicationproblemJSON4XX the response for an HTTP 4XX `application/problem+json` response
+	ApplicationproblemJSON4XX *Problem
+	// ApplicationproblemJSON5XX the response for an HTTP 5XX `application/problem+json` response
+	ApplicationproblemJSON5XX *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ListSessionsResponse) GetJSON200() *Sessions {
+	return r.JSON200
+}
+
+// GetApplicationproblemJSON4XX returns the response for an HTTP 4XX `application/problem+json` response
+func (r ListSessionsResponse) GetApplicationproblemJSON4XX() *Problem {
+	return r.ApplicationproblemJSON4XX
+}
+
+// GetApplicationproblemJSON5XX returns the response for an HTTP 5XX `application/problem+json` response
+func (r ListSessionsResponse) GetApplicationproblemJSON5XX() *Problem {
+	return r.ApplicationproblemJSON5XX
+}
+
+// GetBody returns the raw response body bytes
+func (r ListSessionsResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ListSessionsResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ListSessionsResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ListSessionsResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type EndSessionResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// ApplicationproblemJSON4XX the response for an HTTP 4XX `application/problem+json` response
+	ApplicationproblemJSON4XX *Problem
+	// ApplicationproblemJSON5XX the response for an HTTP 5XX `application/problem+json` response
+	ApplicationproblemJSON5XX *Problem
+}
+
+// GetApplicationproblemJSON4XX returns the response for an HTTP 4XX `application/problem+json` response
+func (r EndSessionResponse) GetApplicationproblemJSON4XX() *Problem {
+	return r.ApplicationproblemJSON4XX
+}
+
+// GetApplicationproblemJSON5XX returns the response for an HTTP 5XX `application/problem+json` response
+func (r EndSessionResponse) GetApplicationproblemJSON5XX() *Problem {
+	return r.ApplicationproblemJSON5XX
+}
+
+// GetBody returns the raw response body bytes
+func (r EndSessionResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r EndSessionResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r EndSessionResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r EndSessionResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type RemoveTotpResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// ApplicationproblemJSON4XX the response for an HTTP 4XX `application/problem+json` response
+	ApplicationproblemJSON4XX *Problem
+	// ApplicationproblemJSON5XX the response for an HTTP 5XX `application/problem+json` response
+	ApplicationproblemJSON5XX *Problem
+}
+
+// GetApplicationproblemJSON4XX returns the response for an HTTP 4XX `application/problem+json` response
+func (r RemoveTotpResponse) GetApplicationproblemJSON4XX() *Problem {
+	return r.ApplicationproblemJSON4XX
+}
+
+// GetApplicationproblemJSON5XX returns the response for an HTTP 5XX `application/problem+json` response
+func (r RemoveTotpResponse) GetApplicationproblemJSON5XX() *Problem {
+	return r.ApplicationproblemJSON5XX
+}
+
+// GetBody returns the raw response body bytes
+func (r RemoveTotpResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r RemoveTotpResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r RemoveTotpResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r RemoveTotpResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type BeginTotpResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON201 the response for an HTTP 201 `application/json` response
+	JSON201 *NewTotp
+	// ApplicationproblemJSON4XX the response for an HTTP 4XX `application/problem+json` response
+	ApplicationproblemJSON4XX *Problem
+	// ApplicationproblemJSON5XX the response for an HTTP 5XX `application/problem+json` response
+	ApplicationproblemJSON5XX *Problem
+}
+
+// GetJSON201 returns the response for an HTTP 201 `application/json` response
+func (r BeginTotpResponse) GetJSON201() *NewTotp {
+	return r.JSON201
+}
+
+// GetApplicationproblemJSON4XX returns the response for an HTTP 4XX `application/problem+json` response
+func (r BeginTotpResponse) GetApplicationproblemJSON4XX() *Problem {
+	return r.ApplicationproblemJSON4XX
+}
+
+// GetApplicationproblemJSON5XX returns the response for an HTTP 5XX `application/problem+json` response
+func (r BeginTotpResponse) GetApplicationproblemJSON5XX() *Problem {
+	return r.ApplicationproblemJSON5XX
+}
+
+// GetBody returns the raw response body bytes
+func (r BeginTotpResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r BeginTotpResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r BeginTotpResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r BeginTotpResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type ConfirmTotpResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *RecoveryCodes
+	// ApplicationproblemJSON4XX the response for an HTTP 4XX `application/problem+json` response
+	ApplicationproblemJSON4XX *Problem
+	// ApplicationproblemJSON5XX the response for an HTTP 5XX `application/problem+json` response
+	ApplicationproblemJSON5XX *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ConfirmTotpResponse) GetJSON200() *RecoveryCodes {
+	return r.JSON200
+}
+
+// GetApplicationproblemJSON4XX returns the response for an HTTP 4XX `application/problem+json` response
+func (r ConfirmTotpResponse) GetApplicationproblemJSON4XX() *Problem {
+	return r.ApplicationproblemJSON4XX
+}
+
+// GetApplicationproblemJSON5XX returns the response for an HTTP 5XX `application/problem+json` response
+func (r ConfirmTotpResponse) GetApplicationproblemJSON5XX() *Problem {
+	return r.ApplicationproblemJSON5XX
+}
+
+// GetBody returns the raw response body bytes
+func (r ConfirmTotpResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ConfirmTotpResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ConfirmTotpResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ConfirmTotpResponse) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -15996,6 +19623,164 @@ func (r GetSharingResponse) ContentType() string {
 	return ""
 }
 
+type ListInvitationsResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *Invitations
+	// ApplicationproblemJSON4XX the response for an HTTP 4XX `application/problem+json` response
+	ApplicationproblemJSON4XX *Problem
+	// ApplicationproblemJSON5XX the response for an HTTP 5XX `application/problem+json` response
+	ApplicationproblemJSON5XX *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ListInvitationsResponse) GetJSON200() *Invitations {
+	return r.JSON200
+}
+
+// GetApplicationproblemJSON4XX returns the response for an HTTP 4XX `application/problem+json` response
+func (r ListInvitationsResponse) GetApplicationproblemJSON4XX() *Problem {
+	return r.ApplicationproblemJSON4XX
+}
+
+// GetApplicationproblemJSON5XX returns the response for an HTTP 5XX `application/problem+json` response
+func (r ListInvitationsResponse) GetApplicationproblemJSON5XX() *Problem {
+	return r.ApplicationproblemJSON5XX
+}
+
+// GetBody returns the raw response body bytes
+func (r ListInvitationsResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ListInvitationsResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ListInvitationsResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ListInvitationsResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type InviteMemberResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON201 the response for an HTTP 201 `application/json` response
+	JSON201 *Invitation
+	// ApplicationproblemJSON4XX the response for an HTTP 4XX `application/problem+json` response
+	ApplicationproblemJSON4XX *Problem
+	// ApplicationproblemJSON5XX the response for an HTTP 5XX `application/problem+json` response
+	ApplicationproblemJSON5XX *Problem
+}
+
+// GetJSON201 returns the response for an HTTP 201 `application/json` response
+func (r InviteMemberResponse) GetJSON201() *Invitation {
+	return r.JSON201
+}
+
+// GetApplicationproblemJSON4XX returns the response for an HTTP 4XX `application/problem+json` response
+func (r InviteMemberResponse) GetApplicationproblemJSON4XX() *Problem {
+	return r.ApplicationproblemJSON4XX
+}
+
+// GetApplicationproblemJSON5XX returns the response for an HTTP 5XX `application/problem+json` response
+func (r InviteMemberResponse) GetApplicationproblemJSON5XX() *Problem {
+	return r.ApplicationproblemJSON5XX
+}
+
+// GetBody returns the raw response body bytes
+func (r InviteMemberResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r InviteMemberResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r InviteMemberResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r InviteMemberResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type WithdrawInvitationResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// ApplicationproblemJSON4XX the response for an HTTP 4XX `application/problem+json` response
+	ApplicationproblemJSON4XX *Problem
+	// ApplicationproblemJSON5XX the response for an HTTP 5XX `application/problem+json` response
+	ApplicationproblemJSON5XX *Problem
+}
+
+// GetApplicationproblemJSON4XX returns the response for an HTTP 4XX `application/problem+json` response
+func (r WithdrawInvitationResponse) GetApplicationproblemJSON4XX() *Problem {
+	return r.ApplicationproblemJSON4XX
+}
+
+// GetApplicationproblemJSON5XX returns the response for an HTTP 5XX `application/problem+json` response
+func (r WithdrawInvitationResponse) GetApplicationproblemJSON5XX() *Problem {
+	return r.ApplicationproblemJSON5XX
+}
+
+// GetBody returns the raw response body bytes
+func (r WithdrawInvitationResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r WithdrawInvitationResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r WithdrawInvitationResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r WithdrawInvitationResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
 type ListOrganizationKeysResponse struct {
 	Body         []byte
 	HTTPResponse *http.Response
@@ -16100,6 +19885,267 @@ func (r CreateOrganizationKeyResponse) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r CreateOrganizationKeyResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type ListMembersResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *Members
+	// ApplicationproblemJSON4XX the response for an HTTP 4XX `application/problem+json` response
+	ApplicationproblemJSON4XX *Problem
+	// ApplicationproblemJSON5XX the response for an HTTP 5XX `application/problem+json` response
+	ApplicationproblemJSON5XX *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ListMembersResponse) GetJSON200() *Members {
+	return r.JSON200
+}
+
+// GetApplicationproblemJSON4XX returns the response for an HTTP 4XX `application/problem+json` response
+func (r ListMembersResponse) GetApplicationproblemJSON4XX() *Problem {
+	return r.ApplicationproblemJSON4XX
+}
+
+// GetApplicationproblemJSON5XX returns the response for an HTTP 5XX `application/problem+json` response
+func (r ListMembersResponse) GetApplicationproblemJSON5XX() *Problem {
+	return r.ApplicationproblemJSON5XX
+}
+
+// GetBody returns the raw response body bytes
+func (r ListMembersResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ListMembersResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ListMembersResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ListMembersResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type RemoveMemberResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// ApplicationproblemJSON4XX the response for an HTTP 4XX `application/problem+json` response
+	ApplicationproblemJSON4XX *Problem
+	// ApplicationproblemJSON5XX the response for an HTTP 5XX `application/problem+json` response
+	ApplicationproblemJSON5XX *Problem
+}
+
+// GetApplicationproblemJSON4XX returns the response for an HTTP 4XX `application/problem+json` response
+func (r RemoveMemberResponse) GetApplicationproblemJSON4XX() *Problem {
+	return r.ApplicationproblemJSON4XX
+}
+
+// GetApplicationproblemJSON5XX returns the response for an HTTP 5XX `application/problem+json` response
+func (r RemoveMemberResponse) GetApplicationproblemJSON5XX() *Problem {
+	return r.ApplicationproblemJSON5XX
+}
+
+// GetBody returns the raw response body bytes
+func (r RemoveMemberResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r RemoveMemberResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r RemoveMemberResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r RemoveMemberResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type ChangeRoleResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *Member
+	// ApplicationproblemJSON4XX the response for an HTTP 4XX `application/problem+json` response
+	ApplicationproblemJSON4XX *Problem
+	// ApplicationproblemJSON5XX the response for an HTTP 5XX `application/problem+json` response
+	ApplicationproblemJSON5XX *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ChangeRoleResponse) GetJSON200() *Member {
+	return r.JSON200
+}
+
+// GetApplicationproblemJSON4XX returns the response for an HTTP 4XX `application/problem+json` response
+func (r ChangeRoleResponse) GetApplicationproblemJSON4XX() *Problem {
+	return r.ApplicationproblemJSON4XX
+}
+
+// GetApplicationproblemJSON5XX returns the response for an HTTP 5XX `application/problem+json` response
+func (r ChangeRoleResponse) GetApplicationproblemJSON5XX() *Problem {
+	return r.ApplicationproblemJSON5XX
+}
+
+// GetBody returns the raw response body bytes
+func (r ChangeRoleResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ChangeRoleResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ChangeRoleResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ChangeRoleResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type ResetPasswordResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// ApplicationproblemJSON4XX the response for an HTTP 4XX `application/problem+json` response
+	ApplicationproblemJSON4XX *Problem
+	// ApplicationproblemJSON5XX the response for an HTTP 5XX `application/problem+json` response
+	ApplicationproblemJSON5XX *Problem
+}
+
+// GetApplicationproblemJSON4XX returns the response for an HTTP 4XX `application/problem+json` response
+func (r ResetPasswordResponse) GetApplicationproblemJSON4XX() *Problem {
+	return r.ApplicationproblemJSON4XX
+}
+
+// GetApplicationproblemJSON5XX returns the response for an HTTP 5XX `application/problem+json` response
+func (r ResetPasswordResponse) GetApplicationproblemJSON5XX() *Problem {
+	return r.ApplicationproblemJSON5XX
+}
+
+// GetBody returns the raw response body bytes
+func (r ResetPasswordResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ResetPasswordResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ResetPasswordResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ResetPasswordResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type RequestPasswordResetResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON202 the response for an HTTP 202 `application/json` response
+	JSON202 *interface{}
+	// ApplicationproblemJSON4XX the response for an HTTP 4XX `application/problem+json` response
+	ApplicationproblemJSON4XX *Problem
+	// ApplicationproblemJSON5XX the response for an HTTP 5XX `application/problem+json` response
+	ApplicationproblemJSON5XX *Problem
+}
+
+// GetJSON202 returns the response for an HTTP 202 `application/json` response
+func (r RequestPasswordResetResponse) GetJSON202() *interface{} {
+	return r.JSON202
+}
+
+// GetApplicationproblemJSON4XX returns the response for an HTTP 4XX `application/problem+json` response
+func (r RequestPasswordResetResponse) GetApplicationproblemJSON4XX() *Problem {
+	return r.ApplicationproblemJSON4XX
+}
+
+// GetApplicationproblemJSON5XX returns the response for an HTTP 5XX `application/problem+json` response
+func (r RequestPasswordResetResponse) GetApplicationproblemJSON5XX() *Problem {
+	return r.ApplicationproblemJSON5XX
+}
+
+// GetBody returns the raw response body bytes
+func (r RequestPasswordResetResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r RequestPasswordResetResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r RequestPasswordResetResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r RequestPasswordResetResponse) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -17947,6 +21993,66 @@ func (c *ClientWithResponses) GetHealthWithResponse(ctx context.Context, reqEdit
 	return ParseGetHealthResponse(rsp)
 }
 
+// AcceptInvitationAsNewWithBodyWithResponse Accept Invitation As New
+//
+// Accept an invitation with a new account, and log in.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/invitations/accept (the `AcceptInvitationAsNew` operationId).
+func (c *ClientWithResponses) AcceptInvitationAsNewWithBodyWithResponse(ctx context.Context, params *AcceptInvitationAsNewParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*AcceptInvitationAsNewResponse, error) {
+	rsp, err := c.AcceptInvitationAsNewWithBody(ctx, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseAcceptInvitationAsNewResponse(rsp)
+}
+
+// AcceptInvitationAsNewWithResponse Accept Invitation As New
+//
+// Accept an invitation with a new account, and log in.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/invitations/accept (the `AcceptInvitationAsNew` operationId).
+func (c *ClientWithResponses) AcceptInvitationAsNewWithResponse(ctx context.Context, params *AcceptInvitationAsNewParams, body AcceptInvitationAsNewJSONRequestBody, reqEditors ...RequestEditorFn) (*AcceptInvitationAsNewResponse, error) {
+	rsp, err := c.AcceptInvitationAsNew(ctx, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseAcceptInvitationAsNewResponse(rsp)
+}
+
+// LookAtInvitationWithBodyWithResponse Look At Invitation
+//
+// The invitation of a link, for its holder.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/invitations/look (the `LookAtInvitation` operationId).
+func (c *ClientWithResponses) LookAtInvitationWithBodyWithResponse(ctx context.Context, params *LookAtInvitationParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*LookAtInvitationResponse, error) {
+	rsp, err := c.LookAtInvitationWithBody(ctx, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseLookAtInvitationResponse(rsp)
+}
+
+// LookAtInvitationWithResponse Look At Invitation
+//
+// The invitation of a link, for its holder.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/invitations/look (the `LookAtInvitation` operationId).
+func (c *ClientWithResponses) LookAtInvitationWithResponse(ctx context.Context, params *LookAtInvitationParams, body LookAtInvitationJSONRequestBody, reqEditors ...RequestEditorFn) (*LookAtInvitationResponse, error) {
+	rsp, err := c.LookAtInvitation(ctx, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseLookAtInvitationResponse(rsp)
+}
+
 // ListInvoicesWithResponse List Invoices
 //
 // Issued invoices and credit notes, newest first.
@@ -18187,6 +22293,306 @@ func (c *ClientWithResponses) GetMeWithResponse(ctx context.Context, reqEditors 
 		return nil, err
 	}
 	return ParseGetMeResponse(rsp)
+}
+
+// ConfirmPersonWithBodyWithResponse Confirm Person
+//
+// Show again who it is, with the password or, where there is a second factor, a code. It lasts for 15 minutes.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/me/confirm (the `ConfirmPerson` operationId).
+func (c *ClientWithResponses) ConfirmPersonWithBodyWithResponse(ctx context.Context, params *ConfirmPersonParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ConfirmPersonResponse, error) {
+	rsp, err := c.ConfirmPersonWithBody(ctx, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseConfirmPersonResponse(rsp)
+}
+
+// ConfirmPersonWithResponse Confirm Person
+//
+// Show again who it is, with the password or, where there is a second factor, a code. It lasts for 15 minutes.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/me/confirm (the `ConfirmPerson` operationId).
+func (c *ClientWithResponses) ConfirmPersonWithResponse(ctx context.Context, params *ConfirmPersonParams, body ConfirmPersonJSONRequestBody, reqEditors ...RequestEditorFn) (*ConfirmPersonResponse, error) {
+	rsp, err := c.ConfirmPerson(ctx, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseConfirmPersonResponse(rsp)
+}
+
+// SendVerificationWithResponse Send Verification
+//
+// Have another link mailed that verifies the person's address. The one before it does not work any more.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/me/email/verification (the `SendVerification` operationId).
+func (c *ClientWithResponses) SendVerificationWithResponse(ctx context.Context, params *SendVerificationParams, reqEditors ...RequestEditorFn) (*SendVerificationResponse, error) {
+	rsp, err := c.SendVerification(ctx, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseSendVerificationResponse(rsp)
+}
+
+// VerifyEmailWithBodyWithResponse Verify Email
+//
+// Verify the address by the link in the mail, in a session of the account that signed up.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/me/email/verify (the `VerifyEmail` operationId).
+func (c *ClientWithResponses) VerifyEmailWithBodyWithResponse(ctx context.Context, params *VerifyEmailParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*VerifyEmailResponse, error) {
+	rsp, err := c.VerifyEmailWithBody(ctx, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseVerifyEmailResponse(rsp)
+}
+
+// VerifyEmailWithResponse Verify Email
+//
+// Verify the address by the link in the mail, in a session of the account that signed up.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/me/email/verify (the `VerifyEmail` operationId).
+func (c *ClientWithResponses) VerifyEmailWithResponse(ctx context.Context, params *VerifyEmailParams, body VerifyEmailJSONRequestBody, reqEditors ...RequestEditorFn) (*VerifyEmailResponse, error) {
+	rsp, err := c.VerifyEmail(ctx, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseVerifyEmailResponse(rsp)
+}
+
+// AcceptInvitationWithBodyWithResponse Accept Invitation
+//
+// Accept an invitation with the account that is logged in, and go on in its organization.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/me/invitations/accept (the `AcceptInvitation` operationId).
+func (c *ClientWithResponses) AcceptInvitationWithBodyWithResponse(ctx context.Context, params *AcceptInvitationParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*AcceptInvitationResponse, error) {
+	rsp, err := c.AcceptInvitationWithBody(ctx, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseAcceptInvitationResponse(rsp)
+}
+
+// AcceptInvitationWithResponse Accept Invitation
+//
+// Accept an invitation with the account that is logged in, and go on in its organization.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/me/invitations/accept (the `AcceptInvitation` operationId).
+func (c *ClientWithResponses) AcceptInvitationWithResponse(ctx context.Context, params *AcceptInvitationParams, body AcceptInvitationJSONRequestBody, reqEditors ...RequestEditorFn) (*AcceptInvitationResponse, error) {
+	rsp, err := c.AcceptInvitation(ctx, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseAcceptInvitationResponse(rsp)
+}
+
+// SwitchOrganizationWithBodyWithResponse Switch Organization
+//
+// Go on in another organization of the person, with another session: sets the cookie anew.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/me/organization (the `SwitchOrganization` operationId).
+func (c *ClientWithResponses) SwitchOrganizationWithBodyWithResponse(ctx context.Context, params *SwitchOrganizationParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*SwitchOrganizationResponse, error) {
+	rsp, err := c.SwitchOrganizationWithBody(ctx, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseSwitchOrganizationResponse(rsp)
+}
+
+// SwitchOrganizationWithResponse Switch Organization
+//
+// Go on in another organization of the person, with another session: sets the cookie anew.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/me/organization (the `SwitchOrganization` operationId).
+func (c *ClientWithResponses) SwitchOrganizationWithResponse(ctx context.Context, params *SwitchOrganizationParams, body SwitchOrganizationJSONRequestBody, reqEditors ...RequestEditorFn) (*SwitchOrganizationResponse, error) {
+	rsp, err := c.SwitchOrganization(ctx, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseSwitchOrganizationResponse(rsp)
+}
+
+// ChangePasswordWithBodyWithResponse Change Password
+//
+// Change the password. Other sessions end.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/me/password (the `ChangePassword` operationId).
+func (c *ClientWithResponses) ChangePasswordWithBodyWithResponse(ctx context.Context, params *ChangePasswordParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ChangePasswordResponse, error) {
+	rsp, err := c.ChangePasswordWithBody(ctx, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseChangePasswordResponse(rsp)
+}
+
+// ChangePasswordWithResponse Change Password
+//
+// Change the password. Other sessions end.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/me/password (the `ChangePassword` operationId).
+func (c *ClientWithResponses) ChangePasswordWithResponse(ctx context.Context, params *ChangePasswordParams, body ChangePasswordJSONRequestBody, reqEditors ...RequestEditorFn) (*ChangePasswordResponse, error) {
+	rsp, err := c.ChangePassword(ctx, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseChangePasswordResponse(rsp)
+}
+
+// RenewRecoveryCodesWithResponse Renew Recovery Codes
+//
+// Replace the recovery codes. The former ones do not work any more.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/me/recovery-codes (the `RenewRecoveryCodes` operationId).
+func (c *ClientWithResponses) RenewRecoveryCodesWithResponse(ctx context.Context, params *RenewRecoveryCodesParams, reqEditors ...RequestEditorFn) (*RenewRecoveryCodesResponse, error) {
+	rsp, err := c.RenewRecoveryCodes(ctx, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseRenewRecoveryCodesResponse(rsp)
+}
+
+// GetSecondFactorWithResponse Get Second Factor
+//
+// What logging in takes beside the password.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /v1/me/second-factor (the `GetSecondFactor` operationId).
+func (c *ClientWithResponses) GetSecondFactorWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*GetSecondFactorResponse, error) {
+	rsp, err := c.GetSecondFactor(ctx, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseGetSecondFactorResponse(rsp)
+}
+
+// EndOtherSessionsWithResponse End Other Sessions
+//
+// End all sessions of the person except the present one.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with DELETE /v1/me/sessions (the `EndOtherSessions` operationId).
+func (c *ClientWithResponses) EndOtherSessionsWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*EndOtherSessionsResponse, error) {
+	rsp, err := c.EndOtherSessions(ctx, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseEndOtherSessionsResponse(rsp)
+}
+
+// ListSessionsWithResponse List Sessions
+//
+// The person's sessions in all organizations, the one used last first.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /v1/me/sessions (the `ListSessions` operationId).
+func (c *ClientWithResponses) ListSessionsWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*ListSessionsResponse, error) {
+	rsp, err := c.ListSessions(ctx, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseListSessionsResponse(rsp)
+}
+
+// EndSessionWithResponse End Session
+//
+// End one session of the person.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with DELETE /v1/me/sessions/{session_id} (the `EndSession` operationId).
+func (c *ClientWithResponses) EndSessionWithResponse(ctx context.Context, sessionId openapi_types.UUID, reqEditors ...RequestEditorFn) (*EndSessionResponse, error) {
+	rsp, err := c.EndSession(ctx, sessionId, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseEndSessionResponse(rsp)
+}
+
+// RemoveTotpWithResponse Remove Totp
+//
+// Remove the authenticator and its recovery codes: the password alone is enough to log in.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with DELETE /v1/me/totp (the `RemoveTotp` operationId).
+func (c *ClientWithResponses) RemoveTotpWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*RemoveTotpResponse, error) {
+	rsp, err := c.RemoveTotp(ctx, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseRemoveTotpResponse(rsp)
+}
+
+// BeginTotpWithResponse Begin Totp
+//
+// Begin to add an authenticator. It counts once it is confirmed with a code that it shows.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/me/totp (the `BeginTotp` operationId).
+func (c *ClientWithResponses) BeginTotpWithResponse(ctx context.Context, params *BeginTotpParams, reqEditors ...RequestEditorFn) (*BeginTotpResponse, error) {
+	rsp, err := c.BeginTotp(ctx, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseBeginTotpResponse(rsp)
+}
+
+// ConfirmTotpWithBodyWithResponse Confirm Totp
+//
+// Confirm the authenticator. From then on logging in takes a code.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/me/totp/confirm (the `ConfirmTotp` operationId).
+func (c *ClientWithResponses) ConfirmTotpWithBodyWithResponse(ctx context.Context, params *ConfirmTotpParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ConfirmTotpResponse, error) {
+	rsp, err := c.ConfirmTotpWithBody(ctx, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseConfirmTotpResponse(rsp)
+}
+
+// ConfirmTotpWithResponse Confirm Totp
+//
+// Confirm the authenticator. From then on logging in takes a code.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/me/totp/confirm (the `ConfirmTotp` operationId).
+func (c *ClientWithResponses) ConfirmTotpWithResponse(ctx context.Context, params *ConfirmTotpParams, body ConfirmTotpJSONRequestBody, reqEditors ...RequestEditorFn) (*ConfirmTotpResponse, error) {
+	rsp, err := c.ConfirmTotp(ctx, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseConfirmTotpResponse(rsp)
 }
 
 // GetBalanceWithResponse Get Balance
@@ -18596,6 +23002,66 @@ func (c *ClientWithResponses) GetSharingWithResponse(ctx context.Context, reqEdi
 	return ParseGetSharingResponse(rsp)
 }
 
+// ListInvitationsWithResponse List Invitations
+//
+// Invitations that wait for an answer, newest first.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /v1/organization/invitations (the `ListInvitations` operationId).
+func (c *ClientWithResponses) ListInvitationsWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*ListInvitationsResponse, error) {
+	rsp, err := c.ListInvitations(ctx, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseListInvitationsResponse(rsp)
+}
+
+// InviteMemberWithBodyWithResponse Invite Member
+//
+// Invite a person by mail. Another invitation of the same address takes the place of the one before.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/organization/invitations (the `InviteMember` operationId).
+func (c *ClientWithResponses) InviteMemberWithBodyWithResponse(ctx context.Context, params *InviteMemberParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*InviteMemberResponse, error) {
+	rsp, err := c.InviteMemberWithBody(ctx, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseInviteMemberResponse(rsp)
+}
+
+// InviteMemberWithResponse Invite Member
+//
+// Invite a person by mail. Another invitation of the same address takes the place of the one before.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/organization/invitations (the `InviteMember` operationId).
+func (c *ClientWithResponses) InviteMemberWithResponse(ctx context.Context, params *InviteMemberParams, body InviteMemberJSONRequestBody, reqEditors ...RequestEditorFn) (*InviteMemberResponse, error) {
+	rsp, err := c.InviteMember(ctx, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseInviteMemberResponse(rsp)
+}
+
+// WithdrawInvitationWithResponse Withdraw Invitation
+//
+// Withdraw an invitation: its link does not work any more.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with DELETE /v1/organization/invitations/{invitation_id} (the `WithdrawInvitation` operationId).
+func (c *ClientWithResponses) WithdrawInvitationWithResponse(ctx context.Context, invitationId openapi_types.UUID, reqEditors ...RequestEditorFn) (*WithdrawInvitationResponse, error) {
+	rsp, err := c.WithdrawInvitation(ctx, invitationId, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseWithdrawInvitationResponse(rsp)
+}
+
 // ListOrganizationKeysWithResponse List Organization Keys
 //
 // The organization's own API keys, newest first, without their secrets.
@@ -18639,6 +23105,126 @@ func (c *ClientWithResponses) CreateOrganizationKeyWithResponse(ctx context.Cont
 		return nil, err
 	}
 	return ParseCreateOrganizationKeyResponse(rsp)
+}
+
+// ListMembersWithResponse List Members
+//
+// The organization's members, oldest first.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /v1/organization/members (the `ListMembers` operationId).
+func (c *ClientWithResponses) ListMembersWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*ListMembersResponse, error) {
+	rsp, err := c.ListMembers(ctx, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseListMembersResponse(rsp)
+}
+
+// RemoveMemberWithResponse Remove Member
+//
+// Remove a member from the organization, or leave it.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with DELETE /v1/organization/members/{user_id} (the `RemoveMember` operationId).
+func (c *ClientWithResponses) RemoveMemberWithResponse(ctx context.Context, userId openapi_types.UUID, reqEditors ...RequestEditorFn) (*RemoveMemberResponse, error) {
+	rsp, err := c.RemoveMember(ctx, userId, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseRemoveMemberResponse(rsp)
+}
+
+// ChangeRoleWithBodyWithResponse Change Role
+//
+// Give a member another role. Only owners make and unmake owners. The member logs in again.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with PATCH /v1/organization/members/{user_id} (the `ChangeRole` operationId).
+func (c *ClientWithResponses) ChangeRoleWithBodyWithResponse(ctx context.Context, userId openapi_types.UUID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ChangeRoleResponse, error) {
+	rsp, err := c.ChangeRoleWithBody(ctx, userId, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseChangeRoleResponse(rsp)
+}
+
+// ChangeRoleWithResponse Change Role
+//
+// Give a member another role. Only owners make and unmake owners. The member logs in again.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with PATCH /v1/organization/members/{user_id} (the `ChangeRole` operationId).
+func (c *ClientWithResponses) ChangeRoleWithResponse(ctx context.Context, userId openapi_types.UUID, body ChangeRoleJSONRequestBody, reqEditors ...RequestEditorFn) (*ChangeRoleResponse, error) {
+	rsp, err := c.ChangeRole(ctx, userId, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseChangeRoleResponse(rsp)
+}
+
+// ResetPasswordWithBodyWithResponse Reset Password
+//
+// Set a new password by the link in the mail. All sessions end.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/password/reset (the `ResetPassword` operationId).
+func (c *ClientWithResponses) ResetPasswordWithBodyWithResponse(ctx context.Context, params *ResetPasswordParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ResetPasswordResponse, error) {
+	rsp, err := c.ResetPasswordWithBody(ctx, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseResetPasswordResponse(rsp)
+}
+
+// ResetPasswordWithResponse Reset Password
+//
+// Set a new password by the link in the mail. All sessions end.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/password/reset (the `ResetPassword` operationId).
+func (c *ClientWithResponses) ResetPasswordWithResponse(ctx context.Context, params *ResetPasswordParams, body ResetPasswordJSONRequestBody, reqEditors ...RequestEditorFn) (*ResetPasswordResponse, error) {
+	rsp, err := c.ResetPassword(ctx, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseResetPasswordResponse(rsp)
+}
+
+// RequestPasswordResetWithBodyWithResponse Request Password Reset
+//
+// Have a link mailed that sets a new password. The answer is the same for every address.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/password/reset-requests (the `RequestPasswordReset` operationId).
+func (c *ClientWithResponses) RequestPasswordResetWithBodyWithResponse(ctx context.Context, params *RequestPasswordResetParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*RequestPasswordResetResponse, error) {
+	rsp, err := c.RequestPasswordResetWithBody(ctx, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseRequestPasswordResetResponse(rsp)
+}
+
+// RequestPasswordResetWithResponse Request Password Reset
+//
+// Have a link mailed that sets a new password. The answer is the same for every address.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/password/reset-requests (the `RequestPasswordReset` operationId).
+func (c *ClientWithResponses) RequestPasswordResetWithResponse(ctx context.Context, params *RequestPasswordResetParams, body RequestPasswordResetJSONRequestBody, reqEditors ...RequestEditorFn) (*RequestPasswordResetResponse, error) {
+	rsp, err := c.RequestPasswordReset(ctx, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseRequestPasswordResetResponse(rsp)
 }
 
 // ReceiveStripeEventWithBodyWithResponse Receive Stripe Event
@@ -20176,6 +24762,86 @@ func ParseGetHealthResponse(rsp *http.Response) (*GetHealthResponse, error) {
 	return response, nil
 }
 
+// ParseAcceptInvitationAsNewResponse parses an HTTP response from a AcceptInvitationAsNewWithResponse call
+func ParseAcceptInvitationAsNewResponse(rsp *http.Response) (*AcceptInvitationAsNewResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &AcceptInvitationAsNewResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest Me
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 4:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON4XX = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 5:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON5XX = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseLookAtInvitationResponse parses an HTTP response from a LookAtInvitationWithResponse call
+func ParseLookAtInvitationResponse(rsp *http.Response) (*LookAtInvitationResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &LookAtInvitationResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest Invited
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 4:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON4XX = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 5:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON5XX = &dest
+
+	}
+
+	return response, nil
+}
+
 // ParseListInvoicesResponse parses an HTTP response from a ListInvoicesWithResponse call
 func ParseListInvoicesResponse(rsp *http.Response) (*ListInvoicesResponse, error) {
 	bodyBytes, err := io.ReadAll(rsp.Body)
@@ -20676,6 +25342,542 @@ func ParseGetMeResponse(rsp *http.Response) (*GetMeResponse, error) {
 	switch {
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
 		var dest Me
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 4:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON4XX = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 5:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON5XX = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseConfirmPersonResponse parses an HTTP response from a ConfirmPersonWithResponse call
+func ParseConfirmPersonResponse(rsp *http.Response) (*ConfirmPersonResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ConfirmPersonResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case rsp.StatusCode == 204:
+		break // No content-type
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 4:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON4XX = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 5:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON5XX = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseSendVerificationResponse parses an HTTP response from a SendVerificationWithResponse call
+func ParseSendVerificationResponse(rsp *http.Response) (*SendVerificationResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &SendVerificationResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 202:
+		var dest interface{}
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON202 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 4:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON4XX = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 5:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON5XX = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseVerifyEmailResponse parses an HTTP response from a VerifyEmailWithResponse call
+func ParseVerifyEmailResponse(rsp *http.Response) (*VerifyEmailResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &VerifyEmailResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case rsp.StatusCode == 204:
+		break // No content-type
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 4:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON4XX = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 5:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON5XX = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseAcceptInvitationResponse parses an HTTP response from a AcceptInvitationWithResponse call
+func ParseAcceptInvitationResponse(rsp *http.Response) (*AcceptInvitationResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &AcceptInvitationResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest Me
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 4:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON4XX = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 5:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON5XX = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseSwitchOrganizationResponse parses an HTTP response from a SwitchOrganizationWithResponse call
+func ParseSwitchOrganizationResponse(rsp *http.Response) (*SwitchOrganizationResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &SwitchOrganizationResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest Me
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 4:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON4XX = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 5:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON5XX = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseChangePasswordResponse parses an HTTP response from a ChangePasswordWithResponse call
+func ParseChangePasswordResponse(rsp *http.Response) (*ChangePasswordResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ChangePasswordResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case rsp.StatusCode == 204:
+		break // No content-type
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 4:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON4XX = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 5:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON5XX = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseRenewRecoveryCodesResponse parses an HTTP response from a RenewRecoveryCodesWithResponse call
+func ParseRenewRecoveryCodesResponse(rsp *http.Response) (*RenewRecoveryCodesResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &RenewRecoveryCodesResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest RecoveryCodes
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 4:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON4XX = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 5:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON5XX = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseGetSecondFactorResponse parses an HTTP response from a GetSecondFactorWithResponse call
+func ParseGetSecondFactorResponse(rsp *http.Response) (*GetSecondFactorResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &GetSecondFactorResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest SecondFactor
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 4:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON4XX = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 5:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON5XX = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseEndOtherSessionsResponse parses an HTTP response from a EndOtherSessionsWithResponse call
+func ParseEndOtherSessionsResponse(rsp *http.Response) (*EndOtherSessionsResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &EndOtherSessionsResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case rsp.StatusCode == 204:
+		break // No content-type
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 4:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON4XX = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 5:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON5XX = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseListSessionsResponse parses an HTTP response from a ListSessionsWithResponse call
+func ParseListSessionsResponse(rsp *http.Response) (*ListSessionsResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ListSessionsResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest Sessions
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 4:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON4XX = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 5:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON5XX = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseEndSessionResponse parses an HTTP response from a EndSessionWithResponse call
+func ParseEndSessionResponse(rsp *http.Response) (*EndSessionResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &EndSessionResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case rsp.StatusCode == 204:
+		break // No content-type
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 4:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON4XX = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 5:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON5XX = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseRemoveTotpResponse parses an HTTP response from a RemoveTotpWithResponse call
+func ParseRemoveTotpResponse(rsp *http.Response) (*RemoveTotpResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &RemoveTotpResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case rsp.StatusCode == 204:
+		break // No content-type
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 4:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON4XX = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 5:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON5XX = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseBeginTotpResponse parses an HTTP response from a BeginTotpWithResponse call
+func ParseBeginTotpResponse(rsp *http.Response) (*BeginTotpResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &BeginTotpResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 201:
+		var dest NewTotp
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON201 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 4:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON4XX = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 5:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON5XX = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseConfirmTotpResponse parses an HTTP response from a ConfirmTotpWithResponse call
+func ParseConfirmTotpResponse(rsp *http.Response) (*ConfirmTotpResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ConfirmTotpResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest RecoveryCodes
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
@@ -21532,6 +26734,122 @@ func ParseGetSharingResponse(rsp *http.Response) (*GetSharingResponse, error) {
 	return response, nil
 }
 
+// ParseListInvitationsResponse parses an HTTP response from a ListInvitationsWithResponse call
+func ParseListInvitationsResponse(rsp *http.Response) (*ListInvitationsResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ListInvitationsResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest Invitations
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 4:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON4XX = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 5:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON5XX = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseInviteMemberResponse parses an HTTP response from a InviteMemberWithResponse call
+func ParseInviteMemberResponse(rsp *http.Response) (*InviteMemberResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &InviteMemberResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 201:
+		var dest Invitation
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON201 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 4:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON4XX = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 5:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON5XX = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseWithdrawInvitationResponse parses an HTTP response from a WithdrawInvitationWithResponse call
+func ParseWithdrawInvitationResponse(rsp *http.Response) (*WithdrawInvitationResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &WithdrawInvitationResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case rsp.StatusCode == 204:
+		break // No content-type
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 4:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON4XX = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 5:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON5XX = &dest
+
+	}
+
+	return response, nil
+}
+
 // ParseListOrganizationKeysResponse parses an HTTP response from a ListOrganizationKeysWithResponse call
 func ParseListOrganizationKeysResponse(rsp *http.Response) (*ListOrganizationKeysResponse, error) {
 	bodyBytes, err := io.ReadAll(rsp.Body)
@@ -21592,6 +26910,198 @@ func ParseCreateOrganizationKeyResponse(rsp *http.Response) (*CreateOrganization
 			return nil, err
 		}
 		response.JSON201 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 4:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON4XX = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 5:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON5XX = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseListMembersResponse parses an HTTP response from a ListMembersWithResponse call
+func ParseListMembersResponse(rsp *http.Response) (*ListMembersResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ListMembersResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest Members
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 4:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON4XX = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 5:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON5XX = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseRemoveMemberResponse parses an HTTP response from a RemoveMemberWithResponse call
+func ParseRemoveMemberResponse(rsp *http.Response) (*RemoveMemberResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &RemoveMemberResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case rsp.StatusCode == 204:
+		break // No content-type
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 4:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON4XX = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 5:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON5XX = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseChangeRoleResponse parses an HTTP response from a ChangeRoleWithResponse call
+func ParseChangeRoleResponse(rsp *http.Response) (*ChangeRoleResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ChangeRoleResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest Member
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 4:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON4XX = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 5:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON5XX = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseResetPasswordResponse parses an HTTP response from a ResetPasswordWithResponse call
+func ParseResetPasswordResponse(rsp *http.Response) (*ResetPasswordResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ResetPasswordResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case rsp.StatusCode == 204:
+		break // No content-type
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 4:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON4XX = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 5:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON5XX = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseRequestPasswordResetResponse parses an HTTP response from a RequestPasswordResetWithResponse call
+func ParseRequestPasswordResetResponse(rsp *http.Response) (*RequestPasswordResetResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &RequestPasswordResetResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 202:
+		var dest interface{}
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON202 = &dest
 
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 4:
 		var dest Problem

@@ -1,0 +1,40 @@
+import type { Member, Role, Session } from '@/api'
+import { uuid } from './records'
+
+/** The mock service's account at the start. */
+export const ACCOUNT = { email: 'you@example.com', password: 'correct horse battery' }
+const DAY_MS = 86_400_000
+const iso = (ms: number) => new Date(ms).toISOString()
+
+export function seedMembers(nowMs: number): Member[] {
+  const member = (n: number, email: string, role: Role, days: number) => ({
+    user_id: uuid(n),
+    email,
+    role,
+    joined_at: iso(nowMs - days * DAY_MS),
+    is_you: n === 9,
+  })
+  return [
+    member(9, ACCOUNT.email, 'owner', 61),
+    member(60, 'ops@example.com', 'admin', 50),
+    member(61, 'developer@example.com', 'developer', 20),
+  ]
+}
+
+export function seedSessions(nowMs: number): Session[] {
+  const session = (n: number, user_agent: string, seenMs: number) => ({
+    id: uuid(n),
+    organization_id: uuid(8),
+    organization_name: 'Example Ltd',
+    created_at: iso(nowMs - 2 * DAY_MS),
+    last_seen_at: iso(nowMs - seenMs),
+    expires_at: iso(nowMs + 12 * DAY_MS),
+    address: '203.0.113.7',
+    user_agent,
+    is_current: n === 70,
+  })
+  return [
+    session(70, 'Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0', 0),
+    session(71, 'Mozilla/5.0 (iPhone; CPU iPhone OS 19_0 like Mac OS X) Version/19.0 Safari/604.1', 3 * 3_600_000),
+  ]
+}

@@ -1,0 +1,53 @@
+"""The caller's place: network address, browser, and whether it is a device on which the person has logged in before."""
+
+import secrets
+from dataclasses import dataclass
+
+from fastapi import Request, Response
+
+from quorate_api import limits
+from quorate_api.http.address import client_address
+from quorate_api.http.services import Services, services_of
+from quorate_api.security.keys import same
+
+
+@dataclass(frozen=True, slots=True)
+class Client:
+    address: str
+    user_agent: str
+    device_cookie: str | None = None
+
+    def device(self, services: Services, email: str) -> str | None:
+        """The number of a device on which this address has logged in before. None: an unknown device."""
+        number, _, mac = (self.device_cookie or "").partition(".")
+        return number if number and same(_mac(services, email, number).encode(), mac.encode()) else None
+
+
+def client_of(request: Request) -> Client:
+    services = services_of(request)
+    address = client_address(request, services.settings.trusted_proxies)
+    agent = request.headers.get("user-agent", "")
+    shown = "".join(each for each in agent if each.isprintable())[: limits.USER_AGENT_LENGTH_MAX]
+    return Client(address, shown, request.cookies.get(_name(services)))
+
+
+def remember_device(response: Response, services: Services, email: str) -> None:
+    """Have this device log in again, however many passwords are guessed elsewhere."""
+    number = secrets.token_hex(16)
+    response.set_cookie(
+        _name(services),
+        f"{number}.{_mac(services, email, number)}",
+        max_age=limits.DEVICE_LIFETIME_S,
+        path="/",
+        secure=services.settings.secure,
+        httponly=True,
+        samesite="lax",
+    )
+
+
+def _mac(services: Services, email: str, number: str) -> str:
+    return services.keys.mac("device", email.encode(), number.encode()).hex()
+
+
+def _name(services: Services) -> str:
+    return "__Host-quorate_device" if services.settings.secure else "quorate_device"

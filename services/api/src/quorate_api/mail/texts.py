@@ -1,0 +1,67 @@
+"""The texts of all mail. Links have their secret behind `#`, which browsers send to no server."""
+
+from quorate_api.mail.message import Mail
+
+
+def verify_email(to: str, origin: str, token: str) -> Mail:
+    return Mail(
+        to,
+        "Verify your e-mail address for Quorate",
+        f"Somebody signed up to Quorate with this address.\n\n"
+        f"If it was you, open this link in the browser in which you are logged in:\n\n"
+        f"  {origin}/verify-email#{token}\n\n"
+        f"It works for a day. Until then your organization has a small quota.\n"
+        f"If it was not you, nothing needs to be done.\n",
+    )
+
+
+def address_in_use(to: str, origin: str) -> Mail:
+    """To the holder of a verified address with which somebody has signed up again."""
+    return Mail(
+        to,
+        "You have a Quorate account already",
+        f"Somebody signed up to Quorate with this address, which belongs to your account.\n\n"
+        f"If it was you, log in with your former password:\n\n  {origin}/login\n\n"
+        f"or set another one:\n\n  {origin}/forgot-password\n\n"
+        f"If it was not you, nothing needs to be done: nobody else can use your address.\n",
+    )
+
+
+def reset_password(to: str, origin: str, token: str) -> Mail:
+    return Mail(
+        to,
+        "Set a new password for Quorate",
+        f"Somebody asked to set a new password for your Quorate account.\n\n"
+        f"If it was you, open this link:\n\n  {origin}/reset-password#{token}\n\n"
+        f"It works for an hour, and once. It ends all sessions.\n"
+        f"If it was not you, nothing needs to be done: your password stays.\n",
+    )
+
+
+def password_changed(to: str, origin: str) -> Mail:
+    return Mail(
+        to,
+        "Your Quorate password was changed",
+        f"The password of your Quorate account was changed, and other sessions were ended.\n\n"
+        f"If it was not you, set a new one now:\n\n  {origin}/forgot-password\n",
+    )
+
+
+def second_factor_changed(to: str, what: str, origin: str) -> Mail:
+    """`what`: a sentence, as in "An authenticator was added."."""
+    return Mail(
+        to,
+        "The second factor of your Quorate account was changed",
+        f"{what}\n\nIf it was not you, set a new password now, and look at your sessions:\n\n"
+        f"  {origin}/forgot-password\n",
+    )
+
+
+def invitation(to: str, organization: str, inviter: str, role: str, origin: str, token: str) -> Mail:
+    return Mail(
+        to,
+        f"Join {organization} on Quorate",
+        f"{inviter} invites you to the organization {organization} on Quorate, with the role {role}.\n\n"
+        f"Accept it here:\n\n  {origin}/invitation#{token}\n\n"
+        f"It works for a week.\nIf you do not know {inviter}, nothing needs to be done.\n",
+    )

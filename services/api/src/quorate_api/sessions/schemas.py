@@ -1,0 +1,39 @@
+"""A person's sessions."""
+
+from datetime import datetime
+from uuid import UUID
+
+from pydantic import Field, model_validator
+
+from quorate_api.factors.schemas import Code
+from quorate_api.http.schemas import Input, Output
+from quorate_api.users.schemas import Password
+
+
+class Session(Output):
+    id: UUID
+    organization_id: UUID
+    organization_name: str
+    created_at: datetime
+    last_seen_at: datetime = Field(description="Exact to the minute.")
+    expires_at: datetime
+    address: str = Field(description="The network address at its begin.")
+    user_agent: str = Field(description="The browser, as it called itself.")
+    is_current: bool
+
+
+class Sessions(Output):
+    items: list[Session]
+
+
+class Confirmation(Input):
+    """One of both."""
+
+    password: Password | None = None
+    code: Code | None = None
+
+    @model_validator(mode="after")
+    def _one(self) -> "Confirmation":
+        if (self.password is None) == (self.code is None):
+            raise ValueError("needs either `password` or `code`")
+        return self
