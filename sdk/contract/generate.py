@@ -158,7 +158,19 @@ def rust_sdk(data):
     return text + "];\n"
 
 
+def api(data):
+    """For the API's pages of codes (`/errors/NAME`)."""
+    head = f'"""Error codes of the data plane and of SDKs, for their pages. {BANNER}"""\n\n'
+    text = head + "from typing import NamedTuple\n\n\nclass DataCode(NamedTuple):\n    code: int\n    fault: str\n"
+    text += "    retry: str\n    meaning: str\n    action: str\n\n\nDATA_CODES: dict[str, DataCode] = {\n"
+    for c in sorted(data["data_plane"] + data["client_side"], key=lambda c: c["code"]):
+        text += f'    "{c["name"]}": DataCode(\n        {c["code"]},\n'
+        text += "".join(f"        {literal(c[key])},\n" for key in ("fault", "retry", "meaning", "action")) + "    ),\n"
+    return text + "}\n"
+
+
 OUTPUTS = {
+    "services/api/src/quorate_api/errors/data_codes.py": api,
     "services/crates/types/src/codes.rs": rust,
     "sdk/rust/src/codes.rs": rust_sdk,
     "sdk/python/src/quorate/codes.py": python,

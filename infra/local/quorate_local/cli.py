@@ -64,7 +64,8 @@ def up(chosen: argparse.Namespace, display: Display) -> int:
     display.line(f"  Logs            {_short(stack.layout.logs)}/")
     works = _show_alerts(stack, display)
     display.line()
-    display.line("`make status` shows it, `make down` stops it, `make down WIPE=1` also removes its state.")
+    of = _of_state(stack.layout.root)
+    display.line(f"`make status{of}` shows it, `make down{of}` stops it; WIPE=1 also removes its state.")
     return 0 if works else EXIT_FAILED
 
 
@@ -271,10 +272,16 @@ def _command(
     return command
 
 
+def _of_state(root: Path) -> str:
+    """The argument of `make` that names this stack; empty for the usual one."""
+    return "" if root == StackOptions().state.resolve() else f" STATE={_short(root)}"
+
+
 def _short(path: Path) -> str:
-    """The path, relative to the working folder if that is shorter."""
+    """The path, whole where the reader may stand elsewhere: `make` may have changed the folder."""
     relative = os.path.relpath(path)
-    return relative if len(relative) < len(str(path)) else str(path)
+    is_here = os.environ.get("PWD") == str(Path.cwd()) and not os.environ.get("MAKELEVEL")
+    return relative if is_here and len(relative) < len(str(path)) else str(path.resolve())
 
 
 if __name__ == "__main__":

@@ -19,7 +19,7 @@ from quorate_pulumi.words import explained
 
 Durability = Literal["persistent", "in_memory"]
 Latency = Literal["standard", "low"]
-ENVIRONMENT = ("QUORATE_API_URL", "QUORATE_API_KEY", "QUORATE_GROUP")
+ENVIRONMENT = ("QUORATE_API_URL", "QUORATE_API_KEY", "QUORATE_GROUP_ID")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -40,7 +40,7 @@ def test_a_group_hands_its_application_what_reaches_it(api, mocks):
     assert made["name"] == "orders"
     assert found["group_id"] == (group_id, False)
     assert found["monthly_micros"] == (73_000, False)
-    environment = {"QUORATE_API_URL": api.url, "QUORATE_API_KEY": "qk_app", "QUORATE_GROUP": group_id}
+    environment = {"QUORATE_API_URL": api.url, "QUORATE_API_KEY": "qk_app", "QUORATE_GROUP_ID": group_id}
     assert found["environment"] == (environment, True)
     text, secret = found["handle"]
     assert secret

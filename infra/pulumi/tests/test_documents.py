@@ -64,7 +64,7 @@ def test_a_group_for_your_application(api, mocks, exported):
     group_id, secret = found["group"]
     assert (list(api.groups), secret) == ([group_id], False)
     environment, secret = found["environment"]
-    assert (environment["QUORATE_API_KEY"], environment["QUORATE_GROUP"], secret) == ("qk_app", group_id, True)
+    assert (environment["QUORATE_API_KEY"], environment["QUORATE_GROUP_ID"], secret) == ("qk_app", group_id, True)
     assert mocks.requests[RESOURCE, "orders"].protect
 
 

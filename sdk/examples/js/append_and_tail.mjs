@@ -2,8 +2,8 @@
 
 import { connectGroup } from "../../js/dist/index.js"; // from "quorate", once it is installed
 
-const { QUORATE_API_URL, QUORATE_API_KEY, QUORATE_GROUP } = process.env;
-const log = await connectGroup(QUORATE_API_URL, QUORATE_API_KEY, QUORATE_GROUP);
+const { QUORATE_API_URL, QUORATE_API_KEY, QUORATE_GROUP_ID } = process.env;
+const log = await connectGroup(QUORATE_API_URL, QUORATE_API_KEY, QUORATE_GROUP_ID);
 const offset = await log.append(Buffer.from("hello"));
 console.log(`appended at offset ${offset}`);
 const tail = log.tail(offset);

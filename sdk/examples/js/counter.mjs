@@ -5,8 +5,8 @@
 
 import { ConditionFailed, connectGroup } from "../../js/dist/index.js"; // from "quorate", once it is installed
 
-const { QUORATE_API_URL, QUORATE_API_KEY, QUORATE_GROUP } = process.env;
-const log = await connectGroup(QUORATE_API_URL, QUORATE_API_KEY, QUORATE_GROUP);
+const { QUORATE_API_URL, QUORATE_API_KEY, QUORATE_GROUP_ID } = process.env;
+const log = await connectGroup(QUORATE_API_URL, QUORATE_API_KEY, QUORATE_GROUP_ID);
 let counter = 0;
 let offset = (await log.status()).trimOffset;
 for (let increased = false; !increased;) {

@@ -4,8 +4,8 @@ import { createInterface } from "node:readline";
 
 import { connectGroup } from "../../js/dist/index.js"; // from "quorate", once it is installed
 
-const { QUORATE_API_URL, QUORATE_API_KEY, QUORATE_GROUP } = process.env;
-const log = await connectGroup(QUORATE_API_URL, QUORATE_API_KEY, QUORATE_GROUP);
+const { QUORATE_API_URL, QUORATE_API_KEY, QUORATE_GROUP_ID } = process.env;
+const log = await connectGroup(QUORATE_API_URL, QUORATE_API_KEY, QUORATE_GROUP_ID);
 const outcomes = {};
 const note = (outcome) => (outcomes[outcome] = (outcomes[outcome] ?? 0) + 1);
 for await (const line of createInterface({ input: process.stdin })) {

@@ -8,7 +8,7 @@ import quorate
 
 
 async def main() -> None:
-    url, key, group = (os.environ[name] for name in ("QUORATE_API_URL", "QUORATE_API_KEY", "QUORATE_GROUP"))
+    url, key, group = (os.environ[name] for name in ("QUORATE_API_URL", "QUORATE_API_KEY", "QUORATE_GROUP_ID"))
     async with await quorate.connect_group(url, key, group) as log:
         offset = await log.append(b"hello")
         print(f"appended at offset {offset}")

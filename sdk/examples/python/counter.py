@@ -11,7 +11,7 @@ import quorate
 
 
 async def main() -> None:
-    url, key, group = (os.environ[name] for name in ("QUORATE_API_URL", "QUORATE_API_KEY", "QUORATE_GROUP"))
+    url, key, group = (os.environ[name] for name in ("QUORATE_API_URL", "QUORATE_API_KEY", "QUORATE_GROUP_ID"))
     async with await quorate.connect_group(url, key, group) as log:
         counter = 0
         offset = (await log.status()).trim_offset

@@ -9,7 +9,7 @@ import quorate
 
 
 async def main() -> None:
-    url, key, group = (os.environ[name] for name in ("QUORATE_API_URL", "QUORATE_API_KEY", "QUORATE_GROUP"))
+    url, key, group = (os.environ[name] for name in ("QUORATE_API_URL", "QUORATE_API_KEY", "QUORATE_GROUP_ID"))
     outcomes: Counter[str] = Counter()
 
     def note(done: asyncio.Future[int]) -> None:

@@ -107,6 +107,7 @@ def settings(owner_url: str, redis_url: str, tmp_path: Path) -> Settings:
         database_url=owner_url,
         redis_url=redis_url,
         public_url="http://testserver",
+        allow_http=True,
         coordinator_url="http://coordinator",
         coordinator_token_file=token_file,
         token_signing_key_file=keys / key_files.SIGNING_KEY_FILE,

@@ -13,6 +13,7 @@ import pytest
 import schemathesis
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis.errors import Unsatisfiable
+from quorate_harness.figures import FOLDER, Figure, keep
 from schemathesis import checks
 
 from quorate_api import app as application
@@ -37,6 +38,7 @@ def target(owner_url: str, redis_url: str, tmp_path: Path):  # type: ignore[no-u
             database_url=owner_url,
             redis_url=redis_url,
             public_url="http://testserver",
+            allow_http=True,
             coordinator_token_file=token_file,
             token_signing_key_file=keys / key_files.SIGNING_KEY_FILE,
             secret_file=keys / key_files.SECRET_FILE,
@@ -75,6 +77,7 @@ def test_every_operation(target) -> None:  # type: ignore[no-untyped-def]
     operations = [each for each in operations if each.definition.raw["operationId"] != "stream_group"]
     share_s = BUDGET_S / len(operations) / 2  # for each operation and kind of input
     seen: dict[str, set[int]] = {}
+    counts: dict[str, int] = {}
     as_person = {"Cookie": f"quorate_session={customer.cookie}", "X-CSRF-Token": customer.csrf_token}
     folder = Path(os.environ["TEST_KEYS_DIR"])
     staff = {
@@ -105,6 +108,7 @@ def test_every_operation(target) -> None:  # type: ignore[no-untyped-def]
         client.cookies.clear()
         label = case.operation.label
         seen.setdefault(label, set()).add(answer.status_code)
+        counts[label] = counts.get(label, 0) + 1
         assert answer.status_code < 500, (label, answer.text, arguments)
         if answer.status_code >= 400:
             assert answer.headers["content-type"] == "application/problem+json", (label, answer.status_code)
@@ -136,6 +140,12 @@ def test_every_operation(target) -> None:  # type: ignore[no-untyped-def]
             except Unsatisfiable:
                 continue  # an operation without parameters has no broken input
     assert len(seen) == len(operations), "every operation was reached within the budget"
+    cases = sum(counts.values())
+    figures = [
+        Figure("schemathesis_failures", 0, "cases", 0, note=f"of {cases} cases over {len(seen)} operations"),
+        Figure("schemathesis_cases", cases, "cases"),
+    ]
+    keep(figures, "make test", FOLDER / "access.jsonl")
     succeeded = {label for label, statuses in seen.items() if any(status < 300 for status in statuses)}
     assert len(succeeded) > len(operations) / 2, "the fuzzer reaches beyond validation"
 

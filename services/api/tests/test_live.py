@@ -24,7 +24,7 @@ from quorate_api.telemetry.hub import STREAM, Hub
 from quorate_api.telemetry.viewers import Viewers
 from quorate_api.worker.events import Follower
 from support.coordinator import FakeCoordinator
-from support.customer import Customer
+from support.customer import Customer, problem
 
 
 def sample(group_id: str, number: int, **more: Any) -> dict[str, str]:
@@ -271,14 +271,21 @@ async def test_entries_that_do_not_follow_the_contract(bus: Redis) -> None:
 
 
 async def test_readiness_names_what_is_missing(
-    api: httpx2.AsyncClient, services: Services, coordinator: FakeCoordinator, alice: Customer
+    api: httpx2.AsyncClient,
+    operator: httpx2.AsyncClient,
+    services: Services,
+    coordinator: FakeCoordinator,
+    alice: Customer,
 ) -> None:
-    ready = (await api.get("/v1/ready")).json()
+    ready = (await operator.get("/v1/ready")).json()
     assert ready["status"] == "ok"
     assert {each["name"] for each in ready["dependencies"]} == {"postgresql", "redis", "coordinator"}
     services.redis = None
     coordinator.down = True
-    answer = await api.get("/v1/ready")
+    stranger = (await api.get("/v1/ready")).json()
+    assert stranger == {"status": "degraded", "dependencies": None}, "details are not for strangers"
+    problem(await api.get("/v1/ready", headers={"Authorization": "Bearer qo_x"}), 401, "credentials_invalid")
+    answer = await operator.get("/v1/ready")
     assert answer.status_code == 200
     assert answer.json()["status"] == "degraded"
     missing = {each["name"]: each["detail"] for each in answer.json()["dependencies"] if each["state"] == "missing"}

@@ -294,15 +294,19 @@ def test_the_portal(environment: dict[str, str], tmp_path: Path) -> None:
     portal = tmp_path / "portal"
     (portal / "assets").mkdir(parents=True)
     (portal / "index.html").write_text("<title>Quorate</title>")
+    (portal / "routes.txt").write_text("/\n/groups/$groupId\n/login\n")
     (portal / "assets" / "app-1a2b.js").write_text("1")
     (tmp_path / "outside.txt").write_text("secret")
     with Process(environment | {"QUORATE_PORTAL_DIR": str(portal)}, "api") as process:
         with httpx2.Client(base_url=address_of(process), trust_env=False) as client:
-            for path in ("/", "/groups/123", "/login?next=%2F"):
+            for path in ("/", "/groups/123", "/groups/123/", "/login?next=%2F"):
                 answer = client.get(path)
                 assert (answer.status_code, answer.text) == (200, "<title>Quorate</title>"), path
                 assert answer.headers["cache-control"] == "no-cache"
                 assert "frame-ancestors 'none'" in answer.headers["content-security-policy"]
+            for path in ("/docs", "/groups", "/groups/1/2", "/loginx"):
+                answer = client.get(path)
+                assert (answer.status_code, answer.text) == (404, "<title>Quorate</title>"), path
             asset = client.get("/assets/app-1a2b.js")
             assert asset.headers["cache-control"].endswith("immutable")
             for path in ("/assets/gone.js", "/v1/nowhere", "/logo.png", "/..%2foutside.txt"):
@@ -311,6 +315,8 @@ def test_the_portal(environment: dict[str, str], tmp_path: Path) -> None:
                 assert answer.headers["content-type"] == "application/problem+json"
             page = client.get("/errors/admission_refused")
             assert "The fleet cannot promise this SLA" in page.text
+            assert "A newer fencing token" in client.get("/errors/fenced").text
+            assert client.get("/errors/nonsense").status_code == 404
 
 
 class _Collector(BaseHTTPRequestHandler):
@@ -413,3 +419,19 @@ def test_off_without_an_endpoint(environment: dict[str, str]) -> None:
             path = f"/v1/projects/{signed_up['project']['id']}/groups"
             group = client.post(path, json={"name": "g", **SLA}).json()
             assert group["handle"]["traceparent"] is None
+
+
+@pytest.mark.parametrize(
+    ("changed", "starts"),
+    [
+        ({"QUORATE_PUBLIC_URL": "http://quorate.example.com"}, False),
+        ({"QUORATE_PUBLIC_URL": "", "QUORATE_LISTEN": "0.0.0.0:0"}, False),
+        ({"QUORATE_PUBLIC_URL": "http://quorate.example.com", "QUORATE_ALLOW_HTTP": "true"}, True),
+        ({"QUORATE_PUBLIC_URL": "https://quorate.example.com"}, True),
+    ],
+)
+def test_cookies_go_over_https_alone(environment: dict[str, str], changed: dict[str, str], starts: bool) -> None:
+    with Process(environment | changed, "migrate") as process:
+        code = process.wait()
+        assert (code == 0) == starts, process.err
+        assert starts or "QUORATE_ALLOW_HTTP" in "".join(process.err)

@@ -43,6 +43,14 @@ def _parser() -> argparse.ArgumentParser:
         "--seed-file", type=Path, help="derive all keys from the hexadecimal seed in it, those of coordinators as well"
     )
     keys.set_defaults(run=_keys_init)
+    rotation = commands.add_parser(
+        "keys-rotate",
+        help="sign tokens with another key, in three steps without a gap (docs/operating/signing-keys.md)",
+    )
+    rotation.add_argument("--dir", type=Path, required=True, help="folder of the key files")
+    rotation.add_argument("--step", choices=["prepare", "switch", "finish"], required=True)
+    rotation.add_argument("--now", action="store_true", help="with finish: end the former key's tokens at once")
+    rotation.set_defaults(run=_keys_rotate)
     contract = commands.add_parser("openapi", help="write sdk/contract/openapi.json and the other generated files")
     contract.add_argument("--check", action="store_true", help="change nothing; exit 1 if a file is out of date")
     contract.set_defaults(run=_openapi)
@@ -116,6 +124,17 @@ def _keys_init(asked: argparse.Namespace) -> int:
     except (OSError, key_files.SeedRefused) as error:
         print(f"quorate-api: keys-init: {error}", file=sys.stderr)
         return exit_codes.CONFIGURATION
+    return 0
+
+
+def _keys_rotate(asked: argparse.Namespace) -> int:
+    from quorate_api.security import key_rotation
+
+    try:
+        print(key_rotation.run(asked.dir, asked.step, at_once=asked.now))
+    except (OSError, key_rotation.RotationRefused) as error:
+        print(f"quorate-api: keys-rotate: {error}", file=sys.stderr)
+        return exit_codes.FAILED
     return 0
 
 

@@ -3,11 +3,14 @@
 import os
 from pathlib import Path
 from typing import Annotated, Literal, Self
+from urllib.parse import urlsplit
 
 from pydantic import AliasChoices, Field, HttpUrl, ValidationError, field_validator, model_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from quorate_api import limits
+
+LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
 
 class ConfigurationError(ValueError):
@@ -34,6 +37,8 @@ class Settings(BaseSettings):
     migrations_dir: Path | None = None
     # Folder for usage windows of days that are removed from the database. None: they are not kept.
     usage_archive_dir: Path | None = None
+    # Whether people may log in over http at another address than this machine's. Their cookies are then visible.
+    allow_http: bool = False
     log_format: str = "json"
     otlp_endpoint: str | None = Field(
         None, validation_alias=AliasChoices("otlp_endpoint", "OTEL_EXPORTER_OTLP_ENDPOINT")
@@ -131,6 +136,17 @@ class Settings(BaseSettings):
         if path is None and "https:" in self.coordinator_url:
             raise ValueError(
                 "QUORATE_COORDINATOR_URL with https needs QUORATE_COORDINATOR_CA_FILE: ca.pem of a coordinator's folder"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _https(self) -> Self:
+        host = urlsplit(self.origin).hostname or ""
+        if not self.secure and not self.allow_http and host not in LOOPBACK:
+            raise ValueError(
+                f"QUORATE_PUBLIC_URL is {self.origin}: cookies of people who log in would be sent in the clear. Give "
+                "the https:// address under which customers reach the API, or set QUORATE_ALLOW_HTTP=true for a "
+                "private network"
             )
         return self
 

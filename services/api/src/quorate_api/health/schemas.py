@@ -21,4 +21,4 @@ class Readiness(Output):
     status: Literal["ok", "degraded", "unavailable"] = Field(
         description="degraded: calls that need a missing dependency fail; the others work."
     )
-    dependencies: list[Dependency]
+    dependencies: list[Dependency] | None = Field(None, description="For operators alone; null for others.")

@@ -1,5 +1,6 @@
 """The built portal at `/`: its files, and `index.html` for every address of the portal's router."""
 
+import re
 from pathlib import Path
 
 from fastapi import APIRouter, FastAPI
@@ -9,13 +10,31 @@ from starlette.staticfiles import StaticFiles
 from starlette.types import Scope
 
 from quorate_api.errors.catalogue import CATALOGUE, Code
+from quorate_api.errors.data_codes import DATA_CODES
 from quorate_api.errors.problem import not_found
 
+RETRIES = {
+    "never": "A retry ends the same way.",
+    "here": "Retry at the same server after the time that it gives.",
+    "head": "Retry at the head that the answer names.",
+    "handle": "Retry with a new handle.",
+    "connection": "Retry on a new connection.",
+}
 YEAR = "public, max-age=31536000, immutable"
 
 
 class Portal(StaticFiles):
-    """Files with a hash in their name (`assets/`) never change. Browsers revalidate the rest."""
+    """Files with a hash in their name (`assets/`) never change. Browsers revalidate the rest.
+
+    `routes.txt` of the portal lists its addresses, as in `/projects/$projectId/keys`. At others the portal shows that
+    nothing is there, and the answer says so, too.
+    """
+
+    def __init__(self, directory: Path) -> None:
+        super().__init__(directory=directory, html=True)
+        listed = directory / "routes.txt"
+        routes = listed.read_text().split() if listed.is_file() else []
+        self._pages = [re.compile(re.sub(r"\\\$\w+", "[^/]+", re.escape(route)) + "/?") for route in routes]
 
     async def get_response(self, path: str, scope: Scope) -> Response:
         try:
@@ -25,6 +44,8 @@ class Portal(StaticFiles):
             if error.status_code != 404 or not is_page or path.startswith(("v1/", "assets/")) or path == "v1":
                 raise
             response = await super().get_response("index.html", scope)
+            if not any(page.fullmatch(scope["path"]) for page in self._pages):
+                response.status_code = 404
             path = "index.html"
         response.headers["Cache-Control"] = YEAR if path.startswith("assets/") else "no-cache"
         return response
@@ -35,21 +56,28 @@ errors_router = APIRouter(include_in_schema=False)
 
 @errors_router.get("/errors/{code}")
 async def error_page(code: str) -> HTMLResponse:
-    """The page behind a problem's `type`."""
-    if code not in CATALOGUE:
-        raise not_found("code")
-    entry = CATALOGUE[Code(code)]
+    """The page of a code: of the API's, which `type` of a problem leads to, or of the data plane's and SDKs'."""
+    if code in CATALOGUE:
+        entry = CATALOGUE[Code(code)]
+        happened = "It did not happen." if entry.outcome == "refused" else "Whether it happened is unknown."
+        retry = f"Retry: {'yes' if entry.retry else 'not as it is'}. {happened}"
+        return _page(code, f"HTTP {entry.status}", entry.title, entry.action, retry)
+    if code in DATA_CODES:
+        data = DATA_CODES[code]
+        return _page(code, f"code {data.code} of servers and SDKs", data.meaning, data.action, RETRIES[data.retry])
+    raise not_found("code")
+
+
+def _page(code: str, what: str, title: str, action: str, retry: str) -> HTMLResponse:
     return HTMLResponse(
         "<!doctype html><html lang=en><meta charset=utf-8><meta name=viewport content='width=device-width'>"
         f"<title>{code} · Quorate</title><style>body{{font:16px/1.6 system-ui;max-width:40rem;margin:12vh auto;"
         "padding:0 1.5rem;color-scheme:light dark}code{font-size:.9em}</style>"
-        f"<main><p><code>{code}</code> · HTTP {entry.status}</p><h1>{entry.title}</h1><p>{entry.action}</p>"
-        f"<p>Retry: {'yes' if entry.retry else 'not as it is'}. "
-        f"{'It did not happen.' if entry.outcome == 'refused' else 'Whether it happened is unknown.'}</p></main>"
+        f"<main><p><code>{code}</code> · {what}</p><h1>{title}</h1><p>{action}</p><p>{retry}</p></main>"
     )
 
 
 def install(app: FastAPI, directory: Path | None) -> None:
     app.include_router(errors_router)
     if directory is not None:
-        app.mount("/", Portal(directory=directory, html=True), name="portal")
+        app.mount("/", Portal(directory), name="portal")

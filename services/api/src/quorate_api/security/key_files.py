@@ -6,6 +6,7 @@ import secrets
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -57,14 +58,14 @@ def derived(seed_hex: str) -> Source:
 
 
 def make_keys(directory: Path, seed_hex: str | None = None) -> list[Path]:
-    """Create the absent key files, and return their paths. The JWKS always matches the signing key.
+    """Create the absent key files, and return their paths. The JWKS has the signing key; in a rotation, others too.
 
     `seed_hex`: they are derived from it, those of coordinators among them. Raises `SeedRefused`.
     """
     source = at_random if seed_hex is None else derived(seed_hex)
     directory.mkdir(mode=0o700, parents=True, exist_ok=True)
     wanted: dict[str, Callable[[str], str]] = {
-        SIGNING_KEY_FILE: lambda name: _signing_key(source(name, KEY_BYTES)),
+        SIGNING_KEY_FILE: lambda name: signing_key(source(name, KEY_BYTES)),
         SECRET_FILE: lambda name: source(name, KEY_BYTES).hex(),
     }
     for staff, file in STAFF_TOKEN_FILES.items():
@@ -76,12 +77,12 @@ def make_keys(directory: Path, seed_hex: str | None = None) -> list[Path]:
     for name, text in wanted.items():
         path = directory / name
         if not path.exists():
-            _write(path, text(name).rstrip("\n") + "\n", 0o600)
+            write(path, text(name).rstrip("\n") + "\n", 0o600)
             made.append(path)
     public = directory / PUBLIC_KEYS_FILE
-    jwks = _public_keys(directory / SIGNING_KEY_FILE)
-    if not public.exists() or public.read_text() != jwks:
-        _write(public, jwks, 0o644)
+    own = public_key(directory / SIGNING_KEY_FILE)
+    if not public.exists() or own not in json.loads(public.read_text())["keys"]:
+        write(public, jwks([own]), 0o644)
         made.append(public)
     return made
 
@@ -90,20 +91,27 @@ def _staff_token(staff: Staff, source: Source, name: str) -> str:
     return staff_tokens.generate(staff, lambda length: source(name, length))
 
 
-def _signing_key(raw: bytes) -> str:
+def signing_key(raw: bytes) -> str:
+    """An Ed25519 key of these bytes, PEM."""
     pem = Ed25519PrivateKey.from_private_bytes(raw).private_bytes(
         serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
     )
     return pem.decode()
 
 
-def _public_keys(signing: Path) -> str:
+def public_key(signing: Path) -> dict[str, Any]:
+    """The public half of a key file, as a JWK."""
     key = serialization.load_pem_private_key(signing.read_bytes(), None)
     assert isinstance(key, Ed25519PrivateKey), f"{signing} holds another kind of key"
-    return json.dumps({"keys": [public_jwk(key.public_key())]}, indent=1) + "\n"
+    return public_jwk(key.public_key())
 
 
-def _write(path: Path, text: str, mode: int) -> None:
+def jwks(keys: list[dict[str, Any]]) -> str:
+    """The file that coordinators read."""
+    return json.dumps({"keys": keys}, indent=1) + "\n"
+
+
+def write(path: Path, text: str, mode: int) -> None:
     """Write the file whole or not at all: a truncated key would be worse than none."""
     draft = path.with_name(path.name + ".new")
     draft.unlink(missing_ok=True)
