@@ -167,6 +167,16 @@ CREATE TABLE public.api_keys (
     CONSTRAINT api_keys_name_check CHECK (((length(name) >= 1) AND (length(name) <= 100)))
 );
 
+CREATE TABLE public.audit_events (
+    organization_id uuid NOT NULL,
+    seq bigint NOT NULL,
+    at timestamp with time zone NOT NULL,
+    event text NOT NULL,
+    hash bytea NOT NULL,
+    CONSTRAINT audit_events_hash_check CHECK ((length(hash) = 32)),
+    CONSTRAINT audit_events_seq_check CHECK ((seq >= 1))
+);
+
 CREATE TABLE public.billed_quantities (
     organization_id uuid NOT NULL,
     group_id uuid NOT NULL,
@@ -941,6 +951,9 @@ ALTER TABLE ONLY public.api_key_secrets
 ALTER TABLE ONLY public.api_keys
     ADD CONSTRAINT api_keys_pkey PRIMARY KEY (id);
 
+ALTER TABLE ONLY public.audit_events
+    ADD CONSTRAINT audit_events_pkey PRIMARY KEY (organization_id, seq);
+
 ALTER TABLE ONLY public.billed_quantities
     ADD CONSTRAINT billed_quantities_pkey PRIMARY KEY (group_id, kind);
 
@@ -1318,6 +1331,8 @@ CREATE TRIGGER append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON public.status_
 
 CREATE TRIGGER append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON public.status_updates FOR EACH STATEMENT EXECUTE FUNCTION public.refuse_rewriting();
 
+CREATE TRIGGER audit_events_append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON public.audit_events FOR EACH STATEMENT EXECUTE FUNCTION public.refuse_rewriting();
+
 CREATE TRIGGER confirmed_stays BEFORE DELETE OR UPDATE ON public.guarantees FOR EACH ROW WHEN ((old.since IS NOT NULL)) EXECUTE FUNCTION public.refuse_rewriting();
 
 CREATE TRIGGER counted AFTER INSERT ON public.invoice_lines REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION public.add_billed_quantities();
@@ -1341,6 +1356,9 @@ ALTER TABLE ONLY public.api_keys
 
 ALTER TABLE ONLY public.api_keys
     ADD CONSTRAINT api_keys_organization_id_project_id_fkey FOREIGN KEY (organization_id, project_id) REFERENCES public.projects(organization_id, id);
+
+ALTER TABLE ONLY public.audit_events
+    ADD CONSTRAINT audit_events_organization_id_fkey FOREIGN KEY (organization_id) REFERENCES public.organizations(organization_id);
 
 ALTER TABLE ONLY public.billed_quantities
     ADD CONSTRAINT billed_quantities_organization_id_group_id_fkey FOREIGN KEY (organization_id, group_id) REFERENCES public.groups(organization_id, id);
@@ -1514,6 +1532,8 @@ ALTER TABLE public.api_key_secrets ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE public.api_keys ENABLE ROW LEVEL SECURITY;
 
+ALTER TABLE public.audit_events ENABLE ROW LEVEL SECURITY;
+
 ALTER TABLE public.billed_quantities ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE public.budget_actions ENABLE ROW LEVEL SECURITY;
@@ -1533,6 +1553,8 @@ ALTER TABLE public.corrections ENABLE ROW LEVEL SECURITY;
 CREATE POLICY every_organization ON public.api_key_secrets TO quorate_worker USING (true);
 
 CREATE POLICY every_organization ON public.api_keys TO quorate_worker USING (true);
+
+CREATE POLICY every_organization ON public.audit_events TO quorate_worker USING (true);
 
 CREATE POLICY every_organization ON public.billed_quantities TO quorate_worker USING (true);
 
@@ -1637,6 +1659,8 @@ ALTER TABLE public.organizations ENABLE ROW LEVEL SECURITY;
 CREATE POLICY own_organization ON public.api_key_secrets TO quorate_api USING ((organization_id = public.current_organization_id()));
 
 CREATE POLICY own_organization ON public.api_keys TO quorate_api USING ((organization_id = public.current_organization_id()));
+
+CREATE POLICY own_organization ON public.audit_events TO quorate_api USING ((organization_id = public.current_organization_id()));
 
 CREATE POLICY own_organization ON public.billed_quantities TO quorate_api USING ((organization_id = public.current_organization_id()));
 
@@ -1801,6 +1825,9 @@ GRANT SELECT ON TABLE public.alembic_version TO quorate_worker;
 GRANT SELECT,INSERT,UPDATE ON TABLE public.api_key_secrets TO quorate_api;
 
 GRANT SELECT,INSERT,UPDATE ON TABLE public.api_keys TO quorate_api;
+
+GRANT SELECT,INSERT ON TABLE public.audit_events TO quorate_api;
+GRANT SELECT ON TABLE public.audit_events TO quorate_worker;
 
 GRANT SELECT ON TABLE public.billed_quantities TO quorate_api;
 GRANT SELECT ON TABLE public.billed_quantities TO quorate_worker;

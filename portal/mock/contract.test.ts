@@ -18,6 +18,8 @@ const NOT_USED = new Set([
   'POST /v1/me/organization',
   'POST /v1/me/invitations/accept',
   'POST /v1/invitations/accept',
+  // A link, which the browser follows.
+  'GET /v1/audit/export',
   'GET /v1/organization/keys',
   'POST /v1/organization/keys',
   'GET /v1/operator/servers',

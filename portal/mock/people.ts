@@ -1,4 +1,4 @@
-import type { Member, Role, Session } from '@/api'
+import type { AuditEvent, Member, Role, Session } from '@/api'
 import { uuid } from './records'
 
 /** The mock service's account at the start. */
@@ -18,6 +18,37 @@ export function seedMembers(nowMs: number): Member[] {
     member(9, ACCOUNT.email, 'owner', 61),
     member(60, 'ops@example.com', 'admin', 50),
     member(61, 'developer@example.com', 'developer', 20),
+  ]
+}
+
+export function seedAudit(nowMs: number): AuditEvent[] {
+  const event = (seq: number, operation: string, subject: string, request: unknown, isKey = false): AuditEvent => ({
+    seq,
+    at: iso(nowMs - (70 - seq) * 5 * 60_000),
+    operation,
+    subject,
+    actor: {
+      kind: isKey ? 'key' : 'person',
+      id: uuid(isKey ? 21 : 9),
+      name: isKey ? 'nightly export' : ACCOUNT.email,
+      credential: uuid(90),
+    },
+    address: '203.0.113.7',
+    user_agent: isKey
+      ? 'quorate-python/0.1.0'
+      : 'Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0',
+    request_id: `req_mock${String(seq).padStart(12, '0')}`,
+    request,
+    created_id: null,
+    hash: 'c0ffee'.repeat(11).slice(0, 64),
+  })
+  const earlier = Array.from({ length: 61 }, (_, n) => event(61 - n, 'log_in', '/v1/login', { email: ACCOUNT.email }))
+  return [
+    event(65, 'change_role', '/v1/organization/members/x', { role: 'developer' }),
+    event(64, 'resize_group', '/v1/groups/x', { rate_per_s: 8_000 }, true),
+    event(63, 'create_key', '/v1/projects/x/keys', { name: 'laptop', scopes: ['append', 'read'] }),
+    event(62, 'create_group', '/v1/projects/x/groups', { name: 'orders', durability: 'persistent', rate_per_s: 5_000 }),
+    ...earlier,
   ]
 }
 

@@ -184,6 +184,11 @@ const verifyEmail = createRoute({
   path: '/verify-email',
   component: lazyRouteComponent(() => import('@/pages/account/VerifyEmailPage'), 'VerifyEmailPage'),
 })
+const audit = createRoute({
+  getParentRoute: () => app,
+  path: '/audit',
+  component: lazyRouteComponent(() => import('@/pages/audit/AuditPage'), 'AuditPage'),
+})
 const members = createRoute({
   getParentRoute: () => app,
   path: '/members',
@@ -215,6 +220,7 @@ const tree = root.addChildren([
     invoice,
     quotas,
     members,
+    audit,
     account,
     verifyEmail,
   ]),

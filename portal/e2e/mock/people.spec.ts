@@ -60,6 +60,7 @@ test('sessions are ended, and the password is changed', async ({ page }) => {
 test('a forgotten password is set by the link in the mail', async ({ page }) => {
   await page.goto('/login')
   await page.getByRole('link', { name: 'Forgot your password?' }).click()
+  await expect(page.getByRole('heading', { name: 'Set a new password' })).toBeVisible()
   await page.getByLabel('E-mail').fill('you')
   await page.getByRole('button', { name: 'Mail me the link' }).click()
   await expect(page.getByText('Enter the e-mail address of your account.')).toBeVisible()
@@ -108,7 +109,19 @@ test('a new account is asked to verify its address', async ({ page }) => {
   await expect(page.getByText('Verify first@example.com')).toHaveCount(0)
 })
 
-for (const path of ['/members', '/account'])
+test('the audit log says who did what, and goes back to the first change', async ({ page }) => {
+  await openSignedIn(page, '/audit')
+  const made = page.getByRole('listitem').filter({ hasText: 'made the API key “laptop”' })
+  await made.click()
+  await expect(made.getByText('create_key /v1/projects')).toBeVisible()
+  await expect(page.getByRole('listitem').filter({ hasText: 'nightly export' })).toContainText('resized a group')
+  await expect(page.getByRole('link', { name: 'Export' })).toHaveAttribute('href', '/v1/audit/export')
+  await page.getByRole('button', { name: 'Earlier changes' }).click()
+  await expect(page.getByRole('listitem')).toHaveCount(65)
+  await expect(page.getByRole('button', { name: 'Earlier changes' })).toHaveCount(0)
+})
+
+for (const path of ['/members', '/account', '/audit'])
   test(`${path} fits a phone, and is accessible in both themes`, async ({ page }) => {
     await page.setViewportSize({ width: 360, height: 740 })
     await openSignedIn(page, path)

@@ -1,7 +1,8 @@
 import { http, HttpResponse } from 'msw'
 import type { Confirmation, NewInvitation, Role } from '@/api'
 import { database, newId, persist } from '../db'
-import { invalid, notFound, problem, refuseStranger } from '../reply'
+import { seedAudit } from '../people'
+import { invalid, notFound, page, problem, refuseStranger } from '../reply'
 
 /** The links that work, and the code that every authenticator shows. */
 const LINKS = { verify: 'verify', reset: 'reset', invitation: 'invitation' }
@@ -203,4 +204,11 @@ const invitations = [
   }),
 ]
 
-export const people = [...email, ...passwords, ...sessions, ...secondFactor, ...members, ...invitations]
+const audit = [
+  http.get(
+    '/v1/audit',
+    signedIn((request) => page(seedAudit(Date.now()), request)),
+  ),
+]
+
+export const people = [...audit, ...email, ...passwords, ...sessions, ...secondFactor, ...members, ...invitations]

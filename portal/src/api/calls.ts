@@ -22,6 +22,7 @@ const PAGE_LIMIT = 200
 /** Quotas keep every list far below this. The bound stops an endless chain of cursors. */
 const PAGES_MAX = 50
 const EVENTS_LIMIT = 20
+const AUDIT_LIMIT = 50
 
 const throwOnError = true
 
@@ -90,6 +91,9 @@ export const acceptInvitation = async (token: string) =>
   remember(await sdk.acceptInvitation({ body: { token }, throwOnError }))
 export const acceptInvitationAsNew = async (body: { token: string; password: string }) =>
   remember(await sdk.acceptInvitationAsNew({ body, throwOnError }))
+
+export const listAudit = (cursor: string | null, signal: AbortSignal) =>
+  sdk.listAuditEvents({ query: { limit: AUDIT_LIMIT, ...(cursor && { cursor }) }, signal, throwOnError })
 
 export const createProject = (name: string) => sdk.createProject({ body: { name }, throwOnError })
 

@@ -21,6 +21,7 @@ export const keys = {
   secondFactor: ['second-factor'] as const,
   members: ['members'] as const,
   invitations: ['invitations'] as const,
+  audit: ['audit'] as const,
 }
 
 const SETTLED_MS = 15_000
@@ -51,6 +52,12 @@ export const membersQuery = queryOptions({
 export const invitationsQuery = queryOptions({
   queryKey: keys.invitations,
   queryFn: ({ signal }) => calls.listInvitations(signal),
+})
+export const auditQuery = infiniteQueryOptions({
+  queryKey: keys.audit,
+  queryFn: ({ pageParam, signal }) => calls.listAudit(pageParam, signal),
+  initialPageParam: null as string | null,
+  getNextPageParam: (last) => last.next_cursor,
 })
 /** `token`: the secret of the link; empty: the link was cut short. */
 export const invitedQuery = (token: string) =>

@@ -1,5 +1,6 @@
 /** The contract's generated types, by the portal's names. Only the live stream's type is written here. */
 export type {
+  AuditEvent,
   Budget,
   BudgetAlert,
   Checkout,

@@ -1,5 +1,5 @@
 import { Link, useParams } from '@tanstack/react-router'
-import { Activity, FileText, Gauge, KeyRound, Layers, Scale, Users } from 'lucide-react'
+import { Activity, FileText, Gauge, KeyRound, Layers, Scale, ScrollText, Users } from 'lucide-react'
 import type { ReactNode } from 'react'
 import { homeProject, useMay, useMe } from '@/session'
 import { Logo } from '@/ui/Logo'
@@ -13,7 +13,7 @@ const ICON = 'size-4 text-ink-3'
 
 export function Sidebar() {
   const me = useMe()
-  const [maySeeTeam, maySeeBilling] = [useMay('team'), useMay('billing')]
+  const [maySeeTeam, maySeeBilling, mayAdminister] = [useMay('team'), useMay('billing'), useMay('administer')]
   const { projectId } = useParams({ strict: false })
   const project = me.projects.find((each) => each.id === projectId) ?? homeProject(me.projects)
   return (
@@ -57,6 +57,12 @@ export function Sidebar() {
             <Link to="/invoices" className={LINK}>
               <FileText aria-hidden className={ICON} />
               Invoices
+            </Link>
+          )}
+          {mayAdminister && (
+            <Link to="/audit" className={LINK}>
+              <ScrollText aria-hidden className={ICON} />
+              Audit log
             </Link>
           )}
           <Link to="/quotas" className={LINK}>

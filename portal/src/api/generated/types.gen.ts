@@ -23,6 +23,32 @@ export type Acceptance = {
 };
 
 /**
+ * Actor
+ */
+export type Actor = {
+    /**
+     * Kind
+     */
+    kind: 'person' | 'key';
+    /**
+     * Id
+     */
+    id: string;
+    /**
+     * Name
+     *
+     * A person's e-mail address, or a key's name.
+     */
+    name: string;
+    /**
+     * Credential
+     *
+     * The session, or the secret of the key.
+     */
+    credential: string | null;
+};
+
+/**
  * Amounts
  *
  * Amounts of each resource, as the coordinator counts them.
@@ -71,6 +97,67 @@ export type AskedResize = {
      * From the time at which the SLA begins.
      */
     price: Price;
+};
+
+/**
+ * AuditEvent
+ */
+export type AuditEvent = {
+    /**
+     * Seq
+     *
+     * From 1, without gaps.
+     */
+    seq: number;
+    /**
+     * At
+     */
+    at: string;
+    /**
+     * Operation
+     *
+     * The call of the contract (`operationId`).
+     */
+    operation: string;
+    /**
+     * Subject
+     *
+     * The address that was called.
+     */
+    subject: string;
+    actor: Actor;
+    /**
+     * Address
+     *
+     * The caller's network address.
+     */
+    address: string;
+    /**
+     * User Agent
+     */
+    user_agent: string;
+    /**
+     * Request Id
+     */
+    request_id: string;
+    /**
+     * Request
+     *
+     * The body, without secrets; null without a body.
+     */
+    request: unknown;
+    /**
+     * Created Id
+     *
+     * The id of what the call has made; null if it made nothing.
+     */
+    created_id: string | null;
+    /**
+     * Hash
+     *
+     * SHA-256 of the hash before it and of this event's text in the export, hexadecimal.
+     */
+    hash: string;
 };
 
 /**
@@ -1882,7 +1969,7 @@ export type Invitations = {
 /**
  * Invited
  *
- * What the holder of a link sees before accepting it.
+ * The invitation, as the holder of its link sees it.
  */
 export type Invited = {
     /**
@@ -3270,6 +3357,22 @@ export type OtherGroups = {
 };
 
 /**
+ * Page[AuditEvent]
+ */
+export type PageAuditEvent = {
+    /**
+     * Items
+     */
+    items: Array<AuditEvent>;
+    /**
+     * Next Cursor
+     *
+     * The next page's `cursor`; null on the last page.
+     */
+    next_cursor: string | null;
+};
+
+/**
  * Page[BudgetAlert]
  */
 export type PageBudgetAlert = {
@@ -4181,8 +4284,10 @@ export type Readiness = {
     status: 'ok' | 'degraded' | 'unavailable';
     /**
      * Dependencies
+     *
+     * For operators alone; null for others.
      */
-    dependencies: Array<Dependency>;
+    dependencies?: Array<Dependency> | null;
 };
 
 /**
@@ -6430,6 +6535,77 @@ export type AcceptInvitationResponses = {
 };
 
 export type AcceptInvitationResponse = AcceptInvitationResponses[keyof AcceptInvitationResponses];
+
+export type ListAuditEventsData = {
+    body?: never;
+    path?: never;
+    query?: {
+        /**
+         * Limit
+         *
+         * Items per page.
+         */
+        limit?: number;
+        /**
+         * Cursor
+         *
+         * `next_cursor` of the previous page.
+         */
+        cursor?: string | null;
+    };
+    url: '/v1/audit';
+};
+
+export type ListAuditEventsErrors = {
+    /**
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
+     */
+    '4XX': Problem;
+    /**
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
+     */
+    '5XX': Problem;
+};
+
+export type ListAuditEventsError = ListAuditEventsErrors[keyof ListAuditEventsErrors];
+
+export type ListAuditEventsResponses = {
+    /**
+     * Successful Response
+     */
+    200: PageAuditEvent;
+};
+
+export type ListAuditEventsResponse = ListAuditEventsResponses[keyof ListAuditEventsResponses];
+
+export type ExportAuditLogData = {
+    body?: never;
+    path?: never;
+    query?: never;
+    url: '/v1/audit/export';
+};
+
+export type ExportAuditLogErrors = {
+    /**
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
+     */
+    '4XX': Problem;
+    /**
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
+     */
+    '5XX': Problem;
+};
+
+export type ExportAuditLogError = ExportAuditLogErrors[keyof ExportAuditLogErrors];
+
+export type ExportAuditLogResponses = {
+    /**
+     * JSON lines.
+     */
+    200: string;
+};
+
+export type ExportAuditLogResponse = ExportAuditLogResponses[keyof ExportAuditLogResponses];
 
 export type ListProjectsData = {
     body?: never;

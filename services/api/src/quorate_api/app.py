@@ -12,6 +12,8 @@ from redis.asyncio import Redis
 from quorate_api import limits, openapi
 from quorate_api.accounts import endpoints as accounts
 from quorate_api.adjustments import endpoints as adjustments
+from quorate_api.audit import endpoints as audit_log
+from quorate_api.audit import service as audit
 from quorate_api.billing import endpoints as billing
 from quorate_api.budgets import endpoints as budgets
 from quorate_api.caps import service as caps
@@ -65,9 +67,9 @@ from quorate_api.usage import endpoints as usage
 
 ROUTERS = (
     accounts.public, accounts.router, emails.router, passwords.public, passwords.router, sessions.router,
-    factors.router, members.router, invitations.public, invitations.router, projects.router, guarantees.router,
-    keys.router, quotes.router, groups.router, checkpoints.router, usage.router, sla.router, live.router,
-    billing.router, payments.router, payments.event_router, spend.router, budgets.router, commitments.router,
+    factors.router, members.router, invitations.public, invitations.router, audit_log.router, projects.router,
+    guarantees.router, keys.router, quotes.router, groups.router, checkpoints.router, usage.router, sla.router,
+    live.router, billing.router, payments.router, payments.event_router, spend.router, budgets.router, commitments.router,
     quotas.router, operator.router, payments.operator_router, adjustments.router, status.public, status.operator,
     outside.router, health.router,
 )  # fmt: skip
@@ -152,6 +154,7 @@ def make_services(settings: Settings) -> Services:
         payments=providers.configured(settings),
         status=Held(partial(snapshot.read, database), limits.STATUS_CACHED_S, limits.STATUS_READ_S),
         require_spend_room=caps.require_room,
+        record_change=audit.record,
     )
 
 

@@ -62,6 +62,8 @@ RECOVERY_CODES = 10
 TOTP_STEP_S = 30
 TOTP_STEPS_OFF = 1  # a clock may be half a minute off
 
+AUDIT_EXPORT_ROWS = 1_000  # read at once
+
 # Mail.
 MAIL_ADDRESS_LENGTH_MAX = 320
 MAIL_INTERVAL_S = 1.0

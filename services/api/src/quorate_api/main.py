@@ -43,6 +43,9 @@ def _parser() -> argparse.ArgumentParser:
         "--seed-file", type=Path, help="derive all keys from the hexadecimal seed in it, those of coordinators as well"
     )
     keys.set_defaults(run=_keys_init)
+    verification = commands.add_parser("audit-verify", help="check the chain of hashes in an export of the audit log")
+    verification.add_argument("file", type=Path, help="as `GET /v1/audit/export` gives it")
+    verification.set_defaults(run=_audit_verify)
     rotation = commands.add_parser(
         "keys-rotate",
         help="sign tokens with another key, in three steps without a gap (docs/operating/signing-keys.md)",
@@ -135,6 +138,19 @@ def _keys_rotate(asked: argparse.Namespace) -> int:
     except (OSError, key_rotation.RotationRefused) as error:
         print(f"quorate-api: keys-rotate: {error}", file=sys.stderr)
         return exit_codes.FAILED
+    return 0
+
+
+def _audit_verify(asked: argparse.Namespace) -> int:
+    from quorate_api.audit import chain
+
+    try:
+        with asked.file.open(encoding="utf-8") as lines:
+            count, digest = chain.check(chain.read_export(lines))
+    except (OSError, UnicodeDecodeError, chain.ChainBroken) as error:
+        print(f"quorate-api: audit-verify: {error}", file=sys.stderr)
+        return exit_codes.FAILED
+    print(f"{count} events, none changed, missing or moved. Hash of the last: {digest.hex()}")
     return 0
 
 

@@ -48,6 +48,7 @@ def _needs() -> dict[str, Need]:
         P.TEAM: ("list_members", "list_invitations", "list_keys"),
         P.ADMINISTER: (
             "create_project", "delete_project", "create_key", "list_organization_keys", "rotate_key", "revoke_key",
+            "list_audit_events", "export_audit_log",
         ),
         P.MANAGE: (
             "put_guarantee", "delete_guarantee", "quote_guarantee", "create_group", "resize_group", "delete_group",

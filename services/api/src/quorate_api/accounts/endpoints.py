@@ -21,7 +21,7 @@ async def sign_up(
 ) -> SignedUp:
     """Create an account with an organization and its first project, and log in."""
     opened = await service.sign_up(work, services, asked, client_of(request))
-    open_session(response, services, opened)
+    open_session(request, response, services, opened)
     assert isinstance(opened.body, SignedUp)
     return opened.body
 
@@ -30,7 +30,7 @@ async def sign_up(
 async def log_in(asked: Login, request: Request, response: Response, work: Transaction, services: Environment) -> Me:
     """Log in: sets the session cookie."""
     opened = await service.log_in(work, services, asked, client_of(request))
-    return open_session(response, services, opened)
+    return open_session(request, response, services, opened)
 
 
 @router.post("/logout", status_code=204)
@@ -60,11 +60,17 @@ async def switch_organization(
 ) -> Me:
     """Go on in another organization of the person, with another session: sets the cookie anew."""
     opened = await service.switch(work, services, caller, asked.organization_id, client_of(request))
-    return open_session(response, services, opened)
+    return open_session(request, response, services, opened)
 
 
-def open_session(response: Response, services: Services, opened: service.Opened) -> Me:
-    """Set the cookies of a new session."""
+def open_session(request: Request, response: Response, services: Services, opened: service.Opened) -> Me:
+    """Set the cookies of a new session, and say whose it is."""
+    request.state.person = {
+        "kind": "person",
+        "id": str(opened.user_id),
+        "name": opened.email,
+        "credential": str(opened.credential.id),
+    }
     response.set_cookie(
         cookie_name(services),
         opened.session_token,

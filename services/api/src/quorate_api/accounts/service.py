@@ -16,7 +16,7 @@ from quorate_api.emails import service as emails
 from quorate_api.errors import Code, FieldError, Problem, not_found
 from quorate_api.factors import service as factors
 from quorate_api.http.client import Client
-from quorate_api.http.principal import Principal, csrf_token
+from quorate_api.http.principal import Credential, Principal, csrf_token
 from quorate_api.http.services import Services
 from quorate_api.organizations.repository import OrganizationRepository
 from quorate_api.projects.repository import ProjectRepository
@@ -31,11 +31,13 @@ CANDIDATES = 2
 
 @dataclass(frozen=True, slots=True)
 class Opened:
-    """A new session: the body of the answer, the secret for the cookie, and the person's address."""
+    """A new session: the body of the answer, the secret for the cookie, and whose it is."""
 
     body: SignedUp | Me
     session_token: str
+    user_id: UUID
     email: str
+    credential: Credential
 
 
 async def sign_up(work: Work, services: Services, asked: SignUp, client: Client) -> Opened:
@@ -55,7 +57,7 @@ async def sign_up(work: Work, services: Services, asked: SignUp, client: Client)
     await organizations.insert(asked.organization, now)
     await organizations.add_member(user_id, "owner", now)
     await ProjectRepository(scope).insert(project_id, FIRST_PROJECT, now)
-    token, _ = await sessions.begin(work, services, user_id, client)
+    token, credential = await sessions.begin(work, services, user_id, client)
     if not verified:
         await emails.send_link(work, services, user_id, asked.email)
     body = SignedUp(
@@ -64,7 +66,7 @@ async def sign_up(work: Work, services: Services, asked: SignUp, client: Client)
         project=Project(id=project_id, name=FIRST_PROJECT, created_at=now),
         csrf_token=csrf_token(services, token),
     )
-    return Opened(body, token, asked.email)
+    return Opened(body, token, user_id, asked.email, credential)
 
 
 async def log_in(work: Work, services: Services, asked: Login, client: Client) -> Opened:
@@ -113,7 +115,7 @@ async def open_in(
         csrf_token=csrf_token(services, token),
         confirmed_at=datetime.now(UTC),
     )
-    return Opened(await me(work, principal), token, user.email)
+    return Opened(await me(work, principal), token, user.id, user.email, credential)
 
 
 async def switch(work: Work, services: Services, principal: Principal, organization_id: UUID, client: Client) -> Opened:

@@ -114,6 +114,15 @@ recovery_codes = Table(
     _id("user_id", primary_key=True),
     Column("code_hmac", LargeBinary, nullable=False, primary_key=True),
 )
+audit_events = Table(
+    "audit_events",
+    metadata,
+    _id("organization_id", primary_key=True),
+    _count("seq", primary_key=True),
+    _time("at"),
+    _text("event"),
+    Column("hash", LargeBinary, nullable=False),
+)
 invitations = Table(
     "invitations",
     metadata,

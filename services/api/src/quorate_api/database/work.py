@@ -29,6 +29,11 @@ class Work:
         assert self._scope is not None, "no organization was entered"
         return self._scope
 
+    @property
+    def has_scope(self) -> bool:
+        """Whether an organization was entered."""
+        return self._scope is not None
+
     async def enter(self, organization_id: UUID) -> Scope:
         """From here on the transaction sees this organization's rows."""
         assert self._scope is None or self._scope.organization_id == organization_id, "one organization per request"

@@ -5,6 +5,7 @@ fleet, `ProberRoute` for those who look at it from outside.
 """
 
 from collections.abc import Callable, Coroutine
+from http import HTTPStatus
 from typing import Any, ClassVar, Literal
 
 import structlog
@@ -17,7 +18,7 @@ from quorate_api.database.work import Work
 from quorate_api.errors import Code, Problem
 from quorate_api.errors.handlers import from_exception
 from quorate_api.http import idempotency, staff
-from quorate_api.http.principal import authenticate
+from quorate_api.http.principal import SAFE_METHODS, authenticate
 from quorate_api.http.services import services_of
 
 log = structlog.get_logger(__name__)
@@ -83,6 +84,8 @@ class _Run:
                 self._claim = claimed
                 request.state.operation_id = claimed.record_id
             response = await inner(request)
+            if request.method not in SAFE_METHODS and response.status_code < HTTPStatus.BAD_REQUEST:
+                await services.record_change(request, work, response)
             if self._claim is not None:
                 await self._claim.store(work.connection, response)
         return response

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
-from fastapi import Request
+from fastapi import Request, Response
 from redis.asyncio import Redis
 from sqlalchemy.ext.asyncio import AsyncEngine
 
@@ -27,6 +27,10 @@ from quorate_api.telemetry.viewers import Viewers
 RequireRoom = Callable[[Work, UUID, int], Awaitable[None]]
 
 
+# Writes a change that a request has made into the audit log, in the transaction of the change.
+RecordChange = Callable[[Request, Work, Response], Awaitable[None]]
+
+
 @dataclass(slots=True)
 class Services:
     settings: Settings
@@ -45,6 +49,7 @@ class Services:
     # Of resources above this package.
     status: Held[Any]  # a snapshot of the public status
     require_spend_room: RequireRoom
+    record_change: RecordChange
 
 
 def services_of(request: Request) -> Services:

@@ -47,7 +47,7 @@ async def accept_invitation_as_new(
 ) -> Me:
     """Accept an invitation with a new account, and log in."""
     opened = await service.accept_as_new(work, services, asked, client_of(request))
-    return open_session(response, services, opened)
+    return open_session(request, response, services, opened)
 
 
 @router.post("/me/invitations/accept")
@@ -56,4 +56,4 @@ async def accept_invitation(
 ) -> Me:
     """Accept an invitation with the account that is logged in, and go on in its organization."""
     opened = await service.accept(work, services, caller, asked.token, client_of(request))
-    return open_session(response, services, opened)
+    return open_session(request, response, services, opened)

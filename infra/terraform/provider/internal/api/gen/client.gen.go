@@ -18,6 +18,24 @@ import (
 	openapi_types "github.com/oapi-codegen/runtime/types"
 )
 
+// Defines values for ActorKind.
+const (
+	ActorKindKey    ActorKind = "key"
+	ActorKindPerson ActorKind = "person"
+)
+
+// Valid indicates whether the value is a known member of the ActorKind enum.
+func (e ActorKind) Valid() bool {
+	switch e {
+	case ActorKindKey:
+		return true
+	case ActorKindPerson:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for BudgetAction.
 const (
 	BudgetActionAlert    BudgetAction = "alert"
@@ -1782,6 +1800,20 @@ type Acceptance struct {
 	Token string `json:"token"`
 }
 
+// Actor defines model for Actor.
+type Actor struct {
+	// Credential The session, or the secret of the key.
+	Credential *string   `json:"credential"`
+	Id         string    `json:"id"`
+	Kind       ActorKind `json:"kind"`
+
+	// Name A person's e-mail address, or a key's name.
+	Name string `json:"name"`
+}
+
+// ActorKind defines model for Actor.Kind.
+type ActorKind string
+
 // Amounts Amounts of each resource, as the coordinator counts them.
 type Amounts struct {
 	// Cpu cores
@@ -1807,6 +1839,35 @@ type AskedResize struct {
 
 	// Sla An SLA as it stands, with every field set.
 	Sla ObservedSla `json:"sla"`
+}
+
+// AuditEvent defines model for AuditEvent.
+type AuditEvent struct {
+	Actor Actor `json:"actor"`
+
+	// Address The caller's network address.
+	Address string    `json:"address"`
+	At      time.Time `json:"at"`
+
+	// CreatedId The id of what the call has made; null if it made nothing.
+	CreatedId *string `json:"created_id"`
+
+	// Hash SHA-256 of the hash before it and of this event's text in the export, hexadecimal.
+	Hash string `json:"hash"`
+
+	// Operation The call of the contract (`operationId`).
+	Operation string `json:"operation"`
+
+	// Request The body, without secrets; null without a body.
+	Request   interface{} `json:"request"`
+	RequestId string      `json:"request_id"`
+
+	// Seq From 1, without gaps.
+	Seq int `json:"seq"`
+
+	// Subject The address that was called.
+	Subject   string `json:"subject"`
+	UserAgent string `json:"user_agent"`
 }
 
 // Balance Rates and replicas that follow the load, with their reasons.
@@ -2677,7 +2738,7 @@ type Invitations struct {
 	Items []Invitation `json:"items"`
 }
 
-// Invited What the holder of a link sees before accepting it.
+// Invited The invitation, as the holder of its link sees it.
 type Invited struct {
 	Email string `json:"email"`
 
@@ -3361,6 +3422,14 @@ type OtherGroups struct {
 	SpentMicros    int `json:"spent_micros"`
 }
 
+// PageAuditEvent defines model for Page_AuditEvent_.
+type PageAuditEvent struct {
+	Items []AuditEvent `json:"items"`
+
+	// NextCursor The next page's `cursor`; null on the last page.
+	NextCursor *string `json:"next_cursor"`
+}
+
 // PageBudgetAlert defines model for Page_BudgetAlert_.
 type PageBudgetAlert struct {
 	Items []BudgetAlert `json:"items"`
@@ -3825,7 +3894,8 @@ type Rates struct {
 
 // Readiness defines model for Readiness.
 type Readiness struct {
-	Dependencies []Dependency `json:"dependencies"`
+	// Dependencies For operators alone; null for others.
+	Dependencies *[]Dependency `json:"dependencies,omitempty"`
 
 	// Status degraded: calls that need a missing dependency fail; the others work.
 	Status ReadinessStatus `json:"status"`
@@ -4451,6 +4521,15 @@ type QuorateApiPasswordsSchemasReset struct {
 	Token string `json:"token"`
 }
 
+// ListAuditEventsParams defines parameters for ListAuditEvents.
+type ListAuditEventsParams struct {
+	// Limit Items per page.
+	Limit *int `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// Cursor `next_cursor` of the previous page.
+	Cursor *string `form:"cursor,omitempty" json:"cursor,omitempty"`
+}
+
 // ListBudgetsParams defines parameters for ListBudgets.
 type ListBudgetsParams struct {
 	// Limit Items per page.
@@ -5042,6 +5121,20 @@ func WithRequestEditorFn(fn RequestEditorFn) ClientOption {
 // The interface specification for the client above.
 type ClientInterface interface {
 
+	// ListAuditEvents List Audit Events
+	//
+	// Each change in the organization, by whom, from where and with what key; newest first.
+	//
+	// Corresponds with GET /v1/audit (the `ListAuditEvents` operationId).
+	ListAuditEvents(ctx context.Context, params *ListAuditEventsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ExportAuditLog Export Audit Log
+	//
+	// The whole log as JSON lines, oldest first. `quorate-api audit-verify FILE` checks the chain of hashes.
+	//
+	// Corresponds with GET /v1/audit/export (the `ExportAuditLog` operationId).
+	ExportAuditLog(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// ListBudgets List Budgets
 	//
 	// The organization's budgets with this month's alerts, newest first.
@@ -5565,7 +5658,7 @@ type ClientInterface interface {
 
 	// GetSecondFactor Get Second Factor
 	//
-	// What logging in takes beside the password.
+	// The person's second factor.
 	//
 	// Corresponds with GET /v1/me/second-factor (the `GetSecondFactor` operationId).
 	GetSecondFactor(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -6176,7 +6269,7 @@ type ClientInterface interface {
 
 	// GetReadiness Get Readiness
 	//
-	// Every dependency with its state. 503 only when nothing works.
+	// Whether requests can be served; 503 only when none can. Operators see each dependency's state, too.
 	//
 	// Corresponds with GET /v1/ready (the `GetReadiness` operationId).
 	GetReadiness(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -6240,6 +6333,40 @@ type ClientInterface interface {
 	//
 	// Corresponds with GET /v1/status/incidents/{incident_id} (the `GetIncident` operationId).
 	GetIncident(ctx context.Context, incidentId openapi_types.UUID, reqEditors ...RequestEditorFn) (*http.Response, error)
+}
+
+// ListAuditEvents List Audit Events
+//
+// Each change in the organization, by whom, from where and with what key; newest first.
+//
+// Corresponds with GET /v1/audit (the `ListAuditEvents` operationId).
+func (c *Client) ListAuditEvents(ctx context.Context, params *ListAuditEventsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListAuditEventsRequest(c.Server, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ExportAuditLog Export Audit Log
+//
+// The whole log as JSON lines, oldest first. `quorate-api audit-verify FILE` checks the chain of hashes.
+//
+// Corresponds with GET /v1/audit/export (the `ExportAuditLog` operationId).
+func (c *Client) ExportAuditLog(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewExportAuditLogRequest(c.Server)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
 }
 
 // ListBudgets List Budgets
@@ -7395,7 +7522,7 @@ func (c *Client) RenewRecoveryCodes(ctx context.Context, params *RenewRecoveryCo
 
 // GetSecondFactor Get Second Factor
 //
-// What logging in takes beside the password.
+// The person's second factor.
 //
 // Corresponds with GET /v1/me/second-factor (the `GetSecondFactor` operationId).
 func (c *Client) GetSecondFactor(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -8756,7 +8883,7 @@ func (c *Client) CreateQuote(ctx context.Context, params *CreateQuoteParams, bod
 
 // GetReadiness Get Readiness
 //
-// Every dependency with its state. 503 only when nothing works.
+// Whether requests can be served; 503 only when none can. Operators see each dependency's state, too.
 //
 // Corresponds with GET /v1/ready (the `GetReadiness` operationId).
 func (c *Client) GetReadiness(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -8909,6 +9036,99 @@ func (c *Client) GetIncident(ctx context.Context, incidentId openapi_types.UUID,
 		return nil, err
 	}
 	return c.Client.Do(req)
+}
+
+// NewListAuditEventsRequest constructs an http.Request for the ListAuditEvents method
+func NewListAuditEventsRequest(server string, params *ListAuditEventsParams) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/audit")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.Limit != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "limit", *params.Limit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Cursor != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "cursor", *params.Cursor, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewExportAuditLogRequest constructs an http.Request for the ExportAuditLog method
+func NewExportAuditLogRequest(server string) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/audit/export")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
 }
 
 // NewListBudgetsRequest constructs an http.Request for the ListBudgets method
@@ -14160,6 +14380,24 @@ func WithBaseURL(baseURL string) ClientOption {
 // ClientWithResponsesInterface is the interface specification for the client with responses above.
 type ClientWithResponsesInterface interface {
 
+	// ListAuditEventsWithResponse List Audit Events
+	//
+	// Each change in the organization, by whom, from where and with what key; newest first.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /v1/audit (the `ListAuditEvents` operationId).
+	ListAuditEventsWithResponse(ctx context.Context, params *ListAuditEventsParams, reqEditors ...RequestEditorFn) (*ListAuditEventsResponse, error)
+
+	// ExportAuditLogWithResponse Export Audit Log
+	//
+	// The whole log as JSON lines, oldest first. `quorate-api audit-verify FILE` checks the chain of hashes.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /v1/audit/export (the `ExportAuditLog` operationId).
+	ExportAuditLogWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*ExportAuditLogResponse, error)
+
 	// ListBudgetsWithResponse List Budgets
 	//
 	// The organization's budgets with this month's alerts, newest first.
@@ -14753,7 +14991,7 @@ type ClientWithResponsesInterface interface {
 
 	// GetSecondFactorWithResponse Get Second Factor
 	//
-	// What logging in takes beside the password.
+	// The person's second factor.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -15434,7 +15672,7 @@ type ClientWithResponsesInterface interface {
 
 	// GetReadinessWithResponse Get Readiness
 	//
-	// Every dependency with its state. 503 only when nothing works.
+	// Whether requests can be served; 503 only when none can. Operators see each dependency's state, too.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -15512,6 +15750,109 @@ type ClientWithResponsesInterface interface {
 	//
 	// Corresponds with GET /v1/status/incidents/{incident_id} (the `GetIncident` operationId).
 	GetIncidentWithResponse(ctx context.Context, incidentId openapi_types.UUID, reqEditors ...RequestEditorFn) (*GetIncidentResponse, error)
+}
+
+type ListAuditEventsResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *PageAuditEvent
+	// ApplicationproblemJSON4XX the response for an HTTP 4XX `application/problem+json` response
+	ApplicationproblemJSON4XX *Problem
+	// ApplicationproblemJSON5XX the response for an HTTP 5XX `application/problem+json` response
+	ApplicationproblemJSON5XX *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ListAuditEventsResponse) GetJSON200() *PageAuditEvent {
+	return r.JSON200
+}
+
+// GetApplicationproblemJSON4XX returns the response for an HTTP 4XX `application/problem+json` response
+func (r ListAuditEventsResponse) GetApplicationproblemJSON4XX() *Problem {
+	return r.ApplicationproblemJSON4XX
+}
+
+// GetApplicationproblemJSON5XX returns the response for an HTTP 5XX `application/problem+json` response
+func (r ListAuditEventsResponse) GetApplicationproblemJSON5XX() *Problem {
+	return r.ApplicationproblemJSON5XX
+}
+
+// GetBody returns the raw response body bytes
+func (r ListAuditEventsResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ListAuditEventsResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ListAuditEventsResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ListAuditEventsResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type ExportAuditLogResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// ApplicationproblemJSON4XX the response for an HTTP 4XX `application/problem+json` response
+	ApplicationproblemJSON4XX *Problem
+	// ApplicationproblemJSON5XX the response for an HTTP 5XX `application/problem+json` response
+	ApplicationproblemJSON5XX *Problem
+}
+
+// GetApplicationproblemJSON4XX returns the response for an HTTP 4XX `application/problem+json` response
+func (r ExportAuditLogResponse) GetApplicationproblemJSON4XX() *Problem {
+	return r.ApplicationproblemJSON4XX
+}
+
+// GetApplicationproblemJSON5XX returns the response for an HTTP 5XX `application/problem+json` response
+func (r ExportAuditLogResponse) GetApplicationproblemJSON5XX() *Problem {
+	return r.ApplicationproblemJSON5XX
+}
+
+// GetBody returns the raw response body bytes
+func (r ExportAuditLogResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ExportAuditLogResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ExportAuditLogResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ExportAuditLogResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
 }
 
 type ListBudgetsResponse struct {
@@ -21506,6 +21847,36 @@ func (r GetIncidentResponse) ContentType() string {
 	return ""
 }
 
+// ListAuditEventsWithResponse List Audit Events
+//
+// Each change in the organization, by whom, from where and with what key; newest first.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /v1/audit (the `ListAuditEvents` operationId).
+func (c *ClientWithResponses) ListAuditEventsWithResponse(ctx context.Context, params *ListAuditEventsParams, reqEditors ...RequestEditorFn) (*ListAuditEventsResponse, error) {
+	rsp, err := c.ListAuditEvents(ctx, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseListAuditEventsResponse(rsp)
+}
+
+// ExportAuditLogWithResponse Export Audit Log
+//
+// The whole log as JSON lines, oldest first. `quorate-api audit-verify FILE` checks the chain of hashes.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /v1/audit/export (the `ExportAuditLog` operationId).
+func (c *ClientWithResponses) ExportAuditLogWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*ExportAuditLogResponse, error) {
+	rsp, err := c.ExportAuditLog(ctx, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseExportAuditLogResponse(rsp)
+}
+
 // ListBudgetsWithResponse List Budgets
 //
 // The organization's budgets with this month's alerts, newest first.
@@ -22477,7 +22848,7 @@ func (c *ClientWithResponses) RenewRecoveryCodesWithResponse(ctx context.Context
 
 // GetSecondFactorWithResponse Get Second Factor
 //
-// What logging in takes beside the password.
+// The person's second factor.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -23608,7 +23979,7 @@ func (c *ClientWithResponses) CreateQuoteWithResponse(ctx context.Context, param
 
 // GetReadinessWithResponse Get Readiness
 //
-// Every dependency with its state. 503 only when nothing works.
+// Whether requests can be served; 503 only when none can. Operators see each dependency's state, too.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -23739,6 +24110,79 @@ func (c *ClientWithResponses) GetIncidentWithResponse(ctx context.Context, incid
 		return nil, err
 	}
 	return ParseGetIncidentResponse(rsp)
+}
+
+// ParseListAuditEventsResponse parses an HTTP response from a ListAuditEventsWithResponse call
+func ParseListAuditEventsResponse(rsp *http.Response) (*ListAuditEventsResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ListAuditEventsResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest PageAuditEvent
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 4:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON4XX = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 5:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON5XX = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseExportAuditLogResponse parses an HTTP response from a ExportAuditLogWithResponse call
+func ParseExportAuditLogResponse(rsp *http.Response) (*ExportAuditLogResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ExportAuditLogResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 4:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON4XX = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 5:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON5XX = &dest
+
+	}
+
+	return response, nil
 }
 
 // ParseListBudgetsResponse parses an HTTP response from a ListBudgetsWithResponse call

@@ -1,0 +1,49 @@
+import type { AuditEvent } from '@/api'
+
+const DEEDS: Record<string, string> = {
+  sign_up: 'signed up',
+  log_in: 'logged in',
+  log_out: 'logged out',
+  create_project: 'created the project',
+  delete_project: 'deleted a project',
+  create_group: 'created the group',
+  resize_group: 'resized a group',
+  delete_group: 'deleted a group',
+  reset_group: 'reset a lost group',
+  create_key: 'made the API key',
+  create_organization_key: 'made the API key',
+  rotate_key: 'rotated an API key',
+  revoke_key: 'revoked an API key',
+  invite_member: 'invited',
+  withdraw_invitation: 'withdrew an invitation',
+  accept_invitation: 'joined',
+  accept_invitation_as_new: 'joined',
+  change_role: 'changed a member’s role to',
+  remove_member: 'removed a member',
+  put_budget: 'set a budget',
+  delete_budget: 'removed a budget',
+  make_commitment: 'made a commitment',
+  put_guarantee: 'changed the guarantee',
+  delete_guarantee: 'took the guarantee back',
+  change_password: 'changed the password',
+  verify_email: 'verified the address',
+  begin_totp: 'began to add an authenticator',
+  confirm_totp: 'added an authenticator',
+  remove_totp: 'removed the authenticator',
+  renew_recovery_codes: 'made new recovery codes',
+  end_session: 'ended a session',
+  end_other_sessions: 'ended all other sessions',
+  confirm_person: 'confirmed who they are',
+  switch_organization: 'switched to this organization',
+}
+/** The field of the body that says of what, where there is one. */
+const OBJECTS = ['name', 'email', 'role'] as const
+
+/** `created the group “orders”`; for a call without a word of its own, the call. */
+export function deedOf({ operation, request }: Pick<AuditEvent, 'operation' | 'request'>): string {
+  const deed = DEEDS[operation] ?? operation.replaceAll('_', ' ')
+  const body = typeof request === 'object' && request !== null ? (request as Record<string, unknown>) : {}
+  const object = OBJECTS.map((field) => body[field]).find((value) => typeof value === 'string')
+  const says = /created|made the|invited$|role to$/.test(deed)
+  return says && object ? `${deed} ${deed.startsWith('changed') || deed === 'invited' ? object : `“${object}”`}` : deed
+}

@@ -1,0 +1,133 @@
+"""Recording changes, and reading the log.
+
+Each change is recorded in its own transaction, by the one place through which all requests go (`http/route.py`): no
+endpoint can forget it.
+"""
+
+import json
+from collections.abc import AsyncIterator
+from datetime import UTC, datetime
+from typing import Any
+
+from fastapi import Request, Response
+from sqlalchemy import Row
+
+from quorate_api import limits
+from quorate_api.access.permissions import Permission
+from quorate_api.audit import chain
+from quorate_api.audit.repository import AuditRepository
+from quorate_api.audit.schemas import Actor, AuditEvent
+from quorate_api.database.ids import new_id
+from quorate_api.database.work import Work
+from quorate_api.http.client import client_of
+from quorate_api.http.pagination import Paging
+from quorate_api.http.principal import Principal
+from quorate_api.http.schemas import Page
+from quorate_api.http.services import Services
+from quorate_api.keys.repository import KeyRepository
+from quorate_api.users.repository import UserRepository
+
+# They change nothing that a person decides: dry runs, and places of consumers, which are saved many times a second.
+NOT_RECORDED = frozenset({"create_quote", "quote_guarantee", "save_checkpoint"})
+
+
+async def record(request: Request, work: Work, response: Response) -> None:
+    """Record a change that has been made, at the end of its transaction."""
+    operation = request.scope["route"].name
+    principal: Principal | None = getattr(request.state, "principal", None)
+    person = getattr(request.state, "person", None)  # who has begun a session
+    if operation in NOT_RECORDED or not work.has_scope or (principal is None and person is None):
+        return
+    actor = person if person is not None else await _actor(work, principal)
+    client, now = client_of(request), datetime.now(UTC)
+    event = chain.text_of(
+        {
+            "specversion": "1.0",
+            "id": str(new_id()),
+            "source": f"/organizations/{work.scope.organization_id}",
+            "type": f"{chain.TYPE}{operation}",
+            "subject": request.url.path,
+            "time": now.isoformat(),
+            "datacontenttype": "application/json",
+            "data": {
+                "actor": actor,
+                "address": client.address,
+                "user_agent": client.user_agent,
+                "request_id": request.state.request_id,
+                "request": chain.redacted(await _body(request)),
+                "created_id": _created(response),
+            },
+        }
+    )
+    repository = AuditRepository(work.scope)
+    await repository.lock()
+    last = await repository.last()
+    seq, before = (last.seq, last.hash) if last is not None else (0, chain.BEGIN)
+    await repository.add(seq + 1, now, event, chain.hash_of(before, event))
+
+
+async def page(work: Work, principal: Principal, paging: Paging) -> Page[AuditEvent]:
+    principal.require(Permission.ADMINISTER)
+    before = int.from_bytes(paging.after, "big") if paging.after is not None else None
+    rows = await AuditRepository(work.scope).page(paging.limit + 1, before)
+    more = len(rows) > paging.limit
+    rows = rows[: paging.limit]
+    cursor = paging.next_cursor(rows[-1].seq.to_bytes(16, "big")) if more else None
+    return Page(items=[_shown(row) for row in rows], next_cursor=cursor)
+
+
+async def export(services: Services, principal: Principal) -> AsyncIterator[str]:
+    """A line of JSON for each event, oldest first: what `quorate-api audit-verify` checks."""
+    seq = 0
+    while True:
+        async with Work(services.engine) as work:
+            await work.enter(principal.organization_id)
+            rows = await AuditRepository(work.scope).after(seq, limits.AUDIT_EXPORT_ROWS)
+        if not rows:
+            return
+        yield "".join(
+            json.dumps({"seq": row.seq, "hash": row.hash.hex(), "event": row.event}, ensure_ascii=False) + "\n"
+            for row in rows
+        )
+        seq = rows[-1].seq
+
+
+async def _actor(work: Work, principal: Principal | None) -> dict[str, Any]:
+    assert principal is not None
+    if principal.user_id is not None:
+        name = (await UserRepository(work.connection).by_id(principal.user_id)).email
+    else:
+        key = await KeyRepository(work.scope).get(principal.id)
+        name = key.name if key is not None else ""
+    kind = "person" if principal.user_id is not None else "key"
+    return {"kind": kind, "id": str(principal.id), "name": name, "credential": str(principal.credential.id)}
+
+
+async def _body(request: Request) -> Any:
+    raw = await request.body()
+    return json.loads(raw) if raw else None
+
+
+def _created(response: Response) -> str | None:
+    if response.status_code != 201 or not response.body:
+        return None
+    found = json.loads(bytes(response.body))
+    return str(found["id"]) if isinstance(found, dict) and "id" in found else None
+
+
+def _shown(row: Row[Any]) -> AuditEvent:
+    event = json.loads(row.event)
+    data = event["data"]
+    return AuditEvent(
+        seq=row.seq,
+        at=row.at,
+        operation=event["type"].removeprefix(chain.TYPE),
+        subject=event["subject"],
+        actor=Actor(**data["actor"]),
+        address=data["address"],
+        user_agent=data["user_agent"],
+        request_id=data["request_id"],
+        request=data["request"],
+        created_id=data["created_id"],
+        hash=row.hash.hex(),
+    )
