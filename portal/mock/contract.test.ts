@@ -13,7 +13,6 @@ const NOT_USED = new Set([
   'GET /v1/budgets/:id',
   'GET /v1/budgets/:id/alerts',
   // Operations for infrastructure as code and for operators.
-  'DELETE /v1/projects/:id',
   // Shown by the tests of the real stack: sessions of another organization.
   'POST /v1/me/organization',
   'POST /v1/me/invitations/accept',

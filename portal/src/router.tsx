@@ -81,7 +81,7 @@ const home = createRoute({
     const project = homeProject(context.me.projects)
     if (project) throw redirect({ to: '/projects/$projectId/groups', params: { projectId: project.id } })
   },
-  component: NotFoundPage,
+  component: lazyRouteComponent(() => import('@/pages/NoProjectPage'), 'NoProjectPage'),
 })
 
 const project = createRoute({
@@ -157,6 +157,11 @@ const partitions = createRoute({
   path: '/partitions',
   component: lazyRouteComponent(() => import('@/pages/group/partitions/PartitionsTab'), 'PartitionsTab'),
 })
+const resize = createRoute({
+  getParentRoute: () => group,
+  path: '/resize',
+  component: lazyRouteComponent(() => import('@/pages/group/resize/ResizePage'), 'ResizePage'),
+})
 const settings = createRoute({
   getParentRoute: () => group,
   path: '/settings',
@@ -214,7 +219,7 @@ const tree = root.addChildren([
       newGroup,
       keys,
       guarantee,
-      group.addChildren([overview, metrics, partitions, sla, connect, settings]),
+      group.addChildren([overview, metrics, partitions, sla, connect, settings, resize]),
     ]),
     invoices,
     invoice,

@@ -23,6 +23,7 @@ const PAGES: [string, string, RegExp][] = [
   ['connect', `${GROUPS.featureFlags}/connect?welcome=true`, /Waiting for the first append/],
   ['partitions', `${GROUPS.orders}/partitions`, /One log/],
   ['settings', `${GROUPS.orders}/settings`, /Delete this group/],
+  ['resize', `${GROUPS.orders}/resize`, /We can promise this/],
   ['API keys', `/projects/${PROJECTS.production}/keys`, /nightly export/],
   ['Guarantee', `/projects/${PROJECTS.production}/guarantee`, /Share now/],
   ['invoices', '/invoices', /INV-\d{4}-000001/],

@@ -56,4 +56,22 @@ test('projects: switch, create, refuse a taken name', async ({ page }) => {
   await dialog.getByRole('button', { name: 'Create project' }).click()
   await expect(page.getByRole('button', { name: 'Project experiments, switch project' })).toBeVisible()
   await expect(page.getByRole('heading', { name: 'Your first group' })).toBeVisible()
+
+  await page.getByRole('button', { name: /switch project/ }).click()
+  await page.getByRole('menuitem', { name: 'Delete experiments' }).click()
+  const deletion = page.getByRole('dialog', { name: 'Delete the project experiments?' })
+  await deletion.getByLabel(/Type/).fill('experiments')
+  await deletion.getByRole('button', { name: 'Delete project' }).click()
+  await expect(page.getByRole('button', { name: /Project experiments/ })).toHaveCount(0)
+  await expect(page.getByRole('heading', { name: 'Groups' })).toBeVisible()
+})
+
+test('a project that has groups is not deleted', async ({ page }) => {
+  await openSignedIn(page, HOME)
+  await page.getByRole('button', { name: /switch project/ }).click()
+  await page.getByRole('menuitem', { name: 'Delete production' }).click()
+  const dialog = page.getByRole('dialog', { name: 'Delete the project production?' })
+  await dialog.getByLabel(/Type/).fill('production')
+  await dialog.getByRole('button', { name: 'Delete project' }).click()
+  await expect(dialog.getByRole('alert')).toContainText('Delete them first')
 })

@@ -4,8 +4,12 @@ import { runProgram } from './program'
 
 const NAME = `journey-${randomUUID().slice(0, 8)}`
 const RATE_PER_S = '500'
+const RESIZED_PER_S = '800'
 
-test('sign up, create a group, append with an SDK, see it live, see it on the invoice', async ({ page, baseURL }) => {
+test('sign up, create a group, append with an SDK, see it live, see it on the invoice, resize', async ({
+  page,
+  baseURL,
+}) => {
   if (!baseURL) throw new Error('Set QUORATE_URL to the address of a running stack.')
 
   await page.goto('/signup')
@@ -39,6 +43,7 @@ test('sign up, create a group, append with an SDK, see it live, see it on the in
   await expect(page.getByRole('img', { name: /Ring of epoch \d+: .* head, alive; .* tail, alive/ })).toBeVisible()
   await expectAccessible(page)
 
+  const groupPage = page.url()
   const acked = Number(await program).toLocaleString('en')
   await expect(entries).toHaveText(acked)
 
@@ -48,4 +53,13 @@ test('sign up, create a group, append with an SDK, see it live, see it on the in
     await expect(lines).toContainText('Reservation', { timeout: 3_000 })
     await expect(lines).toContainText(`${acked} entries`, { timeout: 3_000 })
   }).toPass({ timeout: 60_000 })
+
+  await page.goto(groupPage)
+  await page.getByRole('link', { name: 'Settings' }).click()
+  await page.getByRole('link', { name: 'Resize' }).click()
+  await page.getByLabel('Rate to reserve', { exact: true }).fill(RESIZED_PER_S)
+  await expect(page.getByText(/more than now/)).toBeVisible()
+  await page.getByRole('button', { name: 'Resize group' }).click()
+  await expect(page).toHaveURL(/\/settings$/)
+  await expect(page.getByText(`${RESIZED_PER_S}/s`, { exact: true })).toBeVisible()
 })

@@ -93,6 +93,19 @@ const createProject = http.post('/v1/projects', async ({ request }) => {
   return HttpResponse.json(project, { status: 201 })
 })
 
+const deleteProject = http.delete('/v1/projects/:id', ({ request, params }) => {
+  const refusal = refuseStranger(request)
+  if (refusal) return refusal
+  const db = database()
+  const index = db.projects.findIndex(({ id }) => id === params.id)
+  if (index < 0) return notFound('project')
+  if (db.groups.some(({ group }) => group.project_id === params.id))
+    return problem('project_not_empty', 'The project has groups. Delete them first.')
+  db.projects.splice(index, 1)
+  persist()
+  return new HttpResponse(null, { status: 204 })
+})
+
 const listKeys = http.get('/v1/projects/:id/keys', ({ request, params }) => {
   const refusal = refuseStranger(request)
   if (refusal) return refusal
@@ -165,4 +178,15 @@ const revokeKey = http.delete('/v1/keys/:id', ({ request, params }) => {
   return new HttpResponse(null, { status: 204 })
 })
 
-export const accounts = [signUp, logIn, logOut, me, createProject, listKeys, createKey, rotateKey, revokeKey]
+export const accounts = [
+  signUp,
+  logIn,
+  logOut,
+  me,
+  createProject,
+  deleteProject,
+  listKeys,
+  createKey,
+  rotateKey,
+  revokeKey,
+]

@@ -1,5 +1,5 @@
 import { http, HttpResponse } from 'msw'
-import type { Group, GroupCosts, GroupPartitions, Placement, Sla } from '@/api'
+import type { Group, GroupCosts, GroupPartitions, ObservedSla, Placement, Resize, Sla } from '@/api'
 import { priceOf, promiseOf, quoteOf, roleAt } from '../admission'
 import { database, newId, persist, PROVISIONING_MS } from '../db'
 import { withDefaults, type MockGroup } from '../records'
@@ -218,8 +218,18 @@ const resizeGroup = http.patch('/v1/groups/:id', async ({ request, params }) => 
   if (refusal) return refusal
   const mock = groupById(params.id)
   if (!mock) return notFound('group')
-  const { partitions: wanted } = (await request.json()) as { partitions?: number }
-  mock.group = { ...mock.group, partitions: wanted ?? mock.group.partitions ?? 1, epoch: mock.group.epoch + 1 }
+  const { partitions: wanted, ...changes } = (await request.json()) as Resize
+  const sla = { ...mock.group.sla, ...changes } as ObservedSla
+  const { refusal: unfit } = quoteOf(sla)
+  if (unfit) return problem('admission_refused', unfit.message, { refusal: unfit })
+  mock.group = {
+    ...mock.group,
+    sla,
+    price: priceOf(sla),
+    promise: promiseOf(sla),
+    partitions: wanted ?? mock.group.partitions ?? 1,
+    epoch: mock.group.epoch + 1,
+  }
   persist()
   return HttpResponse.json(observed(mock), { headers: { etag: '"3"' } })
 })

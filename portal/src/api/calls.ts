@@ -97,6 +97,8 @@ export const listAudit = (cursor: string | null, signal: AbortSignal) =>
 
 export const createProject = (name: string) => sdk.createProject({ body: { name }, throwOnError })
 
+export const deleteProject = (project_id: string) => sdk.deleteProject({ path: { project_id }, throwOnError })
+
 export const listKeys = (project_id: string, signal: AbortSignal) =>
   everyPage((query) => sdk.listKeys({ path: { project_id }, query, signal, throwOnError }))
 export const createKey = ({ projectId, ...body }: NewKey & { projectId: string }) =>

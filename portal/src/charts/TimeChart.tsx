@@ -1,7 +1,7 @@
 import { useEffect, useLayoutEffect, useRef, useState } from 'react'
 import UPlot from 'uplot'
 import { useShownTheme } from '@/theme'
-import { chartOptions, clockSeconds, dayLabel, paintOrder, type Line } from './chartOptions'
+import { chartOptions, clockSeconds, dayLabel, drawn, paintOrder, type Line } from './chartOptions'
 
 interface Props {
   /** A sentence with the chart's current values, for screen readers. */
@@ -81,7 +81,7 @@ export function TimeChart({
     const made = chart.current
     if (!made) return
     made.batch(() => {
-      made.setData([times, ...paintOrder(lines).map((line) => line.values)] as UPlot.AlignedData, true)
+      made.setData([times, ...paintOrder(lines).map(drawn)] as UPlot.AlignedData, true)
       const last = times.at(-1)
       const known_s = (last ?? 0) - (times[0] ?? 0)
       if (span_s && last) {

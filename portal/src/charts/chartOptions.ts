@@ -8,6 +8,8 @@ export interface Line {
   values: (number | null)[]
   dashed?: boolean
   filled?: boolean
+  /** Draw no line along zero, where there is nothing of what the line is about. */
+  hidesZero?: boolean
   /** A bar for each time. The first line's bars are in front of the others'. */
   bars?: boolean
 }
@@ -28,6 +30,23 @@ interface Options {
 /** Painted in reverse, so that the first and most important series is on top. */
 export function paintOrder<T>(lines: T[]): T[] {
   return lines.toReversed()
+}
+
+/** The values to draw. A line that hides zero keeps the zeros beside other values, from which it rises. */
+export function drawn({ values, hidesZero }: Line): (number | null)[] {
+  if (!hidesZero) return values
+  return values.map((value, index) => (value === 0 && !values[index - 1] && !values[index + 1] ? null : value))
+}
+
+/** Indices of values without neighbours. A line needs two points, so these are drawn as points. */
+export function isolated(values: ArrayLike<number | null | undefined>): number[] {
+  return Array.from({ length: values.length }, (_, index) => index).filter(
+    (index) => isThere(values[index]) && !isThere(values[index - 1]) && !isThere(values[index + 1]),
+  )
+}
+
+function isThere(value: number | null | undefined): value is number {
+  return value !== null && value !== undefined
 }
 
 /** A token's current colour: canvases need a plain colour, and tokens depend on the theme. */
@@ -73,8 +92,7 @@ function seriesOf(line: Line, element: HTMLElement): uPlot.Series {
     label: line.label,
     stroke: colour,
     width: LINE_PX,
-    // A line needs two points. A single one is shown as a point.
-    points: { show: (_chart, _series, first, last) => last - first < 2, size: 5, fill: colour },
+    points: { show: false, size: 5, fill: colour, filter: (chart, series) => isolated(chart.data[series] ?? []) },
     ...(line.dashed ? { dash: [5, 5] } : {}),
     ...(line.filled ? { fill: withAlpha(colour, 0.09) } : {}),
   }

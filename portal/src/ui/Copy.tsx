@@ -45,13 +45,13 @@ export function CopyButton({ text, label }: { text: string; label: string }) {
 /** Text to copy, shown as code: lines never wrap, long ones scroll. */
 export function CodeBlock({ code, label }: { code: string; label: string }) {
   return (
-    <div className="relative rounded-xl border border-line bg-sunken">
-      <div className="absolute top-2 right-2 rounded-lg bg-sunken">
-        <CopyButton text={code} label={`Copy ${label}`} />
-      </div>
-      <pre {...scrollable(label)} className="overflow-x-auto p-4 pr-12 font-mono text-[13px] leading-relaxed">
+    <div className="flex items-start rounded-xl border border-line bg-sunken">
+      <pre {...scrollable(label)} className="min-w-0 flex-1 overflow-x-auto p-4 font-mono text-[13px] leading-relaxed">
         <code>{code}</code>
       </pre>
+      <div className="shrink-0 p-2">
+        <CopyButton text={code} label={`Copy ${label}`} />
+      </div>
     </div>
   )
 }

@@ -44,7 +44,7 @@ export function DataTable<T>({ caption, columns, rows, rowId, sorting = UNSORTED
     getSortedRowModel: getSortedRowModel(),
   })
   return (
-    <div className="overflow-hidden rounded-2xl border border-line bg-surface">
+    <div className="relative overflow-x-auto rounded-2xl border border-line bg-surface">
       <table className="w-full text-sm">
         <caption className="sr-only">{caption}</caption>
         <thead>

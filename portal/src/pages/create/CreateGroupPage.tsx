@@ -1,16 +1,17 @@
 import { zodResolver } from '@hookform/resolvers/zod'
 import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { getRouteApi, useNavigate } from '@tanstack/react-router'
-import { useForm, type UseFormReturn } from 'react-hook-form'
-import { api, fieldMessage, groupQuery, keys, problemOf, ProblemError, type Refusal, type Sla } from '@/api'
+import { useForm } from 'react-hook-form'
+import { api, fieldMessage, groupQuery, keys, problemOf, type Sla } from '@/api'
 import { Steps } from '@/pages/create/Steps'
 import { PageHeader } from '@/ui/Surface'
 import { usePageTitle } from '@/ui/title'
+import { adoptSla } from './adoptSla'
 import { GroupFields } from './GroupFields'
 import { QuoteBar } from './QuoteBar'
 import { QuotePanel } from './QuotePanel'
 import { DEFAULTS, groupSchema, slaOf, type GroupValues } from './slaForm'
-import { useLiveQuote } from './useLiveQuote'
+import { refusalOf, useLiveQuote } from './useLiveQuote'
 
 const route = getRouteApi('/app/projects/$projectId/groups/new')
 
@@ -53,7 +54,9 @@ export function CreateGroupPage() {
           settled={settled}
           refusal={refusedNow ?? quote.data?.refusal ?? null}
           error={refusedNow || nameTaken(creation.error, 'name') ? null : creation.error}
-          creating={creation.isPending || creation.isSuccess}
+          action={{ label: 'Create group', busy: creation.isPending || creation.isSuccess }}
+          note="Billed by the second. Delete it at any time."
+          presentMonthlyMicros={null}
           onAdopt={adopt}
         />
         <QuoteBar quote={quote.data} settled={settled} refused={(refusedNow ?? quote.data?.refusal ?? null) !== null} />
@@ -78,21 +81,6 @@ function useCreation(projectId: string, welcome: boolean) {
       })
     },
   })
-}
-
-function adoptSla(form: UseFormReturn<GroupValues>, fits: Sla): void {
-  const options = { shouldDirty: true, shouldValidate: true }
-  form.setValue('durability', fits.durability, options)
-  form.setValue('replication_degree', fits.replication_degree, options)
-  form.setValue('request_size_bytes', fits.request_size_bytes, options)
-  form.setValue('rate_per_s', fits.rate_per_s, options)
-  form.setValue('read_rate_per_s', fits.read_rate_per_s ?? 0, options)
-  const smallest = form.getValues('min_replicas')
-  if (smallest !== null && smallest > fits.replication_degree) form.setValue('min_replicas', null, options)
-}
-
-function refusalOf(error: unknown): Refusal | null {
-  return error instanceof ProblemError && error.code === 'admission_refused' ? (error.problem.refusal ?? null) : null
 }
 
 function nameTaken(error: unknown, field: string): string | undefined {

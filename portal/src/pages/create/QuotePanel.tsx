@@ -15,17 +15,23 @@ interface Props {
   settled: boolean
   refusal: Refusal | null
   error: unknown
-  creating: boolean
+  /** The button below the price. */
+  action: { label: string; busy: boolean; hindrance?: string | undefined }
+  /** Said below the button. */
+  note: string
+  /** What is paid a month before the change; null for a new group. */
+  presentMonthlyMicros: number | null
   onAdopt: (fits: Sla) => void
 }
 
 /** The SLA's price and admission, beside the form and always in view. */
-export function QuotePanel({ sla, quote, settled, refusal, error, creating, onAdopt }: Props) {
+export function QuotePanel(props: Props) {
+  const { sla, quote, settled, refusal, error, action, note, presentMonthlyMicros, onAdopt } = props
   const refused = refusal !== null && settled
   return (
     <aside aria-label="Price and admission" className="space-y-4 lg:sticky lg:top-10">
       <div className="rounded-2xl border border-line bg-surface p-5 sm:p-6">
-        <Price quote={quote} stale={!settled} sla={sla} />
+        <Price quote={quote} stale={!settled || !sla} refused={refused} present={presentMonthlyMicros} />
         <div aria-live="polite" className="mt-5 border-t border-line pt-5">
           <Verdict sla={sla} quote={quote} settled={settled} refusal={refusal} onAdopt={onAdopt} />
         </div>
@@ -34,18 +40,25 @@ export function QuotePanel({ sla, quote, settled, refusal, error, creating, onAd
       {error ? <ProblemNotice error={error} /> : null}
       <Button
         type="submit"
-        busy={creating}
-        disabledReason={refused ? 'The fleet cannot promise this SLA; see above what would fit.' : undefined}
+        busy={action.busy}
+        disabledReason={refused ? 'The fleet cannot promise this SLA; see above what would fit.' : action.hindrance}
         className="w-full"
       >
-        Create group
+        {action.label}
       </Button>
-      <p className="text-center text-[13px] text-ink-3">Billed by the second. Delete it at any time.</p>
+      <p className="text-center text-[13px] text-ink-3">{note}</p>
     </aside>
   )
 }
 
-function Price({ quote, stale, sla }: { quote: UseQueryResult<Quote>; stale: boolean; sla: Sla | null }) {
+interface PriceProps {
+  quote: UseQueryResult<Quote>
+  stale: boolean
+  refused: boolean
+  present: number | null
+}
+
+function Price({ quote, stale, refused, present }: PriceProps) {
   if (!quote.data) {
     return (
       <div>
@@ -60,17 +73,35 @@ function Price({ quote, stale, sla }: { quote: UseQueryResult<Quote>; stale: boo
   }
   const { price } = quote.data
   return (
-    <div className={`transition-opacity ${stale || !sla ? 'opacity-50' : ''}`}>
-      <p className="text-[13px] text-ink-3">Per month</p>
-      <p data-testid="monthly-price" className="nums mt-0.5 text-4xl font-semibold tracking-tight">
+    <div className={`transition-opacity ${stale ? 'opacity-50' : ''}`}>
+      <p className="text-[13px] text-ink-3">{refused ? 'Would be per month' : 'Per month'}</p>
+      <p
+        data-testid="monthly-price"
+        className={`nums mt-0.5 font-semibold tracking-tight ${refused ? 'text-xl text-ink-3' : 'text-4xl'}`}
+      >
         {moneyShort(price.monthly_micros, price.currency)}
       </p>
       <p className="nums mt-1 text-[13px] text-ink-3">{money(price.hourly_micros, price.currency)} per hour</p>
+      {present !== null && !refused && (
+        <p className="nums mt-1 text-[13px] text-ink-2">{comparison(price.monthly_micros, present, price.currency)}</p>
+      )}
     </div>
   )
 }
 
-function Verdict({ sla, quote, settled, refusal, onAdopt }: Omit<Props, 'error' | 'creating'>) {
+function comparison(next: number, present: number, currency: string): string {
+  if (next === present) return 'As much as now.'
+  const difference = moneyShort(Math.abs(next - present), currency)
+  return `${difference} ${next > present ? 'more' : 'less'} than now.`
+}
+
+function Verdict({
+  sla,
+  quote,
+  settled,
+  refusal,
+  onAdopt,
+}: Pick<Props, 'sla' | 'quote' | 'settled' | 'refusal' | 'onAdopt'>) {
   if (!sla) return <p className="text-sm text-ink-3">Complete the form for a price and an answer.</p>
   if (quote.isError && settled) return <Unpriced quote={quote} />
   if (!settled || !quote.data) {
@@ -92,11 +123,17 @@ function Verdict({ sla, quote, settled, refusal, onAdopt }: Omit<Props, 'error' 
       </span>
       <div className="text-sm">
         <p className="font-medium">We can promise this</p>
-        <p className="mt-0.5 text-ink-2">There is room for every replica now.</p>
+        <p className="mt-0.5 text-ink-2">{room(quote.data.moves)}</p>
         <p className="nums mt-0.5 text-ink-2">{promised(quote.data.promise)}</p>
       </div>
     </div>
   )
+}
+
+function room(moves: number): string {
+  if (moves === 0) return 'There is room for every replica now.'
+  const which = moves === 1 ? 'One replica moves' : `${moves} replicas move`
+  return `${which} to servers with room first. Appends go on meanwhile, under the present SLA and price.`
 }
 
 function Refused({ refusal, sla, onAdopt }: { refusal: Refusal; sla: Sla; onAdopt: (fits: Sla) => void }) {
@@ -120,7 +157,11 @@ function Refused({ refusal, sla, onAdopt }: { refusal: Refusal; sla: Sla; onAdop
             >
               Use an SLA that fits
             </Button>
-            {changes.length > 0 && <p className="nums mt-2 text-[13px] text-ink-3">That is {changes.join(', ')}.</p>}
+            {changes.length > 0 && (
+              <p className="nums mt-2 text-[13px] text-ink-3">
+                That is {changes.join(', ')}: the most for which every resource has room now, also the next scarce one.
+              </p>
+            )}
           </div>
         ) : (
           <p className="mt-2 text-ink-2">

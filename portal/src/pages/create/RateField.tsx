@@ -22,7 +22,7 @@ export function RateField({ form, error }: { form: UseFormReturn<GroupValues>; e
         type="number"
         inputMode="numeric"
         unit="requests/s"
-        hint="Guaranteed at every moment. More is taken when the fleet has room, without a promise."
+        hint="Guaranteed at every moment. Nothing above it is promised."
         {...form.register('rate_per_s', { valueAsNumber: true })}
         error={error}
       />

@@ -1,5 +1,5 @@
 import { useQuery, type UseQueryResult } from '@tanstack/react-query'
-import { quoteQuery, type Quote, type Sla } from '@/api'
+import { ProblemError, quoteQuery, type Quote, type Refusal, type Sla } from '@/api'
 import { useRested } from '@/ui/rested'
 
 /**
@@ -12,4 +12,9 @@ export function useLiveQuote(sla: Sla | null): { quote: UseQueryResult<Quote>; s
     quote,
     settled: JSON.stringify(rested) === JSON.stringify(sla) && !quote.isPlaceholderData && !quote.isFetching,
   }
+}
+
+/** The refusal in the answer to a creation or a resize, if it is one. */
+export function refusalOf(error: unknown): Refusal | null {
+  return error instanceof ProblemError && error.code === 'admission_refused' ? (error.problem.refusal ?? null) : null
 }

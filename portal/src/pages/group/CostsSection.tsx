@@ -22,7 +22,7 @@ export function CostsSection({ group }: { group: Group }) {
       title="What operations cost"
       description={`In appends, or reads, of ${bytes(group.sla.request_size_bytes)} in full batches: the unit of the reservation.`}
     >
-      <div className="overflow-x-auto" {...scrollable('Costs of operations')}>
+      <div className="relative overflow-x-auto" {...scrollable('Costs of operations')}>
         <table className="nums w-full text-sm">
           <thead>
             <tr className="border-b border-line text-left text-ink-3">

@@ -90,7 +90,7 @@ function Charts({ minutes, range_min }: { minutes: MetricsMinute[]; range_min: n
     () => [
       { label: 'Committed', token: 'chart-committed', values: columns.committed, filled: true },
       { label: 'Offered', token: 'chart-offered', values: columns.offered },
-      { label: 'Throttled', token: 'chart-throttled', values: columns.throttled },
+      { label: 'Throttled', token: 'chart-throttled', values: columns.throttled, hidesZero: true },
       { label: 'Reserved', token: 'chart-reserved', values: columns.reserved, dashed: true },
     ],
     [columns],
@@ -141,7 +141,7 @@ function MinutesTable({ minutes }: { minutes: MetricsMinute[] }) {
       <summary className="rounded-2xl px-5 py-4 text-sm font-medium hover:bg-hover sm:px-6">
         The last {rows.length} minutes as a table
       </summary>
-      <div {...scrollable('Metrics per minute')} className="overflow-x-auto border-t border-line">
+      <div {...scrollable('Metrics per minute')} className="relative overflow-x-auto border-t border-line">
         <table className="w-full text-right text-[13px]">
           <caption className="sr-only">Metrics per minute, newest first</caption>
           <thead className="text-ink-3">

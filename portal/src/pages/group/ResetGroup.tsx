@@ -3,7 +3,7 @@ import { useState } from 'react'
 import { api, keys, type Group } from '@/api'
 import { useMay } from '@/session'
 import { Button } from '@/ui/Button'
-import { ConfirmByName } from './ConfirmByName'
+import { ConfirmByName } from '@/ui/ConfirmByName'
 
 /** Resets a lost group: an empty log under the same SLA. Only its owner can decide that. */
 export function ResetGroup({ group }: { group: Group }) {
@@ -26,7 +26,8 @@ export function ResetGroup({ group }: { group: Group }) {
         Reset group
       </Button>
       <ConfirmByName
-        group={group}
+        name={group.name}
+        kind="group"
         deed={reset}
         open={open}
         onOpenChange={setOpen}

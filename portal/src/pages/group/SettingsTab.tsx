@@ -1,5 +1,5 @@
 import { useMutation, useQueryClient } from '@tanstack/react-query'
-import { useNavigate } from '@tanstack/react-router'
+import { Link, useNavigate } from '@tanstack/react-router'
 import { useState, type ReactNode } from 'react'
 import { api, keys, type Group } from '@/api'
 import { money } from '@/format/money'
@@ -7,13 +7,14 @@ import { bytes, rate } from '@/format/quantity'
 import { moment } from '@/format/time'
 import { majority, promised, replicas, word } from '@/format/words'
 import { useMay } from '@/session'
-import { Button } from '@/ui/Button'
+import { Button, buttonClass } from '@/ui/Button'
+import { ConfirmByName } from '@/ui/ConfirmByName'
 import { CopyButton } from '@/ui/Copy'
 import { Section } from '@/ui/Surface'
 import { usePageTitle } from '@/ui/title'
-import { ConfirmByName } from './ConfirmByName'
 import { CostsSection } from './CostsSection'
 import { useGroup } from './GroupPage'
+import { hindranceOf } from './resize/resize'
 
 export function SettingsTab() {
   const group = useGroup()
@@ -21,17 +22,33 @@ export function SettingsTab() {
   const mayManage = useMay('manage')
   return (
     <div className="max-w-3xl space-y-5">
-      <Facts group={group} />
+      <Facts group={group} mayManage={mayManage} />
       <CostsSection group={group} />
       {mayManage && <Deletion group={group} />}
     </div>
   )
 }
 
-function Facts({ group }: { group: Group }) {
+function Facts({ group, mayManage }: { group: Group; mayManage: boolean }) {
   const { sla } = group
+  const hindrance = hindranceOf(group)
   return (
-    <Section title="SLA" description="What was agreed when the group was created.">
+    <Section
+      title="SLA"
+      description="What the service promises, and what you pay for."
+      aside={
+        mayManage &&
+        hindrance === undefined && (
+          <Link
+            to="/projects/$projectId/groups/$groupId/resize"
+            params={{ projectId: group.project_id, groupId: group.id }}
+            className={buttonClass('secondary', 'small')}
+          >
+            Resize
+          </Link>
+        )
+      }
+    >
       <dl className="nums divide-y divide-line text-sm">
         <Fact term="Group id">
           <span className="font-mono text-[13px] break-all">{group.id}</span>
@@ -97,7 +114,8 @@ function Deletion({ group }: { group: Group }) {
         Delete group
       </Button>
       <ConfirmByName
-        group={group}
+        name={group.name}
+        kind="group"
         deed={deletion}
         open={open}
         onOpenChange={setOpen}

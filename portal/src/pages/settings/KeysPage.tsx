@@ -121,7 +121,7 @@ function actions(onRotate: (key: ApiKey) => void, onRevoke: (key: ApiKey) => voi
     header: () => <span className="sr-only">Actions</span>,
     meta: { align: 'right' },
     cell: ({ row: { original: key } }) => (
-      <span className="-mr-3 inline-flex">
+      <span className="-mr-3 inline-flex flex-col items-end sm:flex-row">
         <Button variant="quiet" size="small" aria-label={`Rotate ${key.name}`} onClick={() => onRotate(key)}>
           Rotate
         </Button>

@@ -54,7 +54,7 @@ function LiveCharts({ reserved_per_s }: { reserved_per_s: number }) {
     () => [
       { label: 'Committed', token: 'chart-committed', values: series.committed, filled: true },
       { label: 'Offered', token: 'chart-offered', values: series.offered },
-      { label: 'Throttled', token: 'chart-throttled', values: series.throttled },
+      { label: 'Throttled', token: 'chart-throttled', values: series.throttled, hidesZero: true },
       { label: 'Reserved', token: 'chart-reserved', values: series.times.map(() => reserved_per_s), dashed: true },
     ],
     [series, reserved_per_s],

@@ -25,7 +25,7 @@ function Minutes({ groupId, month }: { groupId: string; month: string }) {
   const minutes = useInfiniteQuery(badMinutesQuery(groupId, month))
   const items = minutes.data?.pages.flatMap((page) => page.items) ?? []
   return (
-    <div {...scrollable('Minutes that missed a clause')} className="mt-4 overflow-x-auto">
+    <div {...scrollable('Minutes that missed a clause')} className="mt-4 relative overflow-x-auto">
       {minutes.isPending && (
         <Loading label="Loading minutes">
           <div className="space-y-3">

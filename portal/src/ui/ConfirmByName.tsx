@@ -1,9 +1,8 @@
 import { useState, type FormEvent, type ReactNode } from 'react'
-import type { Group } from '@/api'
-import { Button } from '@/ui/Button'
-import { Dialog } from '@/ui/Dialog'
-import { TextField } from '@/ui/Field'
-import { ProblemNotice } from '@/ui/Notice'
+import { Button } from './Button'
+import { Dialog } from './Dialog'
+import { TextField } from './Field'
+import { ProblemNotice } from './Notice'
 
 /** The part of a mutation that the dialog needs. */
 interface Deed {
@@ -13,9 +12,10 @@ interface Deed {
   error: Error | null
 }
 
-/** Asks for the group's name before an action that cannot be undone. */
+/** Asks for a thing's name before an action that cannot be undone. */
 export function ConfirmByName({
-  group,
+  name,
+  kind,
   deed,
   open,
   onOpenChange,
@@ -25,7 +25,8 @@ export function ConfirmByName({
   proceed,
   children,
 }: {
-  group: Group
+  name: string
+  kind: 'group' | 'project'
   deed: Deed
   open: boolean
   onOpenChange: (open: boolean) => void
@@ -37,7 +38,7 @@ export function ConfirmByName({
   children?: ReactNode
 }) {
   const [typed, setTyped] = useState('')
-  const matches = typed === group.name
+  const matches = typed === name
   const change = (next: boolean) => {
     setTyped('')
     deed.reset()
@@ -52,7 +53,7 @@ export function ConfirmByName({
       <form onSubmit={submit} className="space-y-4">
         {children}
         <TextField
-          label={`Type “${group.name}” to confirm`}
+          label={`Type “${name}” to confirm`}
           value={typed}
           onChange={(event) => setTyped(event.target.value)}
           autoComplete="off"
@@ -67,7 +68,7 @@ export function ConfirmByName({
             type="submit"
             variant="danger"
             busy={deed.isPending}
-            disabledReason={matches ? undefined : 'Type the name of the group first.'}
+            disabledReason={matches ? undefined : `Type the name of the ${kind} first.`}
           >
             {proceed}
           </Button>
