@@ -19,7 +19,7 @@ interface Props {
   action: { label: string; busy: boolean; hindrance?: string | undefined }
   /** Said below the button. */
   note: string
-  /** What is paid a month before the change; null for a new group. */
+  /** The price of a month before the change; null for a new group. */
   presentMonthlyMicros: number | null
   onAdopt: (fits: Sla) => void
 }

@@ -69,9 +69,9 @@ ROUTERS = (
     accounts.public, accounts.router, emails.router, passwords.public, passwords.router, sessions.router,
     factors.router, members.router, invitations.public, invitations.router, audit_log.router, projects.router,
     guarantees.router, keys.router, quotes.router, groups.router, checkpoints.router, usage.router, sla.router,
-    live.router, billing.router, payments.router, payments.event_router, spend.router, budgets.router, commitments.router,
-    quotas.router, operator.router, payments.operator_router, adjustments.router, status.public, status.operator,
-    outside.router, health.router,
+    live.router, billing.router, payments.router, payments.event_router, spend.router, budgets.router,
+    commitments.router, quotas.router, operator.router, payments.operator_router, adjustments.router,
+    status.public, status.operator, outside.router, health.router,
 )  # fmt: skip
 
 Lifespan = Callable[[FastAPI], AbstractAsyncContextManager[None]]

@@ -35,7 +35,7 @@ export function changesOf(group: Group, values: GroupValues): Resize {
   )
 }
 
-/** What to ask a quote for: the group's own reservation does not count against it. Null while a value is wrong. */
+/** The SLA to quote: the group's own reservation does not count against it. Null while a value is wrong. */
 export function quotedSla(group: Group, values: GroupValues): Sla | null {
   const typed = slaOf(values)
   if (!typed) return null
