@@ -7,6 +7,7 @@ import psycopg
 import pytest
 from starlette.requests import HTTPConnection
 
+from quorate_api import app as application
 from quorate_api.http.address import client_address
 from quorate_api.http.rates import Rates
 from quorate_api.http.services import Services
@@ -28,6 +29,23 @@ async def test_the_cookie_is_careful(api: httpx2.AsyncClient) -> None:
     assert "httponly" in cookie
     assert "samesite=lax" in cookie
     assert answer.json()["user"]["email"] == "carol@example.com", "e-mails are compared in lower case"
+
+
+async def test_over_https_browsers_keep_the_cookies_to_this_host(services: Services) -> None:
+    services.settings = services.settings.model_copy(update={"public_url": "https://testserver"})
+    transport = httpx2.ASGITransport(app=application.build(services), raise_app_exceptions=True)
+    async with httpx2.AsyncClient(transport=transport, base_url="https://testserver") as client:
+        body = {"email": "carol@example.com", "password": PASSWORD, "organization": "Carol's"}
+        answer = await client.post("/v1/signup", json=body)
+        assert answer.status_code == 201, answer.text
+        cookies = answer.headers.get_list("set-cookie")
+        assert {cookie.partition("=")[0] for cookie in cookies} == {"__Host-quorate_session", "__Host-quorate_device"}
+        for cookie in cookies:
+            attributes = {each.strip().lower() for each in cookie.split(";")[1:]}
+            assert {"secure", "httponly", "path=/"} <= attributes
+            assert not any(each.startswith("domain") for each in attributes), "a domain would widen it"
+        assert answer.headers["strict-transport-security"] == "max-age=31536000"
+        assert (await client.get("/v1/me")).status_code == 200
 
 
 async def test_one_account_per_email(alice: Customer) -> None:

@@ -1,8 +1,11 @@
 """API keys: scopes on some groups, expiry, rotation, and the end of their tokens at servers."""
 
 import asyncio
+import re
 import uuid
+import zlib
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import httpx2
@@ -110,6 +113,18 @@ async def test_a_key_expires(alice: Customer, owner: psycopg.Connection) -> None
     past = {"name": "late", "expires_at": (datetime.now(UTC) - timedelta(seconds=1)).isoformat()}
     answer = await alice.post(f"/v1/projects/{alice.project_id}/keys", past)
     assert problem(answer, 422, "validation_failed")["errors"][0]["field"] == "expires_at"
+
+
+async def test_secrets_have_the_form_that_scanners_are_told(alice: Customer) -> None:
+    page = (Path(__file__).parents[3] / "docs/reference/api-keys.md").read_text()
+    (form,) = re.findall(r"^qk_.*$", page, re.MULTILINE)
+    secret = (await alice.create_key())["secret"]
+    assert re.fullmatch(form, secret)
+    checksum, digits = zlib.crc32(secret[:-6].encode()), ""
+    for _ in range(6):
+        checksum, digit = divmod(checksum, 62)
+        digits = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"[digit] + digits
+    assert secret[-6:] == digits
 
 
 async def test_a_rotated_key_has_two_secrets_for_a_while(
