@@ -142,6 +142,11 @@ CREATE TABLE public.alembic_version (
     version_num character varying(32) NOT NULL
 );
 
+CREATE TABLE public.answered_challenges (
+    challenge bytea NOT NULL,
+    expires_at timestamp with time zone NOT NULL
+);
+
 CREATE TABLE public.api_key_secrets (
     id uuid NOT NULL,
     organization_id uuid NOT NULL,
@@ -549,6 +554,19 @@ CREATE TABLE public.partitioned_groups (
     CONSTRAINT partitioned_groups_revision_check CHECK ((revision >= 0))
 );
 
+CREATE TABLE public.passkeys (
+    id uuid NOT NULL,
+    user_id uuid NOT NULL,
+    name text NOT NULL,
+    credential_id bytea NOT NULL,
+    public_key bytea NOT NULL,
+    sign_count bigint NOT NULL,
+    created_at timestamp with time zone NOT NULL,
+    last_used_at timestamp with time zone,
+    CONSTRAINT passkeys_credential_id_check CHECK (((length(credential_id) >= 1) AND (length(credential_id) <= 1023))),
+    CONSTRAINT passkeys_sign_count_check CHECK ((sign_count >= 0))
+);
+
 CREATE TABLE public.payment_checkouts (
     organization_id uuid NOT NULL,
     invoice_id uuid NOT NULL,
@@ -942,6 +960,9 @@ CREATE TABLE public.users (
 ALTER TABLE ONLY public.alembic_version
     ADD CONSTRAINT alembic_version_pkc PRIMARY KEY (version_num);
 
+ALTER TABLE ONLY public.answered_challenges
+    ADD CONSTRAINT answered_challenges_pkey PRIMARY KEY (challenge);
+
 ALTER TABLE ONLY public.api_key_secrets
     ADD CONSTRAINT api_key_secrets_pkey PRIMARY KEY (id);
 
@@ -1059,6 +1080,12 @@ ALTER TABLE ONLY public.packed_hours
 ALTER TABLE ONLY public.partitioned_groups
     ADD CONSTRAINT partitioned_groups_pkey PRIMARY KEY (group_id);
 
+ALTER TABLE ONLY public.passkeys
+    ADD CONSTRAINT passkeys_credential_id_key UNIQUE (credential_id);
+
+ALTER TABLE ONLY public.passkeys
+    ADD CONSTRAINT passkeys_pkey PRIMARY KEY (id);
+
 ALTER TABLE ONLY public.payment_checkouts
     ADD CONSTRAINT payment_checkouts_pkey PRIMARY KEY (invoice_id, attempt);
 
@@ -1161,6 +1188,8 @@ ALTER TABLE ONLY public.usage_windows
 ALTER TABLE ONLY public.users
     ADD CONSTRAINT users_pkey PRIMARY KEY (id);
 
+CREATE INDEX answered_challenges_end ON public.answered_challenges USING btree (expires_at);
+
 CREATE INDEX api_key_secrets_key ON public.api_key_secrets USING btree (key_id, created_at);
 
 CREATE INDEX api_keys_project ON public.api_keys USING btree (project_id, id);
@@ -1234,6 +1263,8 @@ CREATE INDEX packed_hours_time ON public.packed_hours USING btree (hour_s);
 CREATE INDEX partitioned_groups_organization ON public.partitioned_groups USING btree (organization_id);
 
 CREATE INDEX partitioned_groups_unsettled ON public.partitioned_groups USING btree (requested_at) WHERE (wanted IS NOT NULL);
+
+CREATE INDEX passkeys_user ON public.passkeys USING btree (user_id);
 
 CREATE INDEX payment_checkouts_organization ON public.payment_checkouts USING btree (organization_id);
 
@@ -1455,6 +1486,9 @@ ALTER TABLE ONLY public.partitioned_groups
 
 ALTER TABLE ONLY public.partitioned_groups
     ADD CONSTRAINT partitioned_groups_organization_id_fkey FOREIGN KEY (organization_id) REFERENCES public.organizations(organization_id);
+
+ALTER TABLE ONLY public.passkeys
+    ADD CONSTRAINT passkeys_user_id_fkey FOREIGN KEY (user_id) REFERENCES public.users(id);
 
 ALTER TABLE ONLY public.payment_checkouts
     ADD CONSTRAINT payment_checkouts_organization_id_invoice_id_fkey FOREIGN KEY (organization_id, invoice_id) REFERENCES public.invoices(organization_id, id);
@@ -1822,6 +1856,8 @@ GRANT ALL ON FUNCTION public.usage_days() TO quorate_worker;
 GRANT SELECT ON TABLE public.alembic_version TO quorate_api;
 GRANT SELECT ON TABLE public.alembic_version TO quorate_worker;
 
+GRANT SELECT,INSERT,DELETE ON TABLE public.answered_challenges TO quorate_api;
+
 GRANT SELECT,INSERT,UPDATE ON TABLE public.api_key_secrets TO quorate_api;
 
 GRANT SELECT,INSERT,UPDATE ON TABLE public.api_keys TO quorate_api;
@@ -1904,6 +1940,12 @@ GRANT SELECT,INSERT,DELETE ON TABLE public.packed_hours TO quorate_worker;
 
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.partitioned_groups TO quorate_api;
 GRANT SELECT,DELETE,UPDATE ON TABLE public.partitioned_groups TO quorate_worker;
+
+GRANT SELECT,INSERT,DELETE ON TABLE public.passkeys TO quorate_api;
+
+GRANT UPDATE(sign_count) ON TABLE public.passkeys TO quorate_api;
+
+GRANT UPDATE(last_used_at) ON TABLE public.passkeys TO quorate_api;
 
 GRANT SELECT,INSERT ON TABLE public.payment_checkouts TO quorate_api;
 

@@ -17,6 +17,11 @@ const NOT_USED = new Set([
   'POST /v1/me/organization',
   'POST /v1/me/invitations/accept',
   'POST /v1/invitations/accept',
+  // The ceremonies of passkeys: shown by the tests of the real stack.
+  'POST /v1/passkey-requests',
+  'POST /v1/login/passkey',
+  'POST /v1/me/passkeys/begin',
+  'POST /v1/me/passkeys',
   // A link, which the browser follows.
   'GET /v1/audit/export',
   'GET /v1/organization/keys',

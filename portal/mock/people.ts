@@ -1,4 +1,4 @@
-import type { AuditEvent, Member, Role, Session } from '@/api'
+import type { AuditEvent, Member, Passkey, Role, Session } from '@/api'
 import { uuid } from './records'
 
 /** The mock service's account at the start. */
@@ -50,6 +50,11 @@ export function seedAudit(nowMs: number): AuditEvent[] {
     event(62, 'create_group', '/v1/projects/x/groups', { name: 'orders', durability: 'persistent', rate_per_s: 5_000 }),
     ...earlier,
   ]
+}
+
+export function seedPasskeys(nowMs: number): Passkey[] {
+  const added = iso(nowMs - 20 * DAY_MS)
+  return [{ id: uuid(75), name: 'Firefox on Linux', created_at: added, last_used_at: iso(nowMs - 3 * 3_600_000) }]
 }
 
 export function seedSessions(nowMs: number): Session[] {

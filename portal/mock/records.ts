@@ -1,4 +1,5 @@
 import type {
+  Passkey,
   ApiKey,
   Budget,
   Commitment,
@@ -38,6 +39,7 @@ export interface MockDb {
   members: Member[]
   invitations: Invitation[]
   sessions: Session[]
+  passkeys: Passkey[]
   secondFactor: SecondFactor
   organization: Organization
   projects: Project[]

@@ -2,7 +2,7 @@ import type { ApiKey, Group, GroupEvent, Relocation, Sla } from '@/api'
 import { priceOf, promiseOf } from './admission'
 import { seedInvoices } from './invoices'
 import { seedPayments } from './payments'
-import { ACCOUNT, seedMembers, seedSessions } from './people'
+import { ACCOUNT, seedMembers, seedPasskeys, seedSessions } from './people'
 import { uuid, withDefaults, type MockDb, type MockGroup } from './records'
 import { seedBudgets } from './spend'
 
@@ -23,6 +23,7 @@ export function seed(nowMs: number): MockDb {
     members: seedMembers(nowMs),
     invitations: [],
     sessions: seedSessions(nowMs),
+    passkeys: seedPasskeys(nowMs),
     secondFactor: { totp: false, recovery_codes_left: 0 },
     organization: { id: uuid(8), name: 'Example Ltd', created_at: iso(nowMs - 61 * DAY_MS) },
     projects,

@@ -44,6 +44,18 @@ test('an authenticator is added with a code, and its recovery codes are shown on
   await expect(page.getByText('10 recovery codes are left')).toBeVisible()
 })
 
+test('passkeys are listed and removed, and a browser without any says what to do', async ({ page }) => {
+  await openSignedIn(page, '/account')
+  const known = page.getByRole('list', { name: 'Passkeys' })
+  await expect(known).toContainText('Firefox on Linux')
+  await page.getByRole('button', { name: 'Remove Firefox on Linux' }).click()
+  await expect(page.getByText('You have none yet.')).toBeVisible()
+  await page.getByRole('button', { name: 'Add a passkey' }).click()
+  const dialog = page.getByRole('dialog', { name: 'Add a passkey' })
+  await expect(dialog.getByLabel('Name')).toHaveValue(/\w on \w/)
+  await expectAccessible(page)
+})
+
 test('sessions are ended, and the password is changed', async ({ page }) => {
   await openSignedIn(page, '/account')
   await page.getByRole('button', { name: 'End Safari on iOS' }).click()

@@ -6,7 +6,7 @@ test('a wrong password is said at the field', async ({ page }) => {
   await page.goto('/login')
   await page.getByLabel('E-mail').fill(ACCOUNT.email)
   await page.getByLabel('Password').fill('not it')
-  await page.getByRole('button', { name: 'Log in' }).click()
+  await page.getByRole('button', { name: 'Log in', exact: true }).click()
   await expect(page.getByText('E-mail and password do not match an account.')).toBeVisible()
   await expect(page.getByLabel('Password')).toHaveAttribute('aria-invalid', 'true')
 })

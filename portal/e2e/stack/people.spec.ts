@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import type { Page } from '@playwright/test'
 import { expect, test } from '../support/portal'
 import { linkIn } from './mailbox'
 import { codeOf } from './totp'
@@ -11,7 +12,23 @@ const PATH = /\/\/[^/]+(\/.*)/
 /** Links carry the service's own address, which is the one under test. */
 const pathOf = (link: string) => PATH.exec(link)?.[1] ?? '/'
 
-test('sign up, verify by mail, add an authenticator, invite a colleague, who joins; log in with a code', async ({
+/** A device that makes passkeys, and verifies its user without asking. */
+async function plugInAuthenticator(page: Page): Promise<void> {
+  const devtools = await page.context().newCDPSession(page)
+  await devtools.send('WebAuthn.enable')
+  await devtools.send('WebAuthn.addVirtualAuthenticator', {
+    options: {
+      protocol: 'ctap2',
+      transport: 'internal',
+      hasResidentKey: true,
+      hasUserVerification: true,
+      isUserVerified: true,
+      automaticPresenceSimulation: true,
+    },
+  })
+}
+
+test('sign up, verify by mail, add an authenticator, invite a colleague, who joins, and logs in with a passkey; log in with a code', async ({
   page,
   browser,
   baseURL,
@@ -63,13 +80,33 @@ test('sign up, verify by mail, add an authenticator, invite a colleague, who joi
   await expect(theirs).toHaveURL(/login/)
   await elsewhere.close()
 
+  // Passkeys are of names, so on this machine of localhost.
+  const named = await browser.newContext({ baseURL: String(baseURL).replace('127.0.0.1', 'localhost') })
+  const desk = await named.newPage()
+  await plugInAuthenticator(desk)
+  await desk.goto('/login?next=/account')
+  await desk.getByLabel('E-mail').fill(COLLEAGUE)
+  await desk.getByLabel('Password').fill(PASSWORD)
+  await desk.getByRole('button', { name: 'Log in', exact: true }).click()
+  await desk.getByRole('button', { name: 'Add a passkey' }).click()
+  await desk.getByRole('dialog').getByLabel('Name').fill('desk')
+  await desk.getByRole('dialog').getByRole('button', { name: 'Go on' }).click()
+  await expect(desk.getByRole('list', { name: 'Passkeys' })).toContainText('desk')
+  await desk.getByRole('button', { name: /Account menu/ }).click()
+  await desk.getByRole('menuitem', { name: 'Sign out' }).click()
+  await desk.getByRole('button', { name: 'Log in with a passkey' }).click()
+  await expect(desk.getByRole('heading', { name: 'Groups', level: 1 })).toBeVisible()
+  await desk.goto('/account')
+  await expect(desk.getByRole('list', { name: 'Passkeys' })).not.toContainText('never used')
+  await named.close()
+
   await page.getByRole('button', { name: /Account menu/ }).click()
   await page.getByRole('menuitem', { name: 'Sign out' }).click()
   await page.getByLabel('E-mail').fill(FOUNDER)
   await page.getByLabel('Password').fill(PASSWORD)
-  await page.getByRole('button', { name: 'Log in' }).click()
+  await page.getByRole('button', { name: 'Log in', exact: true }).click()
   // The code of the present half minute was used up when the authenticator was added.
   await page.getByLabel('Code of your authenticator').fill(codeOf(secret, 1))
-  await page.getByRole('button', { name: 'Log in' }).click()
+  await page.getByRole('button', { name: 'Log in', exact: true }).click()
   await expect(page.getByRole('heading', { name: 'Your first group' })).toBeVisible()
 })

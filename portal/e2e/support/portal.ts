@@ -45,7 +45,7 @@ export async function openSignedIn(page: Page, path: string): Promise<void> {
   await page.goto(`/login?next=${encodeURIComponent(path)}`)
   await page.getByLabel('E-mail').fill(ACCOUNT.email)
   await page.getByLabel('Password').fill(ACCOUNT.password)
-  await page.getByRole('button', { name: 'Log in' }).click()
+  await page.getByRole('button', { name: 'Log in', exact: true }).click()
   await expect(page).toHaveURL(path)
 }
 

@@ -137,6 +137,22 @@ const secondFactor = [
   ),
 ]
 
+/** The ceremonies need a real authenticator, which the tests of the real stack have. */
+const passkeys = [
+  http.get(
+    '/v1/me/passkeys',
+    signedIn(() => HttpResponse.json({ items: database().passkeys })),
+  ),
+  http.delete(
+    '/v1/me/passkeys/:id',
+    signedIn((_request, { id }) => {
+      const db = database()
+      db.passkeys = db.passkeys.filter((passkey) => passkey.id !== id)
+      return done()
+    }),
+  ),
+]
+
 const members = [
   http.get(
     '/v1/organization/members',
@@ -211,4 +227,13 @@ const audit = [
   ),
 ]
 
-export const people = [...audit, ...email, ...passwords, ...sessions, ...secondFactor, ...members, ...invitations]
+export const people = [
+  ...audit,
+  ...email,
+  ...passwords,
+  ...sessions,
+  ...secondFactor,
+  ...passkeys,
+  ...members,
+  ...invitations,
+]

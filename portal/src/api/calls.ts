@@ -76,6 +76,15 @@ export const confirmTotp = (code: string) => sdk.confirmTotp({ body: { code }, t
 export const removeTotp = () => sdk.removeTotp({ throwOnError })
 export const renewRecoveryCodes = () => sdk.renewRecoveryCodes({ throwOnError })
 
+export const listPasskeys = async (signal: AbortSignal) => (await sdk.listPasskeys({ signal, throwOnError })).items
+export const beginPasskey = () => sdk.beginPasskey({ throwOnError })
+export const addPasskey = (name: string, credential: Record<string, unknown>) =>
+  sdk.addPasskey({ body: { name, credential }, throwOnError })
+export const removePasskey = (passkey_id: string) => sdk.removePasskey({ path: { passkey_id }, throwOnError })
+export const askForPasskey = () => sdk.askForPasskey({ throwOnError })
+export const logInWithPasskey = async (credential: Record<string, unknown>) =>
+  remember(await sdk.logInWithPasskey({ body: { credential }, throwOnError }))
+
 export const listMembers = async (signal: AbortSignal) => (await sdk.listMembers({ signal, throwOnError })).items
 export const changeRole = (user_id: string, role: Role) =>
   sdk.changeRole({ path: { user_id }, body: { role }, throwOnError })

@@ -19,6 +19,7 @@ export const keys = {
   commitments: ['commitments'] as const,
   sessions: ['sessions'] as const,
   secondFactor: ['second-factor'] as const,
+  passkeys: ['passkeys'] as const,
   members: ['members'] as const,
   invitations: ['invitations'] as const,
   audit: ['audit'] as const,
@@ -44,6 +45,10 @@ export const sessionsQuery = queryOptions({
 export const secondFactorQuery = queryOptions({
   queryKey: keys.secondFactor,
   queryFn: ({ signal }) => calls.getSecondFactor(signal),
+})
+export const passkeysQuery = queryOptions({
+  queryKey: keys.passkeys,
+  queryFn: ({ signal }) => calls.listPasskeys(signal),
 })
 export const membersQuery = queryOptions({
   queryKey: keys.members,

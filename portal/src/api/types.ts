@@ -60,6 +60,7 @@ export type {
   RotatedKey,
   Rotation,
   SecondFactor,
+  Passkey,
   Session,
   SlaIncident as Incident,
   SlaMinute as BadMinute,

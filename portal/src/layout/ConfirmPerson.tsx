@@ -1,6 +1,7 @@
 import { useMutation, useQuery } from '@tanstack/react-query'
+import { Fingerprint } from 'lucide-react'
 import { useEffect, useState, type FormEvent } from 'react'
-import { api, problemOf, secondFactorQuery, setConfirmer } from '@/api'
+import { api, passkeysQuery, problemOf, secondFactorQuery, setConfirmer, showPasskey } from '@/api'
 import { Button } from '@/ui/Button'
 import { Dialog } from '@/ui/Dialog'
 import { TextField } from '@/ui/Field'
@@ -13,13 +14,17 @@ export function ConfirmPerson() {
   const [settle, setSettle] = useState<Settle | null>(null)
   const [secret, setSecret] = useState('')
   const factor = useQuery({ ...secondFactorQuery, enabled: settle !== null })
+  const passkeys = useQuery({ ...passkeysQuery, enabled: settle !== null })
   const isCode = factor.data?.totp ?? false
   useEffect(() => {
     setConfirmer(() => new Promise<boolean>((resolve) => setSettle(() => resolve)))
     return () => setConfirmer(() => Promise.resolve(false))
   }, [])
   const confirmation = useMutation({
-    mutationFn: () => api.confirmPerson(isCode ? { code: secret } : { password: secret }),
+    mutationFn: async (by: 'typed' | 'passkey') => {
+      if (by === 'passkey') return api.confirmPerson({ passkey: await showPasskey() })
+      return api.confirmPerson(isCode ? { code: secret } : { password: secret })
+    },
     onSuccess: () => end(true),
   })
   const end = (confirmed: boolean) => {
@@ -31,10 +36,11 @@ export function ConfirmPerson() {
   const submit = (event: FormEvent) => {
     event.preventDefault()
     event.stopPropagation()
-    if (secret) confirmation.mutate()
+    if (secret) confirmation.mutate('typed')
   }
   const code = confirmation.error === null ? '' : problemOf(confirmation.error).code
-  const isWrong = code === 'credentials_invalid' || code === 'second_factor_wrong'
+  const isTyped = confirmation.variables === 'typed'
+  const isWrong = isTyped && (code === 'credentials_invalid' || code === 'second_factor_wrong')
   return (
     <Dialog
       open={settle !== null && !factor.isPending}
@@ -53,8 +59,18 @@ export function ConfirmPerson() {
           error={isWrong ? (isCode ? 'This code does not work.' : 'This is not your password.') : undefined}
         />
         {confirmation.error && !isWrong && <ProblemNotice error={confirmation.error} />}
-        <div className="flex justify-end">
-          <Button type="submit" busy={confirmation.isPending}>
+        <div className="flex flex-wrap justify-end gap-2">
+          {(passkeys.data?.length ?? 0) > 0 && (
+            <Button
+              variant="secondary"
+              icon={<Fingerprint aria-hidden className="size-4" />}
+              busy={confirmation.isPending && !isTyped}
+              onClick={() => confirmation.mutate('passkey')}
+            >
+              Use a passkey
+            </Button>
+          )}
+          <Button type="submit" busy={confirmation.isPending && isTyped}>
             Go on
           </Button>
         </div>

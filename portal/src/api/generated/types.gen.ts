@@ -414,6 +414,20 @@ export type CapacityEstimate = {
 };
 
 /**
+ * CeremonyOptions
+ */
+export type CeremonyOptions = {
+    /**
+     * Public Key
+     *
+     * For `parseCreationOptionsFromJSON` or `parseRequestOptionsFromJSON` of the browser.
+     */
+    public_key: {
+        [key: string]: unknown;
+    };
+};
+
+/**
  * Change
  */
 export type Change = {
@@ -683,7 +697,7 @@ export type Commitments = {
 /**
  * Confirmation
  *
- * One of both.
+ * One of them.
  */
 export type Confirmation = {
     /**
@@ -694,6 +708,12 @@ export type Confirmation = {
      * Code
      */
     code?: string | null;
+    /**
+     * Passkey
+     */
+    passkey?: {
+        [key: string]: unknown;
+    } | null;
 };
 
 /**
@@ -3072,6 +3092,24 @@ export type NewOrganizationKey = {
 };
 
 /**
+ * NewPasskey
+ */
+export type NewPasskey = {
+    /**
+     * Name
+     */
+    name: string;
+    /**
+     * Credential
+     *
+     * The browser's `PublicKeyCredential` as JSON (`toJSON()`); WebAuthn level 3, section 5.1.
+     */
+    credential: {
+        [key: string]: unknown;
+    };
+};
+
+/**
  * NewPaymentEntry
  *
  * An operator's record: money that came in, a debt that is given up, or the reversal of an earlier entry.
@@ -3564,6 +3602,54 @@ export type PartitionOffset = {
      * The first entry that is not done has this offset.
      */
     next_offset: number;
+};
+
+/**
+ * Passkey
+ */
+export type Passkey = {
+    /**
+     * Id
+     */
+    id: string;
+    /**
+     * Name
+     */
+    name: string;
+    /**
+     * Created At
+     */
+    created_at: string;
+    /**
+     * Last Used At
+     */
+    last_used_at: string | null;
+};
+
+/**
+ * PasskeyLogin
+ */
+export type PasskeyLogin = {
+    /**
+     * Credential
+     *
+     * The browser's `PublicKeyCredential` as JSON (`toJSON()`); WebAuthn level 3, section 5.1.
+     */
+    credential: {
+        [key: string]: unknown;
+    };
+};
+
+/**
+ * Passkeys
+ */
+export type Passkeys = {
+    /**
+     * Items
+     *
+     * Oldest first.
+     */
+    items: Array<Passkey>;
 };
 
 /**
@@ -5676,6 +5762,41 @@ export type LogInResponses = {
 
 export type LogInResponse = LogInResponses[keyof LogInResponses];
 
+export type LogInWithPasskeyData = {
+    body: PasskeyLogin;
+    headers?: {
+        /**
+         * A random string for this request. Repeating it with the same body only repeats the answer.
+         */
+        'Idempotency-Key'?: string;
+    };
+    path?: never;
+    query?: never;
+    url: '/v1/login/passkey';
+};
+
+export type LogInWithPasskeyErrors = {
+    /**
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
+     */
+    '4XX': Problem;
+    /**
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
+     */
+    '5XX': Problem;
+};
+
+export type LogInWithPasskeyError = LogInWithPasskeyErrors[keyof LogInWithPasskeyErrors];
+
+export type LogInWithPasskeyResponses = {
+    /**
+     * Successful Response
+     */
+    200: Me;
+};
+
+export type LogInWithPasskeyResponse = LogInWithPasskeyResponses[keyof LogInWithPasskeyResponses];
+
 export type LogOutData = {
     body?: never;
     headers?: {
@@ -6235,6 +6356,174 @@ export type RenewRecoveryCodesResponses = {
 };
 
 export type RenewRecoveryCodesResponse = RenewRecoveryCodesResponses[keyof RenewRecoveryCodesResponses];
+
+export type AskForPasskeyData = {
+    body?: never;
+    headers?: {
+        /**
+         * A random string for this request. Repeating it with the same body only repeats the answer.
+         */
+        'Idempotency-Key'?: string;
+    };
+    path?: never;
+    query?: never;
+    url: '/v1/passkey-requests';
+};
+
+export type AskForPasskeyErrors = {
+    /**
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
+     */
+    '4XX': Problem;
+    /**
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
+     */
+    '5XX': Problem;
+};
+
+export type AskForPasskeyError = AskForPasskeyErrors[keyof AskForPasskeyErrors];
+
+export type AskForPasskeyResponses = {
+    /**
+     * Successful Response
+     */
+    200: CeremonyOptions;
+};
+
+export type AskForPasskeyResponse = AskForPasskeyResponses[keyof AskForPasskeyResponses];
+
+export type ListPasskeysData = {
+    body?: never;
+    path?: never;
+    query?: never;
+    url: '/v1/me/passkeys';
+};
+
+export type ListPasskeysErrors = {
+    /**
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
+     */
+    '4XX': Problem;
+    /**
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
+     */
+    '5XX': Problem;
+};
+
+export type ListPasskeysError = ListPasskeysErrors[keyof ListPasskeysErrors];
+
+export type ListPasskeysResponses = {
+    /**
+     * Successful Response
+     */
+    200: Passkeys;
+};
+
+export type ListPasskeysResponse = ListPasskeysResponses[keyof ListPasskeysResponses];
+
+export type AddPasskeyData = {
+    body: NewPasskey;
+    headers?: {
+        /**
+         * A random string for this request. Repeating it with the same body only repeats the answer.
+         */
+        'Idempotency-Key'?: string;
+    };
+    path?: never;
+    query?: never;
+    url: '/v1/me/passkeys';
+};
+
+export type AddPasskeyErrors = {
+    /**
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
+     */
+    '4XX': Problem;
+    /**
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
+     */
+    '5XX': Problem;
+};
+
+export type AddPasskeyError = AddPasskeyErrors[keyof AddPasskeyErrors];
+
+export type AddPasskeyResponses = {
+    /**
+     * Successful Response
+     */
+    201: Passkey;
+};
+
+export type AddPasskeyResponse = AddPasskeyResponses[keyof AddPasskeyResponses];
+
+export type BeginPasskeyData = {
+    body?: never;
+    headers?: {
+        /**
+         * A random string for this request. Repeating it with the same body only repeats the answer.
+         */
+        'Idempotency-Key'?: string;
+    };
+    path?: never;
+    query?: never;
+    url: '/v1/me/passkeys/begin';
+};
+
+export type BeginPasskeyErrors = {
+    /**
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
+     */
+    '4XX': Problem;
+    /**
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
+     */
+    '5XX': Problem;
+};
+
+export type BeginPasskeyError = BeginPasskeyErrors[keyof BeginPasskeyErrors];
+
+export type BeginPasskeyResponses = {
+    /**
+     * Successful Response
+     */
+    200: CeremonyOptions;
+};
+
+export type BeginPasskeyResponse = BeginPasskeyResponses[keyof BeginPasskeyResponses];
+
+export type RemovePasskeyData = {
+    body?: never;
+    path: {
+        /**
+         * Passkey Id
+         */
+        passkey_id: string;
+    };
+    query?: never;
+    url: '/v1/me/passkeys/{passkey_id}';
+};
+
+export type RemovePasskeyErrors = {
+    /**
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
+     */
+    '4XX': Problem;
+    /**
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
+     */
+    '5XX': Problem;
+};
+
+export type RemovePasskeyError = RemovePasskeyErrors[keyof RemovePasskeyErrors];
+
+export type RemovePasskeyResponses = {
+    /**
+     * Successful Response
+     */
+    204: void;
+};
+
+export type RemovePasskeyResponse = RemovePasskeyResponses[keyof RemovePasskeyResponses];
 
 export type ListMembersData = {
     body?: never;

@@ -1,6 +1,7 @@
 import { PageHeader } from '@/ui/Surface'
 import { usePageTitle } from '@/ui/title'
 import { EmailSection } from './EmailSection'
+import { PasskeysSection } from './PasskeysSection'
 import { PasswordSection } from './PasswordSection'
 import { SecondFactorSection } from './SecondFactorSection'
 import { SessionsSection } from './SessionsSection'
@@ -16,6 +17,7 @@ export function AccountPage() {
       <div className="max-w-3xl space-y-5">
         <EmailSection />
         <PasswordSection />
+        <PasskeysSection />
         <SecondFactorSection />
         <SessionsSection />
       </div>

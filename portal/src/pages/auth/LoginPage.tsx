@@ -10,6 +10,7 @@ import { TextField } from '@/ui/Field'
 import { Notice, ProblemNotice } from '@/ui/Notice'
 import { usePageTitle } from '@/ui/title'
 import { AuthFrame } from './AuthFrame'
+import { PasskeyLogin } from './PasskeyLogin'
 
 const schema = z.object({
   email: z.email('Enter the e-mail address that you signed up with.'),
@@ -31,13 +32,11 @@ export function LoginPage() {
   const router = useRouter()
   const queries = useQueryClient()
   const form = useForm({ resolver: zodResolver(schema), defaultValues: { email: '', password: '', code: '' } })
-  const login = useMutation({
-    mutationFn: api.logIn,
-    onSuccess: () => {
-      queries.clear()
-      router.history.push(safeNext(next))
-    },
-  })
+  const goOn = () => {
+    queries.clear()
+    router.history.push(safeNext(next))
+  }
+  const login = useMutation({ mutationFn: api.logIn, onSuccess: goOn })
   const { errors } = form.formState
   const code = login.error === null ? '' : problemOf(login.error).code
   const wrong = code === 'credentials_invalid'
@@ -97,6 +96,7 @@ export function LoginPage() {
         <Button type="submit" busy={login.isPending} className="mt-2 w-full">
           Log in
         </Button>
+        <PasskeyLogin onLoggedIn={goOn} />
         <p className="text-center text-sm">
           <Link to="/forgot-password" className="rounded text-ink-2 underline underline-offset-4 hover:text-ink">
             Forgot your password?

@@ -44,6 +44,7 @@ from quorate_api.observability import counters, telemetry
 from quorate_api.observability.readings import Readings
 from quorate_api.operator import endpoints as operator
 from quorate_api.outside import endpoints as outside
+from quorate_api.passkeys import endpoints as passkeys
 from quorate_api.passwords import endpoints as passwords
 from quorate_api.payments import endpoints as payments
 from quorate_api.press import Press
@@ -67,7 +68,8 @@ from quorate_api.usage import endpoints as usage
 
 ROUTERS = (
     accounts.public, accounts.router, emails.router, passwords.public, passwords.router, sessions.router,
-    factors.router, members.router, invitations.public, invitations.router, audit_log.router, projects.router,
+    factors.router, passkeys.public, passkeys.router, members.router, invitations.public, invitations.router,
+    audit_log.router, projects.router,
     guarantees.router, keys.router, quotes.router, groups.router, checkpoints.router, usage.router, sla.router,
     live.router, billing.router, payments.router, payments.event_router, spend.router, budgets.router,
     commitments.router, quotas.router, operator.router, payments.operator_router, adjustments.router,

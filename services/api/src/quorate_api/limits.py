@@ -59,6 +59,8 @@ MAIL_TOKEN_LENGTH_MAX = 100
 MEMBERS_MAX = 200
 INVITATIONS_MAX = 50  # waiting for an answer, in one organization
 RECOVERY_CODES = 10
+PASSKEYS_MAX = 20  # of one person: each device, and a few spare ones
+PASSKEY_CHALLENGE_S = 300  # a person finds the device, and unlocks it
 TOTP_STEP_S = 30
 TOTP_STEPS_OFF = 1  # a clock may be half a minute off
 

@@ -22,7 +22,8 @@ OPERATIONS: list[tuple[str, str, str]] = [
 ]
 STAFF = ("/v1/operator/", "/v1/prober/")  # the fleet belongs to no organization: test_operator
 PUBLIC = {
-    "sign_up", "log_in", "request_password_reset", "reset_password", "look_at_invitation", "accept_invitation_as_new",
+    "sign_up", "log_in", "log_in_with_passkey", "ask_for_passkey",
+    "request_password_reset", "reset_password", "look_at_invitation", "accept_invitation_as_new",
     "get_health", "get_readiness", "receive_stripe_event", "get_status", "get_status_feed", "get_incident",
 }  # fmt: skip
 
@@ -42,7 +43,8 @@ def _needs() -> dict[str, Need]:
     of_person = (
         "log_out", "switch_organization", "send_verification", "verify_email", "change_password", "list_sessions",
         "end_other_sessions", "end_session", "confirm_person", "get_second_factor", "begin_totp", "remove_totp",
-        "confirm_totp", "renew_recovery_codes", "accept_invitation",
+        "confirm_totp", "renew_recovery_codes", "accept_invitation", "list_passkeys", "begin_passkey", "add_passkey",
+        "remove_passkey",
     )  # fmt: skip
     by_permission = {
         P.TEAM: ("list_members", "list_invitations", "list_keys"),
@@ -144,6 +146,8 @@ BODIES: dict[str, Any] = {
     "change_password": {"password": PASSWORD, "new_password": PASSWORD},
     "confirm_person": {"password": PASSWORD},
     "confirm_totp": {"code": "000000"},
+    "begin_passkey": {},
+    "add_passkey": {"name": "k", "credential": {}},
     "send_verification": {},
     "begin_totp": {},
     "renew_recovery_codes": {},
@@ -167,7 +171,7 @@ async def things_of(customer: Customer, owner: psycopg.Connection) -> dict[str, 
     """One of every addressable resource, by its name in paths."""
     group = await customer.create_group(GROUP)
     key = await customer.create_key(scopes=["append"])
-    ids = {name: uuid.uuid4() for name in ("invoice_id", "invitation_id", "session_id")}
+    ids = {name: uuid.uuid4() for name in ("invoice_id", "invitation_id", "session_id", "passkey_id")}
     ids["user_id"] = add_member(owner, customer.organization_id, "viewer")
     organization_id = customer.organization_id
     owner.execute(
@@ -188,6 +192,11 @@ async def things_of(customer: Customer, owner: psycopg.Connection) -> dict[str, 
         " last_seen_at, address, user_agent)"
         " VALUES (%s, %s, %s, %s, now(), now() + interval '1 day', now(), now(), '', '')",
         (ids["session_id"], organization_id, me, ids["session_id"].bytes),
+    )
+    owner.execute(
+        "INSERT INTO passkeys (id, user_id, name, credential_id, public_key, sign_count, created_at)"
+        " VALUES (%s, %s, 'laptop', %s, %s, 0, now())",
+        (ids["passkey_id"], me, ids["passkey_id"].bytes, b"x"),
     )
     budget = await customer.request("PUT", "/v1/budgets", json={"monthly_micros": 1, "project_id": customer.project_id})
     return {name: str(value) for name, value in ids.items()} | {

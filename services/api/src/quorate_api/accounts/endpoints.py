@@ -9,6 +9,7 @@ from quorate_api.http.client import client_of, remember_device
 from quorate_api.http.principal import Caller, Environment, Transaction, cookie_name
 from quorate_api.http.route import PublicRoute, ScopedRoute
 from quorate_api.http.services import Services
+from quorate_api.passkeys.schemas import PasskeyLogin
 from quorate_api.sessions import service as sessions
 
 public = APIRouter(prefix="/v1", tags=["accounts"], route_class=PublicRoute)
@@ -30,6 +31,15 @@ async def sign_up(
 async def log_in(asked: Login, request: Request, response: Response, work: Transaction, services: Environment) -> Me:
     """Log in: sets the session cookie."""
     opened = await service.log_in(work, services, asked, client_of(request))
+    return open_session(request, response, services, opened)
+
+
+@public.post("/login/passkey")
+async def log_in_with_passkey(
+    asked: PasskeyLogin, request: Request, response: Response, work: Transaction, services: Environment
+) -> Me:
+    """Log in with a passkey, after `POST /v1/passkey-requests`: sets the session cookie."""
+    opened = await service.log_in_with_passkey(work, services, asked.credential, client_of(request))
     return open_session(request, response, services, opened)
 
 

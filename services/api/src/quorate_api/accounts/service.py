@@ -19,6 +19,7 @@ from quorate_api.http.client import Client
 from quorate_api.http.principal import Credential, Principal, csrf_token
 from quorate_api.http.services import Services
 from quorate_api.organizations.repository import OrganizationRepository
+from quorate_api.passkeys import service as passkeys
 from quorate_api.projects.repository import ProjectRepository
 from quorate_api.projects.schemas import Project
 from quorate_api.sessions import service as sessions
@@ -80,6 +81,17 @@ async def log_in(work: Work, services: Services, asked: Login, client: Client) -
         if asked.code is None:
             raise Problem(Code.SECOND_FACTOR_REQUIRED)
         await sessions.check_code(work, services, user, asked.code, client)
+    return await _open(work, services, user, client)
+
+
+async def log_in_with_passkey(work: Work, services: Services, credential: dict[str, Any], client: Client) -> Opened:
+    """The authenticator has verified the person, so no second factor is asked for."""
+    user_id = await passkeys.whose(work, services, credential, client)
+    return await _open(work, services, await UserRepository(work.connection).by_id(user_id), client)
+
+
+async def _open(work: Work, services: Services, user: Row[Any], client: Client) -> Opened:
+    """A session in the organization of which the person has been a member for longest."""
     memberships = await UserRepository(work.connection).memberships(user.id)
     if not memberships:
         raise Problem(Code.PERMISSION_DENIED, "This account belongs to no organization any more.")

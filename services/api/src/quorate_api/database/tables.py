@@ -114,6 +114,24 @@ recovery_codes = Table(
     _id("user_id", primary_key=True),
     Column("code_hmac", LargeBinary, nullable=False, primary_key=True),
 )
+passkeys = Table(
+    "passkeys",
+    metadata,
+    _id(primary_key=True),
+    _id("user_id"),
+    _text("name"),
+    Column("credential_id", LargeBinary, nullable=False),
+    Column("public_key", LargeBinary, nullable=False),
+    _count("sign_count"),
+    _time("created_at"),
+    _time("last_used_at", nullable=True),
+)
+answered_challenges = Table(
+    "answered_challenges",
+    metadata,
+    Column("challenge", LargeBinary, nullable=False, primary_key=True),
+    _time("expires_at"),
+)
 audit_events = Table(
     "audit_events",
     metadata,

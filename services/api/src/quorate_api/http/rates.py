@@ -64,6 +64,9 @@ class Rates:
         """Somebody opens a link that was mailed."""
         await self._spend(_ADDRESS_FAILURES, "Too many attempts from this address.", "link", address)
 
+    async def wrong_passkey(self, address: str) -> None:
+        await self._spend(_ADDRESS_FAILURES, "Too many failed logins.", "passkey", address)
+
     async def may_mail(self, recipient: str) -> bool:
         return (await self._counter.hit(_MAILS, "mail", recipient)).allowed
 

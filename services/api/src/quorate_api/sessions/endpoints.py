@@ -37,6 +37,9 @@ async def end_session(session_id: UUID, work: Transaction, caller: Caller) -> Re
 async def confirm_person(
     asked: Confirmation, request: Request, work: Transaction, services: Environment, caller: Caller
 ) -> Response:
-    """Show again who it is, with the password or, where there is a second factor, a code. It lasts for 15 minutes."""
+    """Show again who it is: with a passkey, with the password or, where there is a second factor, with a code.
+
+    It lasts for 15 minutes.
+    """
     await service.confirm(work, services, caller, asked, client_of(request))
     return Response(status_code=204)

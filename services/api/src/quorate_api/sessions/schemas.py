@@ -7,6 +7,7 @@ from pydantic import Field, model_validator
 
 from quorate_api.factors.schemas import Code
 from quorate_api.http.schemas import Input, Output
+from quorate_api.passkeys.schemas import Answer
 from quorate_api.users.schemas import Password
 
 
@@ -27,13 +28,14 @@ class Sessions(Output):
 
 
 class Confirmation(Input):
-    """One of both."""
+    """One of them."""
 
     password: Password | None = None
     code: Code | None = None
+    passkey: Answer | None = None
 
     @model_validator(mode="after")
     def _one(self) -> "Confirmation":
-        if (self.password is None) == (self.code is None):
-            raise ValueError("needs either `password` or `code`")
+        if sum(each is not None for each in (self.password, self.code, self.passkey)) != 1:
+            raise ValueError("needs one of `password`, `code` and `passkey`")
         return self

@@ -1995,6 +1995,12 @@ type CapacityEstimate struct {
 	Phase string `json:"phase"`
 }
 
+// CeremonyOptions defines model for CeremonyOptions.
+type CeremonyOptions struct {
+	// PublicKey For `parseCreationOptionsFromJSON` or `parseRequestOptionsFromJSON` of the browser.
+	PublicKey map[string]interface{} `json:"public_key"`
+}
+
 // Change defines model for Change.
 type Change struct {
 	// NewPassword At least 10 characters, of any kind.
@@ -2125,11 +2131,14 @@ type Commitments struct {
 	ReservedMonthlyMicros int `json:"reserved_monthly_micros"`
 }
 
-// Confirmation One of both.
+// Confirmation One of them.
 type Confirmation struct {
 	// Code Six digits of the authenticator, or a recovery code. Spaces and dashes do not count.
-	Code     *string `json:"code,omitempty"`
-	Password *string `json:"password,omitempty"`
+	Code *string `json:"code,omitempty"`
+
+	// Passkey The browser's `PublicKeyCredential` as JSON (`toJSON()`); WebAuthn level 3, section 5.1.
+	Passkey  *map[string]interface{} `json:"passkey,omitempty"`
+	Password *string                 `json:"password,omitempty"`
 }
 
 // Correction defines model for Correction.
@@ -3287,6 +3296,13 @@ type NewOrganizationKey struct {
 	Scopes *[]string `json:"scopes,omitempty"`
 }
 
+// NewPasskey defines model for NewPasskey.
+type NewPasskey struct {
+	// Credential The browser's `PublicKeyCredential` as JSON (`toJSON()`); WebAuthn level 3, section 5.1.
+	Credential map[string]interface{} `json:"credential"`
+	Name       string                 `json:"name"`
+}
+
 // NewPaymentEntry An operator's record: money that came in, a debt that is given up, or the reversal of an earlier entry.
 type NewPaymentEntry struct {
 	// AmountMicros Left out for a reversal, which is of the whole entry.
@@ -3525,6 +3541,26 @@ type PartitionOffset struct {
 
 	// Partition 0 in a group without partitions.
 	Partition int `json:"partition"`
+}
+
+// Passkey defines model for Passkey.
+type Passkey struct {
+	CreatedAt  time.Time          `json:"created_at"`
+	Id         openapi_types.UUID `json:"id"`
+	LastUsedAt *time.Time         `json:"last_used_at"`
+	Name       string             `json:"name"`
+}
+
+// PasskeyLogin defines model for PasskeyLogin.
+type PasskeyLogin struct {
+	// Credential The browser's `PublicKeyCredential` as JSON (`toJSON()`); WebAuthn level 3, section 5.1.
+	Credential map[string]interface{} `json:"credential"`
+}
+
+// Passkeys defines model for Passkeys.
+type Passkeys struct {
+	// Items Oldest first.
+	Items []Passkey `json:"items"`
 }
 
 // Payment How far an invoice is paid. All amounts are whole cents.
@@ -4679,6 +4715,12 @@ type LogInParams struct {
 	IdempotencyKey *string `json:"Idempotency-Key,omitempty"`
 }
 
+// LogInWithPasskeyParams defines parameters for LogInWithPasskey.
+type LogInWithPasskeyParams struct {
+	// IdempotencyKey A random string for this request. Repeating it with the same body only repeats the answer.
+	IdempotencyKey *string `json:"Idempotency-Key,omitempty"`
+}
+
 // LogOutParams defines parameters for LogOut.
 type LogOutParams struct {
 	// IdempotencyKey A random string for this request. Repeating it with the same body only repeats the answer.
@@ -4711,6 +4753,18 @@ type AcceptInvitationParams struct {
 
 // SwitchOrganizationParams defines parameters for SwitchOrganization.
 type SwitchOrganizationParams struct {
+	// IdempotencyKey A random string for this request. Repeating it with the same body only repeats the answer.
+	IdempotencyKey *string `json:"Idempotency-Key,omitempty"`
+}
+
+// AddPasskeyParams defines parameters for AddPasskey.
+type AddPasskeyParams struct {
+	// IdempotencyKey A random string for this request. Repeating it with the same body only repeats the answer.
+	IdempotencyKey *string `json:"Idempotency-Key,omitempty"`
+}
+
+// BeginPasskeyParams defines parameters for BeginPasskey.
+type BeginPasskeyParams struct {
 	// IdempotencyKey A random string for this request. Repeating it with the same body only repeats the answer.
 	IdempotencyKey *string `json:"Idempotency-Key,omitempty"`
 }
@@ -4844,6 +4898,12 @@ type CreateOrganizationKeyParams struct {
 	IdempotencyKey *string `json:"Idempotency-Key,omitempty"`
 }
 
+// AskForPasskeyParams defines parameters for AskForPasskey.
+type AskForPasskeyParams struct {
+	// IdempotencyKey A random string for this request. Repeating it with the same body only repeats the answer.
+	IdempotencyKey *string `json:"Idempotency-Key,omitempty"`
+}
+
 // ResetPasswordParams defines parameters for ResetPassword.
 type ResetPasswordParams struct {
 	// IdempotencyKey A random string for this request. Repeating it with the same body only repeats the answer.
@@ -4969,6 +5029,9 @@ type RotateKeyJSONRequestBody = Rotation
 // LogInJSONRequestBody defines body for LogIn for application/json ContentType.
 type LogInJSONRequestBody = Login
 
+// LogInWithPasskeyJSONRequestBody defines body for LogInWithPasskey for application/json ContentType.
+type LogInWithPasskeyJSONRequestBody = PasskeyLogin
+
 // ConfirmPersonJSONRequestBody defines body for ConfirmPerson for application/json ContentType.
 type ConfirmPersonJSONRequestBody = Confirmation
 
@@ -4980,6 +5043,9 @@ type AcceptInvitationJSONRequestBody = Link
 
 // SwitchOrganizationJSONRequestBody defines body for SwitchOrganization for application/json ContentType.
 type SwitchOrganizationJSONRequestBody = ChosenOrganization
+
+// AddPasskeyJSONRequestBody defines body for AddPasskey for application/json ContentType.
+type AddPasskeyJSONRequestBody = NewPasskey
 
 // ChangePasswordJSONRequestBody defines body for ChangePassword for application/json ContentType.
 type ChangePasswordJSONRequestBody = Change
@@ -5538,6 +5604,24 @@ type ClientInterface interface {
 	// Corresponds with POST /v1/login (the `LogIn` operationId).
 	LogIn(ctx context.Context, params *LogInParams, body LogInJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// LogInWithPasskeyWithBody Log In With Passkey
+	//
+	// Log in with a passkey, after `POST /v1/passkey-requests`: sets the session cookie.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /v1/login/passkey (the `LogInWithPasskey` operationId).
+	LogInWithPasskeyWithBody(ctx context.Context, params *LogInWithPasskeyParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// LogInWithPasskey Log In With Passkey
+	//
+	// Log in with a passkey, after `POST /v1/passkey-requests`: sets the session cookie.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /v1/login/passkey (the `LogInWithPasskey` operationId).
+	LogInWithPasskey(ctx context.Context, params *LogInWithPasskeyParams, body LogInWithPasskeyJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// LogOut Log Out
 	//
 	// End this session.
@@ -5554,7 +5638,9 @@ type ClientInterface interface {
 
 	// ConfirmPersonWithBody Confirm Person
 	//
-	// Show again who it is, with the password or, where there is a second factor, a code. It lasts for 15 minutes.
+	// Show again who it is: with a passkey, with the password or, where there is a second factor, with a code.
+	//
+	// It lasts for 15 minutes.
 	//
 	// Takes any type of body and a specified content type.
 	//
@@ -5563,7 +5649,9 @@ type ClientInterface interface {
 
 	// ConfirmPerson Confirm Person
 	//
-	// Show again who it is, with the password or, where there is a second factor, a code. It lasts for 15 minutes.
+	// Show again who it is: with a passkey, with the password or, where there is a second factor, with a code.
+	//
+	// It lasts for 15 minutes.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -5630,6 +5718,45 @@ type ClientInterface interface {
 	//
 	// Corresponds with POST /v1/me/organization (the `SwitchOrganization` operationId).
 	SwitchOrganization(ctx context.Context, params *SwitchOrganizationParams, body SwitchOrganizationJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ListPasskeys List Passkeys
+	//
+	// The person's passkeys.
+	//
+	// Corresponds with GET /v1/me/passkeys (the `ListPasskeys` operationId).
+	ListPasskeys(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// AddPasskeyWithBody Add Passkey
+	//
+	// Add the passkey that the browser has made. It logs in alone, without password and code.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /v1/me/passkeys (the `AddPasskey` operationId).
+	AddPasskeyWithBody(ctx context.Context, params *AddPasskeyParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// AddPasskey Add Passkey
+	//
+	// Add the passkey that the browser has made. It logs in alone, without password and code.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /v1/me/passkeys (the `AddPasskey` operationId).
+	AddPasskey(ctx context.Context, params *AddPasskeyParams, body AddPasskeyJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// BeginPasskey Begin Passkey
+	//
+	// Begin to add a passkey: what the browser's `navigator.credentials.create` takes.
+	//
+	// Corresponds with POST /v1/me/passkeys/begin (the `BeginPasskey` operationId).
+	BeginPasskey(ctx context.Context, params *BeginPasskeyParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// RemovePasskey Remove Passkey
+	//
+	// Remove a passkey.
+	//
+	// Corresponds with DELETE /v1/me/passkeys/{passkey_id} (the `RemovePasskey` operationId).
+	RemovePasskey(ctx context.Context, passkeyId openapi_types.UUID, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// ChangePasswordWithBody Change Password
 	//
@@ -6019,6 +6146,13 @@ type ClientInterface interface {
 	//
 	// Corresponds with PATCH /v1/organization/members/{user_id} (the `ChangeRole` operationId).
 	ChangeRole(ctx context.Context, userId openapi_types.UUID, body ChangeRoleJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// AskForPasskey Ask For Passkey
+	//
+	// Begin to show a passkey, to log in or to confirm who one is. The answer is good for five minutes, once.
+	//
+	// Corresponds with POST /v1/passkey-requests (the `AskForPasskey` operationId).
+	AskForPasskey(ctx context.Context, params *AskForPasskeyParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// ResetPasswordWithBody Reset Password
 	//
@@ -7262,6 +7396,44 @@ func (c *Client) LogIn(ctx context.Context, params *LogInParams, body LogInJSONR
 	return c.Client.Do(req)
 }
 
+// LogInWithPasskeyWithBody Log In With Passkey
+//
+// Log in with a passkey, after `POST /v1/passkey-requests`: sets the session cookie.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /v1/login/passkey (the `LogInWithPasskey` operationId).
+func (c *Client) LogInWithPasskeyWithBody(ctx context.Context, params *LogInWithPasskeyParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewLogInWithPasskeyRequestWithBody(c.Server, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// LogInWithPasskey Log In With Passkey
+//
+// Log in with a passkey, after `POST /v1/passkey-requests`: sets the session cookie.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /v1/login/passkey (the `LogInWithPasskey` operationId).
+func (c *Client) LogInWithPasskey(ctx context.Context, params *LogInWithPasskeyParams, body LogInWithPasskeyJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewLogInWithPasskeyRequest(c.Server, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
 // LogOut Log Out
 //
 // End this session.
@@ -7298,7 +7470,9 @@ func (c *Client) GetMe(ctx context.Context, reqEditors ...RequestEditorFn) (*htt
 
 // ConfirmPersonWithBody Confirm Person
 //
-// Show again who it is, with the password or, where there is a second factor, a code. It lasts for 15 minutes.
+// Show again who it is: with a passkey, with the password or, where there is a second factor, with a code.
+//
+// It lasts for 15 minutes.
 //
 // Takes any type of body and a specified content type.
 //
@@ -7317,7 +7491,9 @@ func (c *Client) ConfirmPersonWithBody(ctx context.Context, params *ConfirmPerso
 
 // ConfirmPerson Confirm Person
 //
-// Show again who it is, with the password or, where there is a second factor, a code. It lasts for 15 minutes.
+// Show again who it is: with a passkey, with the password or, where there is a second factor, with a code.
+//
+// It lasts for 15 minutes.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -7455,6 +7631,95 @@ func (c *Client) SwitchOrganizationWithBody(ctx context.Context, params *SwitchO
 // Corresponds with POST /v1/me/organization (the `SwitchOrganization` operationId).
 func (c *Client) SwitchOrganization(ctx context.Context, params *SwitchOrganizationParams, body SwitchOrganizationJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewSwitchOrganizationRequest(c.Server, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ListPasskeys List Passkeys
+//
+// The person's passkeys.
+//
+// Corresponds with GET /v1/me/passkeys (the `ListPasskeys` operationId).
+func (c *Client) ListPasskeys(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListPasskeysRequest(c.Server)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// AddPasskeyWithBody Add Passkey
+//
+// Add the passkey that the browser has made. It logs in alone, without password and code.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /v1/me/passkeys (the `AddPasskey` operationId).
+func (c *Client) AddPasskeyWithBody(ctx context.Context, params *AddPasskeyParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewAddPasskeyRequestWithBody(c.Server, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// AddPasskey Add Passkey
+//
+// Add the passkey that the browser has made. It logs in alone, without password and code.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /v1/me/passkeys (the `AddPasskey` operationId).
+func (c *Client) AddPasskey(ctx context.Context, params *AddPasskeyParams, body AddPasskeyJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewAddPasskeyRequest(c.Server, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// BeginPasskey Begin Passkey
+//
+// Begin to add a passkey: what the browser's `navigator.credentials.create` takes.
+//
+// Corresponds with POST /v1/me/passkeys/begin (the `BeginPasskey` operationId).
+func (c *Client) BeginPasskey(ctx context.Context, params *BeginPasskeyParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewBeginPasskeyRequest(c.Server, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// RemovePasskey Remove Passkey
+//
+// Remove a passkey.
+//
+// Corresponds with DELETE /v1/me/passkeys/{passkey_id} (the `RemovePasskey` operationId).
+func (c *Client) RemovePasskey(ctx context.Context, passkeyId openapi_types.UUID, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewRemovePasskeyRequest(c.Server, passkeyId)
 	if err != nil {
 		return nil, err
 	}
@@ -8334,6 +8599,23 @@ func (c *Client) ChangeRoleWithBody(ctx context.Context, userId openapi_types.UU
 // Corresponds with PATCH /v1/organization/members/{user_id} (the `ChangeRole` operationId).
 func (c *Client) ChangeRole(ctx context.Context, userId openapi_types.UUID, body ChangeRoleJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewChangeRoleRequest(c.Server, userId, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// AskForPasskey Ask For Passkey
+//
+// Begin to show a passkey, to log in or to confirm who one is. The answer is good for five minutes, once.
+//
+// Corresponds with POST /v1/passkey-requests (the `AskForPasskey` operationId).
+func (c *Client) AskForPasskey(ctx context.Context, params *AskForPasskeyParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewAskForPasskeyRequest(c.Server, params)
 	if err != nil {
 		return nil, err
 	}
@@ -11064,6 +11346,61 @@ func NewLogInRequestWithBody(server string, params *LogInParams, contentType str
 	return req, nil
 }
 
+// NewLogInWithPasskeyRequest calls the generic LogInWithPasskey builder with application/json body
+func NewLogInWithPasskeyRequest(server string, params *LogInWithPasskeyParams, body LogInWithPasskeyJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewLogInWithPasskeyRequestWithBody(server, params, "application/json", bodyReader)
+}
+
+// NewLogInWithPasskeyRequestWithBody constructs an http.Request for the LogInWithPasskey method, with any body, and a specified content type
+func NewLogInWithPasskeyRequestWithBody(server string, params *LogInWithPasskeyParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/login/passkey")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.IdempotencyKey != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Idempotency-Key", *params.IdempotencyKey, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("Idempotency-Key", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
 // NewLogOutRequest constructs an http.Request for the LogOut method
 func NewLogOutRequest(server string, params *LogOutParams) (*http.Request, error) {
 	var err error
@@ -11390,6 +11727,164 @@ func NewSwitchOrganizationRequestWithBody(server string, params *SwitchOrganizat
 			req.Header.Set("Idempotency-Key", headerParam0)
 		}
 
+	}
+
+	return req, nil
+}
+
+// NewListPasskeysRequest constructs an http.Request for the ListPasskeys method
+func NewListPasskeysRequest(server string) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/me/passkeys")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewAddPasskeyRequest calls the generic AddPasskey builder with application/json body
+func NewAddPasskeyRequest(server string, params *AddPasskeyParams, body AddPasskeyJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewAddPasskeyRequestWithBody(server, params, "application/json", bodyReader)
+}
+
+// NewAddPasskeyRequestWithBody constructs an http.Request for the AddPasskey method, with any body, and a specified content type
+func NewAddPasskeyRequestWithBody(server string, params *AddPasskeyParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/me/passkeys")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.IdempotencyKey != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Idempotency-Key", *params.IdempotencyKey, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("Idempotency-Key", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewBeginPasskeyRequest constructs an http.Request for the BeginPasskey method
+func NewBeginPasskeyRequest(server string, params *BeginPasskeyParams) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/me/passkeys/begin")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+
+		if params.IdempotencyKey != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Idempotency-Key", *params.IdempotencyKey, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("Idempotency-Key", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewRemovePasskeyRequest constructs an http.Request for the RemovePasskey method
+func NewRemovePasskeyRequest(server string, passkeyId openapi_types.UUID) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "passkey_id", passkeyId, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/me/passkeys/%s", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodDelete, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
 	}
 
 	return req, nil
@@ -13078,6 +13573,48 @@ func NewChangeRoleRequestWithBody(server string, userId openapi_types.UUID, cont
 	}
 
 	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewAskForPasskeyRequest constructs an http.Request for the AskForPasskey method
+func NewAskForPasskeyRequest(server string, params *AskForPasskeyParams) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/passkey-requests")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+
+		if params.IdempotencyKey != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Idempotency-Key", *params.IdempotencyKey, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("Idempotency-Key", headerParam0)
+		}
+
+	}
 
 	return req, nil
 }
@@ -14863,6 +15400,24 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with POST /v1/login (the `LogIn` operationId).
 	LogInWithResponse(ctx context.Context, params *LogInParams, body LogInJSONRequestBody, reqEditors ...RequestEditorFn) (*LogInResponse, error)
 
+	// LogInWithPasskeyWithBodyWithResponse Log In With Passkey
+	//
+	// Log in with a passkey, after `POST /v1/passkey-requests`: sets the session cookie.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/login/passkey (the `LogInWithPasskey` operationId).
+	LogInWithPasskeyWithBodyWithResponse(ctx context.Context, params *LogInWithPasskeyParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*LogInWithPasskeyResponse, error)
+
+	// LogInWithPasskeyWithResponse Log In With Passkey
+	//
+	// Log in with a passkey, after `POST /v1/passkey-requests`: sets the session cookie.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/login/passkey (the `LogInWithPasskey` operationId).
+	LogInWithPasskeyWithResponse(ctx context.Context, params *LogInWithPasskeyParams, body LogInWithPasskeyJSONRequestBody, reqEditors ...RequestEditorFn) (*LogInWithPasskeyResponse, error)
+
 	// LogOutWithResponse Log Out
 	//
 	// End this session.
@@ -14883,7 +15438,9 @@ type ClientWithResponsesInterface interface {
 
 	// ConfirmPersonWithBodyWithResponse Confirm Person
 	//
-	// Show again who it is, with the password or, where there is a second factor, a code. It lasts for 15 minutes.
+	// Show again who it is: with a passkey, with the password or, where there is a second factor, with a code.
+	//
+	// It lasts for 15 minutes.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -14892,7 +15449,9 @@ type ClientWithResponsesInterface interface {
 
 	// ConfirmPersonWithResponse Confirm Person
 	//
-	// Show again who it is, with the password or, where there is a second factor, a code. It lasts for 15 minutes.
+	// Show again who it is: with a passkey, with the password or, where there is a second factor, with a code.
+	//
+	// It lasts for 15 minutes.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -14961,6 +15520,51 @@ type ClientWithResponsesInterface interface {
 	//
 	// Corresponds with POST /v1/me/organization (the `SwitchOrganization` operationId).
 	SwitchOrganizationWithResponse(ctx context.Context, params *SwitchOrganizationParams, body SwitchOrganizationJSONRequestBody, reqEditors ...RequestEditorFn) (*SwitchOrganizationResponse, error)
+
+	// ListPasskeysWithResponse List Passkeys
+	//
+	// The person's passkeys.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /v1/me/passkeys (the `ListPasskeys` operationId).
+	ListPasskeysWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*ListPasskeysResponse, error)
+
+	// AddPasskeyWithBodyWithResponse Add Passkey
+	//
+	// Add the passkey that the browser has made. It logs in alone, without password and code.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/me/passkeys (the `AddPasskey` operationId).
+	AddPasskeyWithBodyWithResponse(ctx context.Context, params *AddPasskeyParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*AddPasskeyResponse, error)
+
+	// AddPasskeyWithResponse Add Passkey
+	//
+	// Add the passkey that the browser has made. It logs in alone, without password and code.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/me/passkeys (the `AddPasskey` operationId).
+	AddPasskeyWithResponse(ctx context.Context, params *AddPasskeyParams, body AddPasskeyJSONRequestBody, reqEditors ...RequestEditorFn) (*AddPasskeyResponse, error)
+
+	// BeginPasskeyWithResponse Begin Passkey
+	//
+	// Begin to add a passkey: what the browser's `navigator.credentials.create` takes.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/me/passkeys/begin (the `BeginPasskey` operationId).
+	BeginPasskeyWithResponse(ctx context.Context, params *BeginPasskeyParams, reqEditors ...RequestEditorFn) (*BeginPasskeyResponse, error)
+
+	// RemovePasskeyWithResponse Remove Passkey
+	//
+	// Remove a passkey.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with DELETE /v1/me/passkeys/{passkey_id} (the `RemovePasskey` operationId).
+	RemovePasskeyWithResponse(ctx context.Context, passkeyId openapi_types.UUID, reqEditors ...RequestEditorFn) (*RemovePasskeyResponse, error)
 
 	// ChangePasswordWithBodyWithResponse Change Password
 	//
@@ -15404,6 +16008,15 @@ type ClientWithResponsesInterface interface {
 	//
 	// Corresponds with PATCH /v1/organization/members/{user_id} (the `ChangeRole` operationId).
 	ChangeRoleWithResponse(ctx context.Context, userId openapi_types.UUID, body ChangeRoleJSONRequestBody, reqEditors ...RequestEditorFn) (*ChangeRoleResponse, error)
+
+	// AskForPasskeyWithResponse Ask For Passkey
+	//
+	// Begin to show a passkey, to log in or to confirm who one is. The answer is good for five minutes, once.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/passkey-requests (the `AskForPasskey` operationId).
+	AskForPasskeyWithResponse(ctx context.Context, params *AskForPasskeyParams, reqEditors ...RequestEditorFn) (*AskForPasskeyResponse, error)
 
 	// ResetPasswordWithBodyWithResponse Reset Password
 	//
@@ -17992,6 +18605,61 @@ func (r LogInResponse) ContentType() string {
 	return ""
 }
 
+type LogInWithPasskeyResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *Me
+	// ApplicationproblemJSON4XX the response for an HTTP 4XX `application/problem+json` response
+	ApplicationproblemJSON4XX *Problem
+	// ApplicationproblemJSON5XX the response for an HTTP 5XX `application/problem+json` response
+	ApplicationproblemJSON5XX *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r LogInWithPasskeyResponse) GetJSON200() *Me {
+	return r.JSON200
+}
+
+// GetApplicationproblemJSON4XX returns the response for an HTTP 4XX `application/problem+json` response
+func (r LogInWithPasskeyResponse) GetApplicationproblemJSON4XX() *Problem {
+	return r.ApplicationproblemJSON4XX
+}
+
+// GetApplicationproblemJSON5XX returns the response for an HTTP 5XX `application/problem+json` response
+func (r LogInWithPasskeyResponse) GetApplicationproblemJSON5XX() *Problem {
+	return r.ApplicationproblemJSON5XX
+}
+
+// GetBody returns the raw response body bytes
+func (r LogInWithPasskeyResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r LogInWithPasskeyResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r LogInWithPasskeyResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r LogInWithPasskeyResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
 type LogOutResponse struct {
 	Body         []byte
 	HTTPResponse *http.Response
@@ -18350,6 +19018,219 @@ func (r SwitchOrganizationResponse) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r SwitchOrganizationResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type ListPasskeysResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *Passkeys
+	// ApplicationproblemJSON4XX the response for an HTTP 4XX `application/problem+json` response
+	ApplicationproblemJSON4XX *Problem
+	// ApplicationproblemJSON5XX the response for an HTTP 5XX `application/problem+json` response
+	ApplicationproblemJSON5XX *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ListPasskeysResponse) GetJSON200() *Passkeys {
+	return r.JSON200
+}
+
+// GetApplicationproblemJSON4XX returns the response for an HTTP 4XX `application/problem+json` response
+func (r ListPasskeysResponse) GetApplicationproblemJSON4XX() *Problem {
+	return r.ApplicationproblemJSON4XX
+}
+
+// GetApplicationproblemJSON5XX returns the response for an HTTP 5XX `application/problem+json` response
+func (r ListPasskeysResponse) GetApplicationproblemJSON5XX() *Problem {
+	return r.ApplicationproblemJSON5XX
+}
+
+// GetBody returns the raw response body bytes
+func (r ListPasskeysResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ListPasskeysResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ListPasskeysResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ListPasskeysResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type AddPasskeyResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON201 the response for an HTTP 201 `application/json` response
+	JSON201 *Passkey
+	// ApplicationproblemJSON4XX the response for an HTTP 4XX `application/problem+json` response
+	ApplicationproblemJSON4XX *Problem
+	// ApplicationproblemJSON5XX the response for an HTTP 5XX `application/problem+json` response
+	ApplicationproblemJSON5XX *Problem
+}
+
+// GetJSON201 returns the response for an HTTP 201 `application/json` response
+func (r AddPasskeyResponse) GetJSON201() *Passkey {
+	return r.JSON201
+}
+
+// GetApplicationproblemJSON4XX returns the response for an HTTP 4XX `application/problem+json` response
+func (r AddPasskeyResponse) GetApplicationproblemJSON4XX() *Problem {
+	return r.ApplicationproblemJSON4XX
+}
+
+// GetApplicationproblemJSON5XX returns the response for an HTTP 5XX `application/problem+json` response
+func (r AddPasskeyResponse) GetApplicationproblemJSON5XX() *Problem {
+	return r.ApplicationproblemJSON5XX
+}
+
+// GetBody returns the raw response body bytes
+func (r AddPasskeyResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r AddPasskeyResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r AddPasskeyResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r AddPasskeyResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type BeginPasskeyResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *CeremonyOptions
+	// ApplicationproblemJSON4XX the response for an HTTP 4XX `application/problem+json` response
+	ApplicationproblemJSON4XX *Problem
+	// ApplicationproblemJSON5XX the response for an HTTP 5XX `application/problem+json` response
+	ApplicationproblemJSON5XX *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r BeginPasskeyResponse) GetJSON200() *CeremonyOptions {
+	return r.JSON200
+}
+
+// GetApplicationproblemJSON4XX returns the response for an HTTP 4XX `application/problem+json` response
+func (r BeginPasskeyResponse) GetApplicationproblemJSON4XX() *Problem {
+	return r.ApplicationproblemJSON4XX
+}
+
+// GetApplicationproblemJSON5XX returns the response for an HTTP 5XX `application/problem+json` response
+func (r BeginPasskeyResponse) GetApplicationproblemJSON5XX() *Problem {
+	return r.ApplicationproblemJSON5XX
+}
+
+// GetBody returns the raw response body bytes
+func (r BeginPasskeyResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r BeginPasskeyResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r BeginPasskeyResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r BeginPasskeyResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type RemovePasskeyResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// ApplicationproblemJSON4XX the response for an HTTP 4XX `application/problem+json` response
+	ApplicationproblemJSON4XX *Problem
+	// ApplicationproblemJSON5XX the response for an HTTP 5XX `application/problem+json` response
+	ApplicationproblemJSON5XX *Problem
+}
+
+// GetApplicationproblemJSON4XX returns the response for an HTTP 4XX `application/problem+json` response
+func (r RemovePasskeyResponse) GetApplicationproblemJSON4XX() *Problem {
+	return r.ApplicationproblemJSON4XX
+}
+
+// GetApplicationproblemJSON5XX returns the response for an HTTP 5XX `application/problem+json` response
+func (r RemovePasskeyResponse) GetApplicationproblemJSON5XX() *Problem {
+	return r.ApplicationproblemJSON5XX
+}
+
+// GetBody returns the raw response body bytes
+func (r RemovePasskeyResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r RemovePasskeyResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r RemovePasskeyResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r RemovePasskeyResponse) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -20384,6 +21265,61 @@ func (r ChangeRoleResponse) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r ChangeRoleResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type AskForPasskeyResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *CeremonyOptions
+	// ApplicationproblemJSON4XX the response for an HTTP 4XX `application/problem+json` response
+	ApplicationproblemJSON4XX *Problem
+	// ApplicationproblemJSON5XX the response for an HTTP 5XX `application/problem+json` response
+	ApplicationproblemJSON5XX *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r AskForPasskeyResponse) GetJSON200() *CeremonyOptions {
+	return r.JSON200
+}
+
+// GetApplicationproblemJSON4XX returns the response for an HTTP 4XX `application/problem+json` response
+func (r AskForPasskeyResponse) GetApplicationproblemJSON4XX() *Problem {
+	return r.ApplicationproblemJSON4XX
+}
+
+// GetApplicationproblemJSON5XX returns the response for an HTTP 5XX `application/problem+json` response
+func (r AskForPasskeyResponse) GetApplicationproblemJSON5XX() *Problem {
+	return r.ApplicationproblemJSON5XX
+}
+
+// GetBody returns the raw response body bytes
+func (r AskForPasskeyResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r AskForPasskeyResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r AskForPasskeyResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r AskForPasskeyResponse) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -22636,6 +23572,36 @@ func (c *ClientWithResponses) LogInWithResponse(ctx context.Context, params *Log
 	return ParseLogInResponse(rsp)
 }
 
+// LogInWithPasskeyWithBodyWithResponse Log In With Passkey
+//
+// Log in with a passkey, after `POST /v1/passkey-requests`: sets the session cookie.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/login/passkey (the `LogInWithPasskey` operationId).
+func (c *ClientWithResponses) LogInWithPasskeyWithBodyWithResponse(ctx context.Context, params *LogInWithPasskeyParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*LogInWithPasskeyResponse, error) {
+	rsp, err := c.LogInWithPasskeyWithBody(ctx, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseLogInWithPasskeyResponse(rsp)
+}
+
+// LogInWithPasskeyWithResponse Log In With Passkey
+//
+// Log in with a passkey, after `POST /v1/passkey-requests`: sets the session cookie.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/login/passkey (the `LogInWithPasskey` operationId).
+func (c *ClientWithResponses) LogInWithPasskeyWithResponse(ctx context.Context, params *LogInWithPasskeyParams, body LogInWithPasskeyJSONRequestBody, reqEditors ...RequestEditorFn) (*LogInWithPasskeyResponse, error) {
+	rsp, err := c.LogInWithPasskey(ctx, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseLogInWithPasskeyResponse(rsp)
+}
+
 // LogOutWithResponse Log Out
 //
 // End this session.
@@ -22668,7 +23634,9 @@ func (c *ClientWithResponses) GetMeWithResponse(ctx context.Context, reqEditors 
 
 // ConfirmPersonWithBodyWithResponse Confirm Person
 //
-// Show again who it is, with the password or, where there is a second factor, a code. It lasts for 15 minutes.
+// Show again who it is: with a passkey, with the password or, where there is a second factor, with a code.
+//
+// It lasts for 15 minutes.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -22683,7 +23651,9 @@ func (c *ClientWithResponses) ConfirmPersonWithBodyWithResponse(ctx context.Cont
 
 // ConfirmPersonWithResponse Confirm Person
 //
-// Show again who it is, with the password or, where there is a second factor, a code. It lasts for 15 minutes.
+// Show again who it is: with a passkey, with the password or, where there is a second factor, with a code.
+//
+// It lasts for 15 minutes.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
@@ -22799,6 +23769,81 @@ func (c *ClientWithResponses) SwitchOrganizationWithResponse(ctx context.Context
 		return nil, err
 	}
 	return ParseSwitchOrganizationResponse(rsp)
+}
+
+// ListPasskeysWithResponse List Passkeys
+//
+// The person's passkeys.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /v1/me/passkeys (the `ListPasskeys` operationId).
+func (c *ClientWithResponses) ListPasskeysWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*ListPasskeysResponse, error) {
+	rsp, err := c.ListPasskeys(ctx, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseListPasskeysResponse(rsp)
+}
+
+// AddPasskeyWithBodyWithResponse Add Passkey
+//
+// Add the passkey that the browser has made. It logs in alone, without password and code.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/me/passkeys (the `AddPasskey` operationId).
+func (c *ClientWithResponses) AddPasskeyWithBodyWithResponse(ctx context.Context, params *AddPasskeyParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*AddPasskeyResponse, error) {
+	rsp, err := c.AddPasskeyWithBody(ctx, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseAddPasskeyResponse(rsp)
+}
+
+// AddPasskeyWithResponse Add Passkey
+//
+// Add the passkey that the browser has made. It logs in alone, without password and code.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/me/passkeys (the `AddPasskey` operationId).
+func (c *ClientWithResponses) AddPasskeyWithResponse(ctx context.Context, params *AddPasskeyParams, body AddPasskeyJSONRequestBody, reqEditors ...RequestEditorFn) (*AddPasskeyResponse, error) {
+	rsp, err := c.AddPasskey(ctx, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseAddPasskeyResponse(rsp)
+}
+
+// BeginPasskeyWithResponse Begin Passkey
+//
+// Begin to add a passkey: what the browser's `navigator.credentials.create` takes.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/me/passkeys/begin (the `BeginPasskey` operationId).
+func (c *ClientWithResponses) BeginPasskeyWithResponse(ctx context.Context, params *BeginPasskeyParams, reqEditors ...RequestEditorFn) (*BeginPasskeyResponse, error) {
+	rsp, err := c.BeginPasskey(ctx, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseBeginPasskeyResponse(rsp)
+}
+
+// RemovePasskeyWithResponse Remove Passkey
+//
+// Remove a passkey.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with DELETE /v1/me/passkeys/{passkey_id} (the `RemovePasskey` operationId).
+func (c *ClientWithResponses) RemovePasskeyWithResponse(ctx context.Context, passkeyId openapi_types.UUID, reqEditors ...RequestEditorFn) (*RemovePasskeyResponse, error) {
+	rsp, err := c.RemovePasskey(ctx, passkeyId, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseRemovePasskeyResponse(rsp)
 }
 
 // ChangePasswordWithBodyWithResponse Change Password
@@ -23536,6 +24581,21 @@ func (c *ClientWithResponses) ChangeRoleWithResponse(ctx context.Context, userId
 		return nil, err
 	}
 	return ParseChangeRoleResponse(rsp)
+}
+
+// AskForPasskeyWithResponse Ask For Passkey
+//
+// Begin to show a passkey, to log in or to confirm who one is. The answer is good for five minutes, once.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/passkey-requests (the `AskForPasskey` operationId).
+func (c *ClientWithResponses) AskForPasskeyWithResponse(ctx context.Context, params *AskForPasskeyParams, reqEditors ...RequestEditorFn) (*AskForPasskeyResponse, error) {
+	rsp, err := c.AskForPasskey(ctx, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseAskForPasskeyResponse(rsp)
 }
 
 // ResetPasswordWithBodyWithResponse Reset Password
@@ -25734,6 +26794,46 @@ func ParseLogInResponse(rsp *http.Response) (*LogInResponse, error) {
 	return response, nil
 }
 
+// ParseLogInWithPasskeyResponse parses an HTTP response from a LogInWithPasskeyWithResponse call
+func ParseLogInWithPasskeyResponse(rsp *http.Response) (*LogInWithPasskeyResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &LogInWithPasskeyResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest Me
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 4:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON4XX = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 5:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON5XX = &dest
+
+	}
+
+	return response, nil
+}
+
 // ParseLogOutResponse parses an HTTP response from a LogOutWithResponse call
 func ParseLogOutResponse(rsp *http.Response) (*LogOutResponse, error) {
 	bodyBytes, err := io.ReadAll(rsp.Body)
@@ -25982,6 +27082,162 @@ func ParseSwitchOrganizationResponse(rsp *http.Response) (*SwitchOrganizationRes
 			return nil, err
 		}
 		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 4:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON4XX = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 5:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON5XX = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseListPasskeysResponse parses an HTTP response from a ListPasskeysWithResponse call
+func ParseListPasskeysResponse(rsp *http.Response) (*ListPasskeysResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ListPasskeysResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest Passkeys
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 4:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON4XX = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 5:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON5XX = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseAddPasskeyResponse parses an HTTP response from a AddPasskeyWithResponse call
+func ParseAddPasskeyResponse(rsp *http.Response) (*AddPasskeyResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &AddPasskeyResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 201:
+		var dest Passkey
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON201 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 4:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON4XX = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 5:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON5XX = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseBeginPasskeyResponse parses an HTTP response from a BeginPasskeyWithResponse call
+func ParseBeginPasskeyResponse(rsp *http.Response) (*BeginPasskeyResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &BeginPasskeyResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest CeremonyOptions
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 4:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON4XX = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 5:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON5XX = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseRemovePasskeyResponse parses an HTTP response from a RemovePasskeyWithResponse call
+func ParseRemovePasskeyResponse(rsp *http.Response) (*RemovePasskeyResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &RemovePasskeyResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case rsp.StatusCode == 204:
+		break // No content-type
 
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 4:
 		var dest Problem
@@ -27466,6 +28722,46 @@ func ParseChangeRoleResponse(rsp *http.Response) (*ChangeRoleResponse, error) {
 	switch {
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
 		var dest Member
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 4:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON4XX = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 5:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON5XX = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseAskForPasskeyResponse parses an HTTP response from a AskForPasskeyWithResponse call
+func ParseAskForPasskeyResponse(rsp *http.Response) (*AskForPasskeyResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &AskForPasskeyResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest CeremonyOptions
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
