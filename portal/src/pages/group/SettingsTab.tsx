@@ -15,6 +15,7 @@ import { usePageTitle } from '@/ui/title'
 import { CostsSection } from './CostsSection'
 import { useGroup } from './GroupPage'
 import { hindranceOf } from './resize/resize'
+import { TerraformSection } from './terraform/TerraformSection'
 
 export function SettingsTab() {
   const group = useGroup()
@@ -24,6 +25,7 @@ export function SettingsTab() {
     <div className="max-w-3xl space-y-5">
       <Facts group={group} mayManage={mayManage} />
       <CostsSection group={group} />
+      {typeof group.partition_of !== 'string' && <TerraformSection group={group} />}
       {mayManage && <Deletion group={group} />}
     </div>
   )
