@@ -9,7 +9,7 @@ const PROVIDER_FOLDER = fileURLToPath(new URL('../../../build/bin', import.meta.
 const TIMEOUT_MS = 60_000
 const run = promisify(execFile)
 
-/** What Terraform would do with a configuration, with the provider of `make build`. Rejects with its errors. */
+/** Terraform's plan of a configuration, with the provider of `make build`. Rejects with its errors. */
 export async function planOf(configuration: string, apiKey: string): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'quorate-terraform-'))
   try {

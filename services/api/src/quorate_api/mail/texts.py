@@ -52,8 +52,8 @@ def second_factor_changed(to: str, what: str, origin: str) -> Mail:
     return Mail(
         to,
         "The second factor of your Quorate account was changed",
-        f"{what}\n\nIf it was not you, set a new password now, and look at your sessions:\n\n"
-        f"  {origin}/forgot-password\n",
+        f"{what}\n\nIf it was not you, set a new password now:\n\n  {origin}/forgot-password\n\n"
+        f"Then remove passkeys and sessions that are not yours:\n\n  {origin}/account\n",
     )
 
 
