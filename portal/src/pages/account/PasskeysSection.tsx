@@ -20,7 +20,7 @@ export function PasskeysSection() {
   return (
     <Section
       title="Passkeys"
-      description="Log in with your device’s fingerprint, face or PIN, without password and code. No false page can get it out of you."
+      description="Log in with your fingerprint, face or PIN, in place of password and code."
       aside={
         found.data && (
           <Button variant="secondary" size="small" onClick={() => setAdding(true)}>

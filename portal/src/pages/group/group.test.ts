@@ -3,7 +3,7 @@ import type { MetricsMinute } from '@/api'
 import { snippet } from './connect/snippets'
 import { columnsOf } from './metricsColumns'
 import { arc, nodeAt } from './overview/ringGeometry'
-import { budgetAmount, budgetUsed, burnRate } from './sla/clauses'
+import { budgetAmount, budgetUsed, burnRate, shareOfMonth } from './sla/clauses'
 
 describe('the columns of the metrics charts', () => {
   const minute = (clock: string): MetricsMinute => ({
@@ -82,4 +82,10 @@ describe('the snippets', () => {
     expect(snippet('javascript', { ...place, isDivided: true })).toContain('connectPartitionedGroup } from "quorate"')
     expect(snippet('python', { ...place, isDivided: true })).toContain('key="order-17"')
   })
+})
+
+it('knows how much of a month has passed', () => {
+  expect(shareOfMonth('2026-11', Date.UTC(2026, 10, 16))).toBe(0.5)
+  expect(shareOfMonth('2026-11', Date.UTC(2026, 9, 3))).toBe(0)
+  expect(shareOfMonth('2026-12', Date.UTC(2027, 0, 1))).toBe(1)
 })

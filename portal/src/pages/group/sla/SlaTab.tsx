@@ -53,7 +53,7 @@ export function SlaTab() {
         (report.data.minutes_counted === 0 ? (
           <NothingCounted month={month} />
         ) : (
-          <Report report={report.data} open={month === monthOf(now)} />
+          <Report report={report.data} nowMs={now.getTime()} open={month === monthOf(now)} />
         ))}
     </div>
   )
@@ -91,7 +91,7 @@ function NothingCounted({ month }: { month: string }) {
   )
 }
 
-function Report({ report, open }: { report: SlaReport; open: boolean }) {
+function Report({ report, nowMs, open }: { report: SlaReport; nowMs: number; open: boolean }) {
   const missed = report.clauses.filter((clause) => !clause.met)
   const measured = report.clauses.filter((clause) => MEASURED.includes(clause.clause))
   const kept = report.clauses.filter((clause) => !MEASURED.includes(clause.clause))
@@ -129,7 +129,7 @@ function Report({ report, open }: { report: SlaReport; open: boolean }) {
         title="Incidents"
         description="Minutes in a row that missed a clause, with the reason that the servers gave."
       >
-        <MonthStrip month={report.month} incidents={report.incidents} />
+        <MonthStrip month={report.month} incidents={report.incidents} nowMs={nowMs} />
         <Incidents incidents={report.incidents} />
         {report.incidents.length > 0 && (
           <BadMinutes key={report.month} groupId={report.group_id} month={report.month} />

@@ -22,6 +22,13 @@ export const CLAUSE_TOKENS: Record<Clause['clause'], string> = {
   order: 'danger',
 }
 
+/** How much of a month has passed at a time, from 0 to 1. Months are those of UTC. */
+export function shareOfMonth(month: string, atMs: number): number {
+  const [year = 1970, number = 1] = month.split('-').map(Number)
+  const [from, to] = [Date.UTC(year, number - 1, 1), Date.UTC(year, number, 1)]
+  return Math.min(1, Math.max(0, (atMs - from) / (to - from)))
+}
+
 /**
  * The used share of the month's error budget: 1 is the whole budget, more is a missed clause. Null while nothing was
  * counted. A budget of nothing is used up by any miss.
