@@ -19,6 +19,7 @@ const NOT_USED = new Set([
   'POST /v1/invitations/accept',
   // The ceremonies of passkeys: shown by the tests of the real stack.
   'POST /v1/passkey-requests',
+  'POST /v1/invitations/passkey',
   'POST /v1/login/passkey',
   'POST /v1/me/passkeys/begin',
   'POST /v1/me/passkeys',

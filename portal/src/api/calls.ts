@@ -1,6 +1,7 @@
 import * as sdk from './generated'
 import { setCsrfToken } from './transport'
 import type {
+  Acceptance,
   Confirmation,
   GuaranteeTerms,
   Login,
@@ -98,7 +99,8 @@ export const lookAtInvitation = (token: string, signal: AbortSignal) =>
   sdk.lookAtInvitation({ body: { token }, signal, throwOnError })
 export const acceptInvitation = async (token: string) =>
   remember(await sdk.acceptInvitation({ body: { token }, throwOnError }))
-export const acceptInvitationAsNew = async (body: { token: string; password: string }) =>
+export const beginFirstPasskey = (token: string) => sdk.beginFirstPasskey({ body: { token }, throwOnError })
+export const acceptInvitationAsNew = async (body: Acceptance) =>
   remember(await sdk.acceptInvitationAsNew({ body, throwOnError }))
 
 export const listAudit = (cursor: string | null, signal: AbortSignal) =>

@@ -1,7 +1,7 @@
 export * as api from './calls'
 export * from './queries'
 export * from './problem'
-export { addPasskey, showPasskey } from './passkeys'
+export { addPasskey, joinWithPasskey, showPasskey } from './passkeys'
 export { setConfirmer, setCsrfToken, setSignedOutHandler } from './transport'
 export { followLive, type LiveState } from './live'
 export type * from './types'

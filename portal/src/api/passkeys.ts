@@ -7,11 +7,21 @@ import { ProblemError } from './problem'
 export async function addPasskey(name: string) {
   requireSupport()
   const { public_key } = await calls.beginPasskey()
+  return calls.addPasskey(name, await make(public_key))
+}
+
+/** Accepts an invitation with a new account, which has a passkey and no password. */
+export async function joinWithPasskey(token: string, name: string) {
+  requireSupport()
+  const { user_id, public_key } = await calls.beginFirstPasskey(token)
+  return calls.acceptInvitationAsNew({ token, passkey: { user_id, name, credential: await make(public_key) } })
+}
+
+function make(options: Record<string, unknown>): Promise<Record<string, unknown>> {
   const publicKey = PublicKeyCredential.parseCreationOptionsFromJSON(
-    public_key as unknown as PublicKeyCredentialCreationOptionsJSON,
+    options as unknown as PublicKeyCredentialCreationOptionsJSON,
   )
-  const made = await asked(() => navigator.credentials.create({ publicKey }))
-  return calls.addPasskey(name, made)
+  return asked(() => navigator.credentials.create({ publicKey }))
 }
 
 /** The answer of one of the person's passkeys, for a log-in or a confirmation. */

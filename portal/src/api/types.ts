@@ -60,6 +60,7 @@ export type {
   RotatedKey,
   Rotation,
   SecondFactor,
+  Acceptance,
   Passkey,
   Session,
   SlaIncident as Incident,

@@ -26,6 +26,7 @@ from quorate_api.security import key_files
 from quorate_api.settings import Settings
 from support.coordinator import FakeCoordinator
 from support.customer import Customer
+from support.mailbox import Mailbox
 
 TEMPLATE = "quorate_template"
 _SERVERS = pytest.StashKey[Path]()
@@ -128,6 +129,12 @@ async def services(settings: Settings, coordinator: FakeCoordinator, bus: Redis)
     )
     yield made
     await application.close(made)
+
+
+@pytest.fixture
+def mailbox(tmp_path: Path, services: Services, worker_engine: AsyncEngine) -> Mailbox:
+    """Named before `alice`, so that the service sends mail when she signs up."""
+    return Mailbox(tmp_path / "mail", services, worker_engine)
 
 
 @pytest.fixture

@@ -1,22 +1,14 @@
 """Members, roles and invitations."""
 
-from pathlib import Path
-
 import httpx2
 import psycopg
 import pytest
-from sqlalchemy.ext.asyncio import AsyncEngine
 
 from quorate_api.http.services import Services
 from support.customer import PASSWORD, Customer, problem
 from support.mailbox import Mailbox
 
 CAROL = "carol@example.com"
-
-
-@pytest.fixture
-def mailbox(tmp_path: Path, services: Services, worker_engine: AsyncEngine) -> Mailbox:
-    return Mailbox(tmp_path / "mail", services, worker_engine)
 
 
 @pytest.fixture

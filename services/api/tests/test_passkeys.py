@@ -10,6 +10,7 @@ from quorate_api import limits
 from quorate_api.passkeys.ceremony import Place
 from support.authenticator import PRESENT, VERIFIED, Authenticator
 from support.customer import PASSWORD, Customer, problem
+from support.mailbox import Mailbox
 
 ORIGIN = "http://testserver"
 
@@ -131,6 +132,31 @@ async def test_a_challenge_for_adding_is_of_one_person(alice: Customer, bob: Cus
     answer = await bob.post("/v1/me/passkeys/begin", {})
     taken = {"name": "mine", "credential": device.create(answer.json()["public_key"])}
     problem(await bob.post("/v1/me/passkeys", taken), 409, "name_taken")
+
+
+async def test_an_invitation_is_accepted_with_a_passkey(
+    alice: Customer, api: httpx2.AsyncClient, device: Authenticator, mailbox: Mailbox, owner: psycopg.Connection
+) -> None:
+    owner.execute("UPDATE users SET email_verified_at = now()")
+    invited = {"email": "colleague@example.com", "role": "developer"}
+    assert (await alice.post("/v1/organization/invitations", invited)).status_code == 201
+    token = await mailbox.link("colleague@example.com")
+    problem(await api.post("/v1/invitations/passkey", json={"token": "x" * 43}), 409, "link_invalid")
+    begun = (await api.post("/v1/invitations/passkey", json={"token": token})).json()
+    assert begun["public_key"]["user"]["name"] == "colleague@example.com"
+    passkey = {"user_id": begun["user_id"], "name": "desk", "credential": device.create(begun["public_key"])}
+    both = {"token": token, "passkey": passkey, "password": PASSWORD}
+    problem(await api.post("/v1/invitations/accept", json=both), 422, "validation_failed")
+    others = passkey | {"user_id": alice.organization_id}
+    problem(
+        await api.post("/v1/invitations/accept", json={"token": token, "passkey": others}), 422, "validation_failed"
+    )
+    accepted = await api.post("/v1/invitations/accept", json={"token": token, "passkey": passkey})
+    assert accepted.status_code == 200, accepted.text
+    assert accepted.json()["user"]["id"] == begun["user_id"]
+    assert accepted.json()["user"]["email_verified"]
+    assert (await log_in(api, await shown(api, device))).status_code == 200
+    problem(await api.post("/v1/invitations/accept", json={"token": token, "passkey": passkey}), 409, "link_invalid")
 
 
 @pytest.mark.parametrize("credential", [{}, {"rawId": 1}, {"response": {"clientDataJSON": "!"}}, {"response": []}])

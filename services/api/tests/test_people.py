@@ -2,7 +2,6 @@
 
 import re
 import time
-from pathlib import Path
 
 import httpx2
 import psycopg
@@ -20,12 +19,6 @@ from support.mailbox import Mailbox
 
 NEW_PASSWORD = "another horse battery"
 EMAIL = "alice@example.com"
-
-
-@pytest.fixture
-def mailbox(tmp_path: Path, services: Services, worker_engine: AsyncEngine) -> Mailbox:
-    """Named before `alice`, so that the service sends mail when she signs up."""
-    return Mailbox(tmp_path / "mail", services, worker_engine)
 
 
 @pytest.fixture

@@ -6,6 +6,8 @@ export type ClientOptions = {
 
 /**
  * Acceptance
+ *
+ * With a password or a passkey.
  */
 export type Acceptance = {
     /**
@@ -16,10 +18,9 @@ export type Acceptance = {
     token: string;
     /**
      * Password
-     *
-     * At least 10 characters, of any kind.
      */
-    password: string;
+    password?: string | null;
+    passkey?: FirstPasskey | null;
 };
 
 /**
@@ -1179,6 +1180,50 @@ export type Failed = {
         number,
         number
     ]>;
+};
+
+/**
+ * FirstPasskey
+ */
+export type FirstPasskey = {
+    /**
+     * Name
+     */
+    name: string;
+    /**
+     * Credential
+     *
+     * The browser's `PublicKeyCredential` as JSON (`toJSON()`); WebAuthn level 3, section 5.1.
+     */
+    credential: {
+        [key: string]: unknown;
+    };
+    /**
+     * User Id
+     *
+     * The one that came with the options.
+     */
+    user_id: string;
+};
+
+/**
+ * FirstPasskeyOptions
+ */
+export type FirstPasskeyOptions = {
+    /**
+     * Public Key
+     *
+     * For `parseCreationOptionsFromJSON` or `parseRequestOptionsFromJSON` of the browser.
+     */
+    public_key: {
+        [key: string]: unknown;
+    };
+    /**
+     * User Id
+     *
+     * The id that the new account will have.
+     */
+    user_id: string;
 };
 
 /**
@@ -6656,6 +6701,41 @@ export type LookAtInvitationResponses = {
 };
 
 export type LookAtInvitationResponse = LookAtInvitationResponses[keyof LookAtInvitationResponses];
+
+export type BeginFirstPasskeyData = {
+    body: Link;
+    headers?: {
+        /**
+         * A random string for this request. Repeating it with the same body only repeats the answer.
+         */
+        'Idempotency-Key'?: string;
+    };
+    path?: never;
+    query?: never;
+    url: '/v1/invitations/passkey';
+};
+
+export type BeginFirstPasskeyErrors = {
+    /**
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
+     */
+    '4XX': Problem;
+    /**
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
+     */
+    '5XX': Problem;
+};
+
+export type BeginFirstPasskeyError = BeginFirstPasskeyErrors[keyof BeginFirstPasskeyErrors];
+
+export type BeginFirstPasskeyResponses = {
+    /**
+     * Successful Response
+     */
+    200: FirstPasskeyOptions;
+};
+
+export type BeginFirstPasskeyResponse = BeginFirstPasskeyResponses[keyof BeginFirstPasskeyResponses];
 
 export type AcceptInvitationAsNewData = {
     body: Acceptance;

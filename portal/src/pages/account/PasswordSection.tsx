@@ -1,4 +1,5 @@
 import { useMutation, useQueryClient } from '@tanstack/react-query'
+import { Link } from '@tanstack/react-router'
 import { useState, type FormEvent } from 'react'
 import { api, fieldMessage, keys, problemOf } from '@/api'
 import { Button } from '@/ui/Button'
@@ -56,6 +57,12 @@ export function PasswordSection() {
         >
           Change password
         </Button>
+        <p className="text-[13px] text-ink-3">
+          You have none, or forgot it?{' '}
+          <Link to="/forgot-password" className="rounded underline underline-offset-4 hover:text-ink">
+            Set one by mail
+          </Link>
+        </p>
       </form>
     </Section>
   )

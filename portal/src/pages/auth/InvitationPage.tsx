@@ -1,15 +1,18 @@
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { Link, useRouter } from '@tanstack/react-router'
+import { Fingerprint } from 'lucide-react'
 import { useState, type FormEvent, type ReactNode } from 'react'
-import { api, fieldMessage, invitedQuery, meQuery, problemOf, type Invited } from '@/api'
+import { api, fieldMessage, invitedQuery, joinWithPasskey, meQuery, problemOf, type Invited } from '@/api'
 import { word } from '@/format/words'
 import { Button, buttonClass } from '@/ui/Button'
 import { TextField } from '@/ui/Field'
 import { Notice, ProblemNotice } from '@/ui/Notice'
 import { Skeleton } from '@/ui/Surface'
 import { usePageTitle } from '@/ui/title'
+import { deviceOf } from '../account/device'
 import { AuthFrame } from './AuthFrame'
 import { linkSecret } from './linkSecret'
+import { Or } from './Or'
 
 export function InvitationPage() {
   usePageTitle('Invitation')
@@ -68,9 +71,14 @@ function useEnter() {
 
 function AsNew({ token }: { token: string }) {
   const [password, setPassword] = useState('')
+  const enter = useEnter()
   const acceptance = useMutation({
     mutationFn: () => api.acceptInvitationAsNew({ token, password }),
-    onSuccess: useEnter(),
+    onSuccess: enter,
+  })
+  const joining = useMutation({
+    mutationFn: () => joinWithPasskey(token, deviceOf(navigator.userAgent)),
+    onSuccess: enter,
   })
   const submit = (event: FormEvent) => {
     event.preventDefault()
@@ -92,6 +100,17 @@ function AsNew({ token }: { token: string }) {
       <Button type="submit" busy={acceptance.isPending} className="mt-2 w-full">
         Accept
       </Button>
+      <Or />
+      <Button
+        variant="secondary"
+        className="w-full"
+        icon={<Fingerprint aria-hidden className="size-4" />}
+        busy={joining.isPending}
+        onClick={() => joining.mutate()}
+      >
+        Accept with a passkey
+      </Button>
+      {joining.error && <ProblemNotice error={joining.error} />}
     </form>
   )
 }

@@ -3,6 +3,7 @@ import { Fingerprint } from 'lucide-react'
 import { api, showPasskey } from '@/api'
 import { Button } from '@/ui/Button'
 import { ProblemNotice } from '@/ui/Notice'
+import { Or } from './Or'
 
 /** Logs in without e-mail and password: the browser knows whose passkey it is. */
 export function PasskeyLogin({ onLoggedIn }: { onLoggedIn: () => void }) {
@@ -12,9 +13,7 @@ export function PasskeyLogin({ onLoggedIn }: { onLoggedIn: () => void }) {
   })
   return (
     <div className="space-y-4">
-      <p className="flex items-center gap-3 text-[13px] text-ink-3 before:h-px before:flex-1 before:bg-line after:h-px after:flex-1 after:bg-line">
-        or
-      </p>
+      <Or />
       <Button
         variant="secondary"
         className="w-full"

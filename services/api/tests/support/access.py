@@ -22,7 +22,7 @@ OPERATIONS: list[tuple[str, str, str]] = [
 ]
 STAFF = ("/v1/operator/", "/v1/prober/")  # the fleet belongs to no organization: test_operator
 PUBLIC = {
-    "sign_up", "log_in", "log_in_with_passkey", "ask_for_passkey",
+    "sign_up", "log_in", "log_in_with_passkey", "ask_for_passkey", "begin_first_passkey",
     "request_password_reset", "reset_password", "look_at_invitation", "accept_invitation_as_new",
     "get_health", "get_readiness", "receive_stripe_event", "get_status", "get_status_feed", "get_incident",
 }  # fmt: skip

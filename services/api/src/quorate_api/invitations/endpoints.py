@@ -11,6 +11,7 @@ from quorate_api.http.principal import Caller, Environment, Transaction
 from quorate_api.http.route import PublicRoute, ScopedRoute
 from quorate_api.invitations import service
 from quorate_api.invitations.schemas import Acceptance, Invitation, Invitations, Invited, Link, NewInvitation
+from quorate_api.passkeys.schemas import FirstPasskeyOptions
 
 public = APIRouter(prefix="/v1/invitations", tags=["members"], route_class=PublicRoute)
 router = APIRouter(prefix="/v1", tags=["members"], route_class=ScopedRoute)
@@ -41,11 +42,19 @@ async def look_at_invitation(asked: Link, request: Request, work: Transaction, s
     return await service.look(work, services, asked.token, client_of(request))
 
 
+@public.post("/passkey")
+async def begin_first_passkey(
+    asked: Link, request: Request, work: Transaction, services: Environment
+) -> FirstPasskeyOptions:
+    """Begin to make a passkey for the account with which an invitation is accepted."""
+    return await service.begin_passkey(work, services, asked.token, client_of(request))
+
+
 @public.post("/accept")
 async def accept_invitation_as_new(
     asked: Acceptance, request: Request, response: Response, work: Transaction, services: Environment
 ) -> Me:
-    """Accept an invitation with a new account, and log in."""
+    """Accept an invitation with a new account, which has a password or a passkey, and log in."""
     opened = await service.accept_as_new(work, services, asked, client_of(request))
     return open_session(request, response, services, opened)
 

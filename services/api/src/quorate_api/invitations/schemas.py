@@ -3,10 +3,11 @@
 from datetime import datetime
 from uuid import UUID
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from quorate_api.http.schemas import Input, Output
 from quorate_api.members.schemas import Role
+from quorate_api.passkeys.schemas import FirstPasskey
 from quorate_api.users.schemas import Email, LinkSecret, NewPassword
 
 
@@ -32,8 +33,17 @@ class Link(Input):
 
 
 class Acceptance(Input):
+    """With a password or a passkey."""
+
     token: LinkSecret
-    password: NewPassword
+    password: NewPassword | None = None
+    passkey: FirstPasskey | None = None
+
+    @model_validator(mode="after")
+    def _one(self) -> "Acceptance":
+        if (self.password is None) == (self.passkey is None):
+            raise ValueError("needs either `password` or `passkey`")
+        return self
 
 
 class Invited(Output):

@@ -21,6 +21,8 @@ from quorate_api.invitations.schemas import Acceptance, Invitation, Invitations,
 from quorate_api.mail import outbox, texts
 from quorate_api.members.service import OWNER
 from quorate_api.organizations.repository import OrganizationRepository
+from quorate_api.passkeys import service as passkeys
+from quorate_api.passkeys.schemas import FirstPasskeyOptions
 from quorate_api.quotas import service as quotas
 from quorate_api.sessions import service as sessions
 from quorate_api.users.repository import UserRepository
@@ -89,16 +91,27 @@ async def look(work: Work, services: Services, token: str, client: Client) -> In
     )
 
 
+async def begin_passkey(work: Work, services: Services, token: str, client: Client) -> FirstPasskeyOptions:
+    await services.rates.link(client.address)
+    found = await _open(work, services, token)
+    return passkeys.begin_first(services, found.email)
+
+
 async def accept_as_new(work: Work, services: Services, asked: Acceptance, client: Client) -> accounts.Opened:
     """Make an account, and join with it."""
     await services.rates.link(client.address)
     await _open(work, services, asked.token)
+    # With a passkey nobody knows the password, until the person sets one by mail.
+    password = asked.password or secrets.token_urlsafe(32)
     async with work.outside():
-        password_hash = await services.passwords.hash(asked.password)
+        password_hash = await services.passwords.hash(password)
     found = await _open(work, services, asked.token)
-    users, user_id, now = UserRepository(work.connection), new_id(), datetime.now(UTC)
+    users, now = UserRepository(work.connection), datetime.now(UTC)
+    user_id = asked.passkey.user_id if asked.passkey is not None else new_id()
     if not await users.insert(user_id, found.email, password_hash, now, verified=True):
         raise Problem(Code.EMAIL_TAKEN, "This address has an account. Log in with it, then open the link again.")
+    if asked.passkey is not None:
+        await passkeys.add_first(work, services, asked.passkey)
     return await _join(work, services, found, await users.by_id(user_id), client)
 
 

@@ -25,6 +25,14 @@ class NewPasskey(Input):
     credential: Answer
 
 
+class FirstPasskeyOptions(CeremonyOptions):
+    user_id: UUID = Field(description="The id that the new account will have.")
+
+
+class FirstPasskey(NewPasskey):
+    user_id: Annotated[UUID, Field(strict=False, description="The one that came with the options.")]
+
+
 class PasskeyLogin(Input):
     credential: Answer
 

@@ -15,7 +15,14 @@ from quorate_api.mail import outbox, texts
 from quorate_api.passkeys import ceremony
 from quorate_api.passkeys.ceremony import AnswerRefused, Challenge, Place
 from quorate_api.passkeys.repository import PasskeyRepository
-from quorate_api.passkeys.schemas import CeremonyOptions, NewPasskey, Passkey, Passkeys
+from quorate_api.passkeys.schemas import (
+    CeremonyOptions,
+    FirstPasskey,
+    FirstPasskeyOptions,
+    NewPasskey,
+    Passkey,
+    Passkeys,
+)
 from quorate_api.users.repository import UserRepository
 
 SHOW = "show a passkey"
@@ -45,6 +52,25 @@ async def begin(work: Work, services: Services, principal: Principal) -> Ceremon
 async def add(work: Work, services: Services, principal: Principal, asked: NewPasskey) -> Passkey:
     user_id = principal.require_person()
     principal.require_confirmed()
+    passkey = await _add(work, services, user_id, asked)
+    await _tell(work, services, user_id, f"The passkey “{passkey.name}” was added.")
+    return passkey
+
+
+def begin_first(services: Services, email: str) -> FirstPasskeyOptions:
+    """For an account that is still to be made."""
+    user_id = new_id()
+    challenge = Challenge.make(services.keys, _adding(user_id), datetime.now(UTC))
+    options = ceremony.creation_options(Place.of(services.settings.origin), challenge, user_id, email, [])
+    return FirstPasskeyOptions(user_id=user_id, public_key=options)
+
+
+async def add_first(work: Work, services: Services, asked: FirstPasskey) -> None:
+    """To the account that was just made with its `user_id`."""
+    await _add(work, services, asked.user_id, asked)
+
+
+async def _add(work: Work, services: Services, user_id: UUID, asked: NewPasskey) -> Passkey:
     repository, now = PasskeyRepository(work.connection), datetime.now(UTC)
     try:
         challenge = Challenge.answered(services.keys, _adding(user_id), asked.credential, now)
@@ -66,7 +92,6 @@ async def add(work: Work, services: Services, principal: Principal, asked: NewPa
     )
     if not added:
         raise Problem(Code.NAME_TAKEN, "This passkey was added before.")
-    await _tell(work, services, user_id, f"The passkey “{passkey.name}” was added.")
     return passkey
 
 

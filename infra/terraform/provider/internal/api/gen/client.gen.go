@@ -1791,10 +1791,12 @@ func (e UsagePriceLineKind) Valid() bool {
 	}
 }
 
-// Acceptance defines model for Acceptance.
+// Acceptance With a password or a passkey.
 type Acceptance struct {
+	Passkey *FirstPasskey `json:"passkey,omitempty"`
+
 	// Password At least 10 characters, of any kind.
-	Password string `json:"password"`
+	Password *string `json:"password,omitempty"`
 
 	// Token The part of the link in the mail behind `#`.
 	Token string `json:"token"`
@@ -2376,6 +2378,25 @@ type FieldError struct {
 	// Field Place of the fault: a field's path, or the name of a parameter or header.
 	Field   string `json:"field"`
 	Message string `json:"message"`
+}
+
+// FirstPasskey defines model for FirstPasskey.
+type FirstPasskey struct {
+	// Credential The browser's `PublicKeyCredential` as JSON (`toJSON()`); WebAuthn level 3, section 5.1.
+	Credential map[string]interface{} `json:"credential"`
+	Name       string                 `json:"name"`
+
+	// UserId The one that came with the options.
+	UserId openapi_types.UUID `json:"user_id"`
+}
+
+// FirstPasskeyOptions defines model for FirstPasskeyOptions.
+type FirstPasskeyOptions struct {
+	// PublicKey For `parseCreationOptionsFromJSON` or `parseRequestOptionsFromJSON` of the browser.
+	PublicKey map[string]interface{} `json:"public_key"`
+
+	// UserId The id that the new account will have.
+	UserId openapi_types.UUID `json:"user_id"`
 }
 
 // ForecastBasis The basis of the forecast. Reservations are known; usage goes on at the rate of the recent days.
@@ -4679,6 +4700,12 @@ type LookAtInvitationParams struct {
 	IdempotencyKey *string `json:"Idempotency-Key,omitempty"`
 }
 
+// BeginFirstPasskeyParams defines parameters for BeginFirstPasskey.
+type BeginFirstPasskeyParams struct {
+	// IdempotencyKey A random string for this request. Repeating it with the same body only repeats the answer.
+	IdempotencyKey *string `json:"Idempotency-Key,omitempty"`
+}
+
 // ListInvoicesParams defines parameters for ListInvoices.
 type ListInvoicesParams struct {
 	// Limit Items per page.
@@ -5022,6 +5049,9 @@ type AcceptInvitationAsNewJSONRequestBody = Acceptance
 
 // LookAtInvitationJSONRequestBody defines body for LookAtInvitation for application/json ContentType.
 type LookAtInvitationJSONRequestBody = Link
+
+// BeginFirstPasskeyJSONRequestBody defines body for BeginFirstPasskey for application/json ContentType.
+type BeginFirstPasskeyJSONRequestBody = Link
 
 // RotateKeyJSONRequestBody defines body for RotateKey for application/json ContentType.
 type RotateKeyJSONRequestBody = Rotation
@@ -5462,7 +5492,7 @@ type ClientInterface interface {
 
 	// AcceptInvitationAsNewWithBody Accept Invitation As New
 	//
-	// Accept an invitation with a new account, and log in.
+	// Accept an invitation with a new account, which has a password or a passkey, and log in.
 	//
 	// Takes any type of body and a specified content type.
 	//
@@ -5471,7 +5501,7 @@ type ClientInterface interface {
 
 	// AcceptInvitationAsNew Accept Invitation As New
 	//
-	// Accept an invitation with a new account, and log in.
+	// Accept an invitation with a new account, which has a password or a passkey, and log in.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -5495,6 +5525,24 @@ type ClientInterface interface {
 	//
 	// Corresponds with POST /v1/invitations/look (the `LookAtInvitation` operationId).
 	LookAtInvitation(ctx context.Context, params *LookAtInvitationParams, body LookAtInvitationJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// BeginFirstPasskeyWithBody Begin First Passkey
+	//
+	// Begin to make a passkey for the account with which an invitation is accepted.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /v1/invitations/passkey (the `BeginFirstPasskey` operationId).
+	BeginFirstPasskeyWithBody(ctx context.Context, params *BeginFirstPasskeyParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// BeginFirstPasskey Begin First Passkey
+	//
+	// Begin to make a passkey for the account with which an invitation is accepted.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /v1/invitations/passkey (the `BeginFirstPasskey` operationId).
+	BeginFirstPasskey(ctx context.Context, params *BeginFirstPasskeyParams, body BeginFirstPasskeyJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// ListInvoices List Invoices
 	//
@@ -7074,7 +7122,7 @@ func (c *Client) GetHealth(ctx context.Context, reqEditors ...RequestEditorFn) (
 
 // AcceptInvitationAsNewWithBody Accept Invitation As New
 //
-// Accept an invitation with a new account, and log in.
+// Accept an invitation with a new account, which has a password or a passkey, and log in.
 //
 // Takes any type of body and a specified content type.
 //
@@ -7093,7 +7141,7 @@ func (c *Client) AcceptInvitationAsNewWithBody(ctx context.Context, params *Acce
 
 // AcceptInvitationAsNew Accept Invitation As New
 //
-// Accept an invitation with a new account, and log in.
+// Accept an invitation with a new account, which has a password or a passkey, and log in.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -7138,6 +7186,44 @@ func (c *Client) LookAtInvitationWithBody(ctx context.Context, params *LookAtInv
 // Corresponds with POST /v1/invitations/look (the `LookAtInvitation` operationId).
 func (c *Client) LookAtInvitation(ctx context.Context, params *LookAtInvitationParams, body LookAtInvitationJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewLookAtInvitationRequest(c.Server, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// BeginFirstPasskeyWithBody Begin First Passkey
+//
+// Begin to make a passkey for the account with which an invitation is accepted.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /v1/invitations/passkey (the `BeginFirstPasskey` operationId).
+func (c *Client) BeginFirstPasskeyWithBody(ctx context.Context, params *BeginFirstPasskeyParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewBeginFirstPasskeyRequestWithBody(c.Server, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// BeginFirstPasskey Begin First Passkey
+//
+// Begin to make a passkey for the account with which an invitation is accepted.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /v1/invitations/passkey (the `BeginFirstPasskey` operationId).
+func (c *Client) BeginFirstPasskey(ctx context.Context, params *BeginFirstPasskeyParams, body BeginFirstPasskeyJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewBeginFirstPasskeyRequest(c.Server, params, body)
 	if err != nil {
 		return nil, err
 	}
@@ -10790,6 +10876,61 @@ func NewLookAtInvitationRequestWithBody(server string, params *LookAtInvitationP
 	}
 
 	operationPath := fmt.Sprintf("/v1/invitations/look")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.IdempotencyKey != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Idempotency-Key", *params.IdempotencyKey, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("Idempotency-Key", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewBeginFirstPasskeyRequest calls the generic BeginFirstPasskey builder with application/json body
+func NewBeginFirstPasskeyRequest(server string, params *BeginFirstPasskeyParams, body BeginFirstPasskeyJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewBeginFirstPasskeyRequestWithBody(server, params, "application/json", bodyReader)
+}
+
+// NewBeginFirstPasskeyRequestWithBody constructs an http.Request for the BeginFirstPasskey method, with any body, and a specified content type
+func NewBeginFirstPasskeyRequestWithBody(server string, params *BeginFirstPasskeyParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/invitations/passkey")
 	if operationPath[0] == '/' {
 		operationPath = "." + operationPath
 	}
@@ -15238,7 +15379,7 @@ type ClientWithResponsesInterface interface {
 
 	// AcceptInvitationAsNewWithBodyWithResponse Accept Invitation As New
 	//
-	// Accept an invitation with a new account, and log in.
+	// Accept an invitation with a new account, which has a password or a passkey, and log in.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -15247,7 +15388,7 @@ type ClientWithResponsesInterface interface {
 
 	// AcceptInvitationAsNewWithResponse Accept Invitation As New
 	//
-	// Accept an invitation with a new account, and log in.
+	// Accept an invitation with a new account, which has a password or a passkey, and log in.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -15271,6 +15412,24 @@ type ClientWithResponsesInterface interface {
 	//
 	// Corresponds with POST /v1/invitations/look (the `LookAtInvitation` operationId).
 	LookAtInvitationWithResponse(ctx context.Context, params *LookAtInvitationParams, body LookAtInvitationJSONRequestBody, reqEditors ...RequestEditorFn) (*LookAtInvitationResponse, error)
+
+	// BeginFirstPasskeyWithBodyWithResponse Begin First Passkey
+	//
+	// Begin to make a passkey for the account with which an invitation is accepted.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/invitations/passkey (the `BeginFirstPasskey` operationId).
+	BeginFirstPasskeyWithBodyWithResponse(ctx context.Context, params *BeginFirstPasskeyParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*BeginFirstPasskeyResponse, error)
+
+	// BeginFirstPasskeyWithResponse Begin First Passkey
+	//
+	// Begin to make a passkey for the account with which an invitation is accepted.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/invitations/passkey (the `BeginFirstPasskey` operationId).
+	BeginFirstPasskeyWithResponse(ctx context.Context, params *BeginFirstPasskeyParams, body BeginFirstPasskeyJSONRequestBody, reqEditors ...RequestEditorFn) (*BeginFirstPasskeyResponse, error)
 
 	// ListInvoicesWithResponse List Invoices
 	//
@@ -17974,6 +18133,61 @@ func (r LookAtInvitationResponse) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r LookAtInvitationResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type BeginFirstPasskeyResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *FirstPasskeyOptions
+	// ApplicationproblemJSON4XX the response for an HTTP 4XX `application/problem+json` response
+	ApplicationproblemJSON4XX *Problem
+	// ApplicationproblemJSON5XX the response for an HTTP 5XX `application/problem+json` response
+	ApplicationproblemJSON5XX *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r BeginFirstPasskeyResponse) GetJSON200() *FirstPasskeyOptions {
+	return r.JSON200
+}
+
+// GetApplicationproblemJSON4XX returns the response for an HTTP 4XX `application/problem+json` response
+func (r BeginFirstPasskeyResponse) GetApplicationproblemJSON4XX() *Problem {
+	return r.ApplicationproblemJSON4XX
+}
+
+// GetApplicationproblemJSON5XX returns the response for an HTTP 5XX `application/problem+json` response
+func (r BeginFirstPasskeyResponse) GetApplicationproblemJSON5XX() *Problem {
+	return r.ApplicationproblemJSON5XX
+}
+
+// GetBody returns the raw response body bytes
+func (r BeginFirstPasskeyResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r BeginFirstPasskeyResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r BeginFirstPasskeyResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r BeginFirstPasskeyResponse) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -23302,7 +23516,7 @@ func (c *ClientWithResponses) GetHealthWithResponse(ctx context.Context, reqEdit
 
 // AcceptInvitationAsNewWithBodyWithResponse Accept Invitation As New
 //
-// Accept an invitation with a new account, and log in.
+// Accept an invitation with a new account, which has a password or a passkey, and log in.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -23317,7 +23531,7 @@ func (c *ClientWithResponses) AcceptInvitationAsNewWithBodyWithResponse(ctx cont
 
 // AcceptInvitationAsNewWithResponse Accept Invitation As New
 //
-// Accept an invitation with a new account, and log in.
+// Accept an invitation with a new account, which has a password or a passkey, and log in.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
@@ -23358,6 +23572,36 @@ func (c *ClientWithResponses) LookAtInvitationWithResponse(ctx context.Context, 
 		return nil, err
 	}
 	return ParseLookAtInvitationResponse(rsp)
+}
+
+// BeginFirstPasskeyWithBodyWithResponse Begin First Passkey
+//
+// Begin to make a passkey for the account with which an invitation is accepted.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/invitations/passkey (the `BeginFirstPasskey` operationId).
+func (c *ClientWithResponses) BeginFirstPasskeyWithBodyWithResponse(ctx context.Context, params *BeginFirstPasskeyParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*BeginFirstPasskeyResponse, error) {
+	rsp, err := c.BeginFirstPasskeyWithBody(ctx, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseBeginFirstPasskeyResponse(rsp)
+}
+
+// BeginFirstPasskeyWithResponse Begin First Passkey
+//
+// Begin to make a passkey for the account with which an invitation is accepted.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/invitations/passkey (the `BeginFirstPasskey` operationId).
+func (c *ClientWithResponses) BeginFirstPasskeyWithResponse(ctx context.Context, params *BeginFirstPasskeyParams, body BeginFirstPasskeyJSONRequestBody, reqEditors ...RequestEditorFn) (*BeginFirstPasskeyResponse, error) {
+	rsp, err := c.BeginFirstPasskey(ctx, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseBeginFirstPasskeyResponse(rsp)
 }
 
 // ListInvoicesWithResponse List Invoices
@@ -26322,6 +26566,46 @@ func ParseLookAtInvitationResponse(rsp *http.Response) (*LookAtInvitationRespons
 	switch {
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
 		var dest Invited
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 4:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON4XX = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 5:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON5XX = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseBeginFirstPasskeyResponse parses an HTTP response from a BeginFirstPasskeyWithResponse call
+func ParseBeginFirstPasskeyResponse(rsp *http.Response) (*BeginFirstPasskeyResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &BeginFirstPasskeyResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest FirstPasskeyOptions
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
