@@ -48,7 +48,10 @@ class Use:
 def measure(customer: Customer, display: Display, quick: bool) -> list[Figure]:
     group_id = str(customer.create_group("revocation", SLA)["id"])
     uses = [_key(customer, number) for number in range((KEYS_QUICK if quick else KEYS) + KEPT)]
-    asyncio.run(_run(customer, group_id, uses, display))
+    try:
+        asyncio.run(_run(customer, group_id, uses, display))
+    finally:
+        customer.delete(f"/v1/groups/{group_id}")
     revoked = uses[KEPT:]
     took = [use.took_s for use in revoked]
     codes = ", ".join(sorted({use.ended_by for use in revoked}))

@@ -8,7 +8,7 @@ from typing import Any
 import httpx2
 import psycopg
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from quorate_api import exit_codes, main
@@ -136,6 +136,7 @@ async def test_pages_go_back_to_the_first(alice: Customer) -> None:
     assert seen == [6, 5, 4, 3, 2, 1]
 
 
+@settings(deadline=None)
 @given(st.lists(st.text(max_size=20), min_size=1, max_size=6), st.data())
 def test_any_change_breaks_the_chain(texts: list[str], data: st.DataObject) -> None:
     before, events = chain.BEGIN, []

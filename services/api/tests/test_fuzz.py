@@ -24,6 +24,20 @@ from support.coordinator import FakeCoordinator
 from support.customer import Customer, bearer
 
 BUDGET_S = 35
+# They succeed with secrets alone: a password, a code, a link from a mail, an answer of a passkey, a signature.
+NEED_SECRETS = {
+    "POST /v1/login",
+    "POST /v1/login/passkey",
+    "POST /v1/password/reset",
+    "POST /v1/invitations/look",
+    "POST /v1/invitations/passkey",
+    "POST /v1/invitations/accept",
+    "POST /v1/me/email/verify",
+    "POST /v1/me/invitations/accept",
+    "POST /v1/me/passkeys",
+    "POST /v1/me/totp/confirm",
+    "POST /v1/payments/stripe/events",
+}
 EXAMPLES = 15  # per operation and kind (valid, broken); a slow machine reaches fewer
 
 
@@ -147,7 +161,8 @@ def test_every_operation(target) -> None:  # type: ignore[no-untyped-def]
     ]
     keep(figures, "make test", FOLDER / "access.jsonl")
     succeeded = {label for label, statuses in seen.items() if any(status < 300 for status in statuses)}
-    assert len(succeeded) > len(operations) / 2, "the fuzzer reaches beyond validation"
+    reachable = [operation for operation in operations if operation.label not in NEED_SECRETS]
+    assert len(succeeded) > len(reachable) / 2, "the fuzzer reaches beyond validation"
 
 
 def _run(strategy: Any, send: Callable[[schemathesis.Case], None], share_s: float) -> None:

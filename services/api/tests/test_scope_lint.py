@@ -125,6 +125,8 @@ def test_free_tables_are_the_ones_meant() -> None:
         "mails",
         "totps",
         "recovery_codes",
+        "passkeys",
+        "answered_challenges",
         "coordinator_cursor",
         "idempotency_keys",
         "rejected_usage",

@@ -15,6 +15,9 @@ from quorate_api.http.idempotency import HEADER
 _PUBLIC = {
     "sign_up",
     "log_in",
+    "log_in_with_passkey",
+    "ask_for_passkey",
+    "begin_first_passkey",
     "request_password_reset",
     "reset_password",
     "look_at_invitation",
