@@ -17,7 +17,7 @@ import httpx2
 
 from quorate_accounts import revocation
 from quorate_harness.customer import Customer, Refused
-from quorate_harness.figures import FOLDER, Figure, keep, table
+from quorate_harness.figures import FOLDER, Figure, conclude, keep
 from quorate_harness.fleet import MeasurementFailed
 from quorate_local import ProcessFailed, Stack, StackOptions
 from quorate_local.display import Display
@@ -67,17 +67,7 @@ def main(arguments: list[str] | None = None) -> int:
         return 1
     finally:
         stack.stop()
-    return _conclude(figures, time.monotonic() - begun, display)
-
-
-def _conclude(figures: list[Figure], seconds: float, display: Display) -> int:
-    display.line()
-    for line in table(figures):
-        display.line(line)
-    missed = [figure.name for figure in figures if figure.met is False]
-    conclusion = f"MISSED: {', '.join(missed)}." if missed else "Every goal was met."
-    display.line(f"\n{conclusion} {seconds:.0f} s.")
-    return 1 if missed else 0
+    return conclude(figures, time.monotonic() - begun, display)
 
 
 if __name__ == "__main__":

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from quorate_harness.evidence import source_of
+from quorate_local.display import Display
 from quorate_local.options import REPOSITORY
 
 FOLDER = REPOSITORY / "build" / "figures"
@@ -123,3 +124,14 @@ def _goal(figure: Figure) -> str:
 
 def _judged(figure: Figure) -> str:
     return {None: "", True: "met", False: "MISSED"}[figure.met]
+
+
+def conclude(figures: list[Figure], seconds: float, display: Display) -> int:
+    """Show the figures, and whether every goal was met. Returns the exit code."""
+    display.line()
+    for line in table(figures):
+        display.line(line)
+    missed = [figure.name for figure in figures if figure.met is False]
+    conclusion = f"MISSED: {', '.join(missed)}." if missed else "Every goal was met."
+    display.line(f"\n{conclusion} {seconds:.0f} s.")
+    return 1 if missed else 0

@@ -19,7 +19,7 @@ import httpx2
 import psycopg
 
 from quorate_harness.customer import Refused
-from quorate_harness.figures import FOLDER, Figure, keep, table
+from quorate_harness.figures import FOLDER, Figure, conclude, keep
 from quorate_harness.fleet import MeasurementFailed
 from quorate_local import ProcessFailed
 from quorate_local.display import Display
@@ -79,7 +79,7 @@ def main(arguments: list[str] | None = None) -> int:
         return 1
     if not chosen.quick:
         keep(figures, COMMAND, FOLDER / "scale.jsonl")
-    return _conclude(figures, time.monotonic() - begun, display)
+    return conclude(figures, time.monotonic() - begun, display)
 
 
 def _measure(part: str, folder: Path, display: Display, quick: bool) -> list[Figure]:
@@ -153,16 +153,6 @@ def exponent(sizes_: list[int], values: list[float]) -> float:
     middle = [sum(axis) / len(points) for axis in zip(*points, strict=True)]
     across = sum((x - middle[0]) * (y - middle[1]) for x, y in points)
     return float(across / sum((x - middle[0]) ** 2 for x, _ in points))
-
-
-def _conclude(figures: list[Figure], seconds: float, display: Display) -> int:
-    display.line()
-    for line in table(figures):
-        display.line(line)
-    missed = [figure.name for figure in figures if figure.met is False]
-    conclusion = f"MISSED: {', '.join(missed)}." if missed else "Every goal was met."
-    display.line(f"\n{conclusion} {seconds:.0f} s.")
-    return 1 if missed else 0
 
 
 if __name__ == "__main__":

@@ -18,7 +18,7 @@ from pathlib import Path
 import httpx2
 
 from quorate_harness.customer import Customer, Refused
-from quorate_harness.figures import FOLDER, Figure, keep, table
+from quorate_harness.figures import FOLDER, Figure, conclude, keep
 from quorate_harness.fleet import MeasurementFailed
 from quorate_local import ProcessFailed, Stack, StackOptions, components
 from quorate_local.display import Display
@@ -82,7 +82,7 @@ def main(arguments: list[str] | None = None) -> int:
         return 1
     finally:
         stack.stop()
-    return _conclude(figures, time.monotonic() - begun, display)
+    return conclude(figures, time.monotonic() - begun, display)
 
 
 def _options(state: Path) -> StackOptions:
@@ -115,16 +115,6 @@ def _measure(part: str, stack: Stack, folder: Path, display: Display, quick: boo
     }
     with Customer(stack.api_url, f"sla-{part}") as customer:
         return measures[part](customer)
-
-
-def _conclude(figures: list[Figure], seconds: float, display: Display) -> int:
-    display.line()
-    for line in table(figures):
-        display.line(line)
-    missed = [figure.name for figure in figures if figure.met is False]
-    conclusion = f"MISSED: {', '.join(missed)}." if missed else "Every goal was met."
-    display.line(f"\n{conclusion} {seconds:.0f} s.")
-    return 1 if missed else 0
 
 
 if __name__ == "__main__":

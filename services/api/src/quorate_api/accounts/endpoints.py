@@ -5,6 +5,7 @@ from fastapi import APIRouter, Request, Response
 from quorate_api import limits
 from quorate_api.accounts import service
 from quorate_api.accounts.schemas import ChosenOrganization, Login, Me, SignedUp, SignUp
+from quorate_api.http import cookies
 from quorate_api.http.client import client_of, remember_device
 from quorate_api.http.principal import Caller, Environment, Transaction, cookie_name
 from quorate_api.http.route import PublicRoute, ScopedRoute
@@ -81,14 +82,6 @@ def open_session(request: Request, response: Response, services: Services, opene
         "name": opened.email,
         "credential": str(opened.credential.id),
     }
-    response.set_cookie(
-        cookie_name(services),
-        opened.session_token,
-        max_age=limits.SESSION_LIFETIME_S,
-        path="/",
-        secure=services.settings.secure,
-        httponly=True,
-        samesite="lax",
-    )
+    cookies.keep(response, services, cookie_name(services), opened.session_token, limits.SESSION_LIFETIME_S)
     remember_device(response, services, opened.email)
     return opened.body  # type: ignore[return-value]

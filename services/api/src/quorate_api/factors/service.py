@@ -70,7 +70,7 @@ async def confirm(work: Work, services: Services, principal: Principal, code: st
     step = totp.step_of(secret, code, now.timestamp(), known.last_step)
     if step is None or not await repository.use_step(user_id, step, now):
         raise Problem(Code.SECOND_FACTOR_WRONG)
-    await _tell(work, services, user_id, "An authenticator was added.")
+    await tell(work, services, user_id, "An authenticator was added.")
     return await _new_codes(work, services, user_id)
 
 
@@ -79,7 +79,7 @@ async def renew_codes(work: Work, services: Services, principal: Principal) -> R
     principal.require_confirmed()
     if not await has_totp(work, user_id):
         raise Problem(Code.NOT_FOUND, "Recovery codes come with an authenticator, and the account has none.")
-    await _tell(work, services, user_id, "The recovery codes were replaced.")
+    await tell(work, services, user_id, "The recovery codes were replaced.")
     return await _new_codes(work, services, user_id)
 
 
@@ -87,7 +87,7 @@ async def remove(work: Work, services: Services, principal: Principal) -> None:
     user_id = principal.require_person()
     principal.require_confirmed()
     await FactorRepository(work.connection).remove(user_id)
-    await _tell(work, services, user_id, "The authenticator was removed.")
+    await tell(work, services, user_id, "The authenticator was removed.")
 
 
 async def _new_codes(work: Work, services: Services, user_id: UUID) -> RecoveryCodes:
@@ -96,7 +96,8 @@ async def _new_codes(work: Work, services: Services, user_id: UUID) -> RecoveryC
     return RecoveryCodes(codes=[f"{code[: CODE_LENGTH // 2]}-{code[CODE_LENGTH // 2 :]}" for code in codes])
 
 
-async def _tell(work: Work, services: Services, user_id: UUID, what: str) -> None:
+async def tell(work: Work, services: Services, user_id: UUID, what: str) -> None:
+    """Mail the person that their ways to log in have changed."""
     user = await UserRepository(work.connection).by_id(user_id)
     await outbox.post(work, services, texts.second_factor_changed(user.email, what, services.settings.origin))
 

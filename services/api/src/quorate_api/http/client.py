@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from fastapi import Request, Response
 
 from quorate_api import limits
+from quorate_api.http import cookies
 from quorate_api.http.address import client_address
 from quorate_api.http.services import Services, services_of
 from quorate_api.security.keys import same
@@ -34,15 +35,8 @@ def client_of(request: Request) -> Client:
 def remember_device(response: Response, services: Services, email: str) -> None:
     """Have this device log in again, however many passwords are guessed elsewhere."""
     number = secrets.token_hex(16)
-    response.set_cookie(
-        _name(services),
-        f"{number}.{_mac(services, email, number)}",
-        max_age=limits.DEVICE_LIFETIME_S,
-        path="/",
-        secure=services.settings.secure,
-        httponly=True,
-        samesite="lax",
-    )
+    value = f"{number}.{_mac(services, email, number)}"
+    cookies.keep(response, services, _name(services), value, limits.DEVICE_LIFETIME_S)
 
 
 def _mac(services: Services, email: str, number: str) -> str:
@@ -50,4 +44,4 @@ def _mac(services: Services, email: str, number: str) -> str:
 
 
 def _name(services: Services) -> str:
-    return "__Host-quorate_device" if services.settings.secure else "quorate_device"
+    return cookies.name_of(services, "device")

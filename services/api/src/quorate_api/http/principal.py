@@ -12,6 +12,7 @@ from quorate_api.access.permissions import Allowed, KeyScope, Permission
 from quorate_api.database.work import Work
 from quorate_api.errors import Code, FieldError, Problem
 from quorate_api.http.address import client_address
+from quorate_api.http.cookies import name_of
 from quorate_api.http.repository import PrincipalRepository
 from quorate_api.http.services import Services, services_of
 from quorate_api.security import api_keys
@@ -91,8 +92,7 @@ class Principal:
 
 
 def cookie_name(services: Services) -> str:
-    # Browsers refuse `__Host-` without https, which loopback does not have.
-    return "__Host-quorate_session" if services.settings.secure else "quorate_session"
+    return name_of(services, "session")
 
 
 def csrf_token(services: Services, session_token: str) -> str:

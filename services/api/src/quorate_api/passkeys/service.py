@@ -8,10 +8,10 @@ from quorate_api import limits
 from quorate_api.database.ids import new_id
 from quorate_api.database.work import Work
 from quorate_api.errors import Code, FieldError, Problem, not_found
+from quorate_api.factors import service as factors
 from quorate_api.http.client import Client
 from quorate_api.http.principal import Principal
 from quorate_api.http.services import Services
-from quorate_api.mail import outbox, texts
 from quorate_api.passkeys import ceremony
 from quorate_api.passkeys.ceremony import AnswerRefused, Challenge, Place
 from quorate_api.passkeys.repository import PasskeyRepository
@@ -53,7 +53,7 @@ async def add(work: Work, services: Services, principal: Principal, asked: NewPa
     user_id = principal.require_person()
     principal.require_confirmed()
     passkey = await _add(work, services, user_id, asked)
-    await _tell(work, services, user_id, f"The passkey “{passkey.name}” was added.")
+    await factors.tell(work, services, user_id, f"The passkey “{passkey.name}” was added.")
     return passkey
 
 
@@ -100,7 +100,7 @@ async def remove(work: Work, services: Services, principal: Principal, passkey_i
     principal.require_confirmed()
     if not await PasskeyRepository(work.connection).remove(user_id, passkey_id):
         raise not_found("passkey")
-    await _tell(work, services, user_id, "A passkey was removed.")
+    await factors.tell(work, services, user_id, "A passkey was removed.")
 
 
 def ask(services: Services) -> CeremonyOptions:
@@ -130,8 +130,3 @@ async def whose(work: Work, services: Services, credential: dict[str, Any], clie
 
 def _adding(user_id: UUID) -> str:
     return f"add a passkey to {user_id}"
-
-
-async def _tell(work: Work, services: Services, user_id: UUID, what: str) -> None:
-    user = await UserRepository(work.connection).by_id(user_id)
-    await outbox.post(work, services, texts.second_factor_changed(user.email, what, services.settings.origin))
