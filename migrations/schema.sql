@@ -314,6 +314,27 @@ CREATE TABLE public.document_counters (
     CONSTRAINT document_counters_series_check CHECK ((series <> ''::text))
 );
 
+CREATE TABLE public.events (
+    seq bigint NOT NULL,
+    id uuid NOT NULL,
+    organization_id uuid NOT NULL,
+    type text NOT NULL,
+    key text NOT NULL,
+    at timestamp with time zone NOT NULL,
+    data jsonb NOT NULL,
+    for_webhook_id uuid,
+    dispatched_at timestamp with time zone
+);
+
+ALTER TABLE public.events ALTER COLUMN seq ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME public.events_seq_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
+
 CREATE TABLE public.former_slas (
     organization_id uuid NOT NULL,
     group_id uuid NOT NULL,
@@ -957,6 +978,48 @@ CREATE TABLE public.users (
     CONSTRAINT users_email_check CHECK (((email = lower(email)) AND (length(email) <= 254)))
 );
 
+CREATE TABLE public.webhook_deliveries (
+    id uuid NOT NULL,
+    organization_id uuid NOT NULL,
+    webhook_id uuid NOT NULL,
+    event_seq bigint NOT NULL,
+    status text NOT NULL,
+    attempts bigint NOT NULL,
+    next_at timestamp with time zone,
+    last_at timestamp with time zone,
+    last_http_status bigint,
+    last_error text,
+    last_duration_ms bigint,
+    created_at timestamp with time zone NOT NULL,
+    CONSTRAINT webhook_deliveries_attempts_check CHECK ((attempts >= 0)),
+    CONSTRAINT webhook_deliveries_check CHECK (((status = 'waiting'::text) = (next_at IS NOT NULL))),
+    CONSTRAINT webhook_deliveries_status_check CHECK ((status = ANY (ARRAY['waiting'::text, 'delivered'::text, 'failed'::text])))
+);
+
+CREATE TABLE public.webhook_secrets (
+    id uuid NOT NULL,
+    organization_id uuid NOT NULL,
+    webhook_id uuid NOT NULL,
+    sealed bytea NOT NULL,
+    created_at timestamp with time zone NOT NULL,
+    ends_at timestamp with time zone
+);
+
+CREATE TABLE public.webhooks (
+    id uuid NOT NULL,
+    organization_id uuid NOT NULL,
+    url text NOT NULL,
+    description text NOT NULL,
+    event_types text[] NOT NULL,
+    status text NOT NULL,
+    failing_since timestamp with time zone,
+    row_version bigint DEFAULT 1 NOT NULL,
+    created_at timestamp with time zone NOT NULL,
+    updated_at timestamp with time zone NOT NULL,
+    CONSTRAINT webhooks_status_check CHECK ((status = ANY (ARRAY['enabled'::text, 'paused'::text, 'disabled'::text]))),
+    CONSTRAINT webhooks_url_check CHECK ((length(url) <= 2048))
+);
+
 ALTER TABLE ONLY public.alembic_version
     ADD CONSTRAINT alembic_version_pkc PRIMARY KEY (version_num);
 
@@ -1016,6 +1079,15 @@ ALTER TABLE ONLY public.corrections
 
 ALTER TABLE ONLY public.document_counters
     ADD CONSTRAINT document_counters_pkey PRIMARY KEY (series, kind);
+
+ALTER TABLE ONLY public.events
+    ADD CONSTRAINT events_id_key UNIQUE (id);
+
+ALTER TABLE ONLY public.events
+    ADD CONSTRAINT events_organization_id_type_key_key UNIQUE (organization_id, type, key);
+
+ALTER TABLE ONLY public.events
+    ADD CONSTRAINT events_pkey PRIMARY KEY (seq);
 
 ALTER TABLE ONLY public.former_slas
     ADD CONSTRAINT former_slas_pkey PRIMARY KEY (group_id, revision);
@@ -1188,6 +1260,21 @@ ALTER TABLE ONLY public.usage_windows
 ALTER TABLE ONLY public.users
     ADD CONSTRAINT users_pkey PRIMARY KEY (id);
 
+ALTER TABLE ONLY public.webhook_deliveries
+    ADD CONSTRAINT webhook_deliveries_pkey PRIMARY KEY (id);
+
+ALTER TABLE ONLY public.webhook_deliveries
+    ADD CONSTRAINT webhook_deliveries_webhook_id_event_seq_key UNIQUE (webhook_id, event_seq);
+
+ALTER TABLE ONLY public.webhook_secrets
+    ADD CONSTRAINT webhook_secrets_pkey PRIMARY KEY (id);
+
+ALTER TABLE ONLY public.webhooks
+    ADD CONSTRAINT webhooks_organization_id_id_key UNIQUE (organization_id, id);
+
+ALTER TABLE ONLY public.webhooks
+    ADD CONSTRAINT webhooks_pkey PRIMARY KEY (id);
+
 CREATE INDEX answered_challenges_end ON public.answered_challenges USING btree (expires_at);
 
 CREATE INDEX api_key_secrets_key ON public.api_key_secrets USING btree (key_id, created_at);
@@ -1209,6 +1296,12 @@ CREATE INDEX checkpoints_organization ON public.checkpoints USING btree (organiz
 CREATE INDEX commitments_organization ON public.commitments USING btree (organization_id);
 
 CREATE INDEX corrections_group ON public.corrections USING btree (organization_id, group_id);
+
+CREATE INDEX events_at ON public.events USING btree (at);
+
+CREATE INDEX events_organization ON public.events USING btree (organization_id, seq);
+
+CREATE INDEX events_waiting ON public.events USING btree (seq) WHERE (dispatched_at IS NULL);
 
 CREATE INDEX group_events_recent ON public.group_events USING btree (group_id, at DESC, seq DESC);
 
@@ -1336,6 +1429,12 @@ CREATE INDEX users_email ON public.users USING btree (email, created_at);
 
 CREATE UNIQUE INDEX users_verified_email ON public.users USING btree (email) WHERE (email_verified_at IS NOT NULL);
 
+CREATE INDEX webhook_deliveries_due ON public.webhook_deliveries USING btree (next_at) WHERE (status = 'waiting'::text);
+
+CREATE INDEX webhook_deliveries_event ON public.webhook_deliveries USING btree (event_seq);
+
+CREATE INDEX webhook_secrets_webhook ON public.webhook_secrets USING btree (webhook_id);
+
 CREATE CONSTRAINT TRIGGER adds_up AFTER INSERT ON public.invoice_lines DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION public.check_invoice_adds_up();
 
 CREATE CONSTRAINT TRIGGER adds_up AFTER INSERT ON public.invoice_taxes DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION public.check_invoice_adds_up();
@@ -1423,6 +1522,9 @@ ALTER TABLE ONLY public.commitments
 
 ALTER TABLE ONLY public.corrections
     ADD CONSTRAINT corrections_organization_id_group_id_fkey FOREIGN KEY (organization_id, group_id) REFERENCES public.groups(organization_id, id);
+
+ALTER TABLE ONLY public.events
+    ADD CONSTRAINT events_organization_id_fkey FOREIGN KEY (organization_id) REFERENCES public.organizations(organization_id);
 
 ALTER TABLE ONLY public.former_slas
     ADD CONSTRAINT former_slas_organization_id_group_id_fkey FOREIGN KEY (organization_id, group_id) REFERENCES public.groups(organization_id, id);
@@ -1562,6 +1664,18 @@ ALTER TABLE ONLY public.usage_hours
 ALTER TABLE ONLY public.usage_log_days
     ADD CONSTRAINT usage_log_days_organization_id_group_id_fkey FOREIGN KEY (organization_id, group_id) REFERENCES public.groups(organization_id, id);
 
+ALTER TABLE ONLY public.webhook_deliveries
+    ADD CONSTRAINT webhook_deliveries_event_seq_fkey FOREIGN KEY (event_seq) REFERENCES public.events(seq) ON DELETE CASCADE;
+
+ALTER TABLE ONLY public.webhook_deliveries
+    ADD CONSTRAINT webhook_deliveries_organization_id_webhook_id_fkey FOREIGN KEY (organization_id, webhook_id) REFERENCES public.webhooks(organization_id, id) ON DELETE CASCADE;
+
+ALTER TABLE ONLY public.webhook_secrets
+    ADD CONSTRAINT webhook_secrets_organization_id_webhook_id_fkey FOREIGN KEY (organization_id, webhook_id) REFERENCES public.webhooks(organization_id, id) ON DELETE CASCADE;
+
+ALTER TABLE ONLY public.webhooks
+    ADD CONSTRAINT webhooks_organization_id_fkey FOREIGN KEY (organization_id) REFERENCES public.organizations(organization_id);
+
 ALTER TABLE public.api_key_secrets ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE public.api_keys ENABLE ROW LEVEL SECURITY;
@@ -1584,6 +1698,8 @@ ALTER TABLE public.commitments ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE public.corrections ENABLE ROW LEVEL SECURITY;
 
+ALTER TABLE public.events ENABLE ROW LEVEL SECURITY;
+
 CREATE POLICY every_organization ON public.api_key_secrets TO quorate_worker USING (true);
 
 CREATE POLICY every_organization ON public.api_keys TO quorate_worker USING (true);
@@ -1605,6 +1721,8 @@ CREATE POLICY every_organization ON public.checkpoints TO quorate_worker USING (
 CREATE POLICY every_organization ON public.commitments TO quorate_worker USING (true);
 
 CREATE POLICY every_organization ON public.corrections TO quorate_worker USING (true);
+
+CREATE POLICY every_organization ON public.events TO quorate_worker USING (true);
 
 CREATE POLICY every_organization ON public.former_slas TO quorate_worker USING (true);
 
@@ -1668,6 +1786,12 @@ CREATE POLICY every_organization ON public.usage_log_days TO quorate_worker USIN
 
 CREATE POLICY every_organization ON public.usage_windows TO quorate_worker USING (true);
 
+CREATE POLICY every_organization ON public.webhook_deliveries TO quorate_worker USING (true);
+
+CREATE POLICY every_organization ON public.webhook_secrets TO quorate_worker USING (true);
+
+CREATE POLICY every_organization ON public.webhooks TO quorate_worker USING (true);
+
 ALTER TABLE public.former_slas ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE public.group_events ENABLE ROW LEVEL SECURITY;
@@ -1711,6 +1835,8 @@ CREATE POLICY own_organization ON public.checkpoints TO quorate_api USING ((orga
 CREATE POLICY own_organization ON public.commitments TO quorate_api USING ((organization_id = public.current_organization_id()));
 
 CREATE POLICY own_organization ON public.corrections TO quorate_api USING ((organization_id = public.current_organization_id()));
+
+CREATE POLICY own_organization ON public.events TO quorate_api USING ((organization_id = public.current_organization_id()));
 
 CREATE POLICY own_organization ON public.former_slas TO quorate_api USING ((organization_id = public.current_organization_id()));
 
@@ -1774,6 +1900,12 @@ CREATE POLICY own_organization ON public.usage_log_days TO quorate_api USING ((o
 
 CREATE POLICY own_organization ON public.usage_windows TO quorate_api USING ((organization_id = public.current_organization_id()));
 
+CREATE POLICY own_organization ON public.webhook_deliveries TO quorate_api USING ((organization_id = public.current_organization_id()));
+
+CREATE POLICY own_organization ON public.webhook_secrets TO quorate_api USING ((organization_id = public.current_organization_id()));
+
+CREATE POLICY own_organization ON public.webhooks TO quorate_api USING ((organization_id = public.current_organization_id()));
+
 ALTER TABLE public.packed_hours ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE public.partitioned_groups ENABLE ROW LEVEL SECURITY;
@@ -1813,6 +1945,12 @@ ALTER TABLE public.usage_hours ENABLE ROW LEVEL SECURITY;
 ALTER TABLE public.usage_log_days ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE public.usage_windows ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE public.webhook_deliveries ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE public.webhook_secrets ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE public.webhooks ENABLE ROW LEVEL SECURITY;
 
 REVOKE ALL ON FUNCTION public.drop_usage_day(day_s bigint) FROM PUBLIC;
 GRANT ALL ON FUNCTION public.drop_usage_day(day_s bigint) TO quorate_worker;
@@ -1892,6 +2030,11 @@ GRANT SELECT,INSERT ON TABLE public.corrections TO quorate_api;
 GRANT SELECT ON TABLE public.corrections TO quorate_worker;
 
 GRANT SELECT,INSERT,UPDATE ON TABLE public.document_counters TO quorate_worker;
+
+GRANT SELECT,INSERT ON TABLE public.events TO quorate_api;
+GRANT SELECT,INSERT,DELETE ON TABLE public.events TO quorate_worker;
+
+GRANT UPDATE(dispatched_at) ON TABLE public.events TO quorate_worker;
 
 GRANT SELECT,INSERT ON TABLE public.former_slas TO quorate_api;
 GRANT SELECT,INSERT ON TABLE public.former_slas TO quorate_worker;
@@ -2039,3 +2182,20 @@ GRANT SELECT ON TABLE public.usage_windows TO quorate_api;
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.usage_windows TO quorate_worker;
 
 GRANT SELECT,INSERT,UPDATE ON TABLE public.users TO quorate_api;
+
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.webhook_deliveries TO quorate_api;
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.webhook_deliveries TO quorate_worker;
+
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.webhook_secrets TO quorate_api;
+GRANT SELECT ON TABLE public.webhook_secrets TO quorate_worker;
+
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.webhooks TO quorate_api;
+GRANT SELECT ON TABLE public.webhooks TO quorate_worker;
+
+GRANT UPDATE(status) ON TABLE public.webhooks TO quorate_worker;
+
+GRANT UPDATE(failing_since) ON TABLE public.webhooks TO quorate_worker;
+
+GRANT UPDATE(row_version) ON TABLE public.webhooks TO quorate_worker;
+
+GRANT UPDATE(updated_at) ON TABLE public.webhooks TO quorate_worker;

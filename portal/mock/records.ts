@@ -3,6 +3,7 @@ import type {
   ApiKey,
   Budget,
   Commitment,
+  Delivery,
   Group,
   GroupEvent,
   GuaranteeTerms,
@@ -18,6 +19,7 @@ import type {
   Sla,
   User,
   Relocation,
+  Webhook,
 } from '@/api'
 import type { Traffic } from './traffic'
 
@@ -50,6 +52,9 @@ export interface MockDb {
   payments: Record<string, PaymentEntry[]>
   budgets: Budget[]
   commitments: Commitment[]
+  webhooks: Webhook[]
+  /** By webhook, newest first. */
+  deliveries: Record<string, Delivery[]>
   /** By project. */
   guarantees: Record<string, { terms: GuaranteeTerms | null; revision: number; since: string }>
   next: number

@@ -5,6 +5,7 @@ import { seedPayments } from './payments'
 import { ACCOUNT, seedMembers, seedPasskeys, seedSessions } from './people'
 import { uuid, withDefaults, type MockDb, type MockGroup } from './records'
 import { seedBudgets } from './spend'
+import { seedWebhooks } from './webhooks'
 
 const DAY_MS = 86_400_000
 
@@ -37,6 +38,7 @@ export function seed(nowMs: number): MockDb {
     payments: seedPayments(invoices, nowMs),
     budgets: [],
     commitments: [],
+    ...seedWebhooks(nowMs),
     guarantees: {
       [uuid(1)]: {
         terms: { shared_tokens_per_s: 400_000, max_tokens_per_s: null, policy: { name: 'drf', groups: [] } },

@@ -195,6 +195,7 @@ def api_environment(
         "QUORATE_SECRET_FILE": str(keys.api_secret),
         "QUORATE_OPERATOR_TOKEN_FILE": str(keys.operator_token),
         "QUORATE_PROBER_TOKEN_FILE": str(keys.prober_token),
+        "QUORATE_WEBHOOK_NETWORKS": "127.0.0.0/8",  # a receiver under development is on this machine
     }
     if options.plaintext:
         env["QUORATE_PLAINTEXT_ALLOWED"] = "true"

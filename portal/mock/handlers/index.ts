@@ -7,6 +7,7 @@ import { people } from './people'
 import { spending } from './spend'
 import { statuses } from './status'
 import { telemetry } from './telemetry'
+import { webhooks } from './webhooks'
 
 /** The whole contract, answered from memory. */
 export const handlers = [
@@ -19,4 +20,5 @@ export const handlers = [
   ...spending,
   ...statuses,
   ...telemetry,
+  ...webhooks,
 ]

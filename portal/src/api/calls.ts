@@ -2,6 +2,7 @@ import * as sdk from './generated'
 import { setCsrfToken } from './transport'
 import type {
   Acceptance,
+  ChangedWebhook,
   Confirmation,
   GuaranteeTerms,
   Login,
@@ -10,6 +11,7 @@ import type {
   NewGroup,
   NewInvitation,
   NewKey,
+  NewWebhook,
   Resize,
   Role,
   Sla,
@@ -105,6 +107,29 @@ export const acceptInvitationAsNew = async (body: Acceptance) =>
 
 export const listAudit = (cursor: string | null, signal: AbortSignal) =>
   sdk.listAuditEvents({ query: { limit: AUDIT_LIMIT, ...(cursor && { cursor }) }, signal, throwOnError })
+
+export const listWebhooks = (signal: AbortSignal) =>
+  everyPage((query) => sdk.listWebhooks({ query, signal, throwOnError }))
+export const getWebhook = (webhook_id: string, signal: AbortSignal) =>
+  sdk.getWebhook({ path: { webhook_id }, signal, throwOnError })
+export const createWebhook = (body: NewWebhook) => sdk.createWebhook({ body, throwOnError })
+export const changeWebhook = ({ id, ...body }: ChangedWebhook & { id: string }) =>
+  sdk.changeWebhook({ path: { webhook_id: id }, body, throwOnError })
+export const deleteWebhook = (webhook_id: string) => sdk.deleteWebhook({ path: { webhook_id }, throwOnError })
+export const rotateWebhookSecret = (webhook_id: string, grace_s: number) =>
+  sdk.rotateWebhookSecret({ path: { webhook_id }, body: { grace_s }, throwOnError })
+export const testWebhook = (webhook_id: string) => sdk.testWebhook({ path: { webhook_id }, throwOnError })
+export const listDeliveries = (webhook_id: string, cursor: string | null, signal: AbortSignal) =>
+  sdk.listWebhookDeliveries({
+    path: { webhook_id },
+    query: { limit: EVENTS_LIMIT, ...(cursor && { cursor }) },
+    signal,
+    throwOnError,
+  })
+export const resendDelivery = (webhook_id: string, delivery_id: string) =>
+  sdk.resendWebhookDelivery({ path: { webhook_id, delivery_id }, throwOnError })
+export const replayWebhook = (webhook_id: string, since: string) =>
+  sdk.replayWebhook({ path: { webhook_id }, body: { since }, throwOnError })
 
 export const createProject = (name: string) => sdk.createProject({ body: { name }, throwOnError })
 

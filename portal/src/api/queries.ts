@@ -23,6 +23,7 @@ export const keys = {
   members: ['members'] as const,
   invitations: ['invitations'] as const,
   audit: ['audit'] as const,
+  webhooks: ['webhooks'] as const,
 }
 
 const SETTLED_MS = 15_000
@@ -64,6 +65,29 @@ export const auditQuery = infiniteQueryOptions({
   initialPageParam: null as string | null,
   getNextPageParam: (last) => last.next_cursor,
 })
+export const webhooksQuery = queryOptions({
+  queryKey: keys.webhooks,
+  queryFn: ({ signal }) => calls.listWebhooks(signal),
+  refetchInterval: SETTLED_MS,
+})
+export const webhookQuery = (webhookId: string) =>
+  queryOptions({
+    queryKey: [...keys.webhooks, webhookId],
+    queryFn: ({ signal }) => calls.getWebhook(webhookId, signal),
+    refetchInterval: SETTLED_MS,
+  })
+/** A test's delivery is over within a second or two, so it is read often while one waits that has not been tried. */
+export const deliveriesQuery = (webhookId: string) =>
+  infiniteQueryOptions({
+    queryKey: [...keys.webhooks, webhookId, 'deliveries'],
+    queryFn: ({ pageParam, signal }) => calls.listDeliveries(webhookId, pageParam, signal),
+    initialPageParam: null as string | null,
+    getNextPageParam: (last) => last.next_cursor,
+    refetchInterval: ({ state }) =>
+      state.data?.pages.some((page) => page.items.some((each) => each.status === 'waiting' && each.attempts === 0))
+        ? UNSETTLED_MS
+        : SETTLED_MS,
+  })
 /** `token`: the secret of the link; empty: the link was cut short. */
 export const invitedQuery = (token: string) =>
   queryOptions({

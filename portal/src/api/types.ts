@@ -1,6 +1,10 @@
 /** The contract's generated types, by the portal's names. Only the live stream's type is written here. */
 export type {
   AuditEvent,
+  ChangedWebhook,
+  CreatedWebhook,
+  Delivery,
+  EventType,
   Budget,
   BudgetAlert,
   Checkout,
@@ -35,6 +39,7 @@ export type {
   NewGroup,
   NewInvitation,
   NewKey,
+  NewWebhook,
   ObservedSla,
   Organization,
   Payment,
@@ -75,6 +80,7 @@ export type {
   StatusDay,
   StatusRegion,
   User,
+  Webhook,
 } from './generated/types.gen'
 
 export type Role = import('./generated/types.gen').Member['role']

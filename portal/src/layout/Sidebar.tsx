@@ -1,5 +1,5 @@
 import { Link, useParams } from '@tanstack/react-router'
-import { Activity, FileText, Gauge, KeyRound, Layers, Scale, ScrollText, Users } from 'lucide-react'
+import { Activity, FileText, Gauge, KeyRound, Layers, Scale, ScrollText, Users, Webhook } from 'lucide-react'
 import type { ReactNode } from 'react'
 import { homeProject, useMay, useMe } from '@/session'
 import { Logo } from '@/ui/Logo'
@@ -57,6 +57,12 @@ export function Sidebar() {
             <Link to="/invoices" className={LINK}>
               <FileText aria-hidden className={ICON} />
               Invoices
+            </Link>
+          )}
+          {mayAdminister && (
+            <Link to="/webhooks" className={LINK}>
+              <Webhook aria-hidden className={ICON} />
+              Webhooks
             </Link>
           )}
           {mayAdminister && (

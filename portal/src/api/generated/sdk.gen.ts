@@ -2,7 +2,7 @@
 
 import type { Client, Options as Options2, TDataShape } from './client';
 import { client } from './client.gen';
-import type { AcceptInvitationAsNewData, AcceptInvitationAsNewErrors, AcceptInvitationAsNewResponses, AcceptInvitationData, AcceptInvitationErrors, AcceptInvitationResponses, AddPasskeyData, AddPasskeyErrors, AddPasskeyResponses, AddProbedMinutesData, AddProbedMinutesErrors, AddProbedMinutesResponses, AskForPasskeyData, AskForPasskeyErrors, AskForPasskeyResponses, BeginFirstPasskeyData, BeginFirstPasskeyErrors, BeginFirstPasskeyResponses, BeginPasskeyData, BeginPasskeyErrors, BeginPasskeyResponses, BeginTotpData, BeginTotpErrors, BeginTotpResponses, CallOffDrainData, CallOffDrainErrors, CallOffDrainResponses, ChangePasswordData, ChangePasswordErrors, ChangePasswordResponses, ChangeRoleData, ChangeRoleErrors, ChangeRoleResponses, CheckOutData, CheckOutErrors, CheckOutResponses, ConfirmPersonData, ConfirmPersonErrors, ConfirmPersonResponses, ConfirmTotpData, ConfirmTotpErrors, ConfirmTotpResponses, CreateCorrectionData, CreateCorrectionErrors, CreateCorrectionResponses, CreateGroupData, CreateGroupErrors, CreateGroupResponses, CreateJoinTokenData, CreateJoinTokenErrors, CreateJoinTokenResponses, CreateKeyData, CreateKeyErrors, CreateKeyResponses, CreateOrganizationKeyData, CreateOrganizationKeyErrors, CreateOrganizationKeyResponses, CreateProjectData, CreateProjectErrors, CreateProjectResponses, CreateQuoteData, CreateQuoteErrors, CreateQuoteResponses, DeleteBudgetData, DeleteBudgetErrors, DeleteBudgetResponses, DeleteCheckpointData, DeleteCheckpointErrors, DeleteCheckpointResponses, DeleteGroupData, DeleteGroupErrors, DeleteGroupResponses, DeleteGuaranteeData, DeleteGuaranteeErrors, DeleteGuaranteeResponses, DeleteProjectData, DeleteProjectErrors, DeleteProjectResponses, DrainServerData, DrainServerErrors, DrainServerResponses, EndOtherSessionsData, EndOtherSessionsErrors, EndOtherSessionsResponses, EndSessionData, EndSessionErrors, EndSessionResponses, ExportAuditLogData, ExportAuditLogErrors, ExportAuditLogResponses, FindInvoicesData, FindInvoicesErrors, FindInvoicesResponses, GetBalanceData, GetBalanceErrors, GetBalanceResponses, GetBudgetData, GetBudgetErrors, GetBudgetResponses, GetCapacityData, GetCapacityErrors, GetCapacityResponses, GetCheckpointData, GetCheckpointErrors, GetCheckpointResponses, GetCurrentInvoiceData, GetCurrentInvoiceDocumentData, GetCurrentInvoiceDocumentErrors, GetCurrentInvoiceDocumentResponses, GetCurrentInvoiceErrors, GetCurrentInvoiceLinesData, GetCurrentInvoiceLinesErrors, GetCurrentInvoiceLinesResponses, GetCurrentInvoiceResponses, GetGroupCostsData, GetGroupCostsErrors, GetGroupCostsResponses, GetGroupData, GetGroupErrors, GetGroupResponses, GetGuaranteeData, GetGuaranteeErrors, GetGuaranteeResponses, GetHandleData, GetHandleErrors, GetHandleResponses, GetHealthData, GetHealthErrors, GetHealthResponses, GetIncidentData, GetIncidentErrors, GetIncidentResponses, GetInvoiceAccountData, GetInvoiceAccountErrors, GetInvoiceAccountResponses, GetInvoiceData, GetInvoiceDocumentData, GetInvoiceDocumentErrors, GetInvoiceDocumentResponses, GetInvoiceErrors, GetInvoiceLinesData, GetInvoiceLinesErrors, GetInvoiceLinesResponses, GetInvoiceResponses, GetMeData, GetMeErrors, GetMeResponses, GetMetricsData, GetMetricsErrors, GetMetricsResponses, GetPartitionsData, GetPartitionsErrors, GetPartitionsResponses, GetPlacementData, GetPlacementErrors, GetPlacementResponses, GetProbeTargetsData, GetProbeTargetsErrors, GetProbeTargetsResponses, GetProjectData, GetProjectErrors, GetProjectResponses, GetQuotasData, GetQuotasErrors, GetQuotasResponses, GetReadinessData, GetReadinessErrors, GetReadinessResponses, GetSecondFactorData, GetSecondFactorErrors, GetSecondFactorResponses, GetServerData, GetServerErrors, GetServerResponses, GetSharingData, GetSharingErrors, GetSharingResponses, GetSlaReportData, GetSlaReportErrors, GetSlaReportResponses, GetSpendData, GetSpendDaysData, GetSpendDaysErrors, GetSpendDaysResponses, GetSpendErrors, GetSpendMetricsData, GetSpendMetricsErrors, GetSpendMetricsResponses, GetSpendResponses, GetStatusData, GetStatusErrors, GetStatusFeedData, GetStatusFeedErrors, GetStatusFeedResponses, GetStatusResponses, GetUsageData, GetUsageErrors, GetUsageResponses, GiveUpServerData, GiveUpServerErrors, GiveUpServerResponses, InviteMemberData, InviteMemberErrors, InviteMemberResponses, ListAuditEventsData, ListAuditEventsErrors, ListAuditEventsResponses, ListBadMinutesData, ListBadMinutesErrors, ListBadMinutesResponses, ListBudgetAlertsData, ListBudgetAlertsErrors, ListBudgetAlertsResponses, ListBudgetsData, ListBudgetsErrors, ListBudgetsResponses, ListCheckpointsData, ListCheckpointsErrors, ListCheckpointsResponses, ListCommitmentsData, ListCommitmentsErrors, ListCommitmentsResponses, ListCorrectionsData, ListCorrectionsErrors, ListCorrectionsResponses, ListGroupEventsData, ListGroupEventsErrors, ListGroupEventsResponses, ListGroupsData, ListGroupsErrors, ListGroupsResponses, ListGuaranteesData, ListGuaranteesErrors, ListGuaranteesResponses, ListInvitationsData, ListInvitationsErrors, ListInvitationsResponses, ListInvoicesData, ListInvoicesErrors, ListInvoicesResponses, ListJoinTokensData, ListJoinTokensErrors, ListJoinTokensResponses, ListKeysData, ListKeysErrors, ListKeysResponses, ListLendingData, ListLendingErrors, ListLendingResponses, ListMembersData, ListMembersErrors, ListMembersResponses, ListOrganizationKeysData, ListOrganizationKeysErrors, ListOrganizationKeysResponses, ListPasskeysData, ListPasskeysErrors, ListPasskeysResponses, ListPaymentsData, ListPaymentsErrors, ListPaymentsResponses, ListProjectsData, ListProjectsErrors, ListProjectsResponses, ListServersData, ListServersErrors, ListServersResponses, ListSessionsData, ListSessionsErrors, ListSessionsResponses, LogInData, LogInErrors, LogInResponses, LogInWithPasskeyData, LogInWithPasskeyErrors, LogInWithPasskeyResponses, LogOutData, LogOutErrors, LogOutResponses, LookAtInvitationData, LookAtInvitationErrors, LookAtInvitationResponses, MakeCommitmentData, MakeCommitmentErrors, MakeCommitmentResponses, MoveReplicaData, MoveReplicaErrors, MoveReplicaResponses, OpenIncidentData, OpenIncidentErrors, OpenIncidentResponses, PutBudgetData, PutBudgetErrors, PutBudgetResponses, PutGuaranteeData, PutGuaranteeErrors, PutGuaranteeResponses, QuoteGuaranteeData, QuoteGuaranteeErrors, QuoteGuaranteeResponses, ReceiveStripeEventData, ReceiveStripeEventErrors, ReceiveStripeEventResponses, RecordPaymentData, RecordPaymentErrors, RecordPaymentResponses, RemoveMemberData, RemoveMemberErrors, RemoveMemberResponses, RemovePasskeyData, RemovePasskeyErrors, RemovePasskeyResponses, RemoveTotpData, RemoveTotpErrors, RemoveTotpResponses, RenewRecoveryCodesData, RenewRecoveryCodesErrors, RenewRecoveryCodesResponses, RequestPasswordResetData, RequestPasswordResetErrors, RequestPasswordResetResponses, ResetGroupData, ResetGroupErrors, ResetGroupResponses, ResetPasswordData, ResetPasswordErrors, ResetPasswordResponses, ResizeGroupData, ResizeGroupErrors, ResizeGroupResponses, RevokeJoinTokenData, RevokeJoinTokenErrors, RevokeJoinTokenResponses, RevokeKeyData, RevokeKeyErrors, RevokeKeyResponses, RotateKeyData, RotateKeyErrors, RotateKeyResponses, SaveCheckpointData, SaveCheckpointErrors, SaveCheckpointResponses, SendVerificationData, SendVerificationErrors, SendVerificationResponses, SignUpData, SignUpErrors, SignUpResponses, StreamGroupData, StreamGroupErrors, StreamGroupResponse, StreamGroupResponses, SwitchOrganizationData, SwitchOrganizationErrors, SwitchOrganizationResponses, UpdateIncidentData, UpdateIncidentErrors, UpdateIncidentResponses, VerifyEmailData, VerifyEmailErrors, VerifyEmailResponses, WithdrawInvitationData, WithdrawInvitationErrors, WithdrawInvitationResponses } from './types.gen';
+import type { AcceptInvitationAsNewData, AcceptInvitationAsNewErrors, AcceptInvitationAsNewResponses, AcceptInvitationData, AcceptInvitationErrors, AcceptInvitationResponses, AddPasskeyData, AddPasskeyErrors, AddPasskeyResponses, AddProbedMinutesData, AddProbedMinutesErrors, AddProbedMinutesResponses, AskForPasskeyData, AskForPasskeyErrors, AskForPasskeyResponses, BeginFirstPasskeyData, BeginFirstPasskeyErrors, BeginFirstPasskeyResponses, BeginPasskeyData, BeginPasskeyErrors, BeginPasskeyResponses, BeginTotpData, BeginTotpErrors, BeginTotpResponses, CallOffDrainData, CallOffDrainErrors, CallOffDrainResponses, ChangePasswordData, ChangePasswordErrors, ChangePasswordResponses, ChangeRoleData, ChangeRoleErrors, ChangeRoleResponses, ChangeWebhookData, ChangeWebhookErrors, ChangeWebhookResponses, CheckOutData, CheckOutErrors, CheckOutResponses, ConfirmPersonData, ConfirmPersonErrors, ConfirmPersonResponses, ConfirmTotpData, ConfirmTotpErrors, ConfirmTotpResponses, CreateCorrectionData, CreateCorrectionErrors, CreateCorrectionResponses, CreateGroupData, CreateGroupErrors, CreateGroupResponses, CreateJoinTokenData, CreateJoinTokenErrors, CreateJoinTokenResponses, CreateKeyData, CreateKeyErrors, CreateKeyResponses, CreateOrganizationKeyData, CreateOrganizationKeyErrors, CreateOrganizationKeyResponses, CreateProjectData, CreateProjectErrors, CreateProjectResponses, CreateQuoteData, CreateQuoteErrors, CreateQuoteResponses, CreateWebhookData, CreateWebhookErrors, CreateWebhookResponses, DeleteBudgetData, DeleteBudgetErrors, DeleteBudgetResponses, DeleteCheckpointData, DeleteCheckpointErrors, DeleteCheckpointResponses, DeleteGroupData, DeleteGroupErrors, DeleteGroupResponses, DeleteGuaranteeData, DeleteGuaranteeErrors, DeleteGuaranteeResponses, DeleteProjectData, DeleteProjectErrors, DeleteProjectResponses, DeleteWebhookData, DeleteWebhookErrors, DeleteWebhookResponses, DrainServerData, DrainServerErrors, DrainServerResponses, EndOtherSessionsData, EndOtherSessionsErrors, EndOtherSessionsResponses, EndSessionData, EndSessionErrors, EndSessionResponses, ExportAuditLogData, ExportAuditLogErrors, ExportAuditLogResponses, FindInvoicesData, FindInvoicesErrors, FindInvoicesResponses, GetBalanceData, GetBalanceErrors, GetBalanceResponses, GetBudgetData, GetBudgetErrors, GetBudgetResponses, GetCapacityData, GetCapacityErrors, GetCapacityResponses, GetCheckpointData, GetCheckpointErrors, GetCheckpointResponses, GetCurrentInvoiceData, GetCurrentInvoiceDocumentData, GetCurrentInvoiceDocumentErrors, GetCurrentInvoiceDocumentResponses, GetCurrentInvoiceErrors, GetCurrentInvoiceLinesData, GetCurrentInvoiceLinesErrors, GetCurrentInvoiceLinesResponses, GetCurrentInvoiceResponses, GetGroupCostsData, GetGroupCostsErrors, GetGroupCostsResponses, GetGroupData, GetGroupErrors, GetGroupResponses, GetGuaranteeData, GetGuaranteeErrors, GetGuaranteeResponses, GetHandleData, GetHandleErrors, GetHandleResponses, GetHealthData, GetHealthErrors, GetHealthResponses, GetIncidentData, GetIncidentErrors, GetIncidentResponses, GetInvoiceAccountData, GetInvoiceAccountErrors, GetInvoiceAccountResponses, GetInvoiceData, GetInvoiceDocumentData, GetInvoiceDocumentErrors, GetInvoiceDocumentResponses, GetInvoiceErrors, GetInvoiceLinesData, GetInvoiceLinesErrors, GetInvoiceLinesResponses, GetInvoiceResponses, GetMeData, GetMeErrors, GetMeResponses, GetMetricsData, GetMetricsErrors, GetMetricsResponses, GetPartitionsData, GetPartitionsErrors, GetPartitionsResponses, GetPlacementData, GetPlacementErrors, GetPlacementResponses, GetProbeTargetsData, GetProbeTargetsErrors, GetProbeTargetsResponses, GetProjectData, GetProjectErrors, GetProjectResponses, GetQuotasData, GetQuotasErrors, GetQuotasResponses, GetReadinessData, GetReadinessErrors, GetReadinessResponses, GetSecondFactorData, GetSecondFactorErrors, GetSecondFactorResponses, GetServerData, GetServerErrors, GetServerResponses, GetSharingData, GetSharingErrors, GetSharingResponses, GetSlaReportData, GetSlaReportErrors, GetSlaReportResponses, GetSpendData, GetSpendDaysData, GetSpendDaysErrors, GetSpendDaysResponses, GetSpendErrors, GetSpendMetricsData, GetSpendMetricsErrors, GetSpendMetricsResponses, GetSpendResponses, GetStatusData, GetStatusErrors, GetStatusFeedData, GetStatusFeedErrors, GetStatusFeedResponses, GetStatusResponses, GetUsageData, GetUsageErrors, GetUsageResponses, GetWebhookData, GetWebhookErrors, GetWebhookResponses, GiveUpServerData, GiveUpServerErrors, GiveUpServerResponses, InviteMemberData, InviteMemberErrors, InviteMemberResponses, ListAuditEventsData, ListAuditEventsErrors, ListAuditEventsResponses, ListBadMinutesData, ListBadMinutesErrors, ListBadMinutesResponses, ListBudgetAlertsData, ListBudgetAlertsErrors, ListBudgetAlertsResponses, ListBudgetsData, ListBudgetsErrors, ListBudgetsResponses, ListCheckpointsData, ListCheckpointsErrors, ListCheckpointsResponses, ListCommitmentsData, ListCommitmentsErrors, ListCommitmentsResponses, ListCorrectionsData, ListCorrectionsErrors, ListCorrectionsResponses, ListEventsData, ListEventsErrors, ListEventsResponses, ListGroupEventsData, ListGroupEventsErrors, ListGroupEventsResponses, ListGroupsData, ListGroupsErrors, ListGroupsResponses, ListGuaranteesData, ListGuaranteesErrors, ListGuaranteesResponses, ListInvitationsData, ListInvitationsErrors, ListInvitationsResponses, ListInvoicesData, ListInvoicesErrors, ListInvoicesResponses, ListJoinTokensData, ListJoinTokensErrors, ListJoinTokensResponses, ListKeysData, ListKeysErrors, ListKeysResponses, ListLendingData, ListLendingErrors, ListLendingResponses, ListMembersData, ListMembersErrors, ListMembersResponses, ListOrganizationKeysData, ListOrganizationKeysErrors, ListOrganizationKeysResponses, ListPasskeysData, ListPasskeysErrors, ListPasskeysResponses, ListPaymentsData, ListPaymentsErrors, ListPaymentsResponses, ListProjectsData, ListProjectsErrors, ListProjectsResponses, ListServersData, ListServersErrors, ListServersResponses, ListSessionsData, ListSessionsErrors, ListSessionsResponses, ListWebhookDeliveriesData, ListWebhookDeliveriesErrors, ListWebhookDeliveriesResponses, ListWebhooksData, ListWebhooksErrors, ListWebhooksResponses, LogInData, LogInErrors, LogInResponses, LogInWithPasskeyData, LogInWithPasskeyErrors, LogInWithPasskeyResponses, LogOutData, LogOutErrors, LogOutResponses, LookAtInvitationData, LookAtInvitationErrors, LookAtInvitationResponses, MakeCommitmentData, MakeCommitmentErrors, MakeCommitmentResponses, MoveReplicaData, MoveReplicaErrors, MoveReplicaResponses, OpenIncidentData, OpenIncidentErrors, OpenIncidentResponses, PutBudgetData, PutBudgetErrors, PutBudgetResponses, PutGuaranteeData, PutGuaranteeErrors, PutGuaranteeResponses, QuoteGuaranteeData, QuoteGuaranteeErrors, QuoteGuaranteeResponses, ReceiveStripeEventData, ReceiveStripeEventErrors, ReceiveStripeEventResponses, RecordPaymentData, RecordPaymentErrors, RecordPaymentResponses, RemoveMemberData, RemoveMemberErrors, RemoveMemberResponses, RemovePasskeyData, RemovePasskeyErrors, RemovePasskeyResponses, RemoveTotpData, RemoveTotpErrors, RemoveTotpResponses, RenewRecoveryCodesData, RenewRecoveryCodesErrors, RenewRecoveryCodesResponses, ReplayWebhookData, ReplayWebhookErrors, ReplayWebhookResponses, RequestPasswordResetData, RequestPasswordResetErrors, RequestPasswordResetResponses, ResendWebhookDeliveryData, ResendWebhookDeliveryErrors, ResendWebhookDeliveryResponses, ResetGroupData, ResetGroupErrors, ResetGroupResponses, ResetPasswordData, ResetPasswordErrors, ResetPasswordResponses, ResizeGroupData, ResizeGroupErrors, ResizeGroupResponses, RevokeJoinTokenData, RevokeJoinTokenErrors, RevokeJoinTokenResponses, RevokeKeyData, RevokeKeyErrors, RevokeKeyResponses, RotateKeyData, RotateKeyErrors, RotateKeyResponses, RotateWebhookSecretData, RotateWebhookSecretErrors, RotateWebhookSecretResponses, SaveCheckpointData, SaveCheckpointErrors, SaveCheckpointResponses, SendVerificationData, SendVerificationErrors, SendVerificationResponses, SignUpData, SignUpErrors, SignUpResponses, StreamGroupData, StreamGroupErrors, StreamGroupResponse, StreamGroupResponses, SwitchOrganizationData, SwitchOrganizationErrors, SwitchOrganizationResponses, TestWebhookData, TestWebhookErrors, TestWebhookResponses, UpdateIncidentData, UpdateIncidentErrors, UpdateIncidentResponses, VerifyEmailData, VerifyEmailErrors, VerifyEmailResponses, WithdrawInvitationData, WithdrawInvitationErrors, WithdrawInvitationResponses } from './types.gen';
 
 export type Options<TData extends TDataShape = TDataShape, ThrowOnError extends boolean = boolean, TResponse = unknown> = Options2<TData, ThrowOnError, TResponse> & {
     /**
@@ -493,6 +493,143 @@ export const exportAuditLog = <ThrowOnError extends boolean = false>(options?: O
     responseStyle: 'data',
     url: '/v1/audit/export',
     ...options
+});
+
+/**
+ * List Events
+ *
+ * Events of the last 30 days, as webhooks get them, newest first. For receivers that no webhook reaches.
+ */
+export const listEvents = <ThrowOnError extends boolean = false>(options?: Options<ListEventsData, ThrowOnError>) => (options?.client ?? client).get<ListEventsResponses, ListEventsErrors, ThrowOnError, 'data'>({
+    responseStyle: 'data',
+    url: '/v1/events',
+    ...options
+});
+
+/**
+ * List Webhooks
+ *
+ * The organization's webhooks, newest first, without their secrets.
+ */
+export const listWebhooks = <ThrowOnError extends boolean = false>(options?: Options<ListWebhooksData, ThrowOnError>) => (options?.client ?? client).get<ListWebhooksResponses, ListWebhooksErrors, ThrowOnError, 'data'>({
+    responseStyle: 'data',
+    url: '/v1/webhooks',
+    ...options
+});
+
+/**
+ * Create Webhook
+ *
+ * Have events sent to a URL, signed after Standard Webhooks. The secret is in this answer only.
+ */
+export const createWebhook = <ThrowOnError extends boolean = false>(options: Options<CreateWebhookData, ThrowOnError>) => (options.client ?? client).post<CreateWebhookResponses, CreateWebhookErrors, ThrowOnError, 'data'>({
+    responseStyle: 'data',
+    url: '/v1/webhooks',
+    ...options,
+    headers: {
+        'Content-Type': 'application/json',
+        ...options.headers
+    }
+});
+
+/**
+ * Delete Webhook
+ *
+ * Delete a webhook. Waiting events are not sent.
+ */
+export const deleteWebhook = <ThrowOnError extends boolean = false>(options: Options<DeleteWebhookData, ThrowOnError>) => (options.client ?? client).delete<DeleteWebhookResponses, DeleteWebhookErrors, ThrowOnError, 'data'>({
+    responseStyle: 'data',
+    url: '/v1/webhooks/{webhook_id}',
+    ...options
+});
+
+/**
+ * Get Webhook
+ *
+ * One webhook.
+ */
+export const getWebhook = <ThrowOnError extends boolean = false>(options: Options<GetWebhookData, ThrowOnError>) => (options.client ?? client).get<GetWebhookResponses, GetWebhookErrors, ThrowOnError, 'data'>({
+    responseStyle: 'data',
+    url: '/v1/webhooks/{webhook_id}',
+    ...options
+});
+
+/**
+ * Change Webhook
+ *
+ * Change where events go, which, and whether. It also enables a webhook that the service has disabled.
+ */
+export const changeWebhook = <ThrowOnError extends boolean = false>(options: Options<ChangeWebhookData, ThrowOnError>) => (options.client ?? client).put<ChangeWebhookResponses, ChangeWebhookErrors, ThrowOnError, 'data'>({
+    responseStyle: 'data',
+    url: '/v1/webhooks/{webhook_id}',
+    ...options,
+    headers: {
+        'Content-Type': 'application/json',
+        ...options.headers
+    }
+});
+
+/**
+ * Rotate Webhook Secret
+ *
+ * Give a webhook another secret. Meanwhile both sign, so that no delivery is refused.
+ */
+export const rotateWebhookSecret = <ThrowOnError extends boolean = false>(options: Options<RotateWebhookSecretData, ThrowOnError>) => (options.client ?? client).post<RotateWebhookSecretResponses, RotateWebhookSecretErrors, ThrowOnError, 'data'>({
+    responseStyle: 'data',
+    url: '/v1/webhooks/{webhook_id}/rotate',
+    ...options,
+    headers: {
+        'Content-Type': 'application/json',
+        ...options.headers
+    }
+});
+
+/**
+ * Test Webhook
+ *
+ * Send an event of the type `webhook.test`. The list of deliveries tells within seconds how it went.
+ */
+export const testWebhook = <ThrowOnError extends boolean = false>(options: Options<TestWebhookData, ThrowOnError>) => (options.client ?? client).post<TestWebhookResponses, TestWebhookErrors, ThrowOnError, 'data'>({
+    responseStyle: 'data',
+    url: '/v1/webhooks/{webhook_id}/test',
+    ...options
+});
+
+/**
+ * List Webhook Deliveries
+ *
+ * Deliveries of the last 30 days, newest first.
+ */
+export const listWebhookDeliveries = <ThrowOnError extends boolean = false>(options: Options<ListWebhookDeliveriesData, ThrowOnError>) => (options.client ?? client).get<ListWebhookDeliveriesResponses, ListWebhookDeliveriesErrors, ThrowOnError, 'data'>({
+    responseStyle: 'data',
+    url: '/v1/webhooks/{webhook_id}/deliveries',
+    ...options
+});
+
+/**
+ * Resend Webhook Delivery
+ *
+ * Send an event again, with the same `webhook-id`.
+ */
+export const resendWebhookDelivery = <ThrowOnError extends boolean = false>(options: Options<ResendWebhookDeliveryData, ThrowOnError>) => (options.client ?? client).post<ResendWebhookDeliveryResponses, ResendWebhookDeliveryErrors, ThrowOnError, 'data'>({
+    responseStyle: 'data',
+    url: '/v1/webhooks/{webhook_id}/deliveries/{delivery_id}/resend',
+    ...options
+});
+
+/**
+ * Replay Webhook
+ *
+ * Send events again that failed, or that came while the webhook was paused or disabled.
+ */
+export const replayWebhook = <ThrowOnError extends boolean = false>(options: Options<ReplayWebhookData, ThrowOnError>) => (options.client ?? client).post<ReplayWebhookResponses, ReplayWebhookErrors, ThrowOnError, 'data'>({
+    responseStyle: 'data',
+    url: '/v1/webhooks/{webhook_id}/replay',
+    ...options,
+    headers: {
+        'Content-Type': 'application/json',
+        ...options.headers
+    }
 });
 
 /**

@@ -4,6 +4,8 @@ export type ClientOptions = {
     baseUrl: `${string}://${string}` | (string & {});
 };
 
+export type Webhooks = OnGroupStatusChangedWebhookRequest | OnBudgetThresholdReachedWebhookRequest | OnBudgetCapReachedWebhookRequest | OnInvoiceIssuedWebhookRequest | OnCreditNoteIssuedWebhookRequest | OnPaymentReceivedWebhookRequest | OnPaymentRemindedWebhookRequest | OnAuditRecordedWebhookRequest | OnWebhookTestWebhookRequest;
+
 /**
  * Acceptance
  *
@@ -442,6 +444,34 @@ export type Change = {
      * At least 10 characters, of any kind.
      */
     new_password: string;
+};
+
+/**
+ * ChangedWebhook
+ */
+export type ChangedWebhook = {
+    /**
+     * Url
+     *
+     * https, reachable from the public internet.
+     */
+    url: string;
+    /**
+     * Description
+     */
+    description?: string;
+    /**
+     * Event Types
+     *
+     * Only events of these types; empty: of all.
+     */
+    event_types?: Array<EventType>;
+    /**
+     * Status
+     *
+     * While it is paused, events pass it by; `replay` sends them afterwards.
+     */
+    status?: 'enabled' | 'paused';
 };
 
 /**
@@ -981,6 +1011,115 @@ export type CreatedOrganizationKey = {
 };
 
 /**
+ * CreatedWebhook
+ */
+export type CreatedWebhook = {
+    /**
+     * Id
+     */
+    id: string;
+    /**
+     * Url
+     */
+    url: string;
+    /**
+     * Description
+     */
+    description: string;
+    /**
+     * Event Types
+     *
+     * Empty: all.
+     */
+    event_types: Array<EventType>;
+    /**
+     * Status
+     *
+     * disabled: by the service, as the receiver answered 410, or nothing useful for five days.
+     */
+    status: 'enabled' | 'paused' | 'disabled';
+    /**
+     * Failing Since
+     *
+     * Its last deliveries failed, from then on; else null.
+     */
+    failing_since: string | null;
+    /**
+     * Former Secret Until
+     *
+     * Until then both secrets sign; null: one does.
+     */
+    former_secret_until: string | null;
+    /**
+     * Created At
+     */
+    created_at: string;
+    /**
+     * Updated At
+     */
+    updated_at: string;
+    /**
+     * Secret
+     *
+     * For checking signatures, `whsec_…`. It is shown only now.
+     */
+    secret: string;
+};
+
+/**
+ * Delivery
+ */
+export type Delivery = {
+    /**
+     * Id
+     */
+    id: string;
+    /**
+     * Event Id
+     *
+     * The header `webhook-id`.
+     */
+    event_id: string;
+    event_type: EventType;
+    /**
+     * Event At
+     */
+    event_at: string;
+    /**
+     * Status
+     */
+    status: 'waiting' | 'delivered' | 'failed';
+    /**
+     * Attempts
+     */
+    attempts: number;
+    /**
+     * Next At
+     *
+     * The time of the next attempt; null unless it waits.
+     */
+    next_at: string | null;
+    /**
+     * Last At
+     */
+    last_at: string | null;
+    /**
+     * Last Http Status
+     */
+    last_http_status: number | null;
+    /**
+     * Last Error
+     *
+     * Why the last attempt failed, for people; null if it did not.
+     */
+    last_error: string | null;
+    /**
+     * Last Duration Ms
+     */
+    last_duration_ms: number | null;
+};
+
+/**
  * Demand
  *
  * Resources that the SLA takes on the fleet.
@@ -1162,6 +1301,11 @@ export type EventAnswer = {
      */
     outcome: 'recorded' | 'repeated' | 'ignored';
 };
+
+/**
+ * EventType
+ */
+export type EventType = 'group.status_changed' | 'budget.threshold_reached' | 'budget.cap_reached' | 'invoice.issued' | 'credit_note.issued' | 'payment.received' | 'payment.reminded' | 'audit.recorded' | 'webhook.test';
 
 /**
  * Failed
@@ -2579,6 +2723,31 @@ export type Link = {
 };
 
 /**
+ * ListedEvent
+ */
+export type ListedEvent = {
+    /**
+     * Id
+     *
+     * As the header `webhook-id` of its deliveries: process each id once.
+     */
+    id: string;
+    type: EventType;
+    /**
+     * Timestamp
+     */
+    timestamp: string;
+    /**
+     * Data
+     *
+     * As the type describes it (docs/reference/events.md).
+     */
+    data: {
+        [key: string]: unknown;
+    };
+};
+
+/**
  * LocalPolicy
  *
  * How the shared tokens are divided among the groups that want them.
@@ -3243,6 +3412,28 @@ export type NewUpdate = {
 };
 
 /**
+ * NewWebhook
+ */
+export type NewWebhook = {
+    /**
+     * Url
+     *
+     * https, reachable from the public internet.
+     */
+    url: string;
+    /**
+     * Description
+     */
+    description?: string;
+    /**
+     * Event Types
+     *
+     * Only events of these types; empty: of all.
+     */
+    event_types?: Array<EventType>;
+};
+
+/**
  * ObservedSla
  *
  * An SLA as it stands, with every field set.
@@ -3504,6 +3695,22 @@ export type PageCorrection = {
 };
 
 /**
+ * Page[Delivery]
+ */
+export type PageDelivery = {
+    /**
+     * Items
+     */
+    items: Array<Delivery>;
+    /**
+     * Next Cursor
+     *
+     * The next page's `cursor`; null on the last page.
+     */
+    next_cursor: string | null;
+};
+
+/**
  * Page[GroupEvent]
  */
 export type PageGroupEvent = {
@@ -3568,6 +3775,22 @@ export type PageKey = {
 };
 
 /**
+ * Page[ListedEvent]
+ */
+export type PageListedEvent = {
+    /**
+     * Items
+     */
+    items: Array<ListedEvent>;
+    /**
+     * Next Cursor
+     *
+     * The next page's `cursor`; null on the last page.
+     */
+    next_cursor: string | null;
+};
+
+/**
  * Page[OrganizationKey]
  */
 export type PageOrganizationKey = {
@@ -3623,6 +3846,22 @@ export type PageSlaMinute = {
      * Items
      */
     items: Array<SlaMinute>;
+    /**
+     * Next Cursor
+     *
+     * The next page's `cursor`; null on the last page.
+     */
+    next_cursor: string | null;
+};
+
+/**
+ * Page[Webhook]
+ */
+export type PageWebhook = {
+    /**
+     * Items
+     */
+    items: Array<Webhook>;
     /**
      * Next Cursor
      *
@@ -4502,6 +4741,42 @@ export type Reminder = {
 };
 
 /**
+ * Replay
+ */
+export type Replay = {
+    /**
+     * Since
+     *
+     * Events from then on are sent again, as far as they are kept: 30 days.
+     */
+    since: string;
+    /**
+     * Only Failed
+     *
+     * false: those that were delivered, too.
+     */
+    only_failed?: boolean;
+};
+
+/**
+ * Replayed
+ */
+export type Replayed = {
+    /**
+     * Count
+     *
+     * The number of events that wait to be sent.
+     */
+    count: number;
+    /**
+     * Next Since
+     *
+     * One call sends so many: ask again with this `since`; null: all do.
+     */
+    next_since: string | null;
+};
+
+/**
  * ReplicaDemand
  */
 export type ReplicaDemand = {
@@ -4685,6 +4960,26 @@ export type RotatedKey = {
 };
 
 /**
+ * RotatedSecret
+ */
+export type RotatedSecret = {
+    /**
+     * Id
+     */
+    id: string;
+    /**
+     * Secret
+     *
+     * The new secret. It is shown only now.
+     */
+    secret: string;
+    /**
+     * Former Secret Until
+     */
+    former_secret_until: string;
+};
+
+/**
  * Rotation
  */
 export type Rotation = {
@@ -4710,6 +5005,18 @@ export type SecondFactor = {
      * Recovery Codes Left
      */
     recovery_codes_left: number;
+};
+
+/**
+ * SecretRotation
+ */
+export type SecretRotation = {
+    /**
+     * Grace S
+     *
+     * For so long the former secret signs, too.
+     */
+    grace_s?: number;
 };
 
 /**
@@ -5636,6 +5943,56 @@ export type Verification = {
 };
 
 /**
+ * Webhook
+ */
+export type Webhook = {
+    /**
+     * Id
+     */
+    id: string;
+    /**
+     * Url
+     */
+    url: string;
+    /**
+     * Description
+     */
+    description: string;
+    /**
+     * Event Types
+     *
+     * Empty: all.
+     */
+    event_types: Array<EventType>;
+    /**
+     * Status
+     *
+     * disabled: by the service, as the receiver answered 410, or nothing useful for five days.
+     */
+    status: 'enabled' | 'paused' | 'disabled';
+    /**
+     * Failing Since
+     *
+     * Its last deliveries failed, from then on; else null.
+     */
+    failing_since: string | null;
+    /**
+     * Former Secret Until
+     *
+     * Until then both secrets sign; null: one does.
+     */
+    former_secret_until: string | null;
+    /**
+     * Created At
+     */
+    created_at: string;
+    /**
+     * Updated At
+     */
+    updated_at: string;
+};
+
+/**
  * Reset
  *
  * The epoch that the owner saw, so that a repetition, or a click on an old page, resets nothing twice.
@@ -5735,6 +6092,236 @@ export type Problem = {
      * Set with `admission_refused`: the scarce resource, and an SLA that would fit.
      */
     refusal?: Refusal | null;
+};
+
+/**
+ * GroupStatusChanged
+ */
+export type GroupStatusChanged = {
+    /**
+     * Group Id
+     */
+    group_id: string;
+    /**
+     * Status
+     *
+     * As of the group: `active`, `degraded`, `paused` or `lost`.
+     */
+    status: string;
+    /**
+     * Epoch
+     *
+     * The configuration of the group from which on it is so.
+     */
+    epoch: number | null;
+    /**
+     * Message
+     *
+     * The reason, for people.
+     */
+    message: string;
+};
+
+/**
+ * BudgetThresholdReached
+ */
+export type BudgetThresholdReached = {
+    /**
+     * Budget Id
+     */
+    budget_id: string;
+    /**
+     * Month
+     *
+     * As in 2026-11, UTC.
+     */
+    month: string;
+    /**
+     * Kind
+     *
+     * Whether the amount is spent, or expected at month's end.
+     */
+    kind: 'actual' | 'forecast';
+    /**
+     * Threshold Percent
+     */
+    threshold_percent: number;
+};
+
+/**
+ * BudgetCapReached
+ */
+export type BudgetCapReached = {
+    /**
+     * Budget Id
+     */
+    budget_id: string;
+    /**
+     * Month
+     *
+     * As in 2026-11, UTC.
+     */
+    month: string;
+    /**
+     * Action
+     *
+     * What happens to the groups until the month is over.
+     */
+    action: 'throttle' | 'suspend';
+    /**
+     * Amount Micros
+     *
+     * The amount at which the cap acted, in millionths of the currency.
+     */
+    amount_micros: number;
+};
+
+/**
+ * DocumentIssued
+ */
+export type DocumentIssued = {
+    /**
+     * Invoice Id
+     *
+     * The document's id: of the invoice, or of the credit note.
+     */
+    invoice_id: string;
+    /**
+     * Number
+     */
+    number: string;
+    /**
+     * Period Start
+     */
+    period_start: string;
+    /**
+     * Period End
+     */
+    period_end: string;
+    /**
+     * Currency
+     */
+    currency: string;
+    /**
+     * Total Micros
+     *
+     * With taxes, in millionths of the currency; of credit notes at most 0.
+     */
+    total_micros: number;
+    /**
+     * Due At
+     *
+     * null for a credit note.
+     */
+    due_at: string | null;
+    /**
+     * Corrects Invoice Id
+     *
+     * The invoice that a credit note belongs to; else null.
+     */
+    corrects_invoice_id: string | null;
+};
+
+/**
+ * PaymentReceived
+ */
+export type PaymentReceived = {
+    /**
+     * Invoice Id
+     */
+    invoice_id: string;
+    /**
+     * Provider
+     */
+    provider: string;
+    /**
+     * Reference
+     */
+    reference: string;
+    /**
+     * Amount Micros
+     *
+     * In millionths of the invoice's currency.
+     */
+    amount_micros: number;
+};
+
+/**
+ * PaymentReminded
+ */
+export type PaymentReminded = {
+    /**
+     * Invoice Id
+     */
+    invoice_id: string;
+    /**
+     * Stage
+     */
+    stage: 'reminder' | 'second_reminder' | 'final_notice';
+    /**
+     * Due At
+     */
+    due_at: string;
+    /**
+     * Due Micros
+     *
+     * The unpaid part, in millionths of the invoice's currency.
+     */
+    due_micros: number;
+};
+
+/**
+ * AuditRecorded
+ */
+export type AuditRecorded = {
+    /**
+     * Seq
+     *
+     * The number of the entry in the audit log.
+     */
+    seq: number;
+    /**
+     * Operation
+     *
+     * The call of the contract (`operationId`).
+     */
+    operation: string;
+    /**
+     * Subject
+     *
+     * The address that was called.
+     */
+    subject: string;
+    /**
+     * Actor Kind
+     */
+    actor_kind: 'person' | 'key';
+    /**
+     * Actor Id
+     */
+    actor_id: string;
+    /**
+     * Actor Name
+     *
+     * A person's e-mail address, or a key's name.
+     */
+    actor_name: string;
+    /**
+     * Created Id
+     *
+     * The id of what the call has made; null if it made nothing.
+     */
+    created_id: string | null;
+};
+
+/**
+ * WebhookTest
+ */
+export type WebhookTest = {
+    /**
+     * Webhook Id
+     */
+    webhook_id: string;
 };
 
 export type SignUpData = {
@@ -6975,6 +7562,450 @@ export type ExportAuditLogResponses = {
 };
 
 export type ExportAuditLogResponse = ExportAuditLogResponses[keyof ExportAuditLogResponses];
+
+export type ListEventsData = {
+    body?: never;
+    path?: never;
+    query?: {
+        /**
+         * Type
+         *
+         * Only events of this type.
+         */
+        type?: EventType | null;
+        /**
+         * Limit
+         *
+         * Items per page.
+         */
+        limit?: number;
+        /**
+         * Cursor
+         *
+         * `next_cursor` of the previous page.
+         */
+        cursor?: string | null;
+    };
+    url: '/v1/events';
+};
+
+export type ListEventsErrors = {
+    /**
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
+     */
+    '4XX': Problem;
+    /**
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
+     */
+    '5XX': Problem;
+};
+
+export type ListEventsError = ListEventsErrors[keyof ListEventsErrors];
+
+export type ListEventsResponses = {
+    /**
+     * Successful Response
+     */
+    200: PageListedEvent;
+};
+
+export type ListEventsResponse = ListEventsResponses[keyof ListEventsResponses];
+
+export type ListWebhooksData = {
+    body?: never;
+    path?: never;
+    query?: {
+        /**
+         * Limit
+         *
+         * Items per page.
+         */
+        limit?: number;
+        /**
+         * Cursor
+         *
+         * `next_cursor` of the previous page.
+         */
+        cursor?: string | null;
+    };
+    url: '/v1/webhooks';
+};
+
+export type ListWebhooksErrors = {
+    /**
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
+     */
+    '4XX': Problem;
+    /**
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
+     */
+    '5XX': Problem;
+};
+
+export type ListWebhooksError = ListWebhooksErrors[keyof ListWebhooksErrors];
+
+export type ListWebhooksResponses = {
+    /**
+     * Successful Response
+     */
+    200: PageWebhook;
+};
+
+export type ListWebhooksResponse = ListWebhooksResponses[keyof ListWebhooksResponses];
+
+export type CreateWebhookData = {
+    body: NewWebhook;
+    headers?: {
+        /**
+         * A random string for this request. Repeating it with the same body only repeats the answer.
+         */
+        'Idempotency-Key'?: string;
+    };
+    path?: never;
+    query?: never;
+    url: '/v1/webhooks';
+};
+
+export type CreateWebhookErrors = {
+    /**
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
+     */
+    '4XX': Problem;
+    /**
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
+     */
+    '5XX': Problem;
+};
+
+export type CreateWebhookError = CreateWebhookErrors[keyof CreateWebhookErrors];
+
+export type CreateWebhookResponses = {
+    /**
+     * Successful Response
+     */
+    201: CreatedWebhook;
+};
+
+export type CreateWebhookResponse = CreateWebhookResponses[keyof CreateWebhookResponses];
+
+export type DeleteWebhookData = {
+    body?: never;
+    path: {
+        /**
+         * Webhook Id
+         */
+        webhook_id: string;
+    };
+    query?: never;
+    url: '/v1/webhooks/{webhook_id}';
+};
+
+export type DeleteWebhookErrors = {
+    /**
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
+     */
+    '4XX': Problem;
+    /**
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
+     */
+    '5XX': Problem;
+};
+
+export type DeleteWebhookError = DeleteWebhookErrors[keyof DeleteWebhookErrors];
+
+export type DeleteWebhookResponses = {
+    /**
+     * Successful Response
+     */
+    204: void;
+};
+
+export type DeleteWebhookResponse = DeleteWebhookResponses[keyof DeleteWebhookResponses];
+
+export type GetWebhookData = {
+    body?: never;
+    path: {
+        /**
+         * Webhook Id
+         */
+        webhook_id: string;
+    };
+    query?: never;
+    url: '/v1/webhooks/{webhook_id}';
+};
+
+export type GetWebhookErrors = {
+    /**
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
+     */
+    '4XX': Problem;
+    /**
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
+     */
+    '5XX': Problem;
+};
+
+export type GetWebhookError = GetWebhookErrors[keyof GetWebhookErrors];
+
+export type GetWebhookResponses = {
+    /**
+     * Successful Response
+     */
+    200: Webhook;
+};
+
+export type GetWebhookResponse = GetWebhookResponses[keyof GetWebhookResponses];
+
+export type ChangeWebhookData = {
+    body: ChangedWebhook;
+    path: {
+        /**
+         * Webhook Id
+         */
+        webhook_id: string;
+    };
+    query?: never;
+    url: '/v1/webhooks/{webhook_id}';
+};
+
+export type ChangeWebhookErrors = {
+    /**
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
+     */
+    '4XX': Problem;
+    /**
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
+     */
+    '5XX': Problem;
+};
+
+export type ChangeWebhookError = ChangeWebhookErrors[keyof ChangeWebhookErrors];
+
+export type ChangeWebhookResponses = {
+    /**
+     * Successful Response
+     */
+    200: Webhook;
+};
+
+export type ChangeWebhookResponse = ChangeWebhookResponses[keyof ChangeWebhookResponses];
+
+export type RotateWebhookSecretData = {
+    body: SecretRotation;
+    headers?: {
+        /**
+         * A random string for this request. Repeating it with the same body only repeats the answer.
+         */
+        'Idempotency-Key'?: string;
+    };
+    path: {
+        /**
+         * Webhook Id
+         */
+        webhook_id: string;
+    };
+    query?: never;
+    url: '/v1/webhooks/{webhook_id}/rotate';
+};
+
+export type RotateWebhookSecretErrors = {
+    /**
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
+     */
+    '4XX': Problem;
+    /**
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
+     */
+    '5XX': Problem;
+};
+
+export type RotateWebhookSecretError = RotateWebhookSecretErrors[keyof RotateWebhookSecretErrors];
+
+export type RotateWebhookSecretResponses = {
+    /**
+     * Successful Response
+     */
+    200: RotatedSecret;
+};
+
+export type RotateWebhookSecretResponse = RotateWebhookSecretResponses[keyof RotateWebhookSecretResponses];
+
+export type TestWebhookData = {
+    body?: never;
+    headers?: {
+        /**
+         * A random string for this request. Repeating it with the same body only repeats the answer.
+         */
+        'Idempotency-Key'?: string;
+    };
+    path: {
+        /**
+         * Webhook Id
+         */
+        webhook_id: string;
+    };
+    query?: never;
+    url: '/v1/webhooks/{webhook_id}/test';
+};
+
+export type TestWebhookErrors = {
+    /**
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
+     */
+    '4XX': Problem;
+    /**
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
+     */
+    '5XX': Problem;
+};
+
+export type TestWebhookError = TestWebhookErrors[keyof TestWebhookErrors];
+
+export type TestWebhookResponses = {
+    /**
+     * Successful Response
+     */
+    202: Delivery;
+};
+
+export type TestWebhookResponse = TestWebhookResponses[keyof TestWebhookResponses];
+
+export type ListWebhookDeliveriesData = {
+    body?: never;
+    path: {
+        /**
+         * Webhook Id
+         */
+        webhook_id: string;
+    };
+    query?: {
+        /**
+         * Status
+         *
+         * Only deliveries in it.
+         */
+        status?: 'waiting' | 'delivered' | 'failed' | null;
+        /**
+         * Limit
+         *
+         * Items per page.
+         */
+        limit?: number;
+        /**
+         * Cursor
+         *
+         * `next_cursor` of the previous page.
+         */
+        cursor?: string | null;
+    };
+    url: '/v1/webhooks/{webhook_id}/deliveries';
+};
+
+export type ListWebhookDeliveriesErrors = {
+    /**
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
+     */
+    '4XX': Problem;
+    /**
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
+     */
+    '5XX': Problem;
+};
+
+export type ListWebhookDeliveriesError = ListWebhookDeliveriesErrors[keyof ListWebhookDeliveriesErrors];
+
+export type ListWebhookDeliveriesResponses = {
+    /**
+     * Successful Response
+     */
+    200: PageDelivery;
+};
+
+export type ListWebhookDeliveriesResponse = ListWebhookDeliveriesResponses[keyof ListWebhookDeliveriesResponses];
+
+export type ResendWebhookDeliveryData = {
+    body?: never;
+    headers?: {
+        /**
+         * A random string for this request. Repeating it with the same body only repeats the answer.
+         */
+        'Idempotency-Key'?: string;
+    };
+    path: {
+        /**
+         * Webhook Id
+         */
+        webhook_id: string;
+        /**
+         * Delivery Id
+         */
+        delivery_id: string;
+    };
+    query?: never;
+    url: '/v1/webhooks/{webhook_id}/deliveries/{delivery_id}/resend';
+};
+
+export type ResendWebhookDeliveryErrors = {
+    /**
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
+     */
+    '4XX': Problem;
+    /**
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
+     */
+    '5XX': Problem;
+};
+
+export type ResendWebhookDeliveryError = ResendWebhookDeliveryErrors[keyof ResendWebhookDeliveryErrors];
+
+export type ResendWebhookDeliveryResponses = {
+    /**
+     * Successful Response
+     */
+    202: Delivery;
+};
+
+export type ResendWebhookDeliveryResponse = ResendWebhookDeliveryResponses[keyof ResendWebhookDeliveryResponses];
+
+export type ReplayWebhookData = {
+    body: Replay;
+    headers?: {
+        /**
+         * A random string for this request. Repeating it with the same body only repeats the answer.
+         */
+        'Idempotency-Key'?: string;
+    };
+    path: {
+        /**
+         * Webhook Id
+         */
+        webhook_id: string;
+    };
+    query?: never;
+    url: '/v1/webhooks/{webhook_id}/replay';
+};
+
+export type ReplayWebhookErrors = {
+    /**
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
+     */
+    '4XX': Problem;
+    /**
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
+     */
+    '5XX': Problem;
+};
+
+export type ReplayWebhookError = ReplayWebhookErrors[keyof ReplayWebhookErrors];
+
+export type ReplayWebhookResponses = {
+    /**
+     * Successful Response
+     */
+    202: Replayed;
+};
+
+export type ReplayWebhookResponse = ReplayWebhookResponses[keyof ReplayWebhookResponses];
 
 export type ListProjectsData = {
     body?: never;
@@ -10075,3 +11106,120 @@ export type GetReadinessResponses = {
 };
 
 export type GetReadinessResponse = GetReadinessResponses[keyof GetReadinessResponses];
+
+export type OnGroupStatusChangedWebhookPayload = {
+    type: 'group.status_changed';
+    timestamp: string;
+    data: GroupStatusChanged;
+};
+
+export type OnGroupStatusChangedWebhookRequest = {
+    body: OnGroupStatusChangedWebhookPayload;
+    key: 'group.status_changed';
+    path?: never;
+    query?: never;
+};
+
+export type OnBudgetThresholdReachedWebhookPayload = {
+    type: 'budget.threshold_reached';
+    timestamp: string;
+    data: BudgetThresholdReached;
+};
+
+export type OnBudgetThresholdReachedWebhookRequest = {
+    body: OnBudgetThresholdReachedWebhookPayload;
+    key: 'budget.threshold_reached';
+    path?: never;
+    query?: never;
+};
+
+export type OnBudgetCapReachedWebhookPayload = {
+    type: 'budget.cap_reached';
+    timestamp: string;
+    data: BudgetCapReached;
+};
+
+export type OnBudgetCapReachedWebhookRequest = {
+    body: OnBudgetCapReachedWebhookPayload;
+    key: 'budget.cap_reached';
+    path?: never;
+    query?: never;
+};
+
+export type OnInvoiceIssuedWebhookPayload = {
+    type: 'invoice.issued';
+    timestamp: string;
+    data: DocumentIssued;
+};
+
+export type OnInvoiceIssuedWebhookRequest = {
+    body: OnInvoiceIssuedWebhookPayload;
+    key: 'invoice.issued';
+    path?: never;
+    query?: never;
+};
+
+export type OnCreditNoteIssuedWebhookPayload = {
+    type: 'credit_note.issued';
+    timestamp: string;
+    data: DocumentIssued;
+};
+
+export type OnCreditNoteIssuedWebhookRequest = {
+    body: OnCreditNoteIssuedWebhookPayload;
+    key: 'credit_note.issued';
+    path?: never;
+    query?: never;
+};
+
+export type OnPaymentReceivedWebhookPayload = {
+    type: 'payment.received';
+    timestamp: string;
+    data: PaymentReceived;
+};
+
+export type OnPaymentReceivedWebhookRequest = {
+    body: OnPaymentReceivedWebhookPayload;
+    key: 'payment.received';
+    path?: never;
+    query?: never;
+};
+
+export type OnPaymentRemindedWebhookPayload = {
+    type: 'payment.reminded';
+    timestamp: string;
+    data: PaymentReminded;
+};
+
+export type OnPaymentRemindedWebhookRequest = {
+    body: OnPaymentRemindedWebhookPayload;
+    key: 'payment.reminded';
+    path?: never;
+    query?: never;
+};
+
+export type OnAuditRecordedWebhookPayload = {
+    type: 'audit.recorded';
+    timestamp: string;
+    data: AuditRecorded;
+};
+
+export type OnAuditRecordedWebhookRequest = {
+    body: OnAuditRecordedWebhookPayload;
+    key: 'audit.recorded';
+    path?: never;
+    query?: never;
+};
+
+export type OnWebhookTestWebhookPayload = {
+    type: 'webhook.test';
+    timestamp: string;
+    data: WebhookTest;
+};
+
+export type OnWebhookTestWebhookRequest = {
+    body: OnWebhookTestWebhookPayload;
+    key: 'webhook.test';
+    path?: never;
+    query?: never;
+};

@@ -38,10 +38,17 @@ const DEEDS: Record<string, string> = {
   end_session: 'ended a session',
   end_other_sessions: 'ended all other sessions',
   confirm_person: 'confirmed who they are',
+  create_webhook: 'created a webhook to',
+  change_webhook: 'changed a webhook',
+  delete_webhook: 'deleted a webhook',
+  rotate_webhook_secret: 'rotated a webhook’s secret',
+  test_webhook: 'tested a webhook',
+  resend_webhook_delivery: 'sent an event again',
+  replay_webhook: 'replayed events',
   switch_organization: 'switched to this organization',
 }
 /** The field of the body that says of what, where there is one. */
-const OBJECTS = ['name', 'email', 'role'] as const
+const OBJECTS = ['name', 'email', 'role', 'url'] as const
 
 /** `created the group “orders”`; for a call without a word of its own, the call. */
 export function deedOf({ operation, request }: Pick<AuditEvent, 'operation' | 'request'>): string {

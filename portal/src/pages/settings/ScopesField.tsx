@@ -1,4 +1,4 @@
-import { useId } from 'react'
+import { Checks } from '@/ui/Checks'
 import { Segmented } from '@/ui/Choice'
 import { TextField } from '@/ui/Field'
 import { RIGHTS, USUAL, type Right } from './scopes'
@@ -20,43 +20,14 @@ interface Props {
 
 /** The rights of a key: no more than its program needs. */
 export function ScopesField({ value, onChange, error }: Props) {
-  const id = useId()
-  const toggle = (right: Right, on: boolean) => {
-    const rights = RIGHTS.map((each) => each.right).filter((each) =>
-      each === right ? on : value.rights.includes(each),
-    )
-    onChange({ ...value, rights })
-  }
   return (
     <>
-      <fieldset>
-        <legend className="mb-1.5 text-sm font-medium">It may</legend>
-        <div className="divide-y divide-line rounded-xl border border-line-strong bg-surface">
-          {RIGHTS.map(({ right, label, about }) => (
-            <label
-              key={right}
-              htmlFor={`${id}-${right}`}
-              className="flex cursor-pointer gap-3 px-4 py-3 transition-colors hover:bg-hover"
-            >
-              <input
-                id={`${id}-${right}`}
-                type="checkbox"
-                checked={value.rights.includes(right)}
-                onChange={(event) => toggle(right, event.target.checked)}
-                aria-describedby={`${id}-${right}-about`}
-                aria-label={label}
-                className="mt-0.5 size-4 shrink-0 accent-(--accent)"
-              />
-              <span>
-                <span className="block text-sm font-medium">{label}</span>
-                <span id={`${id}-${right}-about`} className="mt-0.5 block text-[13px] leading-snug text-ink-2">
-                  {about}
-                </span>
-              </span>
-            </label>
-          ))}
-        </div>
-      </fieldset>
+      <Checks
+        legend="It may"
+        value={value.rights}
+        options={RIGHTS.map(({ right, label, about }) => ({ value: right, label, about }))}
+        onChange={(rights) => onChange({ ...value, rights })}
+      />
       <Segmented
         legend="On"
         value={value.on}

@@ -24,6 +24,7 @@ from quorate_api.coordinator.client import Coordinator
 from quorate_api.database import engine
 from quorate_api.emails import endpoints as emails
 from quorate_api.errors import Code, handlers
+from quorate_api.events import endpoints as events
 from quorate_api.factors import endpoints as factors
 from quorate_api.groups import endpoints as groups
 from quorate_api.guarantees import endpoints as guarantees
@@ -65,11 +66,12 @@ from quorate_api.tasks import end_task, repeat
 from quorate_api.telemetry.hub import Hub
 from quorate_api.telemetry.viewers import Viewers
 from quorate_api.usage import endpoints as usage
+from quorate_api.webhooks import endpoints as webhooks
 
 ROUTERS = (
     accounts.public, accounts.router, emails.router, passwords.public, passwords.router, sessions.router,
     factors.router, passkeys.public, passkeys.router, members.router, invitations.public, invitations.router,
-    audit_log.router, projects.router,
+    audit_log.router, events.router, webhooks.router, projects.router,
     guarantees.router, keys.router, quotes.router, groups.router, checkpoints.router, usage.router, sla.router,
     live.router, billing.router, payments.router, payments.event_router, spend.router, budgets.router,
     commitments.router, quotas.router, operator.router, payments.operator_router, adjustments.router,

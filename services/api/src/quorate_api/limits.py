@@ -66,6 +66,22 @@ TOTP_STEPS_OFF = 1  # a clock may be half a minute off
 
 AUDIT_EXPORT_ROWS = 1_000  # read at once
 
+# Events and webhooks.
+EVENTS_KEPT_S = 30 * 24 * 3_600  # a receiver that was away over the holidays gets all by a replay
+WEBHOOKS_MAX = 10  # an organization has a few systems that listen
+WEBHOOK_URL_LENGTH_MAX = 2_048
+WEBHOOK_ADDRESSES_MAX = 4  # a name's addresses are tried in turn
+WEBHOOK_TIMEOUT_S = 15.0  # Standard Webhooks: 15 to 30 seconds
+# Standard Webhooks recommends these: ten attempts in three and a half days.
+WEBHOOK_PAUSES_S = (5, 300, 1_800, 7_200, 18_000, 36_000, 50_400, 72_000, 86_400)
+WEBHOOK_FAILING_S = 5 * 24 * 3_600  # a receiver that takes nothing for so long gets no more
+WEBHOOK_INTERVAL_S = 1.0
+WEBHOOK_EVENTS_AT_ONCE = 500  # given to webhooks in one transaction
+WEBHOOK_SENDS_AT_ONCE = 100
+WEBHOOK_SENDS_PER_ORGANIZATION = 5  # receivers that never answer hold up their own organization alone
+WEBHOOK_REPLAY_MAX = 500  # events in one call
+WEBHOOK_TESTS_PER_ORGANIZATION = "60/hour"
+
 # Mail.
 MAIL_ADDRESS_LENGTH_MAX = 320
 MAIL_INTERVAL_S = 1.0
@@ -284,6 +300,7 @@ USAGE_MINUTES_MAX = 7 * 24 * 60
 TELEMETRY_SETTLE_S = 5  # time from a minute's end until its last record has arrived
 
 assert ROTATION_GRACE_S <= ROTATION_GRACE_S_MAX
+assert sum(WEBHOOK_PAUSES_S) < WEBHOOK_FAILING_S < EVENTS_KEPT_S, "an event is kept until all attempts are over"
 assert ENTRY_BYTES_MAX + 4 <= BATCH_BYTES_MAX, "the largest entry fits a batch"
 assert COORDINATOR_TIMEOUT_S * 2 < IDEMPOTENCY_LOCK_S, "a running request never loses its idempotency lock"
 assert (

@@ -10,6 +10,7 @@ from fastapi.routing import APIRoute
 
 from quorate_api.errors import catalogue
 from quorate_api.errors.problem import ProblemBody
+from quorate_api.events import catalogue as events
 from quorate_api.http.idempotency import HEADER
 
 _PUBLIC = {
@@ -61,6 +62,8 @@ def document(app: FastAPI) -> dict[str, Any]:
     problem = ProblemBody.model_json_schema(ref_template="#/components/schemas/{model}")
     components["schemas"].update(problem.pop("$defs"))
     components["schemas"]["Problem"] = problem
+    components["schemas"] |= events.schemas()
+    schema["webhooks"] = events.as_openapi()
     for unused in ("HTTPValidationError", "ValidationError"):
         components["schemas"].pop(unused, None)
     components["securitySchemes"] = {
@@ -106,5 +109,6 @@ def generated_files(app: FastAPI, repository: Path) -> dict[Path, str]:
     pages = repository / "docs" / "operating" / "errors"
     return {
         contract / "openapi.json": as_text(app),
+        repository / "docs" / "reference" / "events.md": events.as_page(),
         contract / "problems.json": json.dumps(catalogue.as_contract(), indent=1, ensure_ascii=False) + "\n",
     } | {pages / f"{code.value}.md": catalogue.as_page(code) for code in catalogue.Code}

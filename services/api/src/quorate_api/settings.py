@@ -9,6 +9,7 @@ from pydantic import AliasChoices, Field, HttpUrl, ValidationError, field_valida
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from quorate_api import limits
+from quorate_api.networks import parse_networks
 
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
@@ -68,6 +69,9 @@ class Settings(BaseSettings):
     smtp_user: str | None = None
     smtp_password_file: Path | None = None
 
+    # Networks to which webhooks may be sent beside the public internet, there over http too; commas between.
+    webhook_networks: str = ""
+
     payment_provider: Literal["manual", "stripe"] = "manual"
     payment_terms_days: int = Field(limits.PAYMENT_TERMS_DAYS, ge=0, le=limits.PAYMENT_TERMS_DAYS_MAX)
     # How to pay, for customers. Lines are separated by semicolons.
@@ -100,6 +104,15 @@ class Settings(BaseSettings):
     def _url(cls, value: str) -> str:
         HttpUrl(value)
         return value.rstrip("/")
+
+    @field_validator("webhook_networks")
+    @classmethod
+    def _networks(cls, value: str) -> str:
+        try:
+            parse_networks(value)
+        except ValueError as error:
+            raise ValueError(f"must be networks, as in 10.1.0.0/16,10.2.0.0/16: {error}") from None
+        return value
 
     @field_validator("listen")
     @classmethod

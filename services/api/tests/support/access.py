@@ -38,6 +38,12 @@ class Need:
     somewhere: bool = False
 
 
+_OF_WEBHOOKS = (
+    "list_webhooks", "create_webhook", "get_webhook", "change_webhook", "delete_webhook", "rotate_webhook_secret",
+    "test_webhook", "list_webhook_deliveries", "resend_webhook_delivery", "replay_webhook",
+)  # fmt: skip
+
+
 def _needs() -> dict[str, Need]:
     nothing = ("get_me", "list_projects", "get_project", "list_groups")
     of_person = (
@@ -50,7 +56,7 @@ def _needs() -> dict[str, Need]:
         P.TEAM: ("list_members", "list_invitations", "list_keys"),
         P.ADMINISTER: (
             "create_project", "delete_project", "create_key", "list_organization_keys", "rotate_key", "revoke_key",
-            "list_audit_events", "export_audit_log",
+            "list_audit_events", "export_audit_log", "list_events",
         ),
         P.MANAGE: (
             "put_guarantee", "delete_guarantee", "quote_guarantee", "create_group", "resize_group", "delete_group",
@@ -82,6 +88,7 @@ def _needs() -> dict[str, Need]:
         "create_quote": Need(P.MANAGE, somewhere=True),
         "get_handle": Need(P.APPEND),  # or to read
         "get_quotas": Need(P.VIEW, whole=True),
+        **{name: Need(P.ADMINISTER, whole=True) for name in _OF_WEBHOOKS},
     }
 
 
@@ -152,6 +159,12 @@ BODIES: dict[str, Any] = {
     "begin_totp": {},
     "renew_recovery_codes": {},
     "log_out": {},
+    "create_webhook": {"url": "https://example.com/"},
+    "change_webhook": {"url": "https://example.com/"},
+    "rotate_webhook_secret": {},
+    "test_webhook": {},
+    "resend_webhook_delivery": {},
+    "replay_webhook": {"since": "2026-01-01T00:00:00Z"},
 }
 
 
@@ -199,7 +212,11 @@ async def things_of(customer: Customer, owner: psycopg.Connection) -> dict[str, 
         (ids["passkey_id"], me, ids["passkey_id"].bytes, b"x"),
     )
     budget = await customer.request("PUT", "/v1/budgets", json={"monthly_micros": 1, "project_id": customer.project_id})
+    webhook = (await customer.post("/v1/webhooks", {"url": "https://example.com/"})).json()
+    delivery = (await customer.post(f"/v1/webhooks/{webhook['id']}/test", {})).json()
     return {name: str(value) for name, value in ids.items()} | {
+        "webhook_id": webhook["id"],
+        "delivery_id": delivery["id"],
         "project_id": customer.project_id,
         "group_id": group["id"],
         "key_id": key["id"],

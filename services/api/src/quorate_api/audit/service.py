@@ -19,6 +19,8 @@ from quorate_api.audit.repository import AuditRepository
 from quorate_api.audit.schemas import Actor, AuditEvent
 from quorate_api.database.ids import new_id
 from quorate_api.database.work import Work
+from quorate_api.events.catalogue import AuditRecorded, EventType
+from quorate_api.events.repository import EventRepository
 from quorate_api.http.client import client_of
 from quorate_api.http.pagination import Paging
 from quorate_api.http.principal import Principal
@@ -64,6 +66,16 @@ async def record(request: Request, work: Work, response: Response) -> None:
     last = await repository.last()
     seq, before = (last.seq, last.hash) if last is not None else (0, chain.BEGIN)
     await repository.add(seq + 1, now, event, chain.hash_of(before, event))
+    told = AuditRecorded(
+        seq=seq + 1,
+        operation=operation,
+        subject=request.url.path,
+        actor_kind=actor["kind"],
+        actor_id=actor["id"],
+        actor_name=actor["name"],
+        created_id=_created(response),
+    )
+    await EventRepository(work.scope).add(work.scope.organization_id, EventType.AUDIT_RECORDED, str(seq + 1), told, now)
 
 
 async def page(work: Work, principal: Principal, paging: Paging) -> Page[AuditEvent]:

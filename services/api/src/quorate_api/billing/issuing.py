@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 from uuid import UUID
 
 from quorate_api.billing import calculator
@@ -9,6 +10,8 @@ from quorate_api.billing.calculator import Line
 from quorate_api.billing.issuer import Issuer, stored_customer
 from quorate_api.billing.repository import BillingRepository
 from quorate_api.database.ids import new_id
+from quorate_api.events.catalogue import DocumentIssued, EventType
+from quorate_api.events.repository import EventRepository
 from quorate_api.pricing import prices
 from quorate_api.tax import port
 from quorate_api.tax.port import TaxLine
@@ -51,7 +54,7 @@ class Issuing:
     ) -> None:
         tax_micros = _sum(taxes)
         customer = stored_customer(await self._billing.customer())
-        head: dict[str, object] = {
+        head: dict[str, Any] = {
             **await self._numbered(kind),  # last: other organizations' documents wait for it
             "id": document_id,
             "period_start": invoice.period_start,
@@ -66,6 +69,14 @@ class Issuing:
             "customer": customer,
         }
         await self._billing.insert(head, lines, taxes, calculator.ledger(lines, taxes))
+        await self._tell(head)
+
+    async def _tell(self, head: dict[str, Any]) -> None:
+        names = {"number", "period_start", "period_end", "currency", "total_micros", "due_at", "corrects_invoice_id"}
+        told = DocumentIssued(invoice_id=head["id"], **{name: head[name] for name in names})
+        kind = EventType.INVOICE_ISSUED if head["kind"] == "invoice" else EventType.CREDIT_NOTE_ISSUED
+        scope = self._billing.own
+        await EventRepository(scope).add(scope.organization_id, kind, str(head["id"]), told, self._now)
 
     async def _numbered(self, kind: str) -> dict[str, object]:
         """The document's number, in the seller's series of the year."""

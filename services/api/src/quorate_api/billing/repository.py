@@ -38,7 +38,7 @@ class BillingRepository:
         self._scope = scope
 
     @property
-    def _one(self) -> Scope:
+    def own(self) -> Scope:
         assert isinstance(self._scope, Scope), "one organization"
         return self._scope
 
@@ -131,7 +131,7 @@ class BillingRepository:
     async def insert(
         self, invoice: dict[str, object], lines: list[Line], taxes: list[TaxLine], ledger: dict[str, int]
     ) -> None:
-        connection, scope = self._scope.connection, self._one
+        connection, scope = self._scope.connection, self.own
         await connection.execute(scope.insert(invoices, **invoice))
         rows = [
             {

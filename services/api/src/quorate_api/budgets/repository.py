@@ -113,5 +113,4 @@ class AlertRepository:
             {name: getattr(alert, name) for name in Alert.__slots__} | {"id": new_id(), "at": now} for alert in alerts
         ]
         statement = self._scope.upsert(budget_alerts).values(values).on_conflict_do_nothing()
-        returned = statement.returning(_ALERTS.budget_id, _ALERTS.kind, _ALERTS.threshold_percent)
-        return list((await self._scope.connection.execute(returned)).all())
+        return list((await self._scope.connection.execute(statement.returning(budget_alerts))).all())

@@ -88,8 +88,7 @@ class AccessRepository:
         if not values:
             return []
         statement = self._scope.upsert(budget_actions).values(values).on_conflict_do_nothing()
-        returned = statement.returning(_ACTIONS.budget_id, _ACTIONS.action, _ACTIONS.amount_micros)
-        return list((await self._scope.connection.execute(returned)).all())
+        return list((await self._scope.connection.execute(statement.returning(budget_actions))).all())
 
     async def want(self, access: Access, group_ids: Iterable[UUID]) -> None:
         statement = self._scope.update(groups).where(_GROUPS.id.in_(list(group_ids)))

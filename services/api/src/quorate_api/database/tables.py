@@ -5,7 +5,19 @@ A table with a column `organization_id` is owned. Query it through `database.sco
 
 from typing import Any
 
-from sqlalchemy import BigInteger, Boolean, Column, Date, DateTime, Integer, LargeBinary, MetaData, Table, Text
+from sqlalchemy import (
+    BigInteger,
+    Boolean,
+    Column,
+    Date,
+    DateTime,
+    Identity,
+    Integer,
+    LargeBinary,
+    MetaData,
+    Table,
+    Text,
+)
 from sqlalchemy.dialects.postgresql import ARRAY, JSONB, UUID
 
 metadata = MetaData()
@@ -140,6 +152,59 @@ audit_events = Table(
     _time("at"),
     _text("event"),
     Column("hash", LargeBinary, nullable=False),
+)
+events = Table(
+    "events",
+    metadata,
+    Column("seq", BigInteger, Identity(always=True), nullable=False, primary_key=True),
+    _id(),
+    _id("organization_id"),
+    _text("type"),
+    _text("key"),
+    _time("at"),
+    _json("data"),
+    _id("for_webhook_id", nullable=True),
+    _time("dispatched_at", nullable=True),
+)
+webhooks = Table(
+    "webhooks",
+    metadata,
+    _id(primary_key=True),
+    _id("organization_id"),
+    _text("url"),
+    _text("description"),
+    Column("event_types", ARRAY(Text), nullable=False),
+    _text("status"),
+    _time("failing_since", nullable=True),
+    _count("row_version"),
+    _time("created_at"),
+    _time("updated_at"),
+)
+webhook_secrets = Table(
+    "webhook_secrets",
+    metadata,
+    _id(primary_key=True),
+    _id("organization_id"),
+    _id("webhook_id"),
+    Column("sealed", LargeBinary, nullable=False),
+    _time("created_at"),
+    _time("ends_at", nullable=True),
+)
+webhook_deliveries = Table(
+    "webhook_deliveries",
+    metadata,
+    _id(primary_key=True),
+    _id("organization_id"),
+    _id("webhook_id"),
+    _count("event_seq"),
+    _text("status"),
+    _count("attempts"),
+    _time("next_at", nullable=True),
+    _time("last_at", nullable=True),
+    _count("last_http_status", nullable=True),
+    _text("last_error", nullable=True),
+    _count("last_duration_ms", nullable=True),
+    _time("created_at"),
 )
 invitations = Table(
     "invitations",

@@ -73,6 +73,9 @@ class Rates:
     async def mail_to(self, recipient: str) -> None:
         await self._spend(_MAILS, "Too much mail to this address.", "mail", recipient)
 
+    async def webhook_test(self, organization_id: str) -> None:
+        await self._spend(_WEBHOOK_TESTS, "Too many tests of webhooks.", "webhook test", organization_id)
+
     async def status(self, address: str) -> Standing:
         return await self._spend(_STATUS, "Too many requests from this address.", "status", address)
 
@@ -147,6 +150,7 @@ _REQUESTS = parse(limits.REQUESTS_PER_PRINCIPAL)
 _NEW_KEYS = parse(limits.NEW_KEYS_PER_ORGANIZATION)
 _INVITATIONS = parse(limits.INVITATIONS_PER_ORGANIZATION)
 _MAIL_REQUESTS = parse(limits.MAIL_REQUESTS_PER_ADDRESS)
+_WEBHOOK_TESTS = parse(limits.WEBHOOK_TESTS_PER_ORGANIZATION)
 _MAILS = parse(limits.MAILS_PER_RECIPIENT)
 _STATUS = parse(limits.STATUS_PER_ADDRESS)
 _PAIR_FAILURES = parse(limits.LOGIN_FAILURES_PER_PAIR)

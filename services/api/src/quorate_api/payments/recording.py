@@ -12,6 +12,8 @@ from quorate_api.database.ids import new_id
 from quorate_api.database.work import Work
 from quorate_api.documents.amounts import MICROS_PER_CENT, cents_text
 from quorate_api.errors import Code, FieldError, Problem, not_found
+from quorate_api.events.catalogue import EventType, PaymentReceived
+from quorate_api.events.repository import EventRepository
 from quorate_api.payments.books import transfer
 from quorate_api.payments.repository import Books, InvoiceFinder, PaymentRepository, read_books
 from quorate_api.payments.schemas import EventAnswer, NewPaymentEntry, RecordedEntry
@@ -38,6 +40,7 @@ async def by_operator(
         **values, id=new_id(), invoice_id=invoice_id, kind=asked.kind, reference=asked.reference,
         recorded_by=operator, at=now,
     )  # fmt: skip
+    await _tell(work, row)
     log.info("payment entry", invoice_id=str(invoice_id), kind=asked.kind, by=operator)
     after = await read_books(work.scope, [invoice_id])
     return RecordedEntry(entry=entry_of(row), payment=shown(invoice, after, provider.name, now))
@@ -124,10 +127,20 @@ async def _received(work: Work, provider: HostedPages, receipt: Receipt) -> bool
     if any((entry.provider, entry.reference) == (provider.name, receipt.reference) for entry in entries):
         return False  # another event told of the same money
     debit, credit = transfer("payment", provider.name)
-    await payments.insert(
+    row = await payments.insert(
         id=new_id(), invoice_id=receipt.invoice_id, kind="payment", provider=provider.name,
         reference=receipt.reference, amount_micros=receipt.cents * MICROS_PER_CENT, debit_account=debit,
         credit_account=credit, reverses_id=None, recorded_by=provider.name, at=now,
     )  # fmt: skip
+    await _tell(work, row)
     log.info("payment entry", invoice_id=str(receipt.invoice_id), kind="payment", by=provider.name)
     return True
+
+
+async def _tell(work: Work, entry: Row[Any]) -> None:
+    if entry.kind != "payment":
+        return
+    told = PaymentReceived(**{name: getattr(entry, name) for name in PaymentReceived.model_fields})
+    await EventRepository(work.scope).add(
+        work.scope.organization_id, EventType.PAYMENT_RECEIVED, str(entry.id), told, entry.at
+    )

@@ -162,5 +162,4 @@ class DunningRepository:
         values = [{name: getattr(each, name) for name in Remind.__slots__} | {"id": new_id(), "at": now}
                   for each in reminders]  # fmt: skip
         statement = self._scope.upsert(payment_reminders).values(values).on_conflict_do_nothing()
-        returned = statement.returning(_REMINDERS.invoice_id, _REMINDERS.stage, _REMINDERS.due_micros)
-        return list((await self._scope.connection.execute(returned)).all())
+        return list((await self._scope.connection.execute(statement.returning(payment_reminders))).all())

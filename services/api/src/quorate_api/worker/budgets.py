@@ -21,6 +21,8 @@ from quorate_api.billing.sums import by_owner
 from quorate_api.budgets.evaluation import Alert, Budget, Totals, evaluate, is_spent
 from quorate_api.budgets.repository import AlertRepository
 from quorate_api.database.scope import EveryOrganization, SomeOrganizations
+from quorate_api.events.catalogue import BudgetThresholdReached, EventType
+from quorate_api.events.repository import EventRepository
 from quorate_api.months.calendar import month_name
 from quorate_api.sla.service import month_bounds
 from quorate_api.spend.forecast import Month, forecast
@@ -55,6 +57,10 @@ async def _evaluate(engine: AsyncEngine, some: Organizations, now: datetime) -> 
         recorded = await AlertRepository(EveryOrganization(connection, REASON)).record(
             await _due(connection, some, now), now
         )
+        events = EventRepository(EveryOrganization(connection, REASON))
+        for row in recorded:
+            told = BudgetThresholdReached(**{name: getattr(row, name) for name in BudgetThresholdReached.model_fields})
+            await events.add(row.organization_id, EventType.BUDGET_THRESHOLD_REACHED, str(row.id), told, now)
     for row in recorded:
         log.info("budget alert", budget_id=str(row.budget_id), kind=row.kind, percent=row.threshold_percent)
     return len(recorded)

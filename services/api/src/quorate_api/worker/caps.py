@@ -27,6 +27,8 @@ from quorate_api.caps.service import month_at
 from quorate_api.coordinator.client import AnswerOdd, Coordinator, RequestInvalid
 from quorate_api.coordinator.schemas import Access
 from quorate_api.database.scope import EveryOrganization, SomeOrganizations
+from quorate_api.events.catalogue import BudgetCapReached, EventType
+from quorate_api.events.repository import EventRepository
 from quorate_api.groups.repository import GroupRepository
 from quorate_api.months.calendar import SeenMonth, month_name
 from quorate_api.totals.days import DailyUse
@@ -72,6 +74,7 @@ class CapWatch:
             unreached = [cap for cap in found if cap.key not in acted]
             reached = await self._reached(connection, unreached, now)
             recorded = await access.record(reached, month_name(now), now)
+            await _tell(EventRepository(EveryOrganization(connection, REASON)), recorded, now)
             in_force = acting(found, acted | {cap.key for cap, _ in reached})
             for wanted, group_ids in _changes(await caps.going_on(), in_force).items():
                 await access.want(wanted, group_ids)
@@ -128,6 +131,12 @@ class CapWatch:
             return
         async with self.engine.begin() as connection:
             await GroupRepository(EveryOrganization(connection, REASON)).observe(view, datetime.now(UTC))
+
+
+async def _tell(events: EventRepository, acting_caps: Iterable[Row[Any]], now: datetime) -> None:
+    for row in acting_caps:
+        told = BudgetCapReached(**{name: getattr(row, name) for name in BudgetCapReached.model_fields})
+        await events.add(row.organization_id, EventType.BUDGET_CAP_REACHED, str(row.id), told, now)
 
 
 def _looks(

@@ -4,6 +4,7 @@ A pass reads invoices that became due lately, a batch of them by the same few st
 be recorded once, so that restarts and several workers repeat nothing.
 """
 
+from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID
@@ -14,6 +15,8 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from quorate_api import limits
 from quorate_api.database.scope import EveryOrganization
+from quorate_api.events.catalogue import EventType, PaymentReminded
+from quorate_api.events.repository import EventRepository
 from quorate_api.payments.dunning import Debt, Remind, dun
 from quorate_api.payments.repository import Books, DunningRepository
 from quorate_api.payments.service import stands
@@ -38,10 +41,18 @@ async def remind(engine: AsyncEngine, now: datetime | None = None) -> int:
                 return recorded
             books = await dunning.books(row.id for row in invoices)
             new = await dunning.record(_commands(invoices, books, now), now)
+            await _tell(EventRepository(EveryOrganization(connection, REASON)), new, now)
         for row in new:
             log.info("payment reminder", invoice_id=str(row.invoice_id), stage=row.stage, due_micros=row.due_micros)
         recorded += len(new)
         after = (invoices[-1].due_at, invoices[-1].id)
+
+
+async def _tell(events: EventRepository, reminders: Iterable[Row[Any]], now: datetime) -> None:
+    for row in reminders:
+        told = PaymentReminded(**{name: getattr(row, name) for name in PaymentReminded.model_fields})
+        key = f"{row.invoice_id} {row.stage}"
+        await events.add(row.organization_id, EventType.PAYMENT_REMINDED, key, told, now)
 
 
 def _commands(invoices: list[Row[Any]], books: Books, now: datetime) -> list[Remind]:

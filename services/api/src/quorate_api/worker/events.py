@@ -17,6 +17,8 @@ from quorate_api import limits
 from quorate_api.coordinator.client import AnswerOdd, Coordinator, RequestInvalid
 from quorate_api.coordinator.schemas import Event, Events, GroupView
 from quorate_api.database.scope import EveryOrganization
+from quorate_api.events.catalogue import EventType, GroupStatusChanged
+from quorate_api.events.repository import EventRepository
 from quorate_api.groups.repository import GroupRepository
 from quorate_api.months.repository import MonthRepository
 from quorate_api.sla.losses import LOST
@@ -127,6 +129,7 @@ class Follower:
             owners = await repository.owners(group_ids)
             await repository.add_events(news, owners)
             await self._note_losses(connection, news, owners)
+            await _tell(EventRepository(EveryOrganization(connection, "the fleet serves all")), news, owners)
             groups = GroupRepository(EveryOrganization(connection, "events are the whole fleet's"))
             now = datetime.now(UTC)
             for view in sorted(asked.views, key=lambda view: view.group_id):
@@ -135,3 +138,15 @@ class Follower:
             await repository.note_unseen(asked.unseen)
             if news:
                 await repository.set_applied_seq(news[-1].seq)
+
+
+async def _tell(events: EventRepository, news: Iterable[Event], owners: Mapping[UUID, UUID]) -> None:
+    """Tell customers of each change of a status: the coordinator's number of it is the key."""
+    for event in news:
+        if event.kind != "group_status" or event.status is None or event.group_id not in owners:
+            continue
+        assert event.group_id is not None
+        told = GroupStatusChanged(
+            group_id=event.group_id, status=event.status, epoch=event.epoch, message=event.message
+        )
+        await events.add(owners[event.group_id], EventType.GROUP_STATUS_CHANGED, str(event.seq), told, event.at)

@@ -17,11 +17,14 @@ from quorate_api.database import engine as database
 from quorate_api.health import service as health
 from quorate_api.health.dependencies import Dependencies
 from quorate_api.mail import senders
+from quorate_api.networks import parse_networks
 from quorate_api.observability import counters, logs, telemetry
 from quorate_api.observability.readings import Readings
 from quorate_api.security.keys import Keys
 from quorate_api.settings import ConfigurationError, Settings, load
 from quorate_api.tasks import end_task
+from quorate_api.webhooks.sender import Sender
+from quorate_api.webhooks.transport import PublicOnly
 from quorate_api.worker.adjustments import adjust_closed_months
 from quorate_api.worker.budgets import evaluate_budgets
 from quorate_api.worker.caps import CapWatch
@@ -38,6 +41,7 @@ from quorate_api.worker.rollup import pack_hours, roll_up
 from quorate_api.worker.status import StatusWatch, client
 from quorate_api.worker.steady import keep_running
 from quorate_api.worker.watch import Watch
+from quorate_api.worker.webhooks import Messenger, forget_events
 
 log = structlog.get_logger(__name__)
 
@@ -114,6 +118,12 @@ async def _work(settings: Settings) -> int:
 
         async def settle() -> None:
             await settle_days(engine, settings.usage_archive_dir)
+            await forget_events(engine)
+
+        messenger = _messenger(settings, engine)
+
+        async def send() -> None:
+            await messenger.run()
 
         async def evaluate() -> None:
             await evaluate_budgets(engine)
@@ -141,6 +151,7 @@ async def _work(settings: Settings) -> int:
             asyncio.create_task(keep_running("dunning", dun, every_s=limits.DUNNING_INTERVAL_S)),
             asyncio.create_task(keep_running("status", status.run, every_s=limits.STATUS_SAMPLE_S)),
         ]
+        tasks.append(asyncio.create_task(keep_running("webhooks", send, every_s=limits.WEBHOOK_INTERVAL_S)))
         tasks += _postmen(settings, engine)
         if settings.otlp_endpoint:
             tasks += _watching(engine, redis, coordinator, ingest)
@@ -152,6 +163,11 @@ async def _work(settings: Settings) -> int:
         await coordinator.aclose()
         await redis.aclose()
         await engine.dispose()
+
+
+def _messenger(settings: Settings, engine: AsyncEngine) -> Messenger:
+    transport = PublicOnly(parse_networks(settings.webhook_networks))
+    return Messenger(engine, Keys(settings.secret()), Sender.over(transport))
 
 
 def _postmen(settings: Settings, engine: AsyncEngine) -> list[asyncio.Task[None]]:

@@ -18,120 +18,18 @@ import (
 	openapi_types "github.com/oapi-codegen/runtime/types"
 )
 
-// Defines values for ActorKind.
+// Defines values for ChangedWebhookStatus.
 const (
-	ActorKindKey    ActorKind = "key"
-	ActorKindPerson ActorKind = "person"
+	ChangedWebhookStatusEnabled ChangedWebhookStatus = "enabled"
+	ChangedWebhookStatusPaused  ChangedWebhookStatus = "paused"
 )
 
-// Valid indicates whether the value is a known member of the ActorKind enum.
-func (e ActorKind) Valid() bool {
+// Valid indicates whether the value is a known member of the ChangedWebhookStatus enum.
+func (e ChangedWebhookStatus) Valid() bool {
 	switch e {
-	case ActorKindKey:
+	case ChangedWebhookStatusEnabled:
 		return true
-	case ActorKindPerson:
-		return true
-	default:
-		return false
-	}
-}
-
-// Defines values for BudgetAction.
-const (
-	BudgetActionAlert    BudgetAction = "alert"
-	BudgetActionSuspend  BudgetAction = "suspend"
-	BudgetActionThrottle BudgetAction = "throttle"
-)
-
-// Valid indicates whether the value is a known member of the BudgetAction enum.
-func (e BudgetAction) Valid() bool {
-	switch e {
-	case BudgetActionAlert:
-		return true
-	case BudgetActionSuspend:
-		return true
-	case BudgetActionThrottle:
-		return true
-	default:
-		return false
-	}
-}
-
-// Defines values for BudgetAlertKind.
-const (
-	Actual   BudgetAlertKind = "actual"
-	Forecast BudgetAlertKind = "forecast"
-)
-
-// Valid indicates whether the value is a known member of the BudgetAlertKind enum.
-func (e BudgetAlertKind) Valid() bool {
-	switch e {
-	case Actual:
-		return true
-	case Forecast:
-		return true
-	default:
-		return false
-	}
-}
-
-// Defines values for CapInForceAction.
-const (
-	CapInForceActionSuspend  CapInForceAction = "suspend"
-	CapInForceActionThrottle CapInForceAction = "throttle"
-)
-
-// Valid indicates whether the value is a known member of the CapInForceAction enum.
-func (e CapInForceAction) Valid() bool {
-	switch e {
-	case CapInForceActionSuspend:
-		return true
-	case CapInForceActionThrottle:
-		return true
-	default:
-		return false
-	}
-}
-
-// Defines values for CheckoutProvider.
-const (
-	CheckoutProviderManual CheckoutProvider = "manual"
-	CheckoutProviderStripe CheckoutProvider = "stripe"
-)
-
-// Valid indicates whether the value is a known member of the CheckoutProvider enum.
-func (e CheckoutProvider) Valid() bool {
-	switch e {
-	case CheckoutProviderManual:
-		return true
-	case CheckoutProviderStripe:
-		return true
-	default:
-		return false
-	}
-}
-
-// Defines values for ClauseReportClause.
-const (
-	ClauseReportClauseAvailability ClauseReportClause = "availability"
-	ClauseReportClauseDurability   ClauseReportClause = "durability"
-	ClauseReportClauseLatency      ClauseReportClause = "latency"
-	ClauseReportClauseOrder        ClauseReportClause = "order"
-	ClauseReportClauseThroughput   ClauseReportClause = "throughput"
-)
-
-// Valid indicates whether the value is a known member of the ClauseReportClause enum.
-func (e ClauseReportClause) Valid() bool {
-	switch e {
-	case ClauseReportClauseAvailability:
-		return true
-	case ClauseReportClauseDurability:
-		return true
-	case ClauseReportClauseLatency:
-		return true
-	case ClauseReportClauseOrder:
-		return true
-	case ClauseReportClauseThroughput:
+	case ChangedWebhookStatusPaused:
 		return true
 	default:
 		return false
@@ -333,30 +231,6 @@ func (e CorrectionKind) Valid() bool {
 	}
 }
 
-// Defines values for CorrectionOfUsageKind.
-const (
-	CorrectionOfUsageKindAppends CorrectionOfUsageKind = "appends"
-	CorrectionOfUsageKindEgress  CorrectionOfUsageKind = "egress"
-	CorrectionOfUsageKindReads   CorrectionOfUsageKind = "reads"
-	CorrectionOfUsageKindStorage CorrectionOfUsageKind = "storage"
-)
-
-// Valid indicates whether the value is a known member of the CorrectionOfUsageKind enum.
-func (e CorrectionOfUsageKind) Valid() bool {
-	switch e {
-	case CorrectionOfUsageKindAppends:
-		return true
-	case CorrectionOfUsageKindEgress:
-		return true
-	case CorrectionOfUsageKindReads:
-		return true
-	case CorrectionOfUsageKindStorage:
-		return true
-	default:
-		return false
-	}
-}
-
 // Defines values for CreatedGroupAccess.
 const (
 	CreatedGroupAccessFull      CreatedGroupAccess = "full"
@@ -411,39 +285,42 @@ func (e CreatedGroupStatus) Valid() bool {
 	}
 }
 
-// Defines values for DependencyName.
+// Defines values for CreatedWebhookStatus.
 const (
-	Coordinator DependencyName = "coordinator"
-	Postgresql  DependencyName = "postgresql"
-	Redis       DependencyName = "redis"
+	CreatedWebhookStatusDisabled CreatedWebhookStatus = "disabled"
+	CreatedWebhookStatusEnabled  CreatedWebhookStatus = "enabled"
+	CreatedWebhookStatusPaused   CreatedWebhookStatus = "paused"
 )
 
-// Valid indicates whether the value is a known member of the DependencyName enum.
-func (e DependencyName) Valid() bool {
+// Valid indicates whether the value is a known member of the CreatedWebhookStatus enum.
+func (e CreatedWebhookStatus) Valid() bool {
 	switch e {
-	case Coordinator:
+	case CreatedWebhookStatusDisabled:
 		return true
-	case Postgresql:
+	case CreatedWebhookStatusEnabled:
 		return true
-	case Redis:
+	case CreatedWebhookStatusPaused:
 		return true
 	default:
 		return false
 	}
 }
 
-// Defines values for DependencyState.
+// Defines values for DeliveryStatus.
 const (
-	DependencyStateMissing DependencyState = "missing"
-	DependencyStateOk      DependencyState = "ok"
+	DeliveryStatusDelivered DeliveryStatus = "delivered"
+	DeliveryStatusFailed    DeliveryStatus = "failed"
+	DeliveryStatusWaiting   DeliveryStatus = "waiting"
 )
 
-// Valid indicates whether the value is a known member of the DependencyState enum.
-func (e DependencyState) Valid() bool {
+// Valid indicates whether the value is a known member of the DeliveryStatus enum.
+func (e DeliveryStatus) Valid() bool {
 	switch e {
-	case DependencyStateMissing:
+	case DeliveryStatusDelivered:
 		return true
-	case DependencyStateOk:
+	case DeliveryStatusFailed:
+		return true
+	case DeliveryStatusWaiting:
 		return true
 	default:
 		return false
@@ -486,39 +363,39 @@ func (e Durability) Valid() bool {
 	}
 }
 
-// Defines values for ErrorBudgetUnit.
+// Defines values for EventType.
 const (
-	Minutes ErrorBudgetUnit = "minutes"
-	Ms      ErrorBudgetUnit = "ms"
+	AuditRecorded          EventType = "audit.recorded"
+	BudgetCapReached       EventType = "budget.cap_reached"
+	BudgetThresholdReached EventType = "budget.threshold_reached"
+	CreditNoteIssued       EventType = "credit_note.issued"
+	GroupStatusChanged     EventType = "group.status_changed"
+	InvoiceIssued          EventType = "invoice.issued"
+	PaymentReceived        EventType = "payment.received"
+	PaymentReminded        EventType = "payment.reminded"
+	WebhookTest            EventType = "webhook.test"
 )
 
-// Valid indicates whether the value is a known member of the ErrorBudgetUnit enum.
-func (e ErrorBudgetUnit) Valid() bool {
+// Valid indicates whether the value is a known member of the EventType enum.
+func (e EventType) Valid() bool {
 	switch e {
-	case Minutes:
+	case AuditRecorded:
 		return true
-	case Ms:
+	case BudgetCapReached:
 		return true
-	default:
-		return false
-	}
-}
-
-// Defines values for EventAnswerOutcome.
-const (
-	Ignored  EventAnswerOutcome = "ignored"
-	Recorded EventAnswerOutcome = "recorded"
-	Repeated EventAnswerOutcome = "repeated"
-)
-
-// Valid indicates whether the value is a known member of the EventAnswerOutcome enum.
-func (e EventAnswerOutcome) Valid() bool {
-	switch e {
-	case Ignored:
+	case BudgetThresholdReached:
 		return true
-	case Recorded:
+	case CreditNoteIssued:
 		return true
-	case Repeated:
+	case GroupStatusChanged:
+		return true
+	case InvoiceIssued:
+		return true
+	case PaymentReceived:
+		return true
+	case PaymentReminded:
+		return true
+	case WebhookTest:
 		return true
 	default:
 		return false
@@ -687,168 +564,6 @@ func (e IncidentUpdatePhase) Valid() bool {
 	}
 }
 
-// Defines values for InvitationRole.
-const (
-	InvitationRoleAdmin     InvitationRole = "admin"
-	InvitationRoleBilling   InvitationRole = "billing"
-	InvitationRoleDeveloper InvitationRole = "developer"
-	InvitationRoleOwner     InvitationRole = "owner"
-	InvitationRoleViewer    InvitationRole = "viewer"
-)
-
-// Valid indicates whether the value is a known member of the InvitationRole enum.
-func (e InvitationRole) Valid() bool {
-	switch e {
-	case InvitationRoleAdmin:
-		return true
-	case InvitationRoleBilling:
-		return true
-	case InvitationRoleDeveloper:
-		return true
-	case InvitationRoleOwner:
-		return true
-	case InvitationRoleViewer:
-		return true
-	default:
-		return false
-	}
-}
-
-// Defines values for InvitedRole.
-const (
-	InvitedRoleAdmin     InvitedRole = "admin"
-	InvitedRoleBilling   InvitedRole = "billing"
-	InvitedRoleDeveloper InvitedRole = "developer"
-	InvitedRoleOwner     InvitedRole = "owner"
-	InvitedRoleViewer    InvitedRole = "viewer"
-)
-
-// Valid indicates whether the value is a known member of the InvitedRole enum.
-func (e InvitedRole) Valid() bool {
-	switch e {
-	case InvitedRoleAdmin:
-		return true
-	case InvitedRoleBilling:
-		return true
-	case InvitedRoleDeveloper:
-		return true
-	case InvitedRoleOwner:
-		return true
-	case InvitedRoleViewer:
-		return true
-	default:
-		return false
-	}
-}
-
-// Defines values for InvoiceKind.
-const (
-	InvoiceKindCreditNote InvoiceKind = "credit_note"
-	InvoiceKindInvoice    InvoiceKind = "invoice"
-)
-
-// Valid indicates whether the value is a known member of the InvoiceKind enum.
-func (e InvoiceKind) Valid() bool {
-	switch e {
-	case InvoiceKindCreditNote:
-		return true
-	case InvoiceKindInvoice:
-		return true
-	default:
-		return false
-	}
-}
-
-// Defines values for InvoiceStatus.
-const (
-	InvoiceStatusIssued InvoiceStatus = "issued"
-	InvoiceStatusOpen   InvoiceStatus = "open"
-)
-
-// Valid indicates whether the value is a known member of the InvoiceStatus enum.
-func (e InvoiceStatus) Valid() bool {
-	switch e {
-	case InvoiceStatusIssued:
-		return true
-	case InvoiceStatusOpen:
-		return true
-	default:
-		return false
-	}
-}
-
-// Defines values for InvoiceHeadKind.
-const (
-	InvoiceHeadKindCreditNote InvoiceHeadKind = "credit_note"
-	InvoiceHeadKindInvoice    InvoiceHeadKind = "invoice"
-)
-
-// Valid indicates whether the value is a known member of the InvoiceHeadKind enum.
-func (e InvoiceHeadKind) Valid() bool {
-	switch e {
-	case InvoiceHeadKindCreditNote:
-		return true
-	case InvoiceHeadKindInvoice:
-		return true
-	default:
-		return false
-	}
-}
-
-// Defines values for InvoiceHeadStatus.
-const (
-	InvoiceHeadStatusIssued InvoiceHeadStatus = "issued"
-	InvoiceHeadStatusOpen   InvoiceHeadStatus = "open"
-)
-
-// Valid indicates whether the value is a known member of the InvoiceHeadStatus enum.
-func (e InvoiceHeadStatus) Valid() bool {
-	switch e {
-	case InvoiceHeadStatusIssued:
-		return true
-	case InvoiceHeadStatusOpen:
-		return true
-	default:
-		return false
-	}
-}
-
-// Defines values for InvoiceLineKind.
-const (
-	InvoiceLineKindAppends     InvoiceLineKind = "appends"
-	InvoiceLineKindCommitment  InvoiceLineKind = "commitment"
-	InvoiceLineKindEgress      InvoiceLineKind = "egress"
-	InvoiceLineKindGuarantee   InvoiceLineKind = "guarantee"
-	InvoiceLineKindReads       InvoiceLineKind = "reads"
-	InvoiceLineKindReservation InvoiceLineKind = "reservation"
-	InvoiceLineKindSlaCredit   InvoiceLineKind = "sla_credit"
-	InvoiceLineKindStorage     InvoiceLineKind = "storage"
-)
-
-// Valid indicates whether the value is a known member of the InvoiceLineKind enum.
-func (e InvoiceLineKind) Valid() bool {
-	switch e {
-	case InvoiceLineKindAppends:
-		return true
-	case InvoiceLineKindCommitment:
-		return true
-	case InvoiceLineKindEgress:
-		return true
-	case InvoiceLineKindGuarantee:
-		return true
-	case InvoiceLineKindReads:
-		return true
-	case InvoiceLineKindReservation:
-		return true
-	case InvoiceLineKindSlaCredit:
-		return true
-	case InvoiceLineKindStorage:
-		return true
-	default:
-		return false
-	}
-}
-
 // Defines values for KnownJoinTokenState.
 const (
 	Expired     KnownJoinTokenState = "expired"
@@ -875,19 +590,19 @@ func (e KnownJoinTokenState) Valid() bool {
 
 // Defines values for LendingState.
 const (
-	LendingStateComplete LendingState = "complete"
-	LendingStatePartial  LendingState = "partial"
-	LendingStateUnknown  LendingState = "unknown"
+	Complete LendingState = "complete"
+	Partial  LendingState = "partial"
+	Unknown  LendingState = "unknown"
 )
 
 // Valid indicates whether the value is a known member of the LendingState enum.
 func (e LendingState) Valid() bool {
 	switch e {
-	case LendingStateComplete:
+	case Complete:
 		return true
-	case LendingStatePartial:
+	case Partial:
 		return true
-	case LendingStateUnknown:
+	case Unknown:
 		return true
 	default:
 		return false
@@ -933,54 +648,6 @@ func (e LocalPolicyName) Valid() bool {
 	case HierarchicalDrf:
 		return true
 	case MaximumRevenue:
-		return true
-	default:
-		return false
-	}
-}
-
-// Defines values for MemberRole.
-const (
-	MemberRoleAdmin     MemberRole = "admin"
-	MemberRoleBilling   MemberRole = "billing"
-	MemberRoleDeveloper MemberRole = "developer"
-	MemberRoleOwner     MemberRole = "owner"
-	MemberRoleViewer    MemberRole = "viewer"
-)
-
-// Valid indicates whether the value is a known member of the MemberRole enum.
-func (e MemberRole) Valid() bool {
-	switch e {
-	case MemberRoleAdmin:
-		return true
-	case MemberRoleBilling:
-		return true
-	case MemberRoleDeveloper:
-		return true
-	case MemberRoleOwner:
-		return true
-	case MemberRoleViewer:
-		return true
-	default:
-		return false
-	}
-}
-
-// Defines values for NewBudgetAction.
-const (
-	NewBudgetActionAlert    NewBudgetAction = "alert"
-	NewBudgetActionSuspend  NewBudgetAction = "suspend"
-	NewBudgetActionThrottle NewBudgetAction = "throttle"
-)
-
-// Valid indicates whether the value is a known member of the NewBudgetAction enum.
-func (e NewBudgetAction) Valid() bool {
-	switch e {
-	case NewBudgetActionAlert:
-		return true
-	case NewBudgetActionSuspend:
-		return true
-	case NewBudgetActionThrottle:
 		return true
 	default:
 		return false
@@ -1122,33 +789,6 @@ func (e NewIncidentPhase) Valid() bool {
 	}
 }
 
-// Defines values for NewInvitationRole.
-const (
-	NewInvitationRoleAdmin     NewInvitationRole = "admin"
-	NewInvitationRoleBilling   NewInvitationRole = "billing"
-	NewInvitationRoleDeveloper NewInvitationRole = "developer"
-	NewInvitationRoleOwner     NewInvitationRole = "owner"
-	NewInvitationRoleViewer    NewInvitationRole = "viewer"
-)
-
-// Valid indicates whether the value is a known member of the NewInvitationRole enum.
-func (e NewInvitationRole) Valid() bool {
-	switch e {
-	case NewInvitationRoleAdmin:
-		return true
-	case NewInvitationRoleBilling:
-		return true
-	case NewInvitationRoleDeveloper:
-		return true
-	case NewInvitationRoleOwner:
-		return true
-	case NewInvitationRoleViewer:
-		return true
-	default:
-		return false
-	}
-}
-
 // Defines values for NewPaymentEntryKind.
 const (
 	NewPaymentEntryKindPayment  NewPaymentEntryKind = "payment"
@@ -1164,33 +804,6 @@ func (e NewPaymentEntryKind) Valid() bool {
 	case NewPaymentEntryKindReversal:
 		return true
 	case NewPaymentEntryKindWriteOff:
-		return true
-	default:
-		return false
-	}
-}
-
-// Defines values for NewRoleRole.
-const (
-	NewRoleRoleAdmin     NewRoleRole = "admin"
-	NewRoleRoleBilling   NewRoleRole = "billing"
-	NewRoleRoleDeveloper NewRoleRole = "developer"
-	NewRoleRoleOwner     NewRoleRole = "owner"
-	NewRoleRoleViewer    NewRoleRole = "viewer"
-)
-
-// Valid indicates whether the value is a known member of the NewRoleRole enum.
-func (e NewRoleRole) Valid() bool {
-	switch e {
-	case NewRoleRoleAdmin:
-		return true
-	case NewRoleRoleBilling:
-		return true
-	case NewRoleRoleDeveloper:
-		return true
-	case NewRoleRoleOwner:
-		return true
-	case NewRoleRoleViewer:
 		return true
 	default:
 		return false
@@ -1298,22 +911,22 @@ func (e PaymentProvider) Valid() bool {
 
 // Defines values for PaymentState.
 const (
-	PaymentStateOpen       PaymentState = "open"
-	PaymentStateOverdue    PaymentState = "overdue"
-	PaymentStatePaid       PaymentState = "paid"
-	PaymentStateWrittenOff PaymentState = "written_off"
+	Open       PaymentState = "open"
+	Overdue    PaymentState = "overdue"
+	Paid       PaymentState = "paid"
+	WrittenOff PaymentState = "written_off"
 )
 
 // Valid indicates whether the value is a known member of the PaymentState enum.
 func (e PaymentState) Valid() bool {
 	switch e {
-	case PaymentStateOpen:
+	case Open:
 		return true
-	case PaymentStateOverdue:
+	case Overdue:
 		return true
-	case PaymentStatePaid:
+	case Paid:
 		return true
-	case PaymentStateWrittenOff:
+	case WrittenOff:
 		return true
 	default:
 		return false
@@ -1425,24 +1038,6 @@ func (e PlacementStatus) Valid() bool {
 	}
 }
 
-// Defines values for PreviousMonthStatus.
-const (
-	PreviousMonthStatusIssued PreviousMonthStatus = "issued"
-	PreviousMonthStatusOpen   PreviousMonthStatus = "open"
-)
-
-// Valid indicates whether the value is a known member of the PreviousMonthStatus enum.
-func (e PreviousMonthStatus) Valid() bool {
-	switch e {
-	case PreviousMonthStatusIssued:
-		return true
-	case PreviousMonthStatusOpen:
-		return true
-	default:
-		return false
-	}
-}
-
 // Defines values for QuoteRequestDurability.
 const (
 	QuoteRequestDurabilityInMemory   QuoteRequestDurability = "in_memory"
@@ -1473,27 +1068,6 @@ func (e QuoteRequestLatency) Valid() bool {
 	case QuoteRequestLatencyLow:
 		return true
 	case QuoteRequestLatencyStandard:
-		return true
-	default:
-		return false
-	}
-}
-
-// Defines values for ReadinessStatus.
-const (
-	ReadinessStatusDegraded    ReadinessStatus = "degraded"
-	ReadinessStatusOk          ReadinessStatus = "ok"
-	ReadinessStatusUnavailable ReadinessStatus = "unavailable"
-)
-
-// Valid indicates whether the value is a known member of the ReadinessStatus enum.
-func (e ReadinessStatus) Valid() bool {
-	switch e {
-	case ReadinessStatusDegraded:
-		return true
-	case ReadinessStatusOk:
-		return true
-	case ReadinessStatusUnavailable:
 		return true
 	default:
 		return false
@@ -1539,234 +1113,6 @@ func (e ResizeLatency) Valid() bool {
 	}
 }
 
-// Defines values for SlaBreachClause.
-const (
-	SlaBreachClauseAvailability SlaBreachClause = "availability"
-	SlaBreachClauseDurability   SlaBreachClause = "durability"
-	SlaBreachClauseLatency      SlaBreachClause = "latency"
-	SlaBreachClauseOrder        SlaBreachClause = "order"
-	SlaBreachClauseThroughput   SlaBreachClause = "throughput"
-)
-
-// Valid indicates whether the value is a known member of the SlaBreachClause enum.
-func (e SlaBreachClause) Valid() bool {
-	switch e {
-	case SlaBreachClauseAvailability:
-		return true
-	case SlaBreachClauseDurability:
-		return true
-	case SlaBreachClauseLatency:
-		return true
-	case SlaBreachClauseOrder:
-		return true
-	case SlaBreachClauseThroughput:
-		return true
-	default:
-		return false
-	}
-}
-
-// Defines values for SlaCorrectionBreaches.
-const (
-	SlaCorrectionBreachesAvailability SlaCorrectionBreaches = "availability"
-	SlaCorrectionBreachesDurability   SlaCorrectionBreaches = "durability"
-	SlaCorrectionBreachesLatency      SlaCorrectionBreaches = "latency"
-	SlaCorrectionBreachesOrder        SlaCorrectionBreaches = "order"
-	SlaCorrectionBreachesThroughput   SlaCorrectionBreaches = "throughput"
-)
-
-// Valid indicates whether the value is a known member of the SlaCorrectionBreaches enum.
-func (e SlaCorrectionBreaches) Valid() bool {
-	switch e {
-	case SlaCorrectionBreachesAvailability:
-		return true
-	case SlaCorrectionBreachesDurability:
-		return true
-	case SlaCorrectionBreachesLatency:
-		return true
-	case SlaCorrectionBreachesOrder:
-		return true
-	case SlaCorrectionBreachesThroughput:
-		return true
-	default:
-		return false
-	}
-}
-
-// Defines values for SlaIncidentClause.
-const (
-	SlaIncidentClauseAvailability SlaIncidentClause = "availability"
-	SlaIncidentClauseDurability   SlaIncidentClause = "durability"
-	SlaIncidentClauseLatency      SlaIncidentClause = "latency"
-	SlaIncidentClauseOrder        SlaIncidentClause = "order"
-	SlaIncidentClauseThroughput   SlaIncidentClause = "throughput"
-)
-
-// Valid indicates whether the value is a known member of the SlaIncidentClause enum.
-func (e SlaIncidentClause) Valid() bool {
-	switch e {
-	case SlaIncidentClauseAvailability:
-		return true
-	case SlaIncidentClauseDurability:
-		return true
-	case SlaIncidentClauseLatency:
-		return true
-	case SlaIncidentClauseOrder:
-		return true
-	case SlaIncidentClauseThroughput:
-		return true
-	default:
-		return false
-	}
-}
-
-// Defines values for SlaMinuteMissed.
-const (
-	SlaMinuteMissedAvailability SlaMinuteMissed = "availability"
-	SlaMinuteMissedDurability   SlaMinuteMissed = "durability"
-	SlaMinuteMissedLatency      SlaMinuteMissed = "latency"
-	SlaMinuteMissedOrder        SlaMinuteMissed = "order"
-	SlaMinuteMissedThroughput   SlaMinuteMissed = "throughput"
-)
-
-// Valid indicates whether the value is a known member of the SlaMinuteMissed enum.
-func (e SlaMinuteMissed) Valid() bool {
-	switch e {
-	case SlaMinuteMissedAvailability:
-		return true
-	case SlaMinuteMissedDurability:
-		return true
-	case SlaMinuteMissedLatency:
-		return true
-	case SlaMinuteMissedOrder:
-		return true
-	case SlaMinuteMissedThroughput:
-		return true
-	default:
-		return false
-	}
-}
-
-// Defines values for StatusState.
-const (
-	StatusStateDegraded    StatusState = "degraded"
-	StatusStateOperational StatusState = "operational"
-	StatusStateOutage      StatusState = "outage"
-	StatusStateUnknown     StatusState = "unknown"
-)
-
-// Valid indicates whether the value is a known member of the StatusState enum.
-func (e StatusState) Valid() bool {
-	switch e {
-	case StatusStateDegraded:
-		return true
-	case StatusStateOperational:
-		return true
-	case StatusStateOutage:
-		return true
-	case StatusStateUnknown:
-		return true
-	default:
-		return false
-	}
-}
-
-// Defines values for StatusComponentComponent.
-const (
-	StatusComponentComponentAdmission StatusComponentComponent = "admission"
-	StatusComponentComponentApi       StatusComponentComponent = "api"
-	StatusComponentComponentDataPlane StatusComponentComponent = "data_plane"
-	StatusComponentComponentUsage     StatusComponentComponent = "usage"
-)
-
-// Valid indicates whether the value is a known member of the StatusComponentComponent enum.
-func (e StatusComponentComponent) Valid() bool {
-	switch e {
-	case StatusComponentComponentAdmission:
-		return true
-	case StatusComponentComponentApi:
-		return true
-	case StatusComponentComponentDataPlane:
-		return true
-	case StatusComponentComponentUsage:
-		return true
-	default:
-		return false
-	}
-}
-
-// Defines values for StatusComponentState.
-const (
-	StatusComponentStateDegraded    StatusComponentState = "degraded"
-	StatusComponentStateOperational StatusComponentState = "operational"
-	StatusComponentStateOutage      StatusComponentState = "outage"
-	StatusComponentStateUnknown     StatusComponentState = "unknown"
-)
-
-// Valid indicates whether the value is a known member of the StatusComponentState enum.
-func (e StatusComponentState) Valid() bool {
-	switch e {
-	case StatusComponentStateDegraded:
-		return true
-	case StatusComponentStateOperational:
-		return true
-	case StatusComponentStateOutage:
-		return true
-	case StatusComponentStateUnknown:
-		return true
-	default:
-		return false
-	}
-}
-
-// Defines values for StatusDayState.
-const (
-	StatusDayStateDegraded    StatusDayState = "degraded"
-	StatusDayStateOperational StatusDayState = "operational"
-	StatusDayStateOutage      StatusDayState = "outage"
-	StatusDayStateUnknown     StatusDayState = "unknown"
-)
-
-// Valid indicates whether the value is a known member of the StatusDayState enum.
-func (e StatusDayState) Valid() bool {
-	switch e {
-	case StatusDayStateDegraded:
-		return true
-	case StatusDayStateOperational:
-		return true
-	case StatusDayStateOutage:
-		return true
-	case StatusDayStateUnknown:
-		return true
-	default:
-		return false
-	}
-}
-
-// Defines values for StatusRegionState.
-const (
-	StatusRegionStateDegraded    StatusRegionState = "degraded"
-	StatusRegionStateOperational StatusRegionState = "operational"
-	StatusRegionStateOutage      StatusRegionState = "outage"
-	StatusRegionStateUnknown     StatusRegionState = "unknown"
-)
-
-// Valid indicates whether the value is a known member of the StatusRegionState enum.
-func (e StatusRegionState) Valid() bool {
-	switch e {
-	case StatusRegionStateDegraded:
-		return true
-	case StatusRegionStateOperational:
-		return true
-	case StatusRegionStateOutage:
-		return true
-	case StatusRegionStateUnknown:
-		return true
-	default:
-		return false
-	}
-}
-
 // Defines values for UsagePriceLineKind.
 const (
 	UsagePriceLineKindAppends UsagePriceLineKind = "appends"
@@ -1791,30 +1137,47 @@ func (e UsagePriceLineKind) Valid() bool {
 	}
 }
 
-// Acceptance With a password or a passkey.
-type Acceptance struct {
-	Passkey *FirstPasskey `json:"passkey,omitempty"`
+// Defines values for WebhookStatus.
+const (
+	WebhookStatusDisabled WebhookStatus = "disabled"
+	WebhookStatusEnabled  WebhookStatus = "enabled"
+	WebhookStatusPaused   WebhookStatus = "paused"
+)
 
-	// Password At least 10 characters, of any kind.
-	Password *string `json:"password,omitempty"`
-
-	// Token The part of the link in the mail behind `#`.
-	Token string `json:"token"`
+// Valid indicates whether the value is a known member of the WebhookStatus enum.
+func (e WebhookStatus) Valid() bool {
+	switch e {
+	case WebhookStatusDisabled:
+		return true
+	case WebhookStatusEnabled:
+		return true
+	case WebhookStatusPaused:
+		return true
+	default:
+		return false
+	}
 }
 
-// Actor defines model for Actor.
-type Actor struct {
-	// Credential The session, or the secret of the key.
-	Credential *string   `json:"credential"`
-	Id         string    `json:"id"`
-	Kind       ActorKind `json:"kind"`
+// Defines values for ListWebhookDeliveriesParamsStatus.
+const (
+	ListWebhookDeliveriesParamsStatusDelivered ListWebhookDeliveriesParamsStatus = "delivered"
+	ListWebhookDeliveriesParamsStatusFailed    ListWebhookDeliveriesParamsStatus = "failed"
+	ListWebhookDeliveriesParamsStatusWaiting   ListWebhookDeliveriesParamsStatus = "waiting"
+)
 
-	// Name A person's e-mail address, or a key's name.
-	Name string `json:"name"`
+// Valid indicates whether the value is a known member of the ListWebhookDeliveriesParamsStatus enum.
+func (e ListWebhookDeliveriesParamsStatus) Valid() bool {
+	switch e {
+	case ListWebhookDeliveriesParamsStatusDelivered:
+		return true
+	case ListWebhookDeliveriesParamsStatusFailed:
+		return true
+	case ListWebhookDeliveriesParamsStatusWaiting:
+		return true
+	default:
+		return false
+	}
 }
-
-// ActorKind defines model for Actor.Kind.
-type ActorKind string
 
 // Amounts Amounts of each resource, as the coordinator counts them.
 type Amounts struct {
@@ -1843,35 +1206,6 @@ type AskedResize struct {
 	Sla ObservedSla `json:"sla"`
 }
 
-// AuditEvent defines model for AuditEvent.
-type AuditEvent struct {
-	Actor Actor `json:"actor"`
-
-	// Address The caller's network address.
-	Address string    `json:"address"`
-	At      time.Time `json:"at"`
-
-	// CreatedId The id of what the call has made; null if it made nothing.
-	CreatedId *string `json:"created_id"`
-
-	// Hash SHA-256 of the hash before it and of this event's text in the export, hexadecimal.
-	Hash string `json:"hash"`
-
-	// Operation The call of the contract (`operationId`).
-	Operation string `json:"operation"`
-
-	// Request The body, without secrets; null without a body.
-	Request   interface{} `json:"request"`
-	RequestId string      `json:"request_id"`
-
-	// Seq From 1, without gaps.
-	Seq int `json:"seq"`
-
-	// Subject The address that was called.
-	Subject   string `json:"subject"`
-	UserAgent string `json:"user_agent"`
-}
-
 // Balance Rates and replicas that follow the load, with their reasons.
 type Balance struct {
 	// EndedAt The last round's end.
@@ -1892,74 +1226,6 @@ type Balance struct {
 	// Rounds Rounds since the leading coordinator was started; one every three seconds.
 	Rounds int `json:"rounds"`
 }
-
-// Budget defines model for Budget.
-type Budget struct {
-	// Acted null: the amount is not reached, or the budget only alerts.
-	Acted  *CapInForce  `json:"acted"`
-	Action BudgetAction `json:"action"`
-
-	// Alerts This month's, newest first.
-	Alerts                    []BudgetAlert      `json:"alerts"`
-	CreatedAt                 time.Time          `json:"created_at"`
-	Currency                  string             `json:"currency"`
-	ForecastThresholdsPercent []int              `json:"forecast_thresholds_percent"`
-	Id                        openapi_types.UUID `json:"id"`
-	MonthlyMicros             int                `json:"monthly_micros"`
-
-	// ProjectId null: the whole organization.
-	ProjectId         *openapi_types.UUID `json:"project_id"`
-	ProjectName       *string             `json:"project_name"`
-	ThresholdsPercent []int               `json:"thresholds_percent"`
-	UpdatedAt         time.Time           `json:"updated_at"`
-}
-
-// BudgetAction defines model for Budget.Action.
-type BudgetAction string
-
-// BudgetAlert A threshold that was reached, once in its month.
-type BudgetAlert struct {
-	// AmountMicros Cost of the month so far, or its forecast, when the threshold was reached.
-	AmountMicros int                `json:"amount_micros"`
-	At           time.Time          `json:"at"`
-	Id           openapi_types.UUID `json:"id"`
-	Kind         BudgetAlertKind    `json:"kind"`
-
-	// Month YYYY-MM, in UTC.
-	Month string `json:"month"`
-
-	// MonthlyMicros The budget then.
-	MonthlyMicros    int `json:"monthly_micros"`
-	ThresholdPercent int `json:"threshold_percent"`
-}
-
-// BudgetAlertKind defines model for BudgetAlert.Kind.
-type BudgetAlertKind string
-
-// BurnRates The missed share of some time over the share that the target allows. At 1 the budget lasts for exactly the time
-// in which the SLA is in force.
-type BurnRates struct {
-	// Hour Rate of the last hour, as far as it is in the month; null: nothing was counted, or nothing may be missed.
-	Hour *float64 `json:"hour"`
-
-	// Month Rate since the month's begin.
-	Month *float64 `json:"month"`
-
-	// SixHours Rate of the last six hours, likewise.
-	SixHours *float64 `json:"six_hours"`
-}
-
-// CapInForce What a budget does to its groups since `at`, until the month is over or the budget is changed.
-type CapInForce struct {
-	Action CapInForceAction `json:"action"`
-
-	// AmountMicros throttle: cost of the month so far, then. suspend: cost until the month's end that was certain.
-	AmountMicros int       `json:"amount_micros"`
-	At           time.Time `json:"at"`
-}
-
-// CapInForceAction defines model for CapInForce.Action.
-type CapInForceAction string
 
 // Capacity Sums over the servers that are alive and neither auxiliary nor draining.
 type Capacity struct {
@@ -1997,18 +1263,22 @@ type CapacityEstimate struct {
 	Phase string `json:"phase"`
 }
 
-// CeremonyOptions defines model for CeremonyOptions.
-type CeremonyOptions struct {
-	// PublicKey For `parseCreationOptionsFromJSON` or `parseRequestOptionsFromJSON` of the browser.
-	PublicKey map[string]interface{} `json:"public_key"`
+// ChangedWebhook defines model for ChangedWebhook.
+type ChangedWebhook struct {
+	Description *string `json:"description,omitempty"`
+
+	// EventTypes Only events of these types; empty: of all.
+	EventTypes *[]EventType `json:"event_types,omitempty"`
+
+	// Status While it is paused, events pass it by; `replay` sends them afterwards.
+	Status *ChangedWebhookStatus `json:"status,omitempty"`
+
+	// Url https, reachable from the public internet.
+	Url string `json:"url"`
 }
 
-// Change defines model for Change.
-type Change struct {
-	// NewPassword At least 10 characters, of any kind.
-	NewPassword string `json:"new_password"`
-	Password    string `json:"password"`
-}
+// ChangedWebhookStatus While it is paused, events pass it by; `replay` sends them afterwards.
+type ChangedWebhookStatus string
 
 // Charges The head's charges for batches, and the rates that fill its buckets (sdk/contract/pacing.md).
 type Charges struct {
@@ -2022,28 +1292,6 @@ type Charges struct {
 	ShortBatch      ShortBatch `json:"short_batch"`
 	TokensPerSMilli []int      `json:"tokens_per_s_milli"`
 }
-
-// Checkout The way to pay what is due now.
-type Checkout struct {
-	AmountMicros int    `json:"amount_micros"`
-	Currency     string `json:"currency"`
-
-	// ExpiresAt End of that page. Another request makes another one.
-	ExpiresAt *time.Time `json:"expires_at"`
-
-	// Instructions With `manual`: lines that say how to pay.
-	Instructions []string         `json:"instructions"`
-	Provider     CheckoutProvider `json:"provider"`
-
-	// Reference The invoice's number. Name it when you pay.
-	Reference string `json:"reference"`
-
-	// Url With `stripe`: its page, on which the customer pays by card.
-	Url *string `json:"url"`
-}
-
-// CheckoutProvider defines model for Checkout.Provider.
-type CheckoutProvider string
 
 // Checkpoint defines model for Checkpoint.
 type Checkpoint struct {
@@ -2060,88 +1308,8 @@ type Checkpointed struct {
 	UpdatedAt  time.Time `json:"updated_at"`
 }
 
-// ChosenOrganization defines model for ChosenOrganization.
-type ChosenOrganization struct {
-	OrganizationId openapi_types.UUID `json:"organization_id"`
-}
-
-// ClauseReport defines model for ClauseReport.
-type ClauseReport struct {
-	// ActiveMs Availability only: time in which appends were accepted.
-	ActiveMs *int `json:"active_ms,omitempty"`
-
-	// Attained A share, rounded down to six digits; null if nothing was counted yet.
-	Attained   *float64           `json:"attained"`
-	BadMinutes int                `json:"bad_minutes"`
-	Clause     ClauseReportClause `json:"clause"`
-
-	// CreditPercent Credit in percent of the group's fee for the month, as of now.
-	CreditPercent int `json:"credit_percent"`
-
-	// ElapsedMs Availability only: time counted.
-	ElapsedMs *int `json:"elapsed_ms,omitempty"`
-
-	// ErrorBudget The part of a month that a clause may miss, for the time in which the SLA is in force until the month's end.
-	ErrorBudget ErrorBudget `json:"error_budget"`
-	GoodMinutes int         `json:"good_minutes"`
-	Met         bool        `json:"met"`
-
-	// P99Us Latency only: p99 of the whole period.
-	P99Us *int `json:"p99_us,omitempty"`
-
-	// Target A share: of the time for availability, of the minutes for the other clauses.
-	Target float64 `json:"target"`
-
-	// TargetP99Us Latency only: bound on p99 of a minute.
-	TargetP99Us *int `json:"target_p99_us,omitempty"`
-}
-
-// ClauseReportClause defines model for ClauseReport.Clause.
-type ClauseReportClause string
-
 // Code defines model for Code.
 type Code string
-
-// CodeInput defines model for CodeInput.
-type CodeInput struct {
-	// Code Six digits of the authenticator, or a recovery code. Spaces and dashes do not count.
-	Code string `json:"code"`
-}
-
-// Commitment defines model for Commitment.
-type Commitment struct {
-	CreatedAt       time.Time          `json:"created_at"`
-	DiscountPercent int                `json:"discount_percent"`
-	End             time.Time          `json:"end"`
-	Id              openapi_types.UUID `json:"id"`
-	MonthlyMicros   int                `json:"monthly_micros"`
-	Months          int                `json:"months"`
-
-	// Start The begin of the month after it was made.
-	Start time.Time `json:"start"`
-}
-
-// Commitments defines model for Commitments.
-type Commitments struct {
-	Currency string `json:"currency"`
-
-	// Items Newest first, those that have ended included.
-	Items  []Commitment `json:"items"`
-	Offers []Offer      `json:"offers"`
-
-	// ReservedMonthlyMicros The monthly cost of the reservations of groups that exist now.
-	ReservedMonthlyMicros int `json:"reserved_monthly_micros"`
-}
-
-// Confirmation One of them.
-type Confirmation struct {
-	// Code Six digits of the authenticator, or a recovery code. Spaces and dashes do not count.
-	Code *string `json:"code,omitempty"`
-
-	// Passkey The browser's `PublicKeyCredential` as JSON (`toJSON()`); WebAuthn level 3, section 5.1.
-	Passkey  *map[string]interface{} `json:"passkey,omitempty"`
-	Password *string                 `json:"password,omitempty"`
-}
 
 // Correction defines model for Correction.
 type Correction struct {
@@ -2159,21 +1327,6 @@ type Correction struct {
 
 // CorrectionKind defines model for Correction.Kind.
 type CorrectionKind string
-
-// CorrectionOfUsage A quantity that was added to what was counted, or taken from it.
-type CorrectionOfUsage struct {
-	CreatedAt time.Time             `json:"created_at"`
-	Day       openapi_types.Date    `json:"day"`
-	Id        openapi_types.UUID    `json:"id"`
-	Kind      CorrectionOfUsageKind `json:"kind"`
-
-	// Quantity Entries, or megabyte-seconds of storage; negative: taken off.
-	Quantity int    `json:"quantity"`
-	Reason   string `json:"reason"`
-}
-
-// CorrectionOfUsageKind defines model for CorrectionOfUsage.Kind.
-type CorrectionOfUsageKind string
 
 // CreatedGroup defines model for CreatedGroup.
 type CreatedGroup struct {
@@ -2265,6 +1418,57 @@ type CreatedOrganizationKey struct {
 	Secret string `json:"secret"`
 }
 
+// CreatedWebhook defines model for CreatedWebhook.
+type CreatedWebhook struct {
+	CreatedAt   time.Time `json:"created_at"`
+	Description string    `json:"description"`
+
+	// EventTypes Empty: all.
+	EventTypes []EventType `json:"event_types"`
+
+	// FailingSince Its last deliveries failed, from then on; else null.
+	FailingSince *time.Time `json:"failing_since"`
+
+	// FormerSecretUntil Until then both secrets sign; null: one does.
+	FormerSecretUntil *time.Time         `json:"former_secret_until"`
+	Id                openapi_types.UUID `json:"id"`
+
+	// Secret For checking signatures, `whsec_…`. It is shown only now.
+	Secret string `json:"secret"`
+
+	// Status disabled: by the service, as the receiver answered 410, or nothing useful for five days.
+	Status    CreatedWebhookStatus `json:"status"`
+	UpdatedAt time.Time            `json:"updated_at"`
+	Url       string               `json:"url"`
+}
+
+// CreatedWebhookStatus disabled: by the service, as the receiver answered 410, or nothing useful for five days.
+type CreatedWebhookStatus string
+
+// Delivery defines model for Delivery.
+type Delivery struct {
+	Attempts int       `json:"attempts"`
+	EventAt  time.Time `json:"event_at"`
+
+	// EventId The header `webhook-id`.
+	EventId        string             `json:"event_id"`
+	EventType      EventType          `json:"event_type"`
+	Id             openapi_types.UUID `json:"id"`
+	LastAt         *time.Time         `json:"last_at"`
+	LastDurationMs *int               `json:"last_duration_ms"`
+
+	// LastError Why the last attempt failed, for people; null if it did not.
+	LastError      *string `json:"last_error"`
+	LastHttpStatus *int    `json:"last_http_status"`
+
+	// NextAt The time of the next attempt; null unless it waits.
+	NextAt *time.Time     `json:"next_at"`
+	Status DeliveryStatus `json:"status"`
+}
+
+// DeliveryStatus defines model for Delivery.Status.
+type DeliveryStatus string
+
 // Demand Resources that the SLA takes on the fleet.
 type Demand struct {
 	DominantResource *string `json:"dominant_resource"`
@@ -2275,20 +1479,6 @@ type Demand struct {
 	// Total Amounts of each resource. A coordinator of an earlier version leaves out memory and disk.
 	Total ResourceDemand `json:"total"`
 }
-
-// Dependency defines model for Dependency.
-type Dependency struct {
-	// Detail The fault and its consequence, for people.
-	Detail string          `json:"detail"`
-	Name   DependencyName  `json:"name"`
-	State  DependencyState `json:"state"`
-}
-
-// DependencyName defines model for Dependency.Name.
-type DependencyName string
-
-// DependencyState defines model for Dependency.State.
-type DependencyState string
 
 // Drain defines model for Drain.
 type Drain struct {
@@ -2330,88 +1520,20 @@ type EntryCost struct {
 	PerByteMilli []int `json:"per_byte_milli"`
 }
 
-// ErrorBudget The part of a month that a clause may miss, for the time in which the SLA is in force until the month's end.
-type ErrorBudget struct {
-	// Allowed 0 for durability and order: they may never be missed.
-	Allowed int `json:"allowed"`
-
-	// BurnRates The missed share of some time over the share that the target allows. At 1 the budget lasts for exactly the time
-	// in which the SLA is in force.
-	BurnRates BurnRates `json:"burn_rates"`
-
-	// Left Below 0 once the month can meet its target no more.
-	Left int `json:"left"`
-
-	// Unit ms for availability, minutes for the other clauses.
-	Unit ErrorBudgetUnit `json:"unit"`
-	Used int             `json:"used"`
-}
-
-// ErrorBudgetUnit ms for availability, minutes for the other clauses.
-type ErrorBudgetUnit string
-
 // Estimated The capacity that a server really has, by its own measurements.
 type Estimated struct {
 	Cpu       *CapacityEstimate `json:"cpu"`
 	StorageIo *CapacityEstimate `json:"storage_io"`
 }
 
-// EventAnswer defines model for EventAnswer.
-type EventAnswer struct {
-	// Outcome repeated: it was recorded before; ignored: it tells of no payment of an invoice here.
-	Outcome EventAnswerOutcome `json:"outcome"`
-}
-
-// EventAnswerOutcome repeated: it was recorded before; ignored: it tells of no payment of an invoice here.
-type EventAnswerOutcome string
-
-// Failed defines model for Failed.
-type Failed struct {
-	ServerId int `json:"server_id"`
-
-	// Times Times without an answer, [from, to) in ms since the minute's begin. In order, and apart.
-	Times [][]int `json:"times"`
-}
+// EventType defines model for EventType.
+type EventType string
 
 // FieldError defines model for FieldError.
 type FieldError struct {
 	// Field Place of the fault: a field's path, or the name of a parameter or header.
 	Field   string `json:"field"`
 	Message string `json:"message"`
-}
-
-// FirstPasskey defines model for FirstPasskey.
-type FirstPasskey struct {
-	// Credential The browser's `PublicKeyCredential` as JSON (`toJSON()`); WebAuthn level 3, section 5.1.
-	Credential map[string]interface{} `json:"credential"`
-	Name       string                 `json:"name"`
-
-	// UserId The one that came with the options.
-	UserId openapi_types.UUID `json:"user_id"`
-}
-
-// FirstPasskeyOptions defines model for FirstPasskeyOptions.
-type FirstPasskeyOptions struct {
-	// PublicKey For `parseCreationOptionsFromJSON` or `parseRequestOptionsFromJSON` of the browser.
-	PublicKey map[string]interface{} `json:"public_key"`
-
-	// UserId The id that the new account will have.
-	UserId openapi_types.UUID `json:"user_id"`
-}
-
-// ForecastBasis The basis of the forecast. Reservations are known; usage goes on at the rate of the recent days.
-type ForecastBasis struct {
-	// LeftS Seconds until the month's end.
-	LeftS int `json:"left_s"`
-
-	// ObservedFrom Begin of the recent days: seven days ago, or the month's begin.
-	ObservedFrom time.Time `json:"observed_from"`
-
-	// ObservedS Seconds from there until now, at least a day's.
-	ObservedS int `json:"observed_s"`
-
-	// WholeDays Recent days that are over. From two on, low and high tell how they differ.
-	WholeDays int `json:"whole_days"`
 }
 
 // FoundInvoice An invoice as an operator finds it.
@@ -2498,20 +1620,6 @@ type GroupPartitions struct {
 	// KeyHash The version of the hash that finds a key's partition.
 	KeyHash int `json:"key_hash"`
 	Layout  int `json:"layout"`
-}
-
-// GroupSpend defines model for GroupSpend.
-type GroupSpend struct {
-	// ByKind An amount by kind. Credits are not in it: they are known at the month's close.
-	ByKind         KindMicros         `json:"by_kind"`
-	ForecastMicros int                `json:"forecast_micros"`
-	GroupId        openapi_types.UUID `json:"group_id"`
-	GroupName      string             `json:"group_name"`
-
-	// PreviousMicros In the month before.
-	PreviousMicros int                `json:"previous_micros"`
-	ProjectId      openapi_types.UUID `json:"project_id"`
-	SpentMicros    int                `json:"spent_micros"`
 }
 
 // GuaranteePrice defines model for GuaranteePrice.
@@ -2703,11 +1811,6 @@ type HandleTls struct {
 	Required bool `json:"required"`
 }
 
-// Health defines model for Health.
-type Health struct {
-	Status string `json:"status"`
-}
-
 // Incident defines model for Incident.
 type Incident struct {
 	Components []IncidentComponents `json:"components"`
@@ -2751,74 +1854,6 @@ type IncidentUpdateImpact string
 // IncidentUpdatePhase defines model for IncidentUpdate.Phase.
 type IncidentUpdatePhase string
 
-// Invitation defines model for Invitation.
-type Invitation struct {
-	CreatedAt time.Time          `json:"created_at"`
-	Email     string             `json:"email"`
-	ExpiresAt time.Time          `json:"expires_at"`
-	Id        openapi_types.UUID `json:"id"`
-	Role      InvitationRole     `json:"role"`
-}
-
-// InvitationRole defines model for Invitation.Role.
-type InvitationRole string
-
-// Invitations defines model for Invitations.
-type Invitations struct {
-	Items []Invitation `json:"items"`
-}
-
-// Invited The invitation, as the holder of its link sees it.
-type Invited struct {
-	Email string `json:"email"`
-
-	// HasAccount Whether the address has an account: log in with it, then accept.
-	HasAccount       bool        `json:"has_account"`
-	OrganizationName string      `json:"organization_name"`
-	Role             InvitedRole `json:"role"`
-}
-
-// InvitedRole defines model for Invited.Role.
-type InvitedRole string
-
-// Invoice defines model for Invoice.
-type Invoice struct {
-	// CorrectsInvoiceId The invoice that a credit note corrects.
-	CorrectsInvoiceId *openapi_types.UUID `json:"corrects_invoice_id"`
-	Currency          string              `json:"currency"`
-
-	// Id null for the open invoice.
-	Id       *openapi_types.UUID `json:"id"`
-	IssuedAt *time.Time          `json:"issued_at"`
-	Kind     InvoiceKind         `json:"kind"`
-	Lines    []InvoiceLine       `json:"lines"`
-
-	// Number Unique, and without gaps among all of the year and kind; null for the open invoice.
-	Number *string `json:"number"`
-
-	// Payment null for the open invoice and for credit notes.
-	Payment     *Payment      `json:"payment"`
-	PeriodEnd   time.Time     `json:"period_end"`
-	PeriodStart time.Time     `json:"period_start"`
-	Status      InvoiceStatus `json:"status"`
-
-	// SubtotalMicros Sum of the lines. Negative for credit notes.
-	SubtotalMicros int `json:"subtotal_micros"`
-
-	// TaxMicros Sum of the tax lines. At most 0 for credit notes.
-	TaxMicros int          `json:"tax_micros"`
-	Taxes     []InvoiceTax `json:"taxes"`
-
-	// TotalMicros Subtotal and tax. Negative for credit notes.
-	TotalMicros int `json:"total_micros"`
-}
-
-// InvoiceKind defines model for Invoice.Kind.
-type InvoiceKind string
-
-// InvoiceStatus defines model for Invoice.Status.
-type InvoiceStatus string
-
 // InvoiceAccount defines model for InvoiceAccount.
 type InvoiceAccount struct {
 	Items []PaymentEntry `json:"items"`
@@ -2828,88 +1863,6 @@ type InvoiceAccount struct {
 
 	// Payment How far an invoice is paid. All amounts are whole cents.
 	Payment Payment `json:"payment"`
-}
-
-// InvoiceHead defines model for InvoiceHead.
-type InvoiceHead struct {
-	// CorrectsInvoiceId The invoice that a credit note corrects.
-	CorrectsInvoiceId *openapi_types.UUID `json:"corrects_invoice_id"`
-	Currency          string              `json:"currency"`
-
-	// Id null for the open invoice.
-	Id       *openapi_types.UUID `json:"id"`
-	IssuedAt *time.Time          `json:"issued_at"`
-	Kind     InvoiceHeadKind     `json:"kind"`
-
-	// Number Unique, and without gaps among all of the year and kind; null for the open invoice.
-	Number *string `json:"number"`
-
-	// Payment null for the open invoice and for credit notes.
-	Payment     *Payment          `json:"payment"`
-	PeriodEnd   time.Time         `json:"period_end"`
-	PeriodStart time.Time         `json:"period_start"`
-	Status      InvoiceHeadStatus `json:"status"`
-
-	// SubtotalMicros Sum of the lines. Negative for credit notes.
-	SubtotalMicros int `json:"subtotal_micros"`
-
-	// TaxMicros Sum of the tax lines. At most 0 for credit notes.
-	TaxMicros int `json:"tax_micros"`
-
-	// TotalMicros Subtotal and tax. Negative for credit notes.
-	TotalMicros int `json:"total_micros"`
-}
-
-// InvoiceHeadKind defines model for InvoiceHead.Kind.
-type InvoiceHeadKind string
-
-// InvoiceHeadStatus defines model for InvoiceHead.Status.
-type InvoiceHeadStatus string
-
-// InvoiceLine defines model for InvoiceLine.
-type InvoiceLine struct {
-	// AmountMicros quantity · unit_price_micros / price_quantity, rounded half up; negative for credits and discounts. A correction has what it changes of the amount of all lines of its kind, in their order.
-	AmountMicros int `json:"amount_micros"`
-
-	// CorrectionId The correction that this line bills; null in other lines.
-	CorrectionId *openapi_types.UUID `json:"correction_id"`
-	Description  string              `json:"description"`
-
-	// GroupId null in lines of a project, and for what an organization committed to and did not reserve.
-	GroupId   *openapi_types.UUID `json:"group_id"`
-	GroupName string              `json:"group_name"`
-	Kind      InvoiceLineKind     `json:"kind"`
-
-	// PriceQuantity How many units unit_price_micros buys.
-	PriceQuantity int `json:"price_quantity"`
-
-	// ProjectId The project whose guarantee this line bills; null in other lines.
-	ProjectId *openapi_types.UUID `json:"project_id"`
-
-	// Quantity Negative in corrections that take off use.
-	Quantity int `json:"quantity"`
-
-	// Unit second, entry, byte, megabyte_second or percent
-	Unit            string `json:"unit"`
-	UnitPriceMicros int    `json:"unit_price_micros"`
-}
-
-// InvoiceLineKind defines model for InvoiceLine.Kind.
-type InvoiceLineKind string
-
-// InvoiceTax defines model for InvoiceTax.
-type InvoiceTax struct {
-	// AmountMicros Rounded half up, once; on a credit note its share of the invoice's tax.
-	AmountMicros int `json:"amount_micros"`
-
-	// BaseMicros The taxed amount; negative on credit notes.
-	BaseMicros int `json:"base_micros"`
-
-	// Label As in `VAT 19 %`.
-	Label string `json:"label"`
-
-	// RatePpm Millionths of the base.
-	RatePpm int `json:"rate_ppm"`
 }
 
 // JoinToken defines model for JoinToken.
@@ -2949,21 +1902,6 @@ type Key struct {
 	Prefix    string             `json:"prefix"`
 	ProjectId openapi_types.UUID `json:"project_id"`
 	Scopes    []string           `json:"scopes"`
-}
-
-// KindMicros An amount by kind. Credits are not in it: they are known at the month's close.
-type KindMicros struct {
-	Appends int `json:"appends"`
-
-	// Commitment Discounts, negative, and what was committed to and is not reserved.
-	Commitment int `json:"commitment"`
-	Egress     int `json:"egress"`
-
-	// Guarantee Shared tokens of projects' guarantees.
-	Guarantee   int `json:"guarantee"`
-	Reads       int `json:"reads"`
-	Reservation int `json:"reservation"`
-	Storage     int `json:"storage"`
 }
 
 // KnownJoinToken A join token after its creation, without the token itself.
@@ -3025,10 +1963,15 @@ type Lent struct {
 // LentBoundedBy The resource that bounds the grant; null: it has all that it wants, or no grant.
 type LentBoundedBy string
 
-// Link defines model for Link.
-type Link struct {
-	// Token The part of the link in the mail behind `#`.
-	Token string `json:"token"`
+// ListedEvent defines model for ListedEvent.
+type ListedEvent struct {
+	// Data As the type describes it (docs/reference/events.md).
+	Data map[string]interface{} `json:"data"`
+
+	// Id As the header `webhook-id` of its deliveries: process each id once.
+	Id        string    `json:"id"`
+	Timestamp time.Time `json:"timestamp"`
+	Type      EventType `json:"type"`
 }
 
 // LocalPolicy How the shared tokens are divided among the groups that want them.
@@ -3041,102 +1984,6 @@ type LocalPolicy struct {
 
 // LocalPolicyName drf: in the proportion of weights. hierarchical_drf: equal parts for classes first. first_fit: in the order of `groups`. maximum_revenue: the highest weight first.
 type LocalPolicyName string
-
-// Login defines model for Login.
-type Login struct {
-	// Code Six digits of the authenticator, or a recovery code. Spaces and dashes do not count.
-	Code     *string             `json:"code,omitempty"`
-	Email    openapi_types.Email `json:"email"`
-	Password string              `json:"password"`
-}
-
-// Looked A prober's report. A minute that it told before stays as it was told.
-type Looked struct {
-	Minutes []LookedMinute `json:"minutes"`
-
-	// Prober Its name.
-	Prober string `json:"prober"`
-}
-
-// LookedMinute defines model for LookedMinute.
-type LookedMinute struct {
-	// Failed Watched servers that did not answer all the time, each once.
-	Failed []Failed `json:"failed"`
-
-	// MinuteS Its begin, Unix time.
-	MinuteS int `json:"minute_s"`
-
-	// Watched Servers that were watched in all of the minute.
-	Watched []int `json:"watched"`
-}
-
-// Me defines model for Me.
-type Me struct {
-	// CsrfToken null for an API key.
-	CsrfToken *string `json:"csrf_token"`
-
-	// Memberships The person's organizations, this one among them.
-	Memberships  []Membership `json:"memberships"`
-	Organization Organization `json:"organization"`
-
-	// Permissions append, read, manage, billing, view, team, administer, own; of an API key also its scopes by name.
-	Permissions []string `json:"permissions"`
-
-	// Projects Newest first, at most 200.
-	Projects []Project `json:"projects"`
-
-	// Role owner, admin, developer, billing or viewer; null for an API key.
-	Role *string `json:"role"`
-
-	// User null for an API key.
-	User *User `json:"user"`
-}
-
-// Member defines model for Member.
-type Member struct {
-	Email    string             `json:"email"`
-	IsYou    bool               `json:"is_you"`
-	JoinedAt time.Time          `json:"joined_at"`
-	Role     MemberRole         `json:"role"`
-	UserId   openapi_types.UUID `json:"user_id"`
-}
-
-// MemberRole defines model for Member.Role.
-type MemberRole string
-
-// Members defines model for Members.
-type Members struct {
-	Items []Member `json:"items"`
-}
-
-// Membership defines model for Membership.
-type Membership struct {
-	OrganizationId   openapi_types.UUID `json:"organization_id"`
-	OrganizationName string             `json:"organization_name"`
-	Role             string             `json:"role"`
-}
-
-// Metrics defines model for Metrics.
-type Metrics struct {
-	GroupId openapi_types.UUID `json:"group_id"`
-
-	// Minutes Oldest first; minutes without telemetry are left out.
-	Minutes []MetricsMinute `json:"minutes"`
-}
-
-// MetricsMinute defines model for MetricsMinute.
-type MetricsMinute struct {
-	// At Start of the minute.
-	At            time.Time `json:"at"`
-	CommittedPerS float64   `json:"committed_per_s"`
-	OfferedPerS   float64   `json:"offered_per_s"`
-
-	// P50Us Commit latency; null when nothing was committed.
-	P50Us         *int    `json:"p50_us"`
-	P99Us         *int    `json:"p99_us"`
-	ReservedPerS  int     `json:"reserved_per_s"`
-	ThrottledPerS float64 `json:"throttled_per_s"`
-}
 
 // Move defines model for Move.
 type Move struct {
@@ -3155,25 +2002,6 @@ type MovingGroup struct {
 	Relocation PlacedRelocation `json:"relocation"`
 }
 
-// NewBudget The budget of a project, or without one of the organization. It takes the place of an earlier one.
-type NewBudget struct {
-	// Action What happens within a minute once the amount is reached. alert: thresholds are shown, and nothing else. throttle: groups have their reservation alone, without burst capacity, until the month is over. suspend: groups take neither appends nor reads. It begins early enough that reservations and kept data, which cost on, stay below the amount.
-	Action *NewBudgetAction `json:"action,omitempty"`
-
-	// ForecastThresholdsPercent Shares of the amount that the month is expected to cost.
-	ForecastThresholdsPercent *[]int `json:"forecast_thresholds_percent,omitempty"`
-	MonthlyMicros             int    `json:"monthly_micros"`
-
-	// ProjectId null: the whole organization.
-	ProjectId *openapi_types.UUID `json:"project_id,omitempty"`
-
-	// ThresholdsPercent Shares of the amount that the month costs so far.
-	ThresholdsPercent *[]int `json:"thresholds_percent,omitempty"`
-}
-
-// NewBudgetAction What happens within a minute once the amount is reached. alert: thresholds are shown, and nothing else. throttle: groups have their reservation alone, without burst capacity, until the month is over. suspend: groups take neither appends nor reads. It begins early enough that reservations and kept data, which cost on, stay below the amount.
-type NewBudgetAction string
-
 // NewCheckpoint defines model for NewCheckpoint.
 type NewCheckpoint struct {
 	// Offsets Offsets of some partitions or all; others stay as they are.
@@ -3181,15 +2009,6 @@ type NewCheckpoint struct {
 
 	// Rewind Lower offsets count, too. Otherwise they are ignored: a late request takes nothing back.
 	Rewind *bool `json:"rewind,omitempty"`
-}
-
-// NewCommitment defines model for NewCommitment.
-type NewCommitment struct {
-	// MonthlyMicros Reservations a month, at list prices. They are owed whether they are used or not, less the discount.
-	MonthlyMicros int `json:"monthly_micros"`
-
-	// Months One of the offers' terms.
-	Months int `json:"months"`
 }
 
 // NewCorrection Either `quantity` and `day`, for a kind of use, or `start` and `end`, for the SLA.
@@ -3278,15 +2097,6 @@ type NewIncidentImpact string
 // NewIncidentPhase defines model for NewIncident.Phase.
 type NewIncidentPhase string
 
-// NewInvitation defines model for NewInvitation.
-type NewInvitation struct {
-	Email openapi_types.Email `json:"email"`
-	Role  NewInvitationRole   `json:"role"`
-}
-
-// NewInvitationRole defines model for NewInvitation.Role.
-type NewInvitationRole string
-
 // NewJoinToken defines model for NewJoinToken.
 type NewJoinToken struct {
 	// Auxiliary The server then takes replacements of failed replicas only.
@@ -3317,13 +2127,6 @@ type NewOrganizationKey struct {
 	Scopes *[]string `json:"scopes,omitempty"`
 }
 
-// NewPasskey defines model for NewPasskey.
-type NewPasskey struct {
-	// Credential The browser's `PublicKeyCredential` as JSON (`toJSON()`); WebAuthn level 3, section 5.1.
-	Credential map[string]interface{} `json:"credential"`
-	Name       string                 `json:"name"`
-}
-
 // NewPaymentEntry An operator's record: money that came in, a debt that is given up, or the reversal of an earlier entry.
 type NewPaymentEntry struct {
 	// AmountMicros Left out for a reversal, which is of the whole entry.
@@ -3343,23 +2146,6 @@ type NewProject struct {
 	Name string `json:"name"`
 }
 
-// NewRole defines model for NewRole.
-type NewRole struct {
-	Role NewRoleRole `json:"role"`
-}
-
-// NewRoleRole defines model for NewRole.Role.
-type NewRoleRole string
-
-// NewTotp defines model for NewTotp.
-type NewTotp struct {
-	// Secret For authenticators that read no QR code. It is shown only now.
-	Secret string `json:"secret"`
-
-	// Uri The content of the QR code (`otpauth://…`).
-	Uri string `json:"uri"`
-}
-
 // NewUpdate defines model for NewUpdate.
 type NewUpdate struct {
 	// Impact null: as before.
@@ -3375,6 +2161,17 @@ type NewUpdateImpact string
 
 // NewUpdatePhase resolved ends the incident; any other opens it again.
 type NewUpdatePhase string
+
+// NewWebhook defines model for NewWebhook.
+type NewWebhook struct {
+	Description *string `json:"description,omitempty"`
+
+	// EventTypes Only events of these types; empty: of all.
+	EventTypes *[]EventType `json:"event_types,omitempty"`
+
+	// Url https, reachable from the public internet.
+	Url string `json:"url"`
+}
 
 // ObservedSla An SLA as it stands, with every field set.
 type ObservedSla struct {
@@ -3399,12 +2196,6 @@ type ObservedSla struct {
 // ObservedSlaLatency defines model for ObservedSla.Latency.
 type ObservedSlaLatency string
 
-// Offer defines model for Offer.
-type Offer struct {
-	DiscountPercent int `json:"discount_percent"`
-	Months          int `json:"months"`
-}
-
 // OperationCost The cost of one entry, for the server that takes it.
 type OperationCost struct {
 	// CountsAs So many appends, or reads, of the declared size in a full batch or page: the reservation's unit.
@@ -3423,13 +2214,6 @@ type OperationCost struct {
 
 // OperationCostOperation append: at the head; read: an entry in memory, at any replica; catch_up: one on its disk.
 type OperationCostOperation string
-
-// Organization defines model for Organization.
-type Organization struct {
-	CreatedAt time.Time          `json:"created_at"`
-	Id        openapi_types.UUID `json:"id"`
-	Name      string             `json:"name"`
-}
 
 // OrganizationKey A key for all of the organization's projects, for infrastructure as code.
 type OrganizationKey struct {
@@ -3451,41 +2235,17 @@ type OrganizationKey struct {
 	Scopes []string `json:"scopes"`
 }
 
-// OtherGroups The sum of groups that are left out of the list.
-type OtherGroups struct {
-	ForecastMicros int `json:"forecast_micros"`
-	Groups         int `json:"groups"`
-	PreviousMicros int `json:"previous_micros"`
-	SpentMicros    int `json:"spent_micros"`
-}
-
-// PageAuditEvent defines model for Page_AuditEvent_.
-type PageAuditEvent struct {
-	Items []AuditEvent `json:"items"`
-
-	// NextCursor The next page's `cursor`; null on the last page.
-	NextCursor *string `json:"next_cursor"`
-}
-
-// PageBudgetAlert defines model for Page_BudgetAlert_.
-type PageBudgetAlert struct {
-	Items []BudgetAlert `json:"items"`
-
-	// NextCursor The next page's `cursor`; null on the last page.
-	NextCursor *string `json:"next_cursor"`
-}
-
-// PageBudget defines model for Page_Budget_.
-type PageBudget struct {
-	Items []Budget `json:"items"`
-
-	// NextCursor The next page's `cursor`; null on the last page.
-	NextCursor *string `json:"next_cursor"`
-}
-
 // PageCorrection defines model for Page_Correction_.
 type PageCorrection struct {
 	Items []Correction `json:"items"`
+
+	// NextCursor The next page's `cursor`; null on the last page.
+	NextCursor *string `json:"next_cursor"`
+}
+
+// PageDelivery defines model for Page_Delivery_.
+type PageDelivery struct {
+	Items []Delivery `json:"items"`
 
 	// NextCursor The next page's `cursor`; null on the last page.
 	NextCursor *string `json:"next_cursor"`
@@ -3507,17 +2267,17 @@ type PageGroup struct {
 	NextCursor *string `json:"next_cursor"`
 }
 
-// PageInvoiceHead defines model for Page_InvoiceHead_.
-type PageInvoiceHead struct {
-	Items []InvoiceHead `json:"items"`
+// PageKey defines model for Page_Key_.
+type PageKey struct {
+	Items []Key `json:"items"`
 
 	// NextCursor The next page's `cursor`; null on the last page.
 	NextCursor *string `json:"next_cursor"`
 }
 
-// PageKey defines model for Page_Key_.
-type PageKey struct {
-	Items []Key `json:"items"`
+// PageListedEvent defines model for Page_ListedEvent_.
+type PageListedEvent struct {
+	Items []ListedEvent `json:"items"`
 
 	// NextCursor The next page's `cursor`; null on the last page.
 	NextCursor *string `json:"next_cursor"`
@@ -3531,14 +2291,6 @@ type PageOrganizationKey struct {
 	NextCursor *string `json:"next_cursor"`
 }
 
-// PagePaymentEntry defines model for Page_PaymentEntry_.
-type PagePaymentEntry struct {
-	Items []PaymentEntry `json:"items"`
-
-	// NextCursor The next page's `cursor`; null on the last page.
-	NextCursor *string `json:"next_cursor"`
-}
-
 // PageProject defines model for Page_Project_.
 type PageProject struct {
 	Items []Project `json:"items"`
@@ -3547,9 +2299,9 @@ type PageProject struct {
 	NextCursor *string `json:"next_cursor"`
 }
 
-// PageSlaMinute defines model for Page_SlaMinute_.
-type PageSlaMinute struct {
-	Items []SlaMinute `json:"items"`
+// PageWebhook defines model for Page_Webhook_.
+type PageWebhook struct {
+	Items []Webhook `json:"items"`
 
 	// NextCursor The next page's `cursor`; null on the last page.
 	NextCursor *string `json:"next_cursor"`
@@ -3562,26 +2314,6 @@ type PartitionOffset struct {
 
 	// Partition 0 in a group without partitions.
 	Partition int `json:"partition"`
-}
-
-// Passkey defines model for Passkey.
-type Passkey struct {
-	CreatedAt  time.Time          `json:"created_at"`
-	Id         openapi_types.UUID `json:"id"`
-	LastUsedAt *time.Time         `json:"last_used_at"`
-	Name       string             `json:"name"`
-}
-
-// PasskeyLogin defines model for PasskeyLogin.
-type PasskeyLogin struct {
-	// Credential The browser's `PublicKeyCredential` as JSON (`toJSON()`); WebAuthn level 3, section 5.1.
-	Credential map[string]interface{} `json:"credential"`
-}
-
-// Passkeys defines model for Passkeys.
-type Passkeys struct {
-	// Items Oldest first.
-	Items []Passkey `json:"items"`
 }
 
 // Payment How far an invoice is paid. All amounts are whole cents.
@@ -3738,23 +2470,6 @@ type Pressure struct {
 	ServerId  int                 `json:"server_id"`
 }
 
-// PreviousMonth defines model for PreviousMonth.
-type PreviousMonth struct {
-	// ByKind An amount by kind. Credits are not in it: they are known at the month's close.
-	ByKind    KindMicros          `json:"by_kind"`
-	InvoiceId *openapi_types.UUID `json:"invoice_id"`
-
-	// Month YYYY-MM, in UTC.
-	Month string `json:"month"`
-
-	// Status open: its invoice is not issued yet, and may have more.
-	Status      PreviousMonthStatus `json:"status"`
-	TotalMicros int                 `json:"total_micros"`
-}
-
-// PreviousMonthStatus open: its invoice is not issued yet, and may have more.
-type PreviousMonthStatus string
-
 // Price The price of the reservation. Usage is billed in addition.
 type Price struct {
 	Currency     string      `json:"currency"`
@@ -3834,17 +2549,6 @@ type ProjectGuarantee struct {
 
 	// Since Begin of the present guarantee; null: there is none.
 	Since *time.Time `json:"since"`
-}
-
-// ProjectSpend defines model for ProjectSpend.
-type ProjectSpend struct {
-	ForecastMicros int `json:"forecast_micros"`
-
-	// PreviousMicros In the month before.
-	PreviousMicros int                `json:"previous_micros"`
-	ProjectId      openapi_types.UUID `json:"project_id"`
-	ProjectName    string             `json:"project_name"`
-	SpentMicros    int                `json:"spent_micros"`
 }
 
 // Quota defines model for Quota.
@@ -3949,18 +2653,6 @@ type Rates struct {
 	StorageIoPerS float64 `json:"storage_io_per_s"`
 }
 
-// Readiness defines model for Readiness.
-type Readiness struct {
-	// Dependencies For operators alone; null for others.
-	Dependencies *[]Dependency `json:"dependencies,omitempty"`
-
-	// Status degraded: calls that need a missing dependency fail; the others work.
-	Status ReadinessStatus `json:"status"`
-}
-
-// ReadinessStatus degraded: calls that need a missing dependency fail; the others work.
-type ReadinessStatus string
-
 // RecordedEntry defines model for RecordedEntry.
 type RecordedEntry struct {
 	// Entry An entry of the invoice's account. Entries are only added; a reversal takes a whole one back.
@@ -3968,12 +2660,6 @@ type RecordedEntry struct {
 
 	// Payment How far an invoice is paid. All amounts are whole cents.
 	Payment Payment `json:"payment"`
-}
-
-// RecoveryCodes defines model for RecoveryCodes.
-type RecoveryCodes struct {
-	// Codes Each works once in the place of a code. They are shown only now.
-	Codes []string `json:"codes"`
 }
 
 // Refusal The reason why an SLA cannot be promised, and the nearest SLA that can.
@@ -4005,6 +2691,24 @@ type Reminder struct {
 // ReminderStage defines model for Reminder.Stage.
 type ReminderStage string
 
+// Replay defines model for Replay.
+type Replay struct {
+	// OnlyFailed false: those that were delivered, too.
+	OnlyFailed *bool `json:"only_failed,omitempty"`
+
+	// Since Events from then on are sent again, as far as they are kept: 30 days.
+	Since time.Time `json:"since"`
+}
+
+// Replayed defines model for Replayed.
+type Replayed struct {
+	// Count The number of events that wait to be sent.
+	Count int `json:"count"`
+
+	// NextSince One call sends so many: ask again with this `since`; null: all do.
+	NextSince *time.Time `json:"next_since"`
+}
+
 // ReplicaDemand defines model for ReplicaDemand.
 type ReplicaDemand struct {
 	// Cpu cores
@@ -4022,11 +2726,6 @@ type ReplicaDemand struct {
 
 	// StorageIoPerS operations
 	StorageIoPerS float64 `json:"storage_io_per_s"`
-}
-
-// ResetRequest defines model for ResetRequest.
-type ResetRequest struct {
-	Email openapi_types.Email `json:"email"`
 }
 
 // Resize The fields of the SLA to change; the rest stays. Durability, replication degree and region never change.
@@ -4104,18 +2803,25 @@ type RotatedKey struct {
 	Secret string `json:"secret"`
 }
 
+// RotatedSecret defines model for RotatedSecret.
+type RotatedSecret struct {
+	FormerSecretUntil time.Time          `json:"former_secret_until"`
+	Id                openapi_types.UUID `json:"id"`
+
+	// Secret The new secret. It is shown only now.
+	Secret string `json:"secret"`
+}
+
 // Rotation defines model for Rotation.
 type Rotation struct {
 	// GraceS For so long the former secret is accepted, too. 0: it ends now, and servers refuse its tokens within seconds.
 	GraceS *int `json:"grace_s,omitempty"`
 }
 
-// SecondFactor defines model for SecondFactor.
-type SecondFactor struct {
-	RecoveryCodesLeft int `json:"recovery_codes_left"`
-
-	// Totp Whether logging in takes a code of an authenticator.
-	Totp bool `json:"totp"`
+// SecretRotation defines model for SecretRotation.
+type SecretRotation struct {
+	// GraceS For so long the former secret signs, too.
+	GraceS *int `json:"grace_s,omitempty"`
 }
 
 // Server defines model for Server.
@@ -4162,29 +2868,6 @@ type Servers struct {
 	Items []Server `json:"items"`
 }
 
-// Session defines model for Session.
-type Session struct {
-	// Address The network address at its begin.
-	Address   string             `json:"address"`
-	CreatedAt time.Time          `json:"created_at"`
-	ExpiresAt time.Time          `json:"expires_at"`
-	Id        openapi_types.UUID `json:"id"`
-	IsCurrent bool               `json:"is_current"`
-
-	// LastSeenAt Exact to the minute.
-	LastSeenAt       time.Time          `json:"last_seen_at"`
-	OrganizationId   openapi_types.UUID `json:"organization_id"`
-	OrganizationName string             `json:"organization_name"`
-
-	// UserAgent The browser, as it called itself.
-	UserAgent string `json:"user_agent"`
-}
-
-// Sessions defines model for Sessions.
-type Sessions struct {
-	Items []Session `json:"items"`
-}
-
 // Sharing The last round in which the leading coordinator shared out capacity that nobody uses, among the groups that want
 // more than their SLAs.
 type Sharing struct {
@@ -4216,111 +2899,6 @@ type ShortBatch struct {
 	LackingMilli []int `json:"lacking_milli"`
 }
 
-// SignUp defines model for SignUp.
-type SignUp struct {
-	Email        openapi_types.Email `json:"email"`
-	Organization string              `json:"organization"`
-
-	// Password At least 10 characters, of any kind.
-	Password string `json:"password"`
-}
-
-// SignedUp defines model for SignedUp.
-type SignedUp struct {
-	// CsrfToken Send it as X-CSRF-Token with every change made through the session cookie.
-	CsrfToken    string       `json:"csrf_token"`
-	Organization Organization `json:"organization"`
-	Project      Project      `json:"project"`
-	User         User         `json:"user"`
-}
-
-// SlaBreach defines model for SlaBreach.
-type SlaBreach struct {
-	Clause SlaBreachClause `json:"clause"`
-	Reason string          `json:"reason"`
-}
-
-// SlaBreachClause defines model for SlaBreach.Clause.
-type SlaBreachClause string
-
-// SlaCorrection Minutes that an operator declared bad, as of an outage that telemetry did not see, or a breach.
-type SlaCorrection struct {
-	// Breaches The clause that was breached; null: bad in what is measured.
-	Breaches  *SlaCorrectionBreaches `json:"breaches"`
-	CreatedAt time.Time              `json:"created_at"`
-	End       time.Time              `json:"end"`
-	Reason    string                 `json:"reason"`
-	Start     time.Time              `json:"start"`
-}
-
-// SlaCorrectionBreaches The clause that was breached; null: bad in what is measured.
-type SlaCorrectionBreaches string
-
-// SlaIncident defines model for SlaIncident.
-type SlaIncident struct {
-	Clause  SlaIncidentClause `json:"clause"`
-	End     time.Time         `json:"end"`
-	Minutes int               `json:"minutes"`
-	Reason  string            `json:"reason"`
-	Start   time.Time         `json:"start"`
-}
-
-// SlaIncidentClause defines model for SlaIncident.Clause.
-type SlaIncidentClause string
-
-// SlaMinute The evidence for a minute that missed a clause.
-type SlaMinute struct {
-	// ActiveMs Time in which the head accepted appends; 0 in a declared minute.
-	ActiveMs int `json:"active_ms"`
-
-	// At Start of the minute.
-	At time.Time `json:"at"`
-
-	// Breaches Breaches of durability and order, which nobody measures.
-	Breaches []SlaBreach `json:"breaches"`
-
-	// Declared Why an operator declared the minute bad; null: it was measured so.
-	Declared *string `json:"declared"`
-
-	// ElapsedMs Less than 60,000 where the group began or ended in it.
-	ElapsedMs int `json:"elapsed_ms"`
-
-	// LateReadEntries Late ones of the entries that the reservation for reads let pass.
-	LateReadEntries int `json:"late_read_entries"`
-
-	// Measured false: no telemetry, and the group cannot show that it had no traffic.
-	Measured bool              `json:"measured"`
-	Missed   []SlaMinuteMissed `json:"missed"`
-
-	// OwedReadEntries Entries that the reservation for reads let pass, on all replicas.
-	OwedReadEntries int `json:"owed_read_entries"`
-
-	// P99Us Commit latency of these entries, from the time at which the reservation let them pass; null when none was committed.
-	P99Us *int `json:"p99_us"`
-
-	// TargetP99Us The bound on p99_us in this minute.
-	TargetP99Us               int `json:"target_p99_us"`
-	ThrottledWithinSlaEntries int `json:"throttled_within_sla_entries"`
-
-	// UnreachableMs Time in which clients could not reach the head, by the word of probers.
-	UnreachableMs int `json:"unreachable_ms"`
-
-	// WithinSlaEntries Entries that the reservation let pass, or should have.
-	WithinSlaEntries int `json:"within_sla_entries"`
-}
-
-// SlaMinuteMissed defines model for SlaMinute.Missed.
-type SlaMinuteMissed string
-
-// SlaPeriod defines model for SlaPeriod.
-type SlaPeriod struct {
-	End time.Time `json:"end"`
-
-	// Sla An SLA as it stands, with every field set.
-	Sla   ObservedSla `json:"sla"`
-	Start time.Time   `json:"start"`
-}
-
 // SlaPromise defines model for SlaPromise.
 type SlaPromise struct {
 	// Availability Share of the time; more for replicas in three failure domains or more.
@@ -4328,206 +2906,6 @@ type SlaPromise struct {
 
 	// LatencyP99Us Bound on p99 of commit latency in a minute, by class, durability, size.
 	LatencyP99Us int `json:"latency_p99_us"`
-}
-
-// SlaReport defines model for SlaReport.
-type SlaReport struct {
-	Clauses []ClauseReport `json:"clauses"`
-
-	// Corrections Minutes of the month that were declared bad, oldest first.
-	Corrections []SlaCorrection `json:"corrections"`
-
-	// CreditPercent Sum over all clauses, at most 100.
-	CreditPercent int                `json:"credit_percent"`
-	GroupId       openapi_types.UUID `json:"group_id"`
-
-	// Incidents Oldest first, at most 500.
-	Incidents      []SlaIncident `json:"incidents"`
-	MinutesCounted int           `json:"minutes_counted"`
-	Month          string        `json:"month"`
-
-	// Periods The SLAs in force, oldest first. Each append is judged by the SLA at its time.
-	Periods []SlaPeriod `json:"periods"`
-}
-
-// Spend Amounts are without tax. `spent_micros` is the subtotal of the open invoice.
-type Spend struct {
-	AsOf time.Time `json:"as_of"`
-
-	// ByKind An amount by kind. Credits are not in it: they are known at the month's close.
-	ByKind   KindMicros `json:"by_kind"`
-	Currency string     `json:"currency"`
-
-	// Forecast The invoice at the month's end, if groups stay as they are and usage goes on as in the recent days.
-	Forecast SpendForecast `json:"forecast"`
-
-	// Groups The dearest forecast first, at most 1000.
-	Groups []GroupSpend `json:"groups"`
-
-	// Month YYYY-MM, in UTC.
-	Month string `json:"month"`
-
-	// OtherGroups The sum of groups that are left out of the list.
-	OtherGroups OtherGroups `json:"other_groups"`
-	PeriodEnd   time.Time   `json:"period_end"`
-	PeriodStart time.Time   `json:"period_start"`
-
-	// Previous null if the organization owed nothing in the month before.
-	Previous *PreviousMonth `json:"previous"`
-
-	// Projects The dearest forecast first.
-	Projects    []ProjectSpend `json:"projects"`
-	SpentMicros int            `json:"spent_micros"`
-}
-
-// SpendDay defines model for SpendDay.
-type SpendDay struct {
-	// ByKind An amount by kind. Credits are not in it: they are known at the month's close.
-	ByKind      KindMicros         `json:"by_kind"`
-	Day         openapi_types.Date `json:"day"`
-	TotalMicros int                `json:"total_micros"`
-}
-
-// SpendDays The days of a month until now, oldest first. This month's add up to its `spent_micros`.
-type SpendDays struct {
-	Currency string `json:"currency"`
-
-	// Days At most 31.
-	Days []SpendDay `json:"days"`
-
-	// Month YYYY-MM, in UTC.
-	Month string `json:"month"`
-}
-
-// SpendForecast The invoice at the month's end, if groups stay as they are and usage goes on as in the recent days.
-type SpendForecast struct {
-	// Basis The basis of the forecast. Reservations are known; usage goes on at the rate of the recent days.
-	Basis ForecastBasis `json:"basis"`
-
-	// ByKind An amount by kind. Credits are not in it: they are known at the month's close.
-	ByKind KindMicros `json:"by_kind"`
-
-	// HighMicros If each day to come uses what the dearest of the whole days did.
-	HighMicros int `json:"high_micros"`
-
-	// LowMicros If each day to come uses what the cheapest of the whole days did.
-	LowMicros   int `json:"low_micros"`
-	TotalMicros int `json:"total_micros"`
-}
-
-// Status defines model for Status.
-type Status struct {
-	// At Time at which the measurements were read.
-	At time.Time `json:"at"`
-
-	// Incidents Open ones, then those of the last 90 days; both newest first. At most 100.
-	Incidents []Incident     `json:"incidents"`
-	Regions   []StatusRegion `json:"regions"`
-
-	// State The worst of all components, by measurements alone.
-	State StatusState `json:"state"`
-}
-
-// StatusState The worst of all components, by measurements alone.
-type StatusState string
-
-// StatusComponent defines model for StatusComponent.
-type StatusComponent struct {
-	Component StatusComponentComponent `json:"component"`
-
-	// Days The last 90 days until today, oldest first.
-	Days   []StatusDay `json:"days"`
-	Detail string      `json:"detail"`
-
-	// Good24h Share of good minutes of the last 24 hours.
-	Good24h *float64 `json:"good_24h"`
-	Good90d *float64 `json:"good_90d"`
-
-	// State Now, by measurements. unknown: nothing was measured, which may be good or bad.
-	State StatusComponentState `json:"state"`
-}
-
-// StatusComponentComponent defines model for StatusComponent.Component.
-type StatusComponentComponent string
-
-// StatusComponentState Now, by measurements. unknown: nothing was measured, which may be good or bad.
-type StatusComponentState string
-
-// StatusDay defines model for StatusDay.
-type StatusDay struct {
-	// Day In UTC.
-	Day openapi_types.Date `json:"day"`
-
-	// Good Share of its measured minutes that were good; null: none was measured.
-	Good  *float64       `json:"good"`
-	State StatusDayState `json:"state"`
-}
-
-// StatusDayState defines model for StatusDay.State.
-type StatusDayState string
-
-// StatusRegion defines model for StatusRegion.
-type StatusRegion struct {
-	Components []StatusComponent `json:"components"`
-	Region     string            `json:"region"`
-	State      StatusRegionState `json:"state"`
-}
-
-// StatusRegionState defines model for StatusRegion.State.
-type StatusRegionState string
-
-// Taken defines model for Taken.
-type Taken struct {
-	// Minutes How many of them count. Those of days that are settled do not.
-	Minutes int `json:"minutes"`
-}
-
-// Target defines model for Target.
-type Target struct {
-	// Address host:port, for clients.
-	Address  string `json:"address"`
-	ServerId int    `json:"server_id"`
-}
-
-// Targets defines model for Targets.
-type Targets struct {
-	// CaPem The fleet's certificate authority.
-	CaPem   string   `json:"ca_pem"`
-	Servers []Target `json:"servers"`
-}
-
-// Usage Committed entries are counted from the log itself: they equal the growth of its commit offset. The sums have
-// corrections in them, the minutes have none.
-type Usage struct {
-	CommittedBytes int `json:"committed_bytes"`
-
-	// CommittedEntries Negative where corrections take off more than the period has.
-	CommittedEntries int `json:"committed_entries"`
-
-	// Corrections Corrections of days that begin in the period, oldest first.
-	Corrections []CorrectionOfUsage `json:"corrections"`
-	GroupId     openapi_types.UUID  `json:"group_id"`
-
-	// Minutes Minutes without use are left out.
-	Minutes     []UsageMinute `json:"minutes"`
-	PeriodEnd   time.Time     `json:"period_end"`
-	PeriodStart time.Time     `json:"period_start"`
-
-	// ReadBytes Negative where corrections take off more than the period has.
-	ReadBytes int `json:"read_bytes"`
-
-	// ReadEntries Negative where corrections take off more than the period has.
-	ReadEntries int `json:"read_entries"`
-}
-
-// UsageMinute defines model for UsageMinute.
-type UsageMinute struct {
-	// At Start of the minute.
-	At               time.Time `json:"at"`
-	CommittedBytes   int       `json:"committed_bytes"`
-	CommittedEntries int       `json:"committed_entries"`
-	ReadBytes        int       `json:"read_bytes"`
-	ReadEntries      int       `json:"read_entries"`
 }
 
 // UsagePriceLine defines model for UsagePriceLine.
@@ -4547,21 +2925,29 @@ type UsagePriceLine struct {
 // UsagePriceLineKind defines model for UsagePriceLine.Kind.
 type UsagePriceLineKind string
 
-// User defines model for User.
-type User struct {
-	CreatedAt time.Time `json:"created_at"`
-	Email     string    `json:"email"`
+// Webhook defines model for Webhook.
+type Webhook struct {
+	CreatedAt   time.Time `json:"created_at"`
+	Description string    `json:"description"`
 
-	// EmailVerified Whether the person has shown that the address is theirs.
-	EmailVerified bool               `json:"email_verified"`
-	Id            openapi_types.UUID `json:"id"`
+	// EventTypes Empty: all.
+	EventTypes []EventType `json:"event_types"`
+
+	// FailingSince Its last deliveries failed, from then on; else null.
+	FailingSince *time.Time `json:"failing_since"`
+
+	// FormerSecretUntil Until then both secrets sign; null: one does.
+	FormerSecretUntil *time.Time         `json:"former_secret_until"`
+	Id                openapi_types.UUID `json:"id"`
+
+	// Status disabled: by the service, as the receiver answered 410, or nothing useful for five days.
+	Status    WebhookStatus `json:"status"`
+	UpdatedAt time.Time     `json:"updated_at"`
+	Url       string        `json:"url"`
 }
 
-// Verification defines model for Verification.
-type Verification struct {
-	// Token The part of the link in the mail behind `#`.
-	Token string `json:"token"`
-}
+// WebhookStatus disabled: by the service, as the receiver answered 410, or nothing useful for five days.
+type WebhookStatus string
 
 // QuorateApiGroupsSchemasReset The epoch that the owner saw, so that a repetition, or a click on an old page, resets nothing twice.
 type QuorateApiGroupsSchemasReset struct {
@@ -4569,58 +2955,16 @@ type QuorateApiGroupsSchemasReset struct {
 	Epoch int `json:"epoch"`
 }
 
-// QuorateApiPasswordsSchemasReset defines model for quorate_api__passwords__schemas__Reset.
-type QuorateApiPasswordsSchemasReset struct {
-	// Password At least 10 characters, of any kind.
-	Password string `json:"password"`
+// ListEventsParams defines parameters for ListEvents.
+type ListEventsParams struct {
+	// Type Only events of this type.
+	Type *EventType `form:"type,omitempty" json:"type,omitempty"`
 
-	// Token The part of the link in the mail behind `#`.
-	Token string `json:"token"`
-}
-
-// ListAuditEventsParams defines parameters for ListAuditEvents.
-type ListAuditEventsParams struct {
 	// Limit Items per page.
 	Limit *int `form:"limit,omitempty" json:"limit,omitempty"`
 
 	// Cursor `next_cursor` of the previous page.
 	Cursor *string `form:"cursor,omitempty" json:"cursor,omitempty"`
-}
-
-// ListBudgetsParams defines parameters for ListBudgets.
-type ListBudgetsParams struct {
-	// Limit Items per page.
-	Limit *int `form:"limit,omitempty" json:"limit,omitempty"`
-
-	// Cursor `next_cursor` of the previous page.
-	Cursor *string `form:"cursor,omitempty" json:"cursor,omitempty"`
-}
-
-// PutBudgetParams defines parameters for PutBudget.
-type PutBudgetParams struct {
-	// IfMatch An ETag: 412 if the budget has changed since.
-	IfMatch *string `json:"if-match,omitempty"`
-}
-
-// DeleteBudgetParams defines parameters for DeleteBudget.
-type DeleteBudgetParams struct {
-	// IfMatch An ETag: 412 if the budget has changed since.
-	IfMatch *string `json:"if-match,omitempty"`
-}
-
-// ListBudgetAlertsParams defines parameters for ListBudgetAlerts.
-type ListBudgetAlertsParams struct {
-	// Limit Items per page.
-	Limit *int `form:"limit,omitempty" json:"limit,omitempty"`
-
-	// Cursor `next_cursor` of the previous page.
-	Cursor *string `form:"cursor,omitempty" json:"cursor,omitempty"`
-}
-
-// MakeCommitmentParams defines parameters for MakeCommitment.
-type MakeCommitmentParams struct {
-	// IdempotencyKey A random string for this request. Repeating it with the same body only repeats the answer.
-	IdempotencyKey *string `json:"Idempotency-Key,omitempty"`
 }
 
 // DeleteGroupParams defines parameters for DeleteGroup.
@@ -4650,172 +2994,14 @@ type ListGroupEventsParams struct {
 	Cursor *string `form:"cursor,omitempty" json:"cursor,omitempty"`
 }
 
-// GetMetricsParams defines parameters for GetMetrics.
-type GetMetricsParams struct {
-	Minutes *int `form:"minutes,omitempty" json:"minutes,omitempty"`
-}
-
 // ResetGroupParams defines parameters for ResetGroup.
 type ResetGroupParams struct {
 	// IdempotencyKey A random string for this request. Repeating it with the same body only repeats the answer.
 	IdempotencyKey *string `json:"Idempotency-Key,omitempty"`
 }
 
-// GetSlaReportParams defines parameters for GetSlaReport.
-type GetSlaReportParams struct {
-	// Month YYYY-MM (UTC); default: this month.
-	Month *string `form:"month,omitempty" json:"month,omitempty"`
-}
-
-// ListBadMinutesParams defines parameters for ListBadMinutes.
-type ListBadMinutesParams struct {
-	// Month YYYY-MM (UTC); default: this month.
-	Month *string `form:"month,omitempty" json:"month,omitempty"`
-
-	// Limit Items per page.
-	Limit *int `form:"limit,omitempty" json:"limit,omitempty"`
-
-	// Cursor `next_cursor` of the previous page.
-	Cursor *string `form:"cursor,omitempty" json:"cursor,omitempty"`
-}
-
-// GetUsageParams defines parameters for GetUsage.
-type GetUsageParams struct {
-	// From RFC 3339; default: a day before `to`.
-	From *time.Time `form:"from,omitempty" json:"from,omitempty"`
-
-	// To RFC 3339; default: now. At most 7 days after `from`.
-	To *time.Time `form:"to,omitempty" json:"to,omitempty"`
-}
-
-// AcceptInvitationAsNewParams defines parameters for AcceptInvitationAsNew.
-type AcceptInvitationAsNewParams struct {
-	// IdempotencyKey A random string for this request. Repeating it with the same body only repeats the answer.
-	IdempotencyKey *string `json:"Idempotency-Key,omitempty"`
-}
-
-// LookAtInvitationParams defines parameters for LookAtInvitation.
-type LookAtInvitationParams struct {
-	// IdempotencyKey A random string for this request. Repeating it with the same body only repeats the answer.
-	IdempotencyKey *string `json:"Idempotency-Key,omitempty"`
-}
-
-// BeginFirstPasskeyParams defines parameters for BeginFirstPasskey.
-type BeginFirstPasskeyParams struct {
-	// IdempotencyKey A random string for this request. Repeating it with the same body only repeats the answer.
-	IdempotencyKey *string `json:"Idempotency-Key,omitempty"`
-}
-
-// ListInvoicesParams defines parameters for ListInvoices.
-type ListInvoicesParams struct {
-	// Limit Items per page.
-	Limit *int `form:"limit,omitempty" json:"limit,omitempty"`
-
-	// Cursor `next_cursor` of the previous page.
-	Cursor *string `form:"cursor,omitempty" json:"cursor,omitempty"`
-}
-
-// CheckOutParams defines parameters for CheckOut.
-type CheckOutParams struct {
-	// IdempotencyKey A random string for this request. Repeating it with the same body only repeats the answer.
-	IdempotencyKey *string `json:"Idempotency-Key,omitempty"`
-}
-
-// ListPaymentsParams defines parameters for ListPayments.
-type ListPaymentsParams struct {
-	// Limit Items per page.
-	Limit *int `form:"limit,omitempty" json:"limit,omitempty"`
-
-	// Cursor `next_cursor` of the previous page.
-	Cursor *string `form:"cursor,omitempty" json:"cursor,omitempty"`
-}
-
 // RotateKeyParams defines parameters for RotateKey.
 type RotateKeyParams struct {
-	// IdempotencyKey A random string for this request. Repeating it with the same body only repeats the answer.
-	IdempotencyKey *string `json:"Idempotency-Key,omitempty"`
-}
-
-// LogInParams defines parameters for LogIn.
-type LogInParams struct {
-	// IdempotencyKey A random string for this request. Repeating it with the same body only repeats the answer.
-	IdempotencyKey *string `json:"Idempotency-Key,omitempty"`
-}
-
-// LogInWithPasskeyParams defines parameters for LogInWithPasskey.
-type LogInWithPasskeyParams struct {
-	// IdempotencyKey A random string for this request. Repeating it with the same body only repeats the answer.
-	IdempotencyKey *string `json:"Idempotency-Key,omitempty"`
-}
-
-// LogOutParams defines parameters for LogOut.
-type LogOutParams struct {
-	// IdempotencyKey A random string for this request. Repeating it with the same body only repeats the answer.
-	IdempotencyKey *string `json:"Idempotency-Key,omitempty"`
-}
-
-// ConfirmPersonParams defines parameters for ConfirmPerson.
-type ConfirmPersonParams struct {
-	// IdempotencyKey A random string for this request. Repeating it with the same body only repeats the answer.
-	IdempotencyKey *string `json:"Idempotency-Key,omitempty"`
-}
-
-// SendVerificationParams defines parameters for SendVerification.
-type SendVerificationParams struct {
-	// IdempotencyKey A random string for this request. Repeating it with the same body only repeats the answer.
-	IdempotencyKey *string `json:"Idempotency-Key,omitempty"`
-}
-
-// VerifyEmailParams defines parameters for VerifyEmail.
-type VerifyEmailParams struct {
-	// IdempotencyKey A random string for this request. Repeating it with the same body only repeats the answer.
-	IdempotencyKey *string `json:"Idempotency-Key,omitempty"`
-}
-
-// AcceptInvitationParams defines parameters for AcceptInvitation.
-type AcceptInvitationParams struct {
-	// IdempotencyKey A random string for this request. Repeating it with the same body only repeats the answer.
-	IdempotencyKey *string `json:"Idempotency-Key,omitempty"`
-}
-
-// SwitchOrganizationParams defines parameters for SwitchOrganization.
-type SwitchOrganizationParams struct {
-	// IdempotencyKey A random string for this request. Repeating it with the same body only repeats the answer.
-	IdempotencyKey *string `json:"Idempotency-Key,omitempty"`
-}
-
-// AddPasskeyParams defines parameters for AddPasskey.
-type AddPasskeyParams struct {
-	// IdempotencyKey A random string for this request. Repeating it with the same body only repeats the answer.
-	IdempotencyKey *string `json:"Idempotency-Key,omitempty"`
-}
-
-// BeginPasskeyParams defines parameters for BeginPasskey.
-type BeginPasskeyParams struct {
-	// IdempotencyKey A random string for this request. Repeating it with the same body only repeats the answer.
-	IdempotencyKey *string `json:"Idempotency-Key,omitempty"`
-}
-
-// ChangePasswordParams defines parameters for ChangePassword.
-type ChangePasswordParams struct {
-	// IdempotencyKey A random string for this request. Repeating it with the same body only repeats the answer.
-	IdempotencyKey *string `json:"Idempotency-Key,omitempty"`
-}
-
-// RenewRecoveryCodesParams defines parameters for RenewRecoveryCodes.
-type RenewRecoveryCodesParams struct {
-	// IdempotencyKey A random string for this request. Repeating it with the same body only repeats the answer.
-	IdempotencyKey *string `json:"Idempotency-Key,omitempty"`
-}
-
-// BeginTotpParams defines parameters for BeginTotp.
-type BeginTotpParams struct {
-	// IdempotencyKey A random string for this request. Repeating it with the same body only repeats the answer.
-	IdempotencyKey *string `json:"Idempotency-Key,omitempty"`
-}
-
-// ConfirmTotpParams defines parameters for ConfirmTotp.
-type ConfirmTotpParams struct {
 	// IdempotencyKey A random string for this request. Repeating it with the same body only repeats the answer.
 	IdempotencyKey *string `json:"Idempotency-Key,omitempty"`
 }
@@ -4904,12 +3090,6 @@ type DrainServerParams struct {
 	IdempotencyKey *string `json:"Idempotency-Key,omitempty"`
 }
 
-// InviteMemberParams defines parameters for InviteMember.
-type InviteMemberParams struct {
-	// IdempotencyKey A random string for this request. Repeating it with the same body only repeats the answer.
-	IdempotencyKey *string `json:"Idempotency-Key,omitempty"`
-}
-
 // ListOrganizationKeysParams defines parameters for ListOrganizationKeys.
 type ListOrganizationKeysParams struct {
 	// Limit Items per page.
@@ -4921,41 +3101,6 @@ type ListOrganizationKeysParams struct {
 
 // CreateOrganizationKeyParams defines parameters for CreateOrganizationKey.
 type CreateOrganizationKeyParams struct {
-	// IdempotencyKey A random string for this request. Repeating it with the same body only repeats the answer.
-	IdempotencyKey *string `json:"Idempotency-Key,omitempty"`
-}
-
-// AskForPasskeyParams defines parameters for AskForPasskey.
-type AskForPasskeyParams struct {
-	// IdempotencyKey A random string for this request. Repeating it with the same body only repeats the answer.
-	IdempotencyKey *string `json:"Idempotency-Key,omitempty"`
-}
-
-// ResetPasswordParams defines parameters for ResetPassword.
-type ResetPasswordParams struct {
-	// IdempotencyKey A random string for this request. Repeating it with the same body only repeats the answer.
-	IdempotencyKey *string `json:"Idempotency-Key,omitempty"`
-}
-
-// RequestPasswordResetParams defines parameters for RequestPasswordReset.
-type RequestPasswordResetParams struct {
-	// IdempotencyKey A random string for this request. Repeating it with the same body only repeats the answer.
-	IdempotencyKey *string `json:"Idempotency-Key,omitempty"`
-}
-
-// ReceiveStripeEventJSONBody defines parameters for ReceiveStripeEvent.
-type ReceiveStripeEventJSONBody = map[string]interface{}
-
-// ReceiveStripeEventParams defines parameters for ReceiveStripeEvent.
-type ReceiveStripeEventParams struct {
-	StripeSignature *string `json:"Stripe-Signature,omitempty"`
-
-	// IdempotencyKey A random string for this request. Repeating it with the same body only repeats the answer.
-	IdempotencyKey *string `json:"Idempotency-Key,omitempty"`
-}
-
-// AddProbedMinutesParams defines parameters for AddProbedMinutes.
-type AddProbedMinutesParams struct {
 	// IdempotencyKey A random string for this request. Repeating it with the same body only repeats the answer.
 	IdempotencyKey *string `json:"Idempotency-Key,omitempty"`
 }
@@ -5017,23 +3162,59 @@ type CreateQuoteParams struct {
 	IdempotencyKey *string `json:"Idempotency-Key,omitempty"`
 }
 
-// SignUpParams defines parameters for SignUp.
-type SignUpParams struct {
+// ListWebhooksParams defines parameters for ListWebhooks.
+type ListWebhooksParams struct {
+	// Limit Items per page.
+	Limit *int `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// Cursor `next_cursor` of the previous page.
+	Cursor *string `form:"cursor,omitempty" json:"cursor,omitempty"`
+}
+
+// CreateWebhookParams defines parameters for CreateWebhook.
+type CreateWebhookParams struct {
 	// IdempotencyKey A random string for this request. Repeating it with the same body only repeats the answer.
 	IdempotencyKey *string `json:"Idempotency-Key,omitempty"`
 }
 
-// GetSpendDaysParams defines parameters for GetSpendDays.
-type GetSpendDaysParams struct {
-	// Month YYYY-MM (UTC); default: this month.
-	Month *string `form:"month,omitempty" json:"month,omitempty"`
+// ListWebhookDeliveriesParams defines parameters for ListWebhookDeliveries.
+type ListWebhookDeliveriesParams struct {
+	// Status Only deliveries in it.
+	Status *ListWebhookDeliveriesParamsStatus `form:"status,omitempty" json:"status,omitempty"`
+
+	// Limit Items per page.
+	Limit *int `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// Cursor `next_cursor` of the previous page.
+	Cursor *string `form:"cursor,omitempty" json:"cursor,omitempty"`
 }
 
-// PutBudgetJSONRequestBody defines body for PutBudget for application/json ContentType.
-type PutBudgetJSONRequestBody = NewBudget
+// ListWebhookDeliveriesParamsStatus defines parameters for ListWebhookDeliveries.
+type ListWebhookDeliveriesParamsStatus string
 
-// MakeCommitmentJSONRequestBody defines body for MakeCommitment for application/json ContentType.
-type MakeCommitmentJSONRequestBody = NewCommitment
+// ResendWebhookDeliveryParams defines parameters for ResendWebhookDelivery.
+type ResendWebhookDeliveryParams struct {
+	// IdempotencyKey A random string for this request. Repeating it with the same body only repeats the answer.
+	IdempotencyKey *string `json:"Idempotency-Key,omitempty"`
+}
+
+// ReplayWebhookParams defines parameters for ReplayWebhook.
+type ReplayWebhookParams struct {
+	// IdempotencyKey A random string for this request. Repeating it with the same body only repeats the answer.
+	IdempotencyKey *string `json:"Idempotency-Key,omitempty"`
+}
+
+// RotateWebhookSecretParams defines parameters for RotateWebhookSecret.
+type RotateWebhookSecretParams struct {
+	// IdempotencyKey A random string for this request. Repeating it with the same body only repeats the answer.
+	IdempotencyKey *string `json:"Idempotency-Key,omitempty"`
+}
+
+// TestWebhookParams defines parameters for TestWebhook.
+type TestWebhookParams struct {
+	// IdempotencyKey A random string for this request. Repeating it with the same body only repeats the answer.
+	IdempotencyKey *string `json:"Idempotency-Key,omitempty"`
+}
 
 // ResizeGroupJSONRequestBody defines body for ResizeGroup for application/json ContentType.
 type ResizeGroupJSONRequestBody = Resize
@@ -5044,44 +3225,8 @@ type SaveCheckpointJSONRequestBody = NewCheckpoint
 // ResetGroupJSONRequestBody defines body for ResetGroup for application/json ContentType.
 type ResetGroupJSONRequestBody = QuorateApiGroupsSchemasReset
 
-// AcceptInvitationAsNewJSONRequestBody defines body for AcceptInvitationAsNew for application/json ContentType.
-type AcceptInvitationAsNewJSONRequestBody = Acceptance
-
-// LookAtInvitationJSONRequestBody defines body for LookAtInvitation for application/json ContentType.
-type LookAtInvitationJSONRequestBody = Link
-
-// BeginFirstPasskeyJSONRequestBody defines body for BeginFirstPasskey for application/json ContentType.
-type BeginFirstPasskeyJSONRequestBody = Link
-
 // RotateKeyJSONRequestBody defines body for RotateKey for application/json ContentType.
 type RotateKeyJSONRequestBody = Rotation
-
-// LogInJSONRequestBody defines body for LogIn for application/json ContentType.
-type LogInJSONRequestBody = Login
-
-// LogInWithPasskeyJSONRequestBody defines body for LogInWithPasskey for application/json ContentType.
-type LogInWithPasskeyJSONRequestBody = PasskeyLogin
-
-// ConfirmPersonJSONRequestBody defines body for ConfirmPerson for application/json ContentType.
-type ConfirmPersonJSONRequestBody = Confirmation
-
-// VerifyEmailJSONRequestBody defines body for VerifyEmail for application/json ContentType.
-type VerifyEmailJSONRequestBody = Verification
-
-// AcceptInvitationJSONRequestBody defines body for AcceptInvitation for application/json ContentType.
-type AcceptInvitationJSONRequestBody = Link
-
-// SwitchOrganizationJSONRequestBody defines body for SwitchOrganization for application/json ContentType.
-type SwitchOrganizationJSONRequestBody = ChosenOrganization
-
-// AddPasskeyJSONRequestBody defines body for AddPasskey for application/json ContentType.
-type AddPasskeyJSONRequestBody = NewPasskey
-
-// ChangePasswordJSONRequestBody defines body for ChangePassword for application/json ContentType.
-type ChangePasswordJSONRequestBody = Change
-
-// ConfirmTotpJSONRequestBody defines body for ConfirmTotp for application/json ContentType.
-type ConfirmTotpJSONRequestBody = CodeInput
 
 // CreateCorrectionJSONRequestBody defines body for CreateCorrection for application/json ContentType.
 type CreateCorrectionJSONRequestBody = NewCorrection
@@ -5101,26 +3246,8 @@ type RecordPaymentJSONRequestBody = NewPaymentEntry
 // CreateJoinTokenJSONRequestBody defines body for CreateJoinToken for application/json ContentType.
 type CreateJoinTokenJSONRequestBody = NewJoinToken
 
-// InviteMemberJSONRequestBody defines body for InviteMember for application/json ContentType.
-type InviteMemberJSONRequestBody = NewInvitation
-
 // CreateOrganizationKeyJSONRequestBody defines body for CreateOrganizationKey for application/json ContentType.
 type CreateOrganizationKeyJSONRequestBody = NewOrganizationKey
-
-// ChangeRoleJSONRequestBody defines body for ChangeRole for application/json ContentType.
-type ChangeRoleJSONRequestBody = NewRole
-
-// ResetPasswordJSONRequestBody defines body for ResetPassword for application/json ContentType.
-type ResetPasswordJSONRequestBody = QuorateApiPasswordsSchemasReset
-
-// RequestPasswordResetJSONRequestBody defines body for RequestPasswordReset for application/json ContentType.
-type RequestPasswordResetJSONRequestBody = ResetRequest
-
-// ReceiveStripeEventJSONRequestBody defines body for ReceiveStripeEvent for application/json ContentType.
-type ReceiveStripeEventJSONRequestBody = ReceiveStripeEventJSONBody
-
-// AddProbedMinutesJSONRequestBody defines body for AddProbedMinutes for application/json ContentType.
-type AddProbedMinutesJSONRequestBody = Looked
 
 // CreateProjectJSONRequestBody defines body for CreateProject for application/json ContentType.
 type CreateProjectJSONRequestBody = NewProject
@@ -5140,8 +3267,17 @@ type CreateKeyJSONRequestBody = NewKey
 // CreateQuoteJSONRequestBody defines body for CreateQuote for application/json ContentType.
 type CreateQuoteJSONRequestBody = QuoteRequest
 
-// SignUpJSONRequestBody defines body for SignUp for application/json ContentType.
-type SignUpJSONRequestBody = SignUp
+// CreateWebhookJSONRequestBody defines body for CreateWebhook for application/json ContentType.
+type CreateWebhookJSONRequestBody = NewWebhook
+
+// ChangeWebhookJSONRequestBody defines body for ChangeWebhook for application/json ContentType.
+type ChangeWebhookJSONRequestBody = ChangedWebhook
+
+// ReplayWebhookJSONRequestBody defines body for ReplayWebhook for application/json ContentType.
+type ReplayWebhookJSONRequestBody = Replay
+
+// RotateWebhookSecretJSONRequestBody defines body for RotateWebhookSecret for application/json ContentType.
+type RotateWebhookSecretJSONRequestBody = SecretRotation
 
 // RequestEditorFn is the function signature for the RequestEditor callback function
 type RequestEditorFn func(ctx context.Context, req *http.Request) error
@@ -5217,100 +3353,12 @@ func WithRequestEditorFn(fn RequestEditorFn) ClientOption {
 // The interface specification for the client above.
 type ClientInterface interface {
 
-	// ListAuditEvents List Audit Events
+	// ListEvents List Events
 	//
-	// Each change in the organization, by whom, from where and with what key; newest first.
+	// Events of the last 30 days, as webhooks get them, newest first. For receivers that no webhook reaches.
 	//
-	// Corresponds with GET /v1/audit (the `ListAuditEvents` operationId).
-	ListAuditEvents(ctx context.Context, params *ListAuditEventsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
-
-	// ExportAuditLog Export Audit Log
-	//
-	// The whole log as JSON lines, oldest first. `quorate-api audit-verify FILE` checks the chain of hashes.
-	//
-	// Corresponds with GET /v1/audit/export (the `ExportAuditLog` operationId).
-	ExportAuditLog(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
-
-	// ListBudgets List Budgets
-	//
-	// The organization's budgets with this month's alerts, newest first.
-	//
-	// Corresponds with GET /v1/budgets (the `ListBudgets` operationId).
-	ListBudgets(ctx context.Context, params *ListBudgetsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
-
-	// PutBudgetWithBody Put Budget
-	//
-	// Set the budget of a project, or of the organization. Repeating it is harmless.
-	//
-	// Each threshold gives an alert once a month, within a minute. Changing the amount does not repeat alerts of the
-	// month; deleting the budget and setting it again does.
-	//
-	// Takes any type of body and a specified content type.
-	//
-	// Corresponds with PUT /v1/budgets (the `PutBudget` operationId).
-	PutBudgetWithBody(ctx context.Context, params *PutBudgetParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
-
-	// PutBudget Put Budget
-	//
-	// Set the budget of a project, or of the organization. Repeating it is harmless.
-	//
-	// Each threshold gives an alert once a month, within a minute. Changing the amount does not repeat alerts of the
-	// month; deleting the budget and setting it again does.
-	//
-	// Takes a body of the `application/json` content type.
-	//
-	// Corresponds with PUT /v1/budgets (the `PutBudget` operationId).
-	PutBudget(ctx context.Context, params *PutBudgetParams, body PutBudgetJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
-
-	// DeleteBudget Delete Budget
-	//
-	// Delete a budget. Its alerts stay on record.
-	//
-	// Corresponds with DELETE /v1/budgets/{budget_id} (the `DeleteBudget` operationId).
-	DeleteBudget(ctx context.Context, budgetId openapi_types.UUID, params *DeleteBudgetParams, reqEditors ...RequestEditorFn) (*http.Response, error)
-
-	// GetBudget Get Budget
-	//
-	// One budget with this month's alerts.
-	//
-	// Corresponds with GET /v1/budgets/{budget_id} (the `GetBudget` operationId).
-	GetBudget(ctx context.Context, budgetId openapi_types.UUID, reqEditors ...RequestEditorFn) (*http.Response, error)
-
-	// ListBudgetAlerts List Budget Alerts
-	//
-	// The budget's alerts of all months, newest first.
-	//
-	// Corresponds with GET /v1/budgets/{budget_id}/alerts (the `ListBudgetAlerts` operationId).
-	ListBudgetAlerts(ctx context.Context, budgetId openapi_types.UUID, params *ListBudgetAlertsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
-
-	// ListCommitments List Commitments
-	//
-	// The organization's commitments, and the terms that can be committed to.
-	//
-	// Corresponds with GET /v1/commitments (the `ListCommitments` operationId).
-	ListCommitments(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
-
-	// MakeCommitmentWithBody Make Commitment
-	//
-	// Commit to reservations from the next month on, for a discount. It cannot be called off.
-	//
-	// `Idempotency-Key` is required. People alone commit: API keys do not.
-	//
-	// Takes any type of body and a specified content type.
-	//
-	// Corresponds with POST /v1/commitments (the `MakeCommitment` operationId).
-	MakeCommitmentWithBody(ctx context.Context, params *MakeCommitmentParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
-
-	// MakeCommitment Make Commitment
-	//
-	// Commit to reservations from the next month on, for a discount. It cannot be called off.
-	//
-	// `Idempotency-Key` is required. People alone commit: API keys do not.
-	//
-	// Takes a body of the `application/json` content type.
-	//
-	// Corresponds with POST /v1/commitments (the `MakeCommitment` operationId).
-	MakeCommitment(ctx context.Context, params *MakeCommitmentParams, body MakeCommitmentJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+	// Corresponds with GET /v1/events (the `ListEvents` operationId).
+	ListEvents(ctx context.Context, params *ListEventsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// DeleteGroup Delete Group
 	//
@@ -5412,20 +3460,6 @@ type ClientInterface interface {
 	// Corresponds with GET /v1/groups/{group_id}/handle (the `GetHandle` operationId).
 	GetHandle(ctx context.Context, groupId openapi_types.UUID, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// StreamGroup Stream Group
-	//
-	// Watch the group, live.
-	//
-	// Corresponds with GET /v1/groups/{group_id}/live (the `StreamGroup` operationId).
-	StreamGroup(ctx context.Context, groupId openapi_types.UUID, reqEditors ...RequestEditorFn) (*http.Response, error)
-
-	// GetMetrics Get Metrics
-	//
-	// Per minute: reserved, offered, committed, throttled, latency.
-	//
-	// Corresponds with GET /v1/groups/{group_id}/metrics (the `GetMetrics` operationId).
-	GetMetrics(ctx context.Context, groupId openapi_types.UUID, params *GetMetricsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
-
 	// GetPartitions Get Partitions
 	//
 	// The group's partitions, each with its chain. A group without has one, which is itself.
@@ -5462,153 +3496,6 @@ type ClientInterface interface {
 	// Corresponds with POST /v1/groups/{group_id}/reset (the `ResetGroup` operationId).
 	ResetGroup(ctx context.Context, groupId openapi_types.UUID, params *ResetGroupParams, body ResetGroupJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// GetSlaReport Get Sla Report
-	//
-	// The SLA's attainment in a month, clause by clause, with the credits owed.
-	//
-	// Corresponds with GET /v1/groups/{group_id}/sla (the `GetSlaReport` operationId).
-	GetSlaReport(ctx context.Context, groupId openapi_types.UUID, params *GetSlaReportParams, reqEditors ...RequestEditorFn) (*http.Response, error)
-
-	// ListBadMinutes List Bad Minutes
-	//
-	// The minutes of a month that missed a clause, oldest first, with what was measured in each.
-	//
-	// Corresponds with GET /v1/groups/{group_id}/sla/bad-minutes (the `ListBadMinutes` operationId).
-	ListBadMinutes(ctx context.Context, groupId openapi_types.UUID, params *ListBadMinutesParams, reqEditors ...RequestEditorFn) (*http.Response, error)
-
-	// GetUsage Get Usage
-	//
-	// The group's usage in whole minutes, of the last eight days and the present one.
-	//
-	// Corresponds with GET /v1/groups/{group_id}/usage (the `GetUsage` operationId).
-	GetUsage(ctx context.Context, groupId openapi_types.UUID, params *GetUsageParams, reqEditors ...RequestEditorFn) (*http.Response, error)
-
-	// GetHealth Get Health
-	//
-	// The process is alive.
-	//
-	// Corresponds with GET /v1/health (the `GetHealth` operationId).
-	GetHealth(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
-
-	// AcceptInvitationAsNewWithBody Accept Invitation As New
-	//
-	// Accept an invitation with a new account, which has a password or a passkey, and log in.
-	//
-	// Takes any type of body and a specified content type.
-	//
-	// Corresponds with POST /v1/invitations/accept (the `AcceptInvitationAsNew` operationId).
-	AcceptInvitationAsNewWithBody(ctx context.Context, params *AcceptInvitationAsNewParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
-
-	// AcceptInvitationAsNew Accept Invitation As New
-	//
-	// Accept an invitation with a new account, which has a password or a passkey, and log in.
-	//
-	// Takes a body of the `application/json` content type.
-	//
-	// Corresponds with POST /v1/invitations/accept (the `AcceptInvitationAsNew` operationId).
-	AcceptInvitationAsNew(ctx context.Context, params *AcceptInvitationAsNewParams, body AcceptInvitationAsNewJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
-
-	// LookAtInvitationWithBody Look At Invitation
-	//
-	// The invitation of a link, for its holder.
-	//
-	// Takes any type of body and a specified content type.
-	//
-	// Corresponds with POST /v1/invitations/look (the `LookAtInvitation` operationId).
-	LookAtInvitationWithBody(ctx context.Context, params *LookAtInvitationParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
-
-	// LookAtInvitation Look At Invitation
-	//
-	// The invitation of a link, for its holder.
-	//
-	// Takes a body of the `application/json` content type.
-	//
-	// Corresponds with POST /v1/invitations/look (the `LookAtInvitation` operationId).
-	LookAtInvitation(ctx context.Context, params *LookAtInvitationParams, body LookAtInvitationJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
-
-	// BeginFirstPasskeyWithBody Begin First Passkey
-	//
-	// Begin to make a passkey for the account with which an invitation is accepted.
-	//
-	// Takes any type of body and a specified content type.
-	//
-	// Corresponds with POST /v1/invitations/passkey (the `BeginFirstPasskey` operationId).
-	BeginFirstPasskeyWithBody(ctx context.Context, params *BeginFirstPasskeyParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
-
-	// BeginFirstPasskey Begin First Passkey
-	//
-	// Begin to make a passkey for the account with which an invitation is accepted.
-	//
-	// Takes a body of the `application/json` content type.
-	//
-	// Corresponds with POST /v1/invitations/passkey (the `BeginFirstPasskey` operationId).
-	BeginFirstPasskey(ctx context.Context, params *BeginFirstPasskeyParams, body BeginFirstPasskeyJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
-
-	// ListInvoices List Invoices
-	//
-	// Issued invoices and credit notes, newest first.
-	//
-	// Corresponds with GET /v1/invoices (the `ListInvoices` operationId).
-	ListInvoices(ctx context.Context, params *ListInvoicesParams, reqEditors ...RequestEditorFn) (*http.Response, error)
-
-	// GetCurrentInvoice Get Current Invoice
-	//
-	// The open invoice: what this month costs so far.
-	//
-	// Corresponds with GET /v1/invoices/current (the `GetCurrentInvoice` operationId).
-	GetCurrentInvoice(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
-
-	// GetCurrentInvoiceDocument Get Current Invoice Document
-	//
-	// The open invoice as a PDF. It is a draft, and no invoice.
-	//
-	// Corresponds with GET /v1/invoices/current/document.pdf (the `GetCurrentInvoiceDocument` operationId).
-	GetCurrentInvoiceDocument(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
-
-	// GetCurrentInvoiceLines Get Current Invoice Lines
-	//
-	// The lines of the open invoice as CSV.
-	//
-	// Corresponds with GET /v1/invoices/current/lines.csv (the `GetCurrentInvoiceLines` operationId).
-	GetCurrentInvoiceLines(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
-
-	// GetInvoice Get Invoice
-	//
-	// An issued invoice or credit note with its lines.
-	//
-	// Corresponds with GET /v1/invoices/{invoice_id} (the `GetInvoice` operationId).
-	GetInvoice(ctx context.Context, invoiceId openapi_types.UUID, reqEditors ...RequestEditorFn) (*http.Response, error)
-
-	// CheckOut Check Out
-	//
-	// How to pay what is due: the provider's page, or lines that say where to transfer it.
-	//
-	// Repeating it gives the same page while that is open and the amount is the same.
-	//
-	// Corresponds with POST /v1/invoices/{invoice_id}/checkout (the `CheckOut` operationId).
-	CheckOut(ctx context.Context, invoiceId openapi_types.UUID, params *CheckOutParams, reqEditors ...RequestEditorFn) (*http.Response, error)
-
-	// GetInvoiceDocument Get Invoice Document
-	//
-	// An issued invoice or credit note as a PDF.
-	//
-	// Corresponds with GET /v1/invoices/{invoice_id}/document.pdf (the `GetInvoiceDocument` operationId).
-	GetInvoiceDocument(ctx context.Context, invoiceId openapi_types.UUID, reqEditors ...RequestEditorFn) (*http.Response, error)
-
-	// GetInvoiceLines Get Invoice Lines
-	//
-	// The lines of an issued invoice or credit note as CSV.
-	//
-	// Corresponds with GET /v1/invoices/{invoice_id}/lines.csv (the `GetInvoiceLines` operationId).
-	GetInvoiceLines(ctx context.Context, invoiceId openapi_types.UUID, reqEditors ...RequestEditorFn) (*http.Response, error)
-
-	// ListPayments List Payments
-	//
-	// Payments of the invoice, and what took them back, newest first.
-	//
-	// Corresponds with GET /v1/invoices/{invoice_id}/payments (the `ListPayments` operationId).
-	ListPayments(ctx context.Context, invoiceId openapi_types.UUID, params *ListPaymentsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
-
 	// RevokeKey Revoke Key
 	//
 	// Revoke an API key. The API refuses it at once, and servers refuse its tokens within ten seconds.
@@ -5633,263 +3520,6 @@ type ClientInterface interface {
 	//
 	// Corresponds with POST /v1/keys/{key_id}/rotate (the `RotateKey` operationId).
 	RotateKey(ctx context.Context, keyId openapi_types.UUID, params *RotateKeyParams, body RotateKeyJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
-
-	// LogInWithBody Log In
-	//
-	// Log in: sets the session cookie.
-	//
-	// Takes any type of body and a specified content type.
-	//
-	// Corresponds with POST /v1/login (the `LogIn` operationId).
-	LogInWithBody(ctx context.Context, params *LogInParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
-
-	// LogIn Log In
-	//
-	// Log in: sets the session cookie.
-	//
-	// Takes a body of the `application/json` content type.
-	//
-	// Corresponds with POST /v1/login (the `LogIn` operationId).
-	LogIn(ctx context.Context, params *LogInParams, body LogInJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
-
-	// LogInWithPasskeyWithBody Log In With Passkey
-	//
-	// Log in with a passkey, after `POST /v1/passkey-requests`: sets the session cookie.
-	//
-	// Takes any type of body and a specified content type.
-	//
-	// Corresponds with POST /v1/login/passkey (the `LogInWithPasskey` operationId).
-	LogInWithPasskeyWithBody(ctx context.Context, params *LogInWithPasskeyParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
-
-	// LogInWithPasskey Log In With Passkey
-	//
-	// Log in with a passkey, after `POST /v1/passkey-requests`: sets the session cookie.
-	//
-	// Takes a body of the `application/json` content type.
-	//
-	// Corresponds with POST /v1/login/passkey (the `LogInWithPasskey` operationId).
-	LogInWithPasskey(ctx context.Context, params *LogInWithPasskeyParams, body LogInWithPasskeyJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
-
-	// LogOut Log Out
-	//
-	// End this session.
-	//
-	// Corresponds with POST /v1/logout (the `LogOut` operationId).
-	LogOut(ctx context.Context, params *LogOutParams, reqEditors ...RequestEditorFn) (*http.Response, error)
-
-	// GetMe Get Me
-	//
-	// The caller, its organization and its permissions.
-	//
-	// Corresponds with GET /v1/me (the `GetMe` operationId).
-	GetMe(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
-
-	// ConfirmPersonWithBody Confirm Person
-	//
-	// Show again who it is: with a passkey, with the password or, where there is a second factor, with a code.
-	//
-	// It lasts for 15 minutes.
-	//
-	// Takes any type of body and a specified content type.
-	//
-	// Corresponds with POST /v1/me/confirm (the `ConfirmPerson` operationId).
-	ConfirmPersonWithBody(ctx context.Context, params *ConfirmPersonParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
-
-	// ConfirmPerson Confirm Person
-	//
-	// Show again who it is: with a passkey, with the password or, where there is a second factor, with a code.
-	//
-	// It lasts for 15 minutes.
-	//
-	// Takes a body of the `application/json` content type.
-	//
-	// Corresponds with POST /v1/me/confirm (the `ConfirmPerson` operationId).
-	ConfirmPerson(ctx context.Context, params *ConfirmPersonParams, body ConfirmPersonJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
-
-	// SendVerification Send Verification
-	//
-	// Have another link mailed that verifies the person's address. The one before it does not work any more.
-	//
-	// Corresponds with POST /v1/me/email/verification (the `SendVerification` operationId).
-	SendVerification(ctx context.Context, params *SendVerificationParams, reqEditors ...RequestEditorFn) (*http.Response, error)
-
-	// VerifyEmailWithBody Verify Email
-	//
-	// Verify the address by the link in the mail, in a session of the account that signed up.
-	//
-	// Takes any type of body and a specified content type.
-	//
-	// Corresponds with POST /v1/me/email/verify (the `VerifyEmail` operationId).
-	VerifyEmailWithBody(ctx context.Context, params *VerifyEmailParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
-
-	// VerifyEmail Verify Email
-	//
-	// Verify the address by the link in the mail, in a session of the account that signed up.
-	//
-	// Takes a body of the `application/json` content type.
-	//
-	// Corresponds with POST /v1/me/email/verify (the `VerifyEmail` operationId).
-	VerifyEmail(ctx context.Context, params *VerifyEmailParams, body VerifyEmailJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
-
-	// AcceptInvitationWithBody Accept Invitation
-	//
-	// Accept an invitation with the account that is logged in, and go on in its organization.
-	//
-	// Takes any type of body and a specified content type.
-	//
-	// Corresponds with POST /v1/me/invitations/accept (the `AcceptInvitation` operationId).
-	AcceptInvitationWithBody(ctx context.Context, params *AcceptInvitationParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
-
-	// AcceptInvitation Accept Invitation
-	//
-	// Accept an invitation with the account that is logged in, and go on in its organization.
-	//
-	// Takes a body of the `application/json` content type.
-	//
-	// Corresponds with POST /v1/me/invitations/accept (the `AcceptInvitation` operationId).
-	AcceptInvitation(ctx context.Context, params *AcceptInvitationParams, body AcceptInvitationJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
-
-	// SwitchOrganizationWithBody Switch Organization
-	//
-	// Go on in another organization of the person, with another session: sets the cookie anew.
-	//
-	// Takes any type of body and a specified content type.
-	//
-	// Corresponds with POST /v1/me/organization (the `SwitchOrganization` operationId).
-	SwitchOrganizationWithBody(ctx context.Context, params *SwitchOrganizationParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
-
-	// SwitchOrganization Switch Organization
-	//
-	// Go on in another organization of the person, with another session: sets the cookie anew.
-	//
-	// Takes a body of the `application/json` content type.
-	//
-	// Corresponds with POST /v1/me/organization (the `SwitchOrganization` operationId).
-	SwitchOrganization(ctx context.Context, params *SwitchOrganizationParams, body SwitchOrganizationJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
-
-	// ListPasskeys List Passkeys
-	//
-	// The person's passkeys.
-	//
-	// Corresponds with GET /v1/me/passkeys (the `ListPasskeys` operationId).
-	ListPasskeys(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
-
-	// AddPasskeyWithBody Add Passkey
-	//
-	// Add the passkey that the browser has made. It logs in alone, without password and code.
-	//
-	// Takes any type of body and a specified content type.
-	//
-	// Corresponds with POST /v1/me/passkeys (the `AddPasskey` operationId).
-	AddPasskeyWithBody(ctx context.Context, params *AddPasskeyParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
-
-	// AddPasskey Add Passkey
-	//
-	// Add the passkey that the browser has made. It logs in alone, without password and code.
-	//
-	// Takes a body of the `application/json` content type.
-	//
-	// Corresponds with POST /v1/me/passkeys (the `AddPasskey` operationId).
-	AddPasskey(ctx context.Context, params *AddPasskeyParams, body AddPasskeyJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
-
-	// BeginPasskey Begin Passkey
-	//
-	// Begin to add a passkey: what the browser's `navigator.credentials.create` takes.
-	//
-	// Corresponds with POST /v1/me/passkeys/begin (the `BeginPasskey` operationId).
-	BeginPasskey(ctx context.Context, params *BeginPasskeyParams, reqEditors ...RequestEditorFn) (*http.Response, error)
-
-	// RemovePasskey Remove Passkey
-	//
-	// Remove a passkey.
-	//
-	// Corresponds with DELETE /v1/me/passkeys/{passkey_id} (the `RemovePasskey` operationId).
-	RemovePasskey(ctx context.Context, passkeyId openapi_types.UUID, reqEditors ...RequestEditorFn) (*http.Response, error)
-
-	// ChangePasswordWithBody Change Password
-	//
-	// Change the password. Other sessions end.
-	//
-	// Takes any type of body and a specified content type.
-	//
-	// Corresponds with POST /v1/me/password (the `ChangePassword` operationId).
-	ChangePasswordWithBody(ctx context.Context, params *ChangePasswordParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
-
-	// ChangePassword Change Password
-	//
-	// Change the password. Other sessions end.
-	//
-	// Takes a body of the `application/json` content type.
-	//
-	// Corresponds with POST /v1/me/password (the `ChangePassword` operationId).
-	ChangePassword(ctx context.Context, params *ChangePasswordParams, body ChangePasswordJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
-
-	// RenewRecoveryCodes Renew Recovery Codes
-	//
-	// Replace the recovery codes. The former ones do not work any more.
-	//
-	// Corresponds with POST /v1/me/recovery-codes (the `RenewRecoveryCodes` operationId).
-	RenewRecoveryCodes(ctx context.Context, params *RenewRecoveryCodesParams, reqEditors ...RequestEditorFn) (*http.Response, error)
-
-	// GetSecondFactor Get Second Factor
-	//
-	// The person's second factor.
-	//
-	// Corresponds with GET /v1/me/second-factor (the `GetSecondFactor` operationId).
-	GetSecondFactor(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
-
-	// EndOtherSessions End Other Sessions
-	//
-	// End all sessions of the person except the present one.
-	//
-	// Corresponds with DELETE /v1/me/sessions (the `EndOtherSessions` operationId).
-	EndOtherSessions(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
-
-	// ListSessions List Sessions
-	//
-	// The person's sessions in all organizations, the one used last first.
-	//
-	// Corresponds with GET /v1/me/sessions (the `ListSessions` operationId).
-	ListSessions(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
-
-	// EndSession End Session
-	//
-	// End one session of the person.
-	//
-	// Corresponds with DELETE /v1/me/sessions/{session_id} (the `EndSession` operationId).
-	EndSession(ctx context.Context, sessionId openapi_types.UUID, reqEditors ...RequestEditorFn) (*http.Response, error)
-
-	// RemoveTotp Remove Totp
-	//
-	// Remove the authenticator and its recovery codes: the password alone is enough to log in.
-	//
-	// Corresponds with DELETE /v1/me/totp (the `RemoveTotp` operationId).
-	RemoveTotp(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
-
-	// BeginTotp Begin Totp
-	//
-	// Begin to add an authenticator. It counts once it is confirmed with a code that it shows.
-	//
-	// Corresponds with POST /v1/me/totp (the `BeginTotp` operationId).
-	BeginTotp(ctx context.Context, params *BeginTotpParams, reqEditors ...RequestEditorFn) (*http.Response, error)
-
-	// ConfirmTotpWithBody Confirm Totp
-	//
-	// Confirm the authenticator. From then on logging in takes a code.
-	//
-	// Takes any type of body and a specified content type.
-	//
-	// Corresponds with POST /v1/me/totp/confirm (the `ConfirmTotp` operationId).
-	ConfirmTotpWithBody(ctx context.Context, params *ConfirmTotpParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
-
-	// ConfirmTotp Confirm Totp
-	//
-	// Confirm the authenticator. From then on logging in takes a code.
-	//
-	// Takes a body of the `application/json` content type.
-	//
-	// Corresponds with POST /v1/me/totp/confirm (the `ConfirmTotp` operationId).
-	ConfirmTotp(ctx context.Context, params *ConfirmTotpParams, body ConfirmTotpJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// GetBalance Get Balance
 	//
@@ -6106,38 +3736,6 @@ type ClientInterface interface {
 	// Corresponds with GET /v1/operator/sharing (the `GetSharing` operationId).
 	GetSharing(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// ListInvitations List Invitations
-	//
-	// Invitations that wait for an answer, newest first.
-	//
-	// Corresponds with GET /v1/organization/invitations (the `ListInvitations` operationId).
-	ListInvitations(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
-
-	// InviteMemberWithBody Invite Member
-	//
-	// Invite a person by mail. Another invitation of the same address takes the place of the one before.
-	//
-	// Takes any type of body and a specified content type.
-	//
-	// Corresponds with POST /v1/organization/invitations (the `InviteMember` operationId).
-	InviteMemberWithBody(ctx context.Context, params *InviteMemberParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
-
-	// InviteMember Invite Member
-	//
-	// Invite a person by mail. Another invitation of the same address takes the place of the one before.
-	//
-	// Takes a body of the `application/json` content type.
-	//
-	// Corresponds with POST /v1/organization/invitations (the `InviteMember` operationId).
-	InviteMember(ctx context.Context, params *InviteMemberParams, body InviteMemberJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
-
-	// WithdrawInvitation Withdraw Invitation
-	//
-	// Withdraw an invitation: its link does not work any more.
-	//
-	// Corresponds with DELETE /v1/organization/invitations/{invitation_id} (the `WithdrawInvitation` operationId).
-	WithdrawInvitation(ctx context.Context, invitationId openapi_types.UUID, reqEditors ...RequestEditorFn) (*http.Response, error)
-
 	// ListOrganizationKeys List Organization Keys
 	//
 	// The organization's own API keys, newest first, without their secrets.
@@ -6162,124 +3760,6 @@ type ClientInterface interface {
 	//
 	// Corresponds with POST /v1/organization/keys (the `CreateOrganizationKey` operationId).
 	CreateOrganizationKey(ctx context.Context, params *CreateOrganizationKeyParams, body CreateOrganizationKeyJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
-
-	// ListMembers List Members
-	//
-	// The organization's members, oldest first.
-	//
-	// Corresponds with GET /v1/organization/members (the `ListMembers` operationId).
-	ListMembers(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
-
-	// RemoveMember Remove Member
-	//
-	// Remove a member from the organization, or leave it.
-	//
-	// Corresponds with DELETE /v1/organization/members/{user_id} (the `RemoveMember` operationId).
-	RemoveMember(ctx context.Context, userId openapi_types.UUID, reqEditors ...RequestEditorFn) (*http.Response, error)
-
-	// ChangeRoleWithBody Change Role
-	//
-	// Give a member another role. Only owners make and unmake owners. The member logs in again.
-	//
-	// Takes any type of body and a specified content type.
-	//
-	// Corresponds with PATCH /v1/organization/members/{user_id} (the `ChangeRole` operationId).
-	ChangeRoleWithBody(ctx context.Context, userId openapi_types.UUID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
-
-	// ChangeRole Change Role
-	//
-	// Give a member another role. Only owners make and unmake owners. The member logs in again.
-	//
-	// Takes a body of the `application/json` content type.
-	//
-	// Corresponds with PATCH /v1/organization/members/{user_id} (the `ChangeRole` operationId).
-	ChangeRole(ctx context.Context, userId openapi_types.UUID, body ChangeRoleJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
-
-	// AskForPasskey Ask For Passkey
-	//
-	// Begin to show a passkey, to log in or to confirm who one is. The answer is good for five minutes, once.
-	//
-	// Corresponds with POST /v1/passkey-requests (the `AskForPasskey` operationId).
-	AskForPasskey(ctx context.Context, params *AskForPasskeyParams, reqEditors ...RequestEditorFn) (*http.Response, error)
-
-	// ResetPasswordWithBody Reset Password
-	//
-	// Set a new password by the link in the mail. All sessions end.
-	//
-	// Takes any type of body and a specified content type.
-	//
-	// Corresponds with POST /v1/password/reset (the `ResetPassword` operationId).
-	ResetPasswordWithBody(ctx context.Context, params *ResetPasswordParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
-
-	// ResetPassword Reset Password
-	//
-	// Set a new password by the link in the mail. All sessions end.
-	//
-	// Takes a body of the `application/json` content type.
-	//
-	// Corresponds with POST /v1/password/reset (the `ResetPassword` operationId).
-	ResetPassword(ctx context.Context, params *ResetPasswordParams, body ResetPasswordJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
-
-	// RequestPasswordResetWithBody Request Password Reset
-	//
-	// Have a link mailed that sets a new password. The answer is the same for every address.
-	//
-	// Takes any type of body and a specified content type.
-	//
-	// Corresponds with POST /v1/password/reset-requests (the `RequestPasswordReset` operationId).
-	RequestPasswordResetWithBody(ctx context.Context, params *RequestPasswordResetParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
-
-	// RequestPasswordReset Request Password Reset
-	//
-	// Have a link mailed that sets a new password. The answer is the same for every address.
-	//
-	// Takes a body of the `application/json` content type.
-	//
-	// Corresponds with POST /v1/password/reset-requests (the `RequestPasswordReset` operationId).
-	RequestPasswordReset(ctx context.Context, params *RequestPasswordResetParams, body RequestPasswordResetJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
-
-	// ReceiveStripeEventWithBody Receive Stripe Event
-	//
-	// For Stripe: a signed event. A paid checkout is recorded once.
-	//
-	// Takes any type of body and a specified content type.
-	//
-	// Corresponds with POST /v1/payments/stripe/events (the `ReceiveStripeEvent` operationId).
-	ReceiveStripeEventWithBody(ctx context.Context, params *ReceiveStripeEventParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
-
-	// ReceiveStripeEvent Receive Stripe Event
-	//
-	// For Stripe: a signed event. A paid checkout is recorded once.
-	//
-	// Takes a body of the `application/json` content type.
-	//
-	// Corresponds with POST /v1/payments/stripe/events (the `ReceiveStripeEvent` operationId).
-	ReceiveStripeEvent(ctx context.Context, params *ReceiveStripeEventParams, body ReceiveStripeEventJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
-
-	// AddProbedMinutesWithBody Add Probed Minutes
-	//
-	// Tell what was seen in minutes that are over. Telling a minute again changes nothing.
-	//
-	// Takes any type of body and a specified content type.
-	//
-	// Corresponds with POST /v1/prober/minutes (the `AddProbedMinutes` operationId).
-	AddProbedMinutesWithBody(ctx context.Context, params *AddProbedMinutesParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
-
-	// AddProbedMinutes Add Probed Minutes
-	//
-	// Tell what was seen in minutes that are over. Telling a minute again changes nothing.
-	//
-	// Takes a body of the `application/json` content type.
-	//
-	// Corresponds with POST /v1/prober/minutes (the `AddProbedMinutes` operationId).
-	AddProbedMinutes(ctx context.Context, params *AddProbedMinutesParams, body AddProbedMinutesJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
-
-	// GetProbeTargets Get Probe Targets
-	//
-	// The servers to knock at, and the authority of their certificates.
-	//
-	// Corresponds with GET /v1/prober/targets (the `GetProbeTargets` operationId).
-	GetProbeTargets(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// ListProjects List Projects
 	//
@@ -6449,269 +3929,128 @@ type ClientInterface interface {
 	// Corresponds with POST /v1/quotes (the `CreateQuote` operationId).
 	CreateQuote(ctx context.Context, params *CreateQuoteParams, body CreateQuoteJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// GetReadiness Get Readiness
+	// ListWebhooks List Webhooks
 	//
-	// Whether requests can be served; 503 only when none can. Operators see each dependency's state, too.
+	// The organization's webhooks, newest first, without their secrets.
 	//
-	// Corresponds with GET /v1/ready (the `GetReadiness` operationId).
-	GetReadiness(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
+	// Corresponds with GET /v1/webhooks (the `ListWebhooks` operationId).
+	ListWebhooks(ctx context.Context, params *ListWebhooksParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// SignUpWithBody Sign Up
+	// CreateWebhookWithBody Create Webhook
 	//
-	// Create an account with an organization and its first project, and log in.
+	// Have events sent to a URL, signed after Standard Webhooks. The secret is in this answer only.
 	//
 	// Takes any type of body and a specified content type.
 	//
-	// Corresponds with POST /v1/signup (the `SignUp` operationId).
-	SignUpWithBody(ctx context.Context, params *SignUpParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+	// Corresponds with POST /v1/webhooks (the `CreateWebhook` operationId).
+	CreateWebhookWithBody(ctx context.Context, params *CreateWebhookParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// SignUp Sign Up
+	// CreateWebhook Create Webhook
 	//
-	// Create an account with an organization and its first project, and log in.
+	// Have events sent to a URL, signed after Standard Webhooks. The secret is in this answer only.
 	//
 	// Takes a body of the `application/json` content type.
 	//
-	// Corresponds with POST /v1/signup (the `SignUp` operationId).
-	SignUp(ctx context.Context, params *SignUpParams, body SignUpJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+	// Corresponds with POST /v1/webhooks (the `CreateWebhook` operationId).
+	CreateWebhook(ctx context.Context, params *CreateWebhookParams, body CreateWebhookJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// GetSpend Get Spend
+	// DeleteWebhook Delete Webhook
 	//
-	// Get this month's cost so far and by its end, by project and group, and the month before.
+	// Delete a webhook. Waiting events are not sent.
 	//
-	// Corresponds with GET /v1/spend (the `GetSpend` operationId).
-	GetSpend(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
+	// Corresponds with DELETE /v1/webhooks/{webhook_id} (the `DeleteWebhook` operationId).
+	DeleteWebhook(ctx context.Context, webhookId openapi_types.UUID, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// GetSpendDays Get Spend Days
+	// GetWebhook Get Webhook
 	//
-	// The cost of each day of a month, by kind.
+	// One webhook.
 	//
-	// Corresponds with GET /v1/spend/days (the `GetSpendDays` operationId).
-	GetSpendDays(ctx context.Context, params *GetSpendDaysParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+	// Corresponds with GET /v1/webhooks/{webhook_id} (the `GetWebhook` operationId).
+	GetWebhook(ctx context.Context, webhookId openapi_types.UUID, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// GetSpendMetrics Get Spend Metrics
+	// ChangeWebhookWithBody Change Webhook
 	//
-	// This month's spend, its forecast and the budgets as OpenMetrics, for a scraper with an API key.
+	// Change where events go, which, and whether. It also enables a webhook that the service has disabled.
 	//
-	// Corresponds with GET /v1/spend/metrics (the `GetSpendMetrics` operationId).
-	GetSpendMetrics(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with PUT /v1/webhooks/{webhook_id} (the `ChangeWebhook` operationId).
+	ChangeWebhookWithBody(ctx context.Context, webhookId openapi_types.UUID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// GetStatus Get Status
+	// ChangeWebhook Change Webhook
 	//
-	// The state of each region's components, their last 90 days, and incidents. It needs no login.
+	// Change where events go, which, and whether. It also enables a webhook that the service has disabled.
 	//
-	// Corresponds with GET /v1/status (the `GetStatus` operationId).
-	GetStatus(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with PUT /v1/webhooks/{webhook_id} (the `ChangeWebhook` operationId).
+	ChangeWebhook(ctx context.Context, webhookId openapi_types.UUID, body ChangeWebhookJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// GetStatusFeed Get Status Feed
+	// ListWebhookDeliveries List Webhook Deliveries
 	//
-	// Incidents as an Atom feed.
+	// Deliveries of the last 30 days, newest first.
 	//
-	// Corresponds with GET /v1/status/feed (the `GetStatusFeed` operationId).
-	GetStatusFeed(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
+	// Corresponds with GET /v1/webhooks/{webhook_id}/deliveries (the `ListWebhookDeliveries` operationId).
+	ListWebhookDeliveries(ctx context.Context, webhookId openapi_types.UUID, params *ListWebhookDeliveriesParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// GetIncident Get Incident
+	// ResendWebhookDelivery Resend Webhook Delivery
 	//
-	// One incident, however old.
+	// Send an event again, with the same `webhook-id`.
 	//
-	// Corresponds with GET /v1/status/incidents/{incident_id} (the `GetIncident` operationId).
-	GetIncident(ctx context.Context, incidentId openapi_types.UUID, reqEditors ...RequestEditorFn) (*http.Response, error)
+	// Corresponds with POST /v1/webhooks/{webhook_id}/deliveries/{delivery_id}/resend (the `ResendWebhookDelivery` operationId).
+	ResendWebhookDelivery(ctx context.Context, webhookId openapi_types.UUID, deliveryId openapi_types.UUID, params *ResendWebhookDeliveryParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ReplayWebhookWithBody Replay Webhook
+	//
+	// Send events again that failed, or that came while the webhook was paused or disabled.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /v1/webhooks/{webhook_id}/replay (the `ReplayWebhook` operationId).
+	ReplayWebhookWithBody(ctx context.Context, webhookId openapi_types.UUID, params *ReplayWebhookParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ReplayWebhook Replay Webhook
+	//
+	// Send events again that failed, or that came while the webhook was paused or disabled.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /v1/webhooks/{webhook_id}/replay (the `ReplayWebhook` operationId).
+	ReplayWebhook(ctx context.Context, webhookId openapi_types.UUID, params *ReplayWebhookParams, body ReplayWebhookJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// RotateWebhookSecretWithBody Rotate Webhook Secret
+	//
+	// Give a webhook another secret. Meanwhile both sign, so that no delivery is refused.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /v1/webhooks/{webhook_id}/rotate (the `RotateWebhookSecret` operationId).
+	RotateWebhookSecretWithBody(ctx context.Context, webhookId openapi_types.UUID, params *RotateWebhookSecretParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// RotateWebhookSecret Rotate Webhook Secret
+	//
+	// Give a webhook another secret. Meanwhile both sign, so that no delivery is refused.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /v1/webhooks/{webhook_id}/rotate (the `RotateWebhookSecret` operationId).
+	RotateWebhookSecret(ctx context.Context, webhookId openapi_types.UUID, params *RotateWebhookSecretParams, body RotateWebhookSecretJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// TestWebhook Test Webhook
+	//
+	// Send an event of the type `webhook.test`. The list of deliveries tells within seconds how it went.
+	//
+	// Corresponds with POST /v1/webhooks/{webhook_id}/test (the `TestWebhook` operationId).
+	TestWebhook(ctx context.Context, webhookId openapi_types.UUID, params *TestWebhookParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 }
 
-// ListAuditEvents List Audit Events
+// ListEvents List Events
 //
-// Each change in the organization, by whom, from where and with what key; newest first.
+// Events of the last 30 days, as webhooks get them, newest first. For receivers that no webhook reaches.
 //
-// Corresponds with GET /v1/audit (the `ListAuditEvents` operationId).
-func (c *Client) ListAuditEvents(ctx context.Context, params *ListAuditEventsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewListAuditEventsRequest(c.Server, params)
-	if err != nil {
-		return nil, err
-	}
-	req = req.WithContext(ctx)
-	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
-		return nil, err
-	}
-	return c.Client.Do(req)
-}
-
-// ExportAuditLog Export Audit Log
-//
-// The whole log as JSON lines, oldest first. `quorate-api audit-verify FILE` checks the chain of hashes.
-//
-// Corresponds with GET /v1/audit/export (the `ExportAuditLog` operationId).
-func (c *Client) ExportAuditLog(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewExportAuditLogRequest(c.Server)
-	if err != nil {
-		return nil, err
-	}
-	req = req.WithContext(ctx)
-	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
-		return nil, err
-	}
-	return c.Client.Do(req)
-}
-
-// ListBudgets List Budgets
-//
-// The organization's budgets with this month's alerts, newest first.
-//
-// Corresponds with GET /v1/budgets (the `ListBudgets` operationId).
-func (c *Client) ListBudgets(ctx context.Context, params *ListBudgetsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewListBudgetsRequest(c.Server, params)
-	if err != nil {
-		return nil, err
-	}
-	req = req.WithContext(ctx)
-	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
-		return nil, err
-	}
-	return c.Client.Do(req)
-}
-
-// PutBudgetWithBody Put Budget
-//
-// Set the budget of a project, or of the organization. Repeating it is harmless.
-//
-// Each threshold gives an alert once a month, within a minute. Changing the amount does not repeat alerts of the
-// month; deleting the budget and setting it again does.
-//
-// Takes any type of body and a specified content type.
-//
-// Corresponds with PUT /v1/budgets (the `PutBudget` operationId).
-func (c *Client) PutBudgetWithBody(ctx context.Context, params *PutBudgetParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewPutBudgetRequestWithBody(c.Server, params, contentType, body)
-	if err != nil {
-		return nil, err
-	}
-	req = req.WithContext(ctx)
-	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
-		return nil, err
-	}
-	return c.Client.Do(req)
-}
-
-// PutBudget Put Budget
-//
-// Set the budget of a project, or of the organization. Repeating it is harmless.
-//
-// Each threshold gives an alert once a month, within a minute. Changing the amount does not repeat alerts of the
-// month; deleting the budget and setting it again does.
-//
-// Takes a body of the `application/json` content type.
-//
-// Corresponds with PUT /v1/budgets (the `PutBudget` operationId).
-func (c *Client) PutBudget(ctx context.Context, params *PutBudgetParams, body PutBudgetJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewPutBudgetRequest(c.Server, params, body)
-	if err != nil {
-		return nil, err
-	}
-	req = req.WithContext(ctx)
-	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
-		return nil, err
-	}
-	return c.Client.Do(req)
-}
-
-// DeleteBudget Delete Budget
-//
-// Delete a budget. Its alerts stay on record.
-//
-// Corresponds with DELETE /v1/budgets/{budget_id} (the `DeleteBudget` operationId).
-func (c *Client) DeleteBudget(ctx context.Context, budgetId openapi_types.UUID, params *DeleteBudgetParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewDeleteBudgetRequest(c.Server, budgetId, params)
-	if err != nil {
-		return nil, err
-	}
-	req = req.WithContext(ctx)
-	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
-		return nil, err
-	}
-	return c.Client.Do(req)
-}
-
-// GetBudget Get Budget
-//
-// One budget with this month's alerts.
-//
-// Corresponds with GET /v1/budgets/{budget_id} (the `GetBudget` operationId).
-func (c *Client) GetBudget(ctx context.Context, budgetId openapi_types.UUID, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewGetBudgetRequest(c.Server, budgetId)
-	if err != nil {
-		return nil, err
-	}
-	req = req.WithContext(ctx)
-	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
-		return nil, err
-	}
-	return c.Client.Do(req)
-}
-
-// ListBudgetAlerts List Budget Alerts
-//
-// The budget's alerts of all months, newest first.
-//
-// Corresponds with GET /v1/budgets/{budget_id}/alerts (the `ListBudgetAlerts` operationId).
-func (c *Client) ListBudgetAlerts(ctx context.Context, budgetId openapi_types.UUID, params *ListBudgetAlertsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewListBudgetAlertsRequest(c.Server, budgetId, params)
-	if err != nil {
-		return nil, err
-	}
-	req = req.WithContext(ctx)
-	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
-		return nil, err
-	}
-	return c.Client.Do(req)
-}
-
-// ListCommitments List Commitments
-//
-// The organization's commitments, and the terms that can be committed to.
-//
-// Corresponds with GET /v1/commitments (the `ListCommitments` operationId).
-func (c *Client) ListCommitments(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewListCommitmentsRequest(c.Server)
-	if err != nil {
-		return nil, err
-	}
-	req = req.WithContext(ctx)
-	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
-		return nil, err
-	}
-	return c.Client.Do(req)
-}
-
-// MakeCommitmentWithBody Make Commitment
-//
-// Commit to reservations from the next month on, for a discount. It cannot be called off.
-//
-// `Idempotency-Key` is required. People alone commit: API keys do not.
-//
-// Takes any type of body and a specified content type.
-//
-// Corresponds with POST /v1/commitments (the `MakeCommitment` operationId).
-func (c *Client) MakeCommitmentWithBody(ctx context.Context, params *MakeCommitmentParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewMakeCommitmentRequestWithBody(c.Server, params, contentType, body)
-	if err != nil {
-		return nil, err
-	}
-	req = req.WithContext(ctx)
-	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
-		return nil, err
-	}
-	return c.Client.Do(req)
-}
-
-// MakeCommitment Make Commitment
-//
-// Commit to reservations from the next month on, for a discount. It cannot be called off.
-//
-// `Idempotency-Key` is required. People alone commit: API keys do not.
-//
-// Takes a body of the `application/json` content type.
-//
-// Corresponds with POST /v1/commitments (the `MakeCommitment` operationId).
-func (c *Client) MakeCommitment(ctx context.Context, params *MakeCommitmentParams, body MakeCommitmentJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewMakeCommitmentRequest(c.Server, params, body)
+// Corresponds with GET /v1/events (the `ListEvents` operationId).
+func (c *Client) ListEvents(ctx context.Context, params *ListEventsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListEventsRequest(c.Server, params)
 	if err != nil {
 		return nil, err
 	}
@@ -6942,40 +4281,6 @@ func (c *Client) GetHandle(ctx context.Context, groupId openapi_types.UUID, reqE
 	return c.Client.Do(req)
 }
 
-// StreamGroup Stream Group
-//
-// Watch the group, live.
-//
-// Corresponds with GET /v1/groups/{group_id}/live (the `StreamGroup` operationId).
-func (c *Client) StreamGroup(ctx context.Context, groupId openapi_types.UUID, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewStreamGroupRequest(c.Server, groupId)
-	if err != nil {
-		return nil, err
-	}
-	req = req.WithContext(ctx)
-	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
-		return nil, err
-	}
-	return c.Client.Do(req)
-}
-
-// GetMetrics Get Metrics
-//
-// Per minute: reserved, offered, committed, throttled, latency.
-//
-// Corresponds with GET /v1/groups/{group_id}/metrics (the `GetMetrics` operationId).
-func (c *Client) GetMetrics(ctx context.Context, groupId openapi_types.UUID, params *GetMetricsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewGetMetricsRequest(c.Server, groupId, params)
-	if err != nil {
-		return nil, err
-	}
-	req = req.WithContext(ctx)
-	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
-		return nil, err
-	}
-	return c.Client.Do(req)
-}
-
 // GetPartitions Get Partitions
 //
 // The group's partitions, each with its chain. A group without has one, which is itself.
@@ -7052,343 +4357,6 @@ func (c *Client) ResetGroup(ctx context.Context, groupId openapi_types.UUID, par
 	return c.Client.Do(req)
 }
 
-// GetSlaReport Get Sla Report
-//
-// The SLA's attainment in a month, clause by clause, with the credits owed.
-//
-// Corresponds with GET /v1/groups/{group_id}/sla (the `GetSlaReport` operationId).
-func (c *Client) GetSlaReport(ctx context.Context, groupId openapi_types.UUID, params *GetSlaReportParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewGetSlaReportRequest(c.Server, groupId, params)
-	if err != nil {
-		return nil, err
-	}
-	req = req.WithContext(ctx)
-	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
-		return nil, err
-	}
-	return c.Client.Do(req)
-}
-
-// ListBadMinutes List Bad Minutes
-//
-// The minutes of a month that missed a clause, oldest first, with what was measured in each.
-//
-// Corresponds with GET /v1/groups/{group_id}/sla/bad-minutes (the `ListBadMinutes` operationId).
-func (c *Client) ListBadMinutes(ctx context.Context, groupId openapi_types.UUID, params *ListBadMinutesParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewListBadMinutesRequest(c.Server, groupId, params)
-	if err != nil {
-		return nil, err
-	}
-	req = req.WithContext(ctx)
-	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
-		return nil, err
-	}
-	return c.Client.Do(req)
-}
-
-// GetUsage Get Usage
-//
-// The group's usage in whole minutes, of the last eight days and the present one.
-//
-// Corresponds with GET /v1/groups/{group_id}/usage (the `GetUsage` operationId).
-func (c *Client) GetUsage(ctx context.Context, groupId openapi_types.UUID, params *GetUsageParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewGetUsageRequest(c.Server, groupId, params)
-	if err != nil {
-		return nil, err
-	}
-	req = req.WithContext(ctx)
-	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
-		return nil, err
-	}
-	return c.Client.Do(req)
-}
-
-// GetHealth Get Health
-//
-// The process is alive.
-//
-// Corresponds with GET /v1/health (the `GetHealth` operationId).
-func (c *Client) GetHealth(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewGetHealthRequest(c.Server)
-	if err != nil {
-		return nil, err
-	}
-	req = req.WithContext(ctx)
-	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
-		return nil, err
-	}
-	return c.Client.Do(req)
-}
-
-// AcceptInvitationAsNewWithBody Accept Invitation As New
-//
-// Accept an invitation with a new account, which has a password or a passkey, and log in.
-//
-// Takes any type of body and a specified content type.
-//
-// Corresponds with POST /v1/invitations/accept (the `AcceptInvitationAsNew` operationId).
-func (c *Client) AcceptInvitationAsNewWithBody(ctx context.Context, params *AcceptInvitationAsNewParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewAcceptInvitationAsNewRequestWithBody(c.Server, params, contentType, body)
-	if err != nil {
-		return nil, err
-	}
-	req = req.WithContext(ctx)
-	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
-		return nil, err
-	}
-	return c.Client.Do(req)
-}
-
-// AcceptInvitationAsNew Accept Invitation As New
-//
-// Accept an invitation with a new account, which has a password or a passkey, and log in.
-//
-// Takes a body of the `application/json` content type.
-//
-// Corresponds with POST /v1/invitations/accept (the `AcceptInvitationAsNew` operationId).
-func (c *Client) AcceptInvitationAsNew(ctx context.Context, params *AcceptInvitationAsNewParams, body AcceptInvitationAsNewJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewAcceptInvitationAsNewRequest(c.Server, params, body)
-	if err != nil {
-		return nil, err
-	}
-	req = req.WithContext(ctx)
-	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
-		return nil, err
-	}
-	return c.Client.Do(req)
-}
-
-// LookAtInvitationWithBody Look At Invitation
-//
-// The invitation of a link, for its holder.
-//
-// Takes any type of body and a specified content type.
-//
-// Corresponds with POST /v1/invitations/look (the `LookAtInvitation` operationId).
-func (c *Client) LookAtInvitationWithBody(ctx context.Context, params *LookAtInvitationParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewLookAtInvitationRequestWithBody(c.Server, params, contentType, body)
-	if err != nil {
-		return nil, err
-	}
-	req = req.WithContext(ctx)
-	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
-		return nil, err
-	}
-	return c.Client.Do(req)
-}
-
-// LookAtInvitation Look At Invitation
-//
-// The invitation of a link, for its holder.
-//
-// Takes a body of the `application/json` content type.
-//
-// Corresponds with POST /v1/invitations/look (the `LookAtInvitation` operationId).
-func (c *Client) LookAtInvitation(ctx context.Context, params *LookAtInvitationParams, body LookAtInvitationJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewLookAtInvitationRequest(c.Server, params, body)
-	if err != nil {
-		return nil, err
-	}
-	req = req.WithContext(ctx)
-	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
-		return nil, err
-	}
-	return c.Client.Do(req)
-}
-
-// BeginFirstPasskeyWithBody Begin First Passkey
-//
-// Begin to make a passkey for the account with which an invitation is accepted.
-//
-// Takes any type of body and a specified content type.
-//
-// Corresponds with POST /v1/invitations/passkey (the `BeginFirstPasskey` operationId).
-func (c *Client) BeginFirstPasskeyWithBody(ctx context.Context, params *BeginFirstPasskeyParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewBeginFirstPasskeyRequestWithBody(c.Server, params, contentType, body)
-	if err != nil {
-		return nil, err
-	}
-	req = req.WithContext(ctx)
-	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
-		return nil, err
-	}
-	return c.Client.Do(req)
-}
-
-// BeginFirstPasskey Begin First Passkey
-//
-// Begin to make a passkey for the account with which an invitation is accepted.
-//
-// Takes a body of the `application/json` content type.
-//
-// Corresponds with POST /v1/invitations/passkey (the `BeginFirstPasskey` operationId).
-func (c *Client) BeginFirstPasskey(ctx context.Context, params *BeginFirstPasskeyParams, body BeginFirstPasskeyJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewBeginFirstPasskeyRequest(c.Server, params, body)
-	if err != nil {
-		return nil, err
-	}
-	req = req.WithContext(ctx)
-	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
-		return nil, err
-	}
-	return c.Client.Do(req)
-}
-
-// ListInvoices List Invoices
-//
-// Issued invoices and credit notes, newest first.
-//
-// Corresponds with GET /v1/invoices (the `ListInvoices` operationId).
-func (c *Client) ListInvoices(ctx context.Context, params *ListInvoicesParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewListInvoicesRequest(c.Server, params)
-	if err != nil {
-		return nil, err
-	}
-	req = req.WithContext(ctx)
-	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
-		return nil, err
-	}
-	return c.Client.Do(req)
-}
-
-// GetCurrentInvoice Get Current Invoice
-//
-// The open invoice: what this month costs so far.
-//
-// Corresponds with GET /v1/invoices/current (the `GetCurrentInvoice` operationId).
-func (c *Client) GetCurrentInvoice(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewGetCurrentInvoiceRequest(c.Server)
-	if err != nil {
-		return nil, err
-	}
-	req = req.WithContext(ctx)
-	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
-		return nil, err
-	}
-	return c.Client.Do(req)
-}
-
-// GetCurrentInvoiceDocument Get Current Invoice Document
-//
-// The open invoice as a PDF. It is a draft, and no invoice.
-//
-// Corresponds with GET /v1/invoices/current/document.pdf (the `GetCurrentInvoiceDocument` operationId).
-func (c *Client) GetCurrentInvoiceDocument(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewGetCurrentInvoiceDocumentRequest(c.Server)
-	if err != nil {
-		return nil, err
-	}
-	req = req.WithContext(ctx)
-	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
-		return nil, err
-	}
-	return c.Client.Do(req)
-}
-
-// GetCurrentInvoiceLines Get Current Invoice Lines
-//
-// The lines of the open invoice as CSV.
-//
-// Corresponds with GET /v1/invoices/current/lines.csv (the `GetCurrentInvoiceLines` operationId).
-func (c *Client) GetCurrentInvoiceLines(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewGetCurrentInvoiceLinesRequest(c.Server)
-	if err != nil {
-		return nil, err
-	}
-	req = req.WithContext(ctx)
-	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
-		return nil, err
-	}
-	return c.Client.Do(req)
-}
-
-// GetInvoice Get Invoice
-//
-// An issued invoice or credit note with its lines.
-//
-// Corresponds with GET /v1/invoices/{invoice_id} (the `GetInvoice` operationId).
-func (c *Client) GetInvoice(ctx context.Context, invoiceId openapi_types.UUID, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewGetInvoiceRequest(c.Server, invoiceId)
-	if err != nil {
-		return nil, err
-	}
-	req = req.WithContext(ctx)
-	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
-		return nil, err
-	}
-	return c.Client.Do(req)
-}
-
-// CheckOut Check Out
-//
-// How to pay what is due: the provider's page, or lines that say where to transfer it.
-//
-// Repeating it gives the same page while that is open and the amount is the same.
-//
-// Corresponds with POST /v1/invoices/{invoice_id}/checkout (the `CheckOut` operationId).
-func (c *Client) CheckOut(ctx context.Context, invoiceId openapi_types.UUID, params *CheckOutParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewCheckOutRequest(c.Server, invoiceId, params)
-	if err != nil {
-		return nil, err
-	}
-	req = req.WithContext(ctx)
-	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
-		return nil, err
-	}
-	return c.Client.Do(req)
-}
-
-// GetInvoiceDocument Get Invoice Document
-//
-// An issued invoice or credit note as a PDF.
-//
-// Corresponds with GET /v1/invoices/{invoice_id}/document.pdf (the `GetInvoiceDocument` operationId).
-func (c *Client) GetInvoiceDocument(ctx context.Context, invoiceId openapi_types.UUID, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewGetInvoiceDocumentRequest(c.Server, invoiceId)
-	if err != nil {
-		return nil, err
-	}
-	req = req.WithContext(ctx)
-	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
-		return nil, err
-	}
-	return c.Client.Do(req)
-}
-
-// GetInvoiceLines Get Invoice Lines
-//
-// The lines of an issued invoice or credit note as CSV.
-//
-// Corresponds with GET /v1/invoices/{invoice_id}/lines.csv (the `GetInvoiceLines` operationId).
-func (c *Client) GetInvoiceLines(ctx context.Context, invoiceId openapi_types.UUID, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewGetInvoiceLinesRequest(c.Server, invoiceId)
-	if err != nil {
-		return nil, err
-	}
-	req = req.WithContext(ctx)
-	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
-		return nil, err
-	}
-	return c.Client.Do(req)
-}
-
-// ListPayments List Payments
-//
-// Payments of the invoice, and what took them back, newest first.
-//
-// Corresponds with GET /v1/invoices/{invoice_id}/payments (the `ListPayments` operationId).
-func (c *Client) ListPayments(ctx context.Context, invoiceId openapi_types.UUID, params *ListPaymentsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewListPaymentsRequest(c.Server, invoiceId, params)
-	if err != nil {
-		return nil, err
-	}
-	req = req.WithContext(ctx)
-	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
-		return nil, err
-	}
-	return c.Client.Do(req)
-}
-
 // RevokeKey Revoke Key
 //
 // Revoke an API key. The API refuses it at once, and servers refuse its tokens within ten seconds.
@@ -7434,573 +4402,6 @@ func (c *Client) RotateKeyWithBody(ctx context.Context, keyId openapi_types.UUID
 // Corresponds with POST /v1/keys/{key_id}/rotate (the `RotateKey` operationId).
 func (c *Client) RotateKey(ctx context.Context, keyId openapi_types.UUID, params *RotateKeyParams, body RotateKeyJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewRotateKeyRequest(c.Server, keyId, params, body)
-	if err != nil {
-		return nil, err
-	}
-	req = req.WithContext(ctx)
-	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
-		return nil, err
-	}
-	return c.Client.Do(req)
-}
-
-// LogInWithBody Log In
-//
-// Log in: sets the session cookie.
-//
-// Takes any type of body and a specified content type.
-//
-// Corresponds with POST /v1/login (the `LogIn` operationId).
-func (c *Client) LogInWithBody(ctx context.Context, params *LogInParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewLogInRequestWithBody(c.Server, params, contentType, body)
-	if err != nil {
-		return nil, err
-	}
-	req = req.WithContext(ctx)
-	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
-		return nil, err
-	}
-	return c.Client.Do(req)
-}
-
-// LogIn Log In
-//
-// Log in: sets the session cookie.
-//
-// Takes a body of the `application/json` content type.
-//
-// Corresponds with POST /v1/login (the `LogIn` operationId).
-func (c *Client) LogIn(ctx context.Context, params *LogInParams, body LogInJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewLogInRequest(c.Server, params, body)
-	if err != nil {
-		return nil, err
-	}
-	req = req.WithContext(ctx)
-	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
-		return nil, err
-	}
-	return c.Client.Do(req)
-}
-
-// LogInWithPasskeyWithBody Log In With Passkey
-//
-// Log in with a passkey, after `POST /v1/passkey-requests`: sets the session cookie.
-//
-// Takes any type of body and a specified content type.
-//
-// Corresponds with POST /v1/login/passkey (the `LogInWithPasskey` operationId).
-func (c *Client) LogInWithPasskeyWithBody(ctx context.Context, params *LogInWithPasskeyParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewLogInWithPasskeyRequestWithBody(c.Server, params, contentType, body)
-	if err != nil {
-		return nil, err
-	}
-	req = req.WithContext(ctx)
-	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
-		return nil, err
-	}
-	return c.Client.Do(req)
-}
-
-// LogInWithPasskey Log In With Passkey
-//
-// Log in with a passkey, after `POST /v1/passkey-requests`: sets the session cookie.
-//
-// Takes a body of the `application/json` content type.
-//
-// Corresponds with POST /v1/login/passkey (the `LogInWithPasskey` operationId).
-func (c *Client) LogInWithPasskey(ctx context.Context, params *LogInWithPasskeyParams, body LogInWithPasskeyJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewLogInWithPasskeyRequest(c.Server, params, body)
-	if err != nil {
-		return nil, err
-	}
-	req = req.WithContext(ctx)
-	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
-		return nil, err
-	}
-	return c.Client.Do(req)
-}
-
-// LogOut Log Out
-//
-// End this session.
-//
-// Corresponds with POST /v1/logout (the `LogOut` operationId).
-func (c *Client) LogOut(ctx context.Context, params *LogOutParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewLogOutRequest(c.Server, params)
-	if err != nil {
-		return nil, err
-	}
-	req = req.WithContext(ctx)
-	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
-		return nil, err
-	}
-	return c.Client.Do(req)
-}
-
-// GetMe Get Me
-//
-// The caller, its organization and its permissions.
-//
-// Corresponds with GET /v1/me (the `GetMe` operationId).
-func (c *Client) GetMe(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewGetMeRequest(c.Server)
-	if err != nil {
-		return nil, err
-	}
-	req = req.WithContext(ctx)
-	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
-		return nil, err
-	}
-	return c.Client.Do(req)
-}
-
-// ConfirmPersonWithBody Confirm Person
-//
-// Show again who it is: with a passkey, with the password or, where there is a second factor, with a code.
-//
-// It lasts for 15 minutes.
-//
-// Takes any type of body and a specified content type.
-//
-// Corresponds with POST /v1/me/confirm (the `ConfirmPerson` operationId).
-func (c *Client) ConfirmPersonWithBody(ctx context.Context, params *ConfirmPersonParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewConfirmPersonRequestWithBody(c.Server, params, contentType, body)
-	if err != nil {
-		return nil, err
-	}
-	req = req.WithContext(ctx)
-	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
-		return nil, err
-	}
-	return c.Client.Do(req)
-}
-
-// ConfirmPerson Confirm Person
-//
-// Show again who it is: with a passkey, with the password or, where there is a second factor, with a code.
-//
-// It lasts for 15 minutes.
-//
-// Takes a body of the `application/json` content type.
-//
-// Corresponds with POST /v1/me/confirm (the `ConfirmPerson` operationId).
-func (c *Client) ConfirmPerson(ctx context.Context, params *ConfirmPersonParams, body ConfirmPersonJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewConfirmPersonRequest(c.Server, params, body)
-	if err != nil {
-		return nil, err
-	}
-	req = req.WithContext(ctx)
-	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
-		return nil, err
-	}
-	return c.Client.Do(req)
-}
-
-// SendVerification Send Verification
-//
-// Have another link mailed that verifies the person's address. The one before it does not work any more.
-//
-// Corresponds with POST /v1/me/email/verification (the `SendVerification` operationId).
-func (c *Client) SendVerification(ctx context.Context, params *SendVerificationParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewSendVerificationRequest(c.Server, params)
-	if err != nil {
-		return nil, err
-	}
-	req = req.WithContext(ctx)
-	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
-		return nil, err
-	}
-	return c.Client.Do(req)
-}
-
-// VerifyEmailWithBody Verify Email
-//
-// Verify the address by the link in the mail, in a session of the account that signed up.
-//
-// Takes any type of body and a specified content type.
-//
-// Corresponds with POST /v1/me/email/verify (the `VerifyEmail` operationId).
-func (c *Client) VerifyEmailWithBody(ctx context.Context, params *VerifyEmailParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewVerifyEmailRequestWithBody(c.Server, params, contentType, body)
-	if err != nil {
-		return nil, err
-	}
-	req = req.WithContext(ctx)
-	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
-		return nil, err
-	}
-	return c.Client.Do(req)
-}
-
-// VerifyEmail Verify Email
-//
-// Verify the address by the link in the mail, in a session of the account that signed up.
-//
-// Takes a body of the `application/json` content type.
-//
-// Corresponds with POST /v1/me/email/verify (the `VerifyEmail` operationId).
-func (c *Client) VerifyEmail(ctx context.Context, params *VerifyEmailParams, body VerifyEmailJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewVerifyEmailRequest(c.Server, params, body)
-	if err != nil {
-		return nil, err
-	}
-	req = req.WithContext(ctx)
-	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
-		return nil, err
-	}
-	return c.Client.Do(req)
-}
-
-// AcceptInvitationWithBody Accept Invitation
-//
-// Accept an invitation with the account that is logged in, and go on in its organization.
-//
-// Takes any type of body and a specified content type.
-//
-// Corresponds with POST /v1/me/invitations/accept (the `AcceptInvitation` operationId).
-func (c *Client) AcceptInvitationWithBody(ctx context.Context, params *AcceptInvitationParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewAcceptInvitationRequestWithBody(c.Server, params, contentType, body)
-	if err != nil {
-		return nil, err
-	}
-	req = req.WithContext(ctx)
-	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
-		return nil, err
-	}
-	return c.Client.Do(req)
-}
-
-// AcceptInvitation Accept Invitation
-//
-// Accept an invitation with the account that is logged in, and go on in its organization.
-//
-// Takes a body of the `application/json` content type.
-//
-// Corresponds with POST /v1/me/invitations/accept (the `AcceptInvitation` operationId).
-func (c *Client) AcceptInvitation(ctx context.Context, params *AcceptInvitationParams, body AcceptInvitationJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewAcceptInvitationRequest(c.Server, params, body)
-	if err != nil {
-		return nil, err
-	}
-	req = req.WithContext(ctx)
-	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
-		return nil, err
-	}
-	return c.Client.Do(req)
-}
-
-// SwitchOrganizationWithBody Switch Organization
-//
-// Go on in another organization of the person, with another session: sets the cookie anew.
-//
-// Takes any type of body and a specified content type.
-//
-// Corresponds with POST /v1/me/organization (the `SwitchOrganization` operationId).
-func (c *Client) SwitchOrganizationWithBody(ctx context.Context, params *SwitchOrganizationParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewSwitchOrganizationRequestWithBody(c.Server, params, contentType, body)
-	if err != nil {
-		return nil, err
-	}
-	req = req.WithContext(ctx)
-	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
-		return nil, err
-	}
-	return c.Client.Do(req)
-}
-
-// SwitchOrganization Switch Organization
-//
-// Go on in another organization of the person, with another session: sets the cookie anew.
-//
-// Takes a body of the `application/json` content type.
-//
-// Corresponds with POST /v1/me/organization (the `SwitchOrganization` operationId).
-func (c *Client) SwitchOrganization(ctx context.Context, params *SwitchOrganizationParams, body SwitchOrganizationJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewSwitchOrganizationRequest(c.Server, params, body)
-	if err != nil {
-		return nil, err
-	}
-	req = req.WithContext(ctx)
-	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
-		return nil, err
-	}
-	return c.Client.Do(req)
-}
-
-// ListPasskeys List Passkeys
-//
-// The person's passkeys.
-//
-// Corresponds with GET /v1/me/passkeys (the `ListPasskeys` operationId).
-func (c *Client) ListPasskeys(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewListPasskeysRequest(c.Server)
-	if err != nil {
-		return nil, err
-	}
-	req = req.WithContext(ctx)
-	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
-		return nil, err
-	}
-	return c.Client.Do(req)
-}
-
-// AddPasskeyWithBody Add Passkey
-//
-// Add the passkey that the browser has made. It logs in alone, without password and code.
-//
-// Takes any type of body and a specified content type.
-//
-// Corresponds with POST /v1/me/passkeys (the `AddPasskey` operationId).
-func (c *Client) AddPasskeyWithBody(ctx context.Context, params *AddPasskeyParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewAddPasskeyRequestWithBody(c.Server, params, contentType, body)
-	if err != nil {
-		return nil, err
-	}
-	req = req.WithContext(ctx)
-	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
-		return nil, err
-	}
-	return c.Client.Do(req)
-}
-
-// AddPasskey Add Passkey
-//
-// Add the passkey that the browser has made. It logs in alone, without password and code.
-//
-// Takes a body of the `application/json` content type.
-//
-// Corresponds with POST /v1/me/passkeys (the `AddPasskey` operationId).
-func (c *Client) AddPasskey(ctx context.Context, params *AddPasskeyParams, body AddPasskeyJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewAddPasskeyRequest(c.Server, params, body)
-	if err != nil {
-		return nil, err
-	}
-	req = req.WithContext(ctx)
-	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
-		return nil, err
-	}
-	return c.Client.Do(req)
-}
-
-// BeginPasskey Begin Passkey
-//
-// Begin to add a passkey: what the browser's `navigator.credentials.create` takes.
-//
-// Corresponds with POST /v1/me/passkeys/begin (the `BeginPasskey` operationId).
-func (c *Client) BeginPasskey(ctx context.Context, params *BeginPasskeyParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewBeginPasskeyRequest(c.Server, params)
-	if err != nil {
-		return nil, err
-	}
-	req = req.WithContext(ctx)
-	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
-		return nil, err
-	}
-	return c.Client.Do(req)
-}
-
-// RemovePasskey Remove Passkey
-//
-// Remove a passkey.
-//
-// Corresponds with DELETE /v1/me/passkeys/{passkey_id} (the `RemovePasskey` operationId).
-func (c *Client) RemovePasskey(ctx context.Context, passkeyId openapi_types.UUID, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewRemovePasskeyRequest(c.Server, passkeyId)
-	if err != nil {
-		return nil, err
-	}
-	req = req.WithContext(ctx)
-	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
-		return nil, err
-	}
-	return c.Client.Do(req)
-}
-
-// ChangePasswordWithBody Change Password
-//
-// Change the password. Other sessions end.
-//
-// Takes any type of body and a specified content type.
-//
-// Corresponds with POST /v1/me/password (the `ChangePassword` operationId).
-func (c *Client) ChangePasswordWithBody(ctx context.Context, params *ChangePasswordParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewChangePasswordRequestWithBody(c.Server, params, contentType, body)
-	if err != nil {
-		return nil, err
-	}
-	req = req.WithContext(ctx)
-	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
-		return nil, err
-	}
-	return c.Client.Do(req)
-}
-
-// ChangePassword Change Password
-//
-// Change the password. Other sessions end.
-//
-// Takes a body of the `application/json` content type.
-//
-// Corresponds with POST /v1/me/password (the `ChangePassword` operationId).
-func (c *Client) ChangePassword(ctx context.Context, params *ChangePasswordParams, body ChangePasswordJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewChangePasswordRequest(c.Server, params, body)
-	if err != nil {
-		return nil, err
-	}
-	req = req.WithContext(ctx)
-	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
-		return nil, err
-	}
-	return c.Client.Do(req)
-}
-
-// RenewRecoveryCodes Renew Recovery Codes
-//
-// Replace the recovery codes. The former ones do not work any more.
-//
-// Corresponds with POST /v1/me/recovery-codes (the `RenewRecoveryCodes` operationId).
-func (c *Client) RenewRecoveryCodes(ctx context.Context, params *RenewRecoveryCodesParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewRenewRecoveryCodesRequest(c.Server, params)
-	if err != nil {
-		return nil, err
-	}
-	req = req.WithContext(ctx)
-	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
-		return nil, err
-	}
-	return c.Client.Do(req)
-}
-
-// GetSecondFactor Get Second Factor
-//
-// The person's second factor.
-//
-// Corresponds with GET /v1/me/second-factor (the `GetSecondFactor` operationId).
-func (c *Client) GetSecondFactor(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewGetSecondFactorRequest(c.Server)
-	if err != nil {
-		return nil, err
-	}
-	req = req.WithContext(ctx)
-	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
-		return nil, err
-	}
-	return c.Client.Do(req)
-}
-
-// EndOtherSessions End Other Sessions
-//
-// End all sessions of the person except the present one.
-//
-// Corresponds with DELETE /v1/me/sessions (the `EndOtherSessions` operationId).
-func (c *Client) EndOtherSessions(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewEndOtherSessionsRequest(c.Server)
-	if err != nil {
-		return nil, err
-	}
-	req = req.WithContext(ctx)
-	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
-		return nil, err
-	}
-	return c.Client.Do(req)
-}
-
-// ListSessions List Sessions
-//
-// The person's sessions in all organizations, the one used last first.
-//
-// Corresponds with GET /v1/me/sessions (the `ListSessions` operationId).
-func (c *Client) ListSessions(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewListSessionsRequest(c.Server)
-	if err != nil {
-		return nil, err
-	}
-	req = req.WithContext(ctx)
-	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
-		return nil, err
-	}
-	return c.Client.Do(req)
-}
-
-// EndSession End Session
-//
-// End one session of the person.
-//
-// Corresponds with DELETE /v1/me/sessions/{session_id} (the `EndSession` operationId).
-func (c *Client) EndSession(ctx context.Context, sessionId openapi_types.UUID, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewEndSessionRequest(c.Server, sessionId)
-	if err != nil {
-		return nil, err
-	}
-	req = req.WithContext(ctx)
-	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
-		return nil, err
-	}
-	return c.Client.Do(req)
-}
-
-// RemoveTotp Remove Totp
-//
-// Remove the authenticator and its recovery codes: the password alone is enough to log in.
-//
-// Corresponds with DELETE /v1/me/totp (the `RemoveTotp` operationId).
-func (c *Client) RemoveTotp(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewRemoveTotpRequest(c.Server)
-	if err != nil {
-		return nil, err
-	}
-	req = req.WithContext(ctx)
-	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
-		return nil, err
-	}
-	return c.Client.Do(req)
-}
-
-// BeginTotp Begin Totp
-//
-// Begin to add an authenticator. It counts once it is confirmed with a code that it shows.
-//
-// Corresponds with POST /v1/me/totp (the `BeginTotp` operationId).
-func (c *Client) BeginTotp(ctx context.Context, params *BeginTotpParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewBeginTotpRequest(c.Server, params)
-	if err != nil {
-		return nil, err
-	}
-	req = req.WithContext(ctx)
-	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
-		return nil, err
-	}
-	return c.Client.Do(req)
-}
-
-// ConfirmTotpWithBody Confirm Totp
-//
-// Confirm the authenticator. From then on logging in takes a code.
-//
-// Takes any type of body and a specified content type.
-//
-// Corresponds with POST /v1/me/totp/confirm (the `ConfirmTotp` operationId).
-func (c *Client) ConfirmTotpWithBody(ctx context.Context, params *ConfirmTotpParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewConfirmTotpRequestWithBody(c.Server, params, contentType, body)
-	if err != nil {
-		return nil, err
-	}
-	req = req.WithContext(ctx)
-	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
-		return nil, err
-	}
-	return c.Client.Do(req)
-}
-
-// ConfirmTotp Confirm Totp
-//
-// Confirm the authenticator. From then on logging in takes a code.
-//
-// Takes a body of the `application/json` content type.
-//
-// Corresponds with POST /v1/me/totp/confirm (the `ConfirmTotp` operationId).
-func (c *Client) ConfirmTotp(ctx context.Context, params *ConfirmTotpParams, body ConfirmTotpJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewConfirmTotpRequest(c.Server, params, body)
 	if err != nil {
 		return nil, err
 	}
@@ -8496,78 +4897,6 @@ func (c *Client) GetSharing(ctx context.Context, reqEditors ...RequestEditorFn) 
 	return c.Client.Do(req)
 }
 
-// ListInvitations List Invitations
-//
-// Invitations that wait for an answer, newest first.
-//
-// Corresponds with GET /v1/organization/invitations (the `ListInvitations` operationId).
-func (c *Client) ListInvitations(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewListInvitationsRequest(c.Server)
-	if err != nil {
-		return nil, err
-	}
-	req = req.WithContext(ctx)
-	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
-		return nil, err
-	}
-	return c.Client.Do(req)
-}
-
-// InviteMemberWithBody Invite Member
-//
-// Invite a person by mail. Another invitation of the same address takes the place of the one before.
-//
-// Takes any type of body and a specified content type.
-//
-// Corresponds with POST /v1/organization/invitations (the `InviteMember` operationId).
-func (c *Client) InviteMemberWithBody(ctx context.Context, params *InviteMemberParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewInviteMemberRequestWithBody(c.Server, params, contentType, body)
-	if err != nil {
-		return nil, err
-	}
-	req = req.WithContext(ctx)
-	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
-		return nil, err
-	}
-	return c.Client.Do(req)
-}
-
-// InviteMember Invite Member
-//
-// Invite a person by mail. Another invitation of the same address takes the place of the one before.
-//
-// Takes a body of the `application/json` content type.
-//
-// Corresponds with POST /v1/organization/invitations (the `InviteMember` operationId).
-func (c *Client) InviteMember(ctx context.Context, params *InviteMemberParams, body InviteMemberJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewInviteMemberRequest(c.Server, params, body)
-	if err != nil {
-		return nil, err
-	}
-	req = req.WithContext(ctx)
-	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
-		return nil, err
-	}
-	return c.Client.Do(req)
-}
-
-// WithdrawInvitation Withdraw Invitation
-//
-// Withdraw an invitation: its link does not work any more.
-//
-// Corresponds with DELETE /v1/organization/invitations/{invitation_id} (the `WithdrawInvitation` operationId).
-func (c *Client) WithdrawInvitation(ctx context.Context, invitationId openapi_types.UUID, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewWithdrawInvitationRequest(c.Server, invitationId)
-	if err != nil {
-		return nil, err
-	}
-	req = req.WithContext(ctx)
-	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
-		return nil, err
-	}
-	return c.Client.Do(req)
-}
-
 // ListOrganizationKeys List Organization Keys
 //
 // The organization's own API keys, newest first, without their secrets.
@@ -8613,264 +4942,6 @@ func (c *Client) CreateOrganizationKeyWithBody(ctx context.Context, params *Crea
 // Corresponds with POST /v1/organization/keys (the `CreateOrganizationKey` operationId).
 func (c *Client) CreateOrganizationKey(ctx context.Context, params *CreateOrganizationKeyParams, body CreateOrganizationKeyJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewCreateOrganizationKeyRequest(c.Server, params, body)
-	if err != nil {
-		return nil, err
-	}
-	req = req.WithContext(ctx)
-	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
-		return nil, err
-	}
-	return c.Client.Do(req)
-}
-
-// ListMembers List Members
-//
-// The organization's members, oldest first.
-//
-// Corresponds with GET /v1/organization/members (the `ListMembers` operationId).
-func (c *Client) ListMembers(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewListMembersRequest(c.Server)
-	if err != nil {
-		return nil, err
-	}
-	req = req.WithContext(ctx)
-	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
-		return nil, err
-	}
-	return c.Client.Do(req)
-}
-
-// RemoveMember Remove Member
-//
-// Remove a member from the organization, or leave it.
-//
-// Corresponds with DELETE /v1/organization/members/{user_id} (the `RemoveMember` operationId).
-func (c *Client) RemoveMember(ctx context.Context, userId openapi_types.UUID, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewRemoveMemberRequest(c.Server, userId)
-	if err != nil {
-		return nil, err
-	}
-	req = req.WithContext(ctx)
-	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
-		return nil, err
-	}
-	return c.Client.Do(req)
-}
-
-// ChangeRoleWithBody Change Role
-//
-// Give a member another role. Only owners make and unmake owners. The member logs in again.
-//
-// Takes any type of body and a specified content type.
-//
-// Corresponds with PATCH /v1/organization/members/{user_id} (the `ChangeRole` operationId).
-func (c *Client) ChangeRoleWithBody(ctx context.Context, userId openapi_types.UUID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewChangeRoleRequestWithBody(c.Server, userId, contentType, body)
-	if err != nil {
-		return nil, err
-	}
-	req = req.WithContext(ctx)
-	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
-		return nil, err
-	}
-	return c.Client.Do(req)
-}
-
-// ChangeRole Change Role
-//
-// Give a member another role. Only owners make and unmake owners. The member logs in again.
-//
-// Takes a body of the `application/json` content type.
-//
-// Corresponds with PATCH /v1/organization/members/{user_id} (the `ChangeRole` operationId).
-func (c *Client) ChangeRole(ctx context.Context, userId openapi_types.UUID, body ChangeRoleJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewChangeRoleRequest(c.Server, userId, body)
-	if err != nil {
-		return nil, err
-	}
-	req = req.WithContext(ctx)
-	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
-		return nil, err
-	}
-	return c.Client.Do(req)
-}
-
-// AskForPasskey Ask For Passkey
-//
-// Begin to show a passkey, to log in or to confirm who one is. The answer is good for five minutes, once.
-//
-// Corresponds with POST /v1/passkey-requests (the `AskForPasskey` operationId).
-func (c *Client) AskForPasskey(ctx context.Context, params *AskForPasskeyParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewAskForPasskeyRequest(c.Server, params)
-	if err != nil {
-		return nil, err
-	}
-	req = req.WithContext(ctx)
-	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
-		return nil, err
-	}
-	return c.Client.Do(req)
-}
-
-// ResetPasswordWithBody Reset Password
-//
-// Set a new password by the link in the mail. All sessions end.
-//
-// Takes any type of body and a specified content type.
-//
-// Corresponds with POST /v1/password/reset (the `ResetPassword` operationId).
-func (c *Client) ResetPasswordWithBody(ctx context.Context, params *ResetPasswordParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewResetPasswordRequestWithBody(c.Server, params, contentType, body)
-	if err != nil {
-		return nil, err
-	}
-	req = req.WithContext(ctx)
-	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
-		return nil, err
-	}
-	return c.Client.Do(req)
-}
-
-// ResetPassword Reset Password
-//
-// Set a new password by the link in the mail. All sessions end.
-//
-// Takes a body of the `application/json` content type.
-//
-// Corresponds with POST /v1/password/reset (the `ResetPassword` operationId).
-func (c *Client) ResetPassword(ctx context.Context, params *ResetPasswordParams, body ResetPasswordJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewResetPasswordRequest(c.Server, params, body)
-	if err != nil {
-		return nil, err
-	}
-	req = req.WithContext(ctx)
-	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
-		return nil, err
-	}
-	return c.Client.Do(req)
-}
-
-// RequestPasswordResetWithBody Request Password Reset
-//
-// Have a link mailed that sets a new password. The answer is the same for every address.
-//
-// Takes any type of body and a specified content type.
-//
-// Corresponds with POST /v1/password/reset-requests (the `RequestPasswordReset` operationId).
-func (c *Client) RequestPasswordResetWithBody(ctx context.Context, params *RequestPasswordResetParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewRequestPasswordResetRequestWithBody(c.Server, params, contentType, body)
-	if err != nil {
-		return nil, err
-	}
-	req = req.WithContext(ctx)
-	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
-		return nil, err
-	}
-	return c.Client.Do(req)
-}
-
-// RequestPasswordReset Request Password Reset
-//
-// Have a link mailed that sets a new password. The answer is the same for every address.
-//
-// Takes a body of the `application/json` content type.
-//
-// Corresponds with POST /v1/password/reset-requests (the `RequestPasswordReset` operationId).
-func (c *Client) RequestPasswordReset(ctx context.Context, params *RequestPasswordResetParams, body RequestPasswordResetJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewRequestPasswordResetRequest(c.Server, params, body)
-	if err != nil {
-		return nil, err
-	}
-	req = req.WithContext(ctx)
-	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
-		return nil, err
-	}
-	return c.Client.Do(req)
-}
-
-// ReceiveStripeEventWithBody Receive Stripe Event
-//
-// For Stripe: a signed event. A paid checkout is recorded once.
-//
-// Takes any type of body and a specified content type.
-//
-// Corresponds with POST /v1/payments/stripe/events (the `ReceiveStripeEvent` operationId).
-func (c *Client) ReceiveStripeEventWithBody(ctx context.Context, params *ReceiveStripeEventParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewReceiveStripeEventRequestWithBody(c.Server, params, contentType, body)
-	if err != nil {
-		return nil, err
-	}
-	req = req.WithContext(ctx)
-	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
-		return nil, err
-	}
-	return c.Client.Do(req)
-}
-
-// ReceiveStripeEvent Receive Stripe Event
-//
-// For Stripe: a signed event. A paid checkout is recorded once.
-//
-// Takes a body of the `application/json` content type.
-//
-// Corresponds with POST /v1/payments/stripe/events (the `ReceiveStripeEvent` operationId).
-func (c *Client) ReceiveStripeEvent(ctx context.Context, params *ReceiveStripeEventParams, body ReceiveStripeEventJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewReceiveStripeEventRequest(c.Server, params, body)
-	if err != nil {
-		return nil, err
-	}
-	req = req.WithContext(ctx)
-	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
-		return nil, err
-	}
-	return c.Client.Do(req)
-}
-
-// AddProbedMinutesWithBody Add Probed Minutes
-//
-// Tell what was seen in minutes that are over. Telling a minute again changes nothing.
-//
-// Takes any type of body and a specified content type.
-//
-// Corresponds with POST /v1/prober/minutes (the `AddProbedMinutes` operationId).
-func (c *Client) AddProbedMinutesWithBody(ctx context.Context, params *AddProbedMinutesParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewAddProbedMinutesRequestWithBody(c.Server, params, contentType, body)
-	if err != nil {
-		return nil, err
-	}
-	req = req.WithContext(ctx)
-	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
-		return nil, err
-	}
-	return c.Client.Do(req)
-}
-
-// AddProbedMinutes Add Probed Minutes
-//
-// Tell what was seen in minutes that are over. Telling a minute again changes nothing.
-//
-// Takes a body of the `application/json` content type.
-//
-// Corresponds with POST /v1/prober/minutes (the `AddProbedMinutes` operationId).
-func (c *Client) AddProbedMinutes(ctx context.Context, params *AddProbedMinutesParams, body AddProbedMinutesJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewAddProbedMinutesRequest(c.Server, params, body)
-	if err != nil {
-		return nil, err
-	}
-	req = req.WithContext(ctx)
-	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
-		return nil, err
-	}
-	return c.Client.Do(req)
-}
-
-// GetProbeTargets Get Probe Targets
-//
-// The servers to knock at, and the authority of their certificates.
-//
-// Corresponds with GET /v1/prober/targets (the `GetProbeTargets` operationId).
-func (c *Client) GetProbeTargets(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewGetProbeTargetsRequest(c.Server)
 	if err != nil {
 		return nil, err
 	}
@@ -9249,13 +5320,13 @@ func (c *Client) CreateQuote(ctx context.Context, params *CreateQuoteParams, bod
 	return c.Client.Do(req)
 }
 
-// GetReadiness Get Readiness
+// ListWebhooks List Webhooks
 //
-// Whether requests can be served; 503 only when none can. Operators see each dependency's state, too.
+// The organization's webhooks, newest first, without their secrets.
 //
-// Corresponds with GET /v1/ready (the `GetReadiness` operationId).
-func (c *Client) GetReadiness(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewGetReadinessRequest(c.Server)
+// Corresponds with GET /v1/webhooks (the `ListWebhooks` operationId).
+func (c *Client) ListWebhooks(ctx context.Context, params *ListWebhooksParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListWebhooksRequest(c.Server, params)
 	if err != nil {
 		return nil, err
 	}
@@ -9266,15 +5337,15 @@ func (c *Client) GetReadiness(ctx context.Context, reqEditors ...RequestEditorFn
 	return c.Client.Do(req)
 }
 
-// SignUpWithBody Sign Up
+// CreateWebhookWithBody Create Webhook
 //
-// Create an account with an organization and its first project, and log in.
+// Have events sent to a URL, signed after Standard Webhooks. The secret is in this answer only.
 //
 // Takes any type of body and a specified content type.
 //
-// Corresponds with POST /v1/signup (the `SignUp` operationId).
-func (c *Client) SignUpWithBody(ctx context.Context, params *SignUpParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewSignUpRequestWithBody(c.Server, params, contentType, body)
+// Corresponds with POST /v1/webhooks (the `CreateWebhook` operationId).
+func (c *Client) CreateWebhookWithBody(ctx context.Context, params *CreateWebhookParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCreateWebhookRequestWithBody(c.Server, params, contentType, body)
 	if err != nil {
 		return nil, err
 	}
@@ -9285,15 +5356,15 @@ func (c *Client) SignUpWithBody(ctx context.Context, params *SignUpParams, conte
 	return c.Client.Do(req)
 }
 
-// SignUp Sign Up
+// CreateWebhook Create Webhook
 //
-// Create an account with an organization and its first project, and log in.
+// Have events sent to a URL, signed after Standard Webhooks. The secret is in this answer only.
 //
 // Takes a body of the `application/json` content type.
 //
-// Corresponds with POST /v1/signup (the `SignUp` operationId).
-func (c *Client) SignUp(ctx context.Context, params *SignUpParams, body SignUpJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewSignUpRequest(c.Server, params, body)
+// Corresponds with POST /v1/webhooks (the `CreateWebhook` operationId).
+func (c *Client) CreateWebhook(ctx context.Context, params *CreateWebhookParams, body CreateWebhookJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCreateWebhookRequest(c.Server, params, body)
 	if err != nil {
 		return nil, err
 	}
@@ -9304,13 +5375,13 @@ func (c *Client) SignUp(ctx context.Context, params *SignUpParams, body SignUpJS
 	return c.Client.Do(req)
 }
 
-// GetSpend Get Spend
+// DeleteWebhook Delete Webhook
 //
-// Get this month's cost so far and by its end, by project and group, and the month before.
+// Delete a webhook. Waiting events are not sent.
 //
-// Corresponds with GET /v1/spend (the `GetSpend` operationId).
-func (c *Client) GetSpend(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewGetSpendRequest(c.Server)
+// Corresponds with DELETE /v1/webhooks/{webhook_id} (the `DeleteWebhook` operationId).
+func (c *Client) DeleteWebhook(ctx context.Context, webhookId openapi_types.UUID, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewDeleteWebhookRequest(c.Server, webhookId)
 	if err != nil {
 		return nil, err
 	}
@@ -9321,13 +5392,13 @@ func (c *Client) GetSpend(ctx context.Context, reqEditors ...RequestEditorFn) (*
 	return c.Client.Do(req)
 }
 
-// GetSpendDays Get Spend Days
+// GetWebhook Get Webhook
 //
-// The cost of each day of a month, by kind.
+// One webhook.
 //
-// Corresponds with GET /v1/spend/days (the `GetSpendDays` operationId).
-func (c *Client) GetSpendDays(ctx context.Context, params *GetSpendDaysParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewGetSpendDaysRequest(c.Server, params)
+// Corresponds with GET /v1/webhooks/{webhook_id} (the `GetWebhook` operationId).
+func (c *Client) GetWebhook(ctx context.Context, webhookId openapi_types.UUID, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewGetWebhookRequest(c.Server, webhookId)
 	if err != nil {
 		return nil, err
 	}
@@ -9338,13 +5409,15 @@ func (c *Client) GetSpendDays(ctx context.Context, params *GetSpendDaysParams, r
 	return c.Client.Do(req)
 }
 
-// GetSpendMetrics Get Spend Metrics
+// ChangeWebhookWithBody Change Webhook
 //
-// This month's spend, its forecast and the budgets as OpenMetrics, for a scraper with an API key.
+// Change where events go, which, and whether. It also enables a webhook that the service has disabled.
 //
-// Corresponds with GET /v1/spend/metrics (the `GetSpendMetrics` operationId).
-func (c *Client) GetSpendMetrics(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewGetSpendMetricsRequest(c.Server)
+// Takes any type of body and a specified content type.
+//
+// Corresponds with PUT /v1/webhooks/{webhook_id} (the `ChangeWebhook` operationId).
+func (c *Client) ChangeWebhookWithBody(ctx context.Context, webhookId openapi_types.UUID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewChangeWebhookRequestWithBody(c.Server, webhookId, contentType, body)
 	if err != nil {
 		return nil, err
 	}
@@ -9355,13 +5428,15 @@ func (c *Client) GetSpendMetrics(ctx context.Context, reqEditors ...RequestEdito
 	return c.Client.Do(req)
 }
 
-// GetStatus Get Status
+// ChangeWebhook Change Webhook
 //
-// The state of each region's components, their last 90 days, and incidents. It needs no login.
+// Change where events go, which, and whether. It also enables a webhook that the service has disabled.
 //
-// Corresponds with GET /v1/status (the `GetStatus` operationId).
-func (c *Client) GetStatus(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewGetStatusRequest(c.Server)
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with PUT /v1/webhooks/{webhook_id} (the `ChangeWebhook` operationId).
+func (c *Client) ChangeWebhook(ctx context.Context, webhookId openapi_types.UUID, body ChangeWebhookJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewChangeWebhookRequest(c.Server, webhookId, body)
 	if err != nil {
 		return nil, err
 	}
@@ -9372,13 +5447,13 @@ func (c *Client) GetStatus(ctx context.Context, reqEditors ...RequestEditorFn) (
 	return c.Client.Do(req)
 }
 
-// GetStatusFeed Get Status Feed
+// ListWebhookDeliveries List Webhook Deliveries
 //
-// Incidents as an Atom feed.
+// Deliveries of the last 30 days, newest first.
 //
-// Corresponds with GET /v1/status/feed (the `GetStatusFeed` operationId).
-func (c *Client) GetStatusFeed(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewGetStatusFeedRequest(c.Server)
+// Corresponds with GET /v1/webhooks/{webhook_id}/deliveries (the `ListWebhookDeliveries` operationId).
+func (c *Client) ListWebhookDeliveries(ctx context.Context, webhookId openapi_types.UUID, params *ListWebhookDeliveriesParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListWebhookDeliveriesRequest(c.Server, webhookId, params)
 	if err != nil {
 		return nil, err
 	}
@@ -9389,13 +5464,13 @@ func (c *Client) GetStatusFeed(ctx context.Context, reqEditors ...RequestEditorF
 	return c.Client.Do(req)
 }
 
-// GetIncident Get Incident
+// ResendWebhookDelivery Resend Webhook Delivery
 //
-// One incident, however old.
+// Send an event again, with the same `webhook-id`.
 //
-// Corresponds with GET /v1/status/incidents/{incident_id} (the `GetIncident` operationId).
-func (c *Client) GetIncident(ctx context.Context, incidentId openapi_types.UUID, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewGetIncidentRequest(c.Server, incidentId)
+// Corresponds with POST /v1/webhooks/{webhook_id}/deliveries/{delivery_id}/resend (the `ResendWebhookDelivery` operationId).
+func (c *Client) ResendWebhookDelivery(ctx context.Context, webhookId openapi_types.UUID, deliveryId openapi_types.UUID, params *ResendWebhookDeliveryParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewResendWebhookDeliveryRequest(c.Server, webhookId, deliveryId, params)
 	if err != nil {
 		return nil, err
 	}
@@ -9406,8 +5481,101 @@ func (c *Client) GetIncident(ctx context.Context, incidentId openapi_types.UUID,
 	return c.Client.Do(req)
 }
 
-// NewListAuditEventsRequest constructs an http.Request for the ListAuditEvents method
-func NewListAuditEventsRequest(server string, params *ListAuditEventsParams) (*http.Request, error) {
+// ReplayWebhookWithBody Replay Webhook
+//
+// Send events again that failed, or that came while the webhook was paused or disabled.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /v1/webhooks/{webhook_id}/replay (the `ReplayWebhook` operationId).
+func (c *Client) ReplayWebhookWithBody(ctx context.Context, webhookId openapi_types.UUID, params *ReplayWebhookParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewReplayWebhookRequestWithBody(c.Server, webhookId, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ReplayWebhook Replay Webhook
+//
+// Send events again that failed, or that came while the webhook was paused or disabled.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /v1/webhooks/{webhook_id}/replay (the `ReplayWebhook` operationId).
+func (c *Client) ReplayWebhook(ctx context.Context, webhookId openapi_types.UUID, params *ReplayWebhookParams, body ReplayWebhookJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewReplayWebhookRequest(c.Server, webhookId, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// RotateWebhookSecretWithBody Rotate Webhook Secret
+//
+// Give a webhook another secret. Meanwhile both sign, so that no delivery is refused.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /v1/webhooks/{webhook_id}/rotate (the `RotateWebhookSecret` operationId).
+func (c *Client) RotateWebhookSecretWithBody(ctx context.Context, webhookId openapi_types.UUID, params *RotateWebhookSecretParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewRotateWebhookSecretRequestWithBody(c.Server, webhookId, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// RotateWebhookSecret Rotate Webhook Secret
+//
+// Give a webhook another secret. Meanwhile both sign, so that no delivery is refused.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /v1/webhooks/{webhook_id}/rotate (the `RotateWebhookSecret` operationId).
+func (c *Client) RotateWebhookSecret(ctx context.Context, webhookId openapi_types.UUID, params *RotateWebhookSecretParams, body RotateWebhookSecretJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewRotateWebhookSecretRequest(c.Server, webhookId, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// TestWebhook Test Webhook
+//
+// Send an event of the type `webhook.test`. The list of deliveries tells within seconds how it went.
+//
+// Corresponds with POST /v1/webhooks/{webhook_id}/test (the `TestWebhook` operationId).
+func (c *Client) TestWebhook(ctx context.Context, webhookId openapi_types.UUID, params *TestWebhookParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewTestWebhookRequest(c.Server, webhookId, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// NewListEventsRequest constructs an http.Request for the ListEvents method
+func NewListEventsRequest(server string, params *ListEventsParams) (*http.Request, error) {
 	var err error
 
 	serverURL, err := url.Parse(server)
@@ -9415,7 +5583,7 @@ func NewListAuditEventsRequest(server string, params *ListAuditEventsParams) (*h
 		return nil, err
 	}
 
-	operationPath := fmt.Sprintf("/v1/audit")
+	operationPath := fmt.Sprintf("/v1/events")
 	if operationPath[0] == '/' {
 		operationPath = "." + operationPath
 	}
@@ -9433,6 +5601,18 @@ func NewListAuditEventsRequest(server string, params *ListAuditEventsParams) (*h
 		// styled parameters, preserving literal commas as delimiters
 		// per the OpenAPI spec (e.g. "color=blue,black,brown").
 		var rawQueryFragments []string
+
+		if params.Type != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "type", *params.Type, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
 
 		if params.Limit != nil {
 
@@ -9467,392 +5647,6 @@ func NewListAuditEventsRequest(server string, params *ListAuditEventsParams) (*h
 	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
 	if err != nil {
 		return nil, err
-	}
-
-	return req, nil
-}
-
-// NewExportAuditLogRequest constructs an http.Request for the ExportAuditLog method
-func NewExportAuditLogRequest(server string) (*http.Request, error) {
-	var err error
-
-	serverURL, err := url.Parse(server)
-	if err != nil {
-		return nil, err
-	}
-
-	operationPath := fmt.Sprintf("/v1/audit/export")
-	if operationPath[0] == '/' {
-		operationPath = "." + operationPath
-	}
-
-	queryURL, err := serverURL.Parse(operationPath)
-	if err != nil {
-		return nil, err
-	}
-
-	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
-	if err != nil {
-		return nil, err
-	}
-
-	return req, nil
-}
-
-// NewListBudgetsRequest constructs an http.Request for the ListBudgets method
-func NewListBudgetsRequest(server string, params *ListBudgetsParams) (*http.Request, error) {
-	var err error
-
-	serverURL, err := url.Parse(server)
-	if err != nil {
-		return nil, err
-	}
-
-	operationPath := fmt.Sprintf("/v1/budgets")
-	if operationPath[0] == '/' {
-		operationPath = "." + operationPath
-	}
-
-	queryURL, err := serverURL.Parse(operationPath)
-	if err != nil {
-		return nil, err
-	}
-
-	if params != nil {
-		// queryValues collects non-styled parameters (passthrough, JSON)
-		// that are safe to round-trip through url.Values.Encode().
-		queryValues := queryURL.Query()
-		// rawQueryFragments collects pre-encoded query fragments from
-		// styled parameters, preserving literal commas as delimiters
-		// per the OpenAPI spec (e.g. "color=blue,black,brown").
-		var rawQueryFragments []string
-
-		if params.Limit != nil {
-
-			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "limit", *params.Limit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: ""}); err != nil {
-				return nil, err
-			} else {
-				for _, qp := range strings.Split(queryFrag, "&") {
-					rawQueryFragments = append(rawQueryFragments, qp)
-				}
-			}
-
-		}
-
-		if params.Cursor != nil {
-
-			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "cursor", *params.Cursor, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
-				return nil, err
-			} else {
-				for _, qp := range strings.Split(queryFrag, "&") {
-					rawQueryFragments = append(rawQueryFragments, qp)
-				}
-			}
-
-		}
-
-		if encoded := queryValues.Encode(); encoded != "" {
-			rawQueryFragments = append(rawQueryFragments, encoded)
-		}
-		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
-	}
-
-	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
-	if err != nil {
-		return nil, err
-	}
-
-	return req, nil
-}
-
-// NewPutBudgetRequest calls the generic PutBudget builder with application/json body
-func NewPutBudgetRequest(server string, params *PutBudgetParams, body PutBudgetJSONRequestBody) (*http.Request, error) {
-	var bodyReader io.Reader
-	buf, err := json.Marshal(body)
-	if err != nil {
-		return nil, err
-	}
-	bodyReader = bytes.NewReader(buf)
-	return NewPutBudgetRequestWithBody(server, params, "application/json", bodyReader)
-}
-
-// NewPutBudgetRequestWithBody constructs an http.Request for the PutBudget method, with any body, and a specified content type
-func NewPutBudgetRequestWithBody(server string, params *PutBudgetParams, contentType string, body io.Reader) (*http.Request, error) {
-	var err error
-
-	serverURL, err := url.Parse(server)
-	if err != nil {
-		return nil, err
-	}
-
-	operationPath := fmt.Sprintf("/v1/budgets")
-	if operationPath[0] == '/' {
-		operationPath = "." + operationPath
-	}
-
-	queryURL, err := serverURL.Parse(operationPath)
-	if err != nil {
-		return nil, err
-	}
-
-	req, err := http.NewRequest(http.MethodPut, queryURL.String(), body)
-	if err != nil {
-		return nil, err
-	}
-
-	req.Header.Add("Content-Type", contentType)
-
-	if params != nil {
-
-		if params.IfMatch != nil {
-			var headerParam0 string
-
-			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "if-match", *params.IfMatch, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
-			if err != nil {
-				return nil, err
-			}
-
-			req.Header.Set("if-match", headerParam0)
-		}
-
-	}
-
-	return req, nil
-}
-
-// NewDeleteBudgetRequest constructs an http.Request for the DeleteBudget method
-func NewDeleteBudgetRequest(server string, budgetId openapi_types.UUID, params *DeleteBudgetParams) (*http.Request, error) {
-	var err error
-
-	var pathParam0 string
-
-	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "budget_id", budgetId, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
-	if err != nil {
-		return nil, err
-	}
-
-	serverURL, err := url.Parse(server)
-	if err != nil {
-		return nil, err
-	}
-
-	operationPath := fmt.Sprintf("/v1/budgets/%s", pathParam0)
-	if operationPath[0] == '/' {
-		operationPath = "." + operationPath
-	}
-
-	queryURL, err := serverURL.Parse(operationPath)
-	if err != nil {
-		return nil, err
-	}
-
-	req, err := http.NewRequest(http.MethodDelete, queryURL.String(), nil)
-	if err != nil {
-		return nil, err
-	}
-
-	if params != nil {
-
-		if params.IfMatch != nil {
-			var headerParam0 string
-
-			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "if-match", *params.IfMatch, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
-			if err != nil {
-				return nil, err
-			}
-
-			req.Header.Set("if-match", headerParam0)
-		}
-
-	}
-
-	return req, nil
-}
-
-// NewGetBudgetRequest constructs an http.Request for the GetBudget method
-func NewGetBudgetRequest(server string, budgetId openapi_types.UUID) (*http.Request, error) {
-	var err error
-
-	var pathParam0 string
-
-	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "budget_id", budgetId, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
-	if err != nil {
-		return nil, err
-	}
-
-	serverURL, err := url.Parse(server)
-	if err != nil {
-		return nil, err
-	}
-
-	operationPath := fmt.Sprintf("/v1/budgets/%s", pathParam0)
-	if operationPath[0] == '/' {
-		operationPath = "." + operationPath
-	}
-
-	queryURL, err := serverURL.Parse(operationPath)
-	if err != nil {
-		return nil, err
-	}
-
-	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
-	if err != nil {
-		return nil, err
-	}
-
-	return req, nil
-}
-
-// NewListBudgetAlertsRequest constructs an http.Request for the ListBudgetAlerts method
-func NewListBudgetAlertsRequest(server string, budgetId openapi_types.UUID, params *ListBudgetAlertsParams) (*http.Request, error) {
-	var err error
-
-	var pathParam0 string
-
-	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "budget_id", budgetId, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
-	if err != nil {
-		return nil, err
-	}
-
-	serverURL, err := url.Parse(server)
-	if err != nil {
-		return nil, err
-	}
-
-	operationPath := fmt.Sprintf("/v1/budgets/%s/alerts", pathParam0)
-	if operationPath[0] == '/' {
-		operationPath = "." + operationPath
-	}
-
-	queryURL, err := serverURL.Parse(operationPath)
-	if err != nil {
-		return nil, err
-	}
-
-	if params != nil {
-		// queryValues collects non-styled parameters (passthrough, JSON)
-		// that are safe to round-trip through url.Values.Encode().
-		queryValues := queryURL.Query()
-		// rawQueryFragments collects pre-encoded query fragments from
-		// styled parameters, preserving literal commas as delimiters
-		// per the OpenAPI spec (e.g. "color=blue,black,brown").
-		var rawQueryFragments []string
-
-		if params.Limit != nil {
-
-			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "limit", *params.Limit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: ""}); err != nil {
-				return nil, err
-			} else {
-				for _, qp := range strings.Split(queryFrag, "&") {
-					rawQueryFragments = append(rawQueryFragments, qp)
-				}
-			}
-
-		}
-
-		if params.Cursor != nil {
-
-			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "cursor", *params.Cursor, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
-				return nil, err
-			} else {
-				for _, qp := range strings.Split(queryFrag, "&") {
-					rawQueryFragments = append(rawQueryFragments, qp)
-				}
-			}
-
-		}
-
-		if encoded := queryValues.Encode(); encoded != "" {
-			rawQueryFragments = append(rawQueryFragments, encoded)
-		}
-		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
-	}
-
-	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
-	if err != nil {
-		return nil, err
-	}
-
-	return req, nil
-}
-
-// NewListCommitmentsRequest constructs an http.Request for the ListCommitments method
-func NewListCommitmentsRequest(server string) (*http.Request, error) {
-	var err error
-
-	serverURL, err := url.Parse(server)
-	if err != nil {
-		return nil, err
-	}
-
-	operationPath := fmt.Sprintf("/v1/commitments")
-	if operationPath[0] == '/' {
-		operationPath = "." + operationPath
-	}
-
-	queryURL, err := serverURL.Parse(operationPath)
-	if err != nil {
-		return nil, err
-	}
-
-	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
-	if err != nil {
-		return nil, err
-	}
-
-	return req, nil
-}
-
-// NewMakeCommitmentRequest calls the generic MakeCommitment builder with application/json body
-func NewMakeCommitmentRequest(server string, params *MakeCommitmentParams, body MakeCommitmentJSONRequestBody) (*http.Request, error) {
-	var bodyReader io.Reader
-	buf, err := json.Marshal(body)
-	if err != nil {
-		return nil, err
-	}
-	bodyReader = bytes.NewReader(buf)
-	return NewMakeCommitmentRequestWithBody(server, params, "application/json", bodyReader)
-}
-
-// NewMakeCommitmentRequestWithBody constructs an http.Request for the MakeCommitment method, with any body, and a specified content type
-func NewMakeCommitmentRequestWithBody(server string, params *MakeCommitmentParams, contentType string, body io.Reader) (*http.Request, error) {
-	var err error
-
-	serverURL, err := url.Parse(server)
-	if err != nil {
-		return nil, err
-	}
-
-	operationPath := fmt.Sprintf("/v1/commitments")
-	if operationPath[0] == '/' {
-		operationPath = "." + operationPath
-	}
-
-	queryURL, err := serverURL.Parse(operationPath)
-	if err != nil {
-		return nil, err
-	}
-
-	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
-	if err != nil {
-		return nil, err
-	}
-
-	req.Header.Add("Content-Type", contentType)
-
-	if params != nil {
-
-		if params.IdempotencyKey != nil {
-			var headerParam0 string
-
-			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Idempotency-Key", *params.IdempotencyKey, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
-			if err != nil {
-				return nil, err
-			}
-
-			req.Header.Set("Idempotency-Key", headerParam0)
-		}
-
 	}
 
 	return req, nil
@@ -10329,101 +6123,6 @@ func NewGetHandleRequest(server string, groupId openapi_types.UUID) (*http.Reque
 	return req, nil
 }
 
-// NewStreamGroupRequest constructs an http.Request for the StreamGroup method
-func NewStreamGroupRequest(server string, groupId openapi_types.UUID) (*http.Request, error) {
-	var err error
-
-	var pathParam0 string
-
-	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "group_id", groupId, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
-	if err != nil {
-		return nil, err
-	}
-
-	serverURL, err := url.Parse(server)
-	if err != nil {
-		return nil, err
-	}
-
-	operationPath := fmt.Sprintf("/v1/groups/%s/live", pathParam0)
-	if operationPath[0] == '/' {
-		operationPath = "." + operationPath
-	}
-
-	queryURL, err := serverURL.Parse(operationPath)
-	if err != nil {
-		return nil, err
-	}
-
-	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
-	if err != nil {
-		return nil, err
-	}
-
-	return req, nil
-}
-
-// NewGetMetricsRequest constructs an http.Request for the GetMetrics method
-func NewGetMetricsRequest(server string, groupId openapi_types.UUID, params *GetMetricsParams) (*http.Request, error) {
-	var err error
-
-	var pathParam0 string
-
-	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "group_id", groupId, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
-	if err != nil {
-		return nil, err
-	}
-
-	serverURL, err := url.Parse(server)
-	if err != nil {
-		return nil, err
-	}
-
-	operationPath := fmt.Sprintf("/v1/groups/%s/metrics", pathParam0)
-	if operationPath[0] == '/' {
-		operationPath = "." + operationPath
-	}
-
-	queryURL, err := serverURL.Parse(operationPath)
-	if err != nil {
-		return nil, err
-	}
-
-	if params != nil {
-		// queryValues collects non-styled parameters (passthrough, JSON)
-		// that are safe to round-trip through url.Values.Encode().
-		queryValues := queryURL.Query()
-		// rawQueryFragments collects pre-encoded query fragments from
-		// styled parameters, preserving literal commas as delimiters
-		// per the OpenAPI spec (e.g. "color=blue,black,brown").
-		var rawQueryFragments []string
-
-		if params.Minutes != nil {
-
-			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "minutes", *params.Minutes, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: ""}); err != nil {
-				return nil, err
-			} else {
-				for _, qp := range strings.Split(queryFrag, "&") {
-					rawQueryFragments = append(rawQueryFragments, qp)
-				}
-			}
-
-		}
-
-		if encoded := queryValues.Encode(); encoded != "" {
-			rawQueryFragments = append(rawQueryFragments, encoded)
-		}
-		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
-	}
-
-	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
-	if err != nil {
-		return nil, err
-	}
-
-	return req, nil
-}
-
 // NewGetPartitionsRequest constructs an http.Request for the GetPartitions method
 func NewGetPartitionsRequest(server string, groupId openapi_types.UUID) (*http.Request, error) {
 	var err error
@@ -10554,788 +6253,6 @@ func NewResetGroupRequestWithBody(server string, groupId openapi_types.UUID, par
 	return req, nil
 }
 
-// NewGetSlaReportRequest constructs an http.Request for the GetSlaReport method
-func NewGetSlaReportRequest(server string, groupId openapi_types.UUID, params *GetSlaReportParams) (*http.Request, error) {
-	var err error
-
-	var pathParam0 string
-
-	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "group_id", groupId, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
-	if err != nil {
-		return nil, err
-	}
-
-	serverURL, err := url.Parse(server)
-	if err != nil {
-		return nil, err
-	}
-
-	operationPath := fmt.Sprintf("/v1/groups/%s/sla", pathParam0)
-	if operationPath[0] == '/' {
-		operationPath = "." + operationPath
-	}
-
-	queryURL, err := serverURL.Parse(operationPath)
-	if err != nil {
-		return nil, err
-	}
-
-	if params != nil {
-		// queryValues collects non-styled parameters (passthrough, JSON)
-		// that are safe to round-trip through url.Values.Encode().
-		queryValues := queryURL.Query()
-		// rawQueryFragments collects pre-encoded query fragments from
-		// styled parameters, preserving literal commas as delimiters
-		// per the OpenAPI spec (e.g. "color=blue,black,brown").
-		var rawQueryFragments []string
-
-		if params.Month != nil {
-
-			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "month", *params.Month, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
-				return nil, err
-			} else {
-				for _, qp := range strings.Split(queryFrag, "&") {
-					rawQueryFragments = append(rawQueryFragments, qp)
-				}
-			}
-
-		}
-
-		if encoded := queryValues.Encode(); encoded != "" {
-			rawQueryFragments = append(rawQueryFragments, encoded)
-		}
-		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
-	}
-
-	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
-	if err != nil {
-		return nil, err
-	}
-
-	return req, nil
-}
-
-// NewListBadMinutesRequest constructs an http.Request for the ListBadMinutes method
-func NewListBadMinutesRequest(server string, groupId openapi_types.UUID, params *ListBadMinutesParams) (*http.Request, error) {
-	var err error
-
-	var pathParam0 string
-
-	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "group_id", groupId, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
-	if err != nil {
-		return nil, err
-	}
-
-	serverURL, err := url.Parse(server)
-	if err != nil {
-		return nil, err
-	}
-
-	operationPath := fmt.Sprintf("/v1/groups/%s/sla/bad-minutes", pathParam0)
-	if operationPath[0] == '/' {
-		operationPath = "." + operationPath
-	}
-
-	queryURL, err := serverURL.Parse(operationPath)
-	if err != nil {
-		return nil, err
-	}
-
-	if params != nil {
-		// queryValues collects non-styled parameters (passthrough, JSON)
-		// that are safe to round-trip through url.Values.Encode().
-		queryValues := queryURL.Query()
-		// rawQueryFragments collects pre-encoded query fragments from
-		// styled parameters, preserving literal commas as delimiters
-		// per the OpenAPI spec (e.g. "color=blue,black,brown").
-		var rawQueryFragments []string
-
-		if params.Month != nil {
-
-			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "month", *params.Month, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
-				return nil, err
-			} else {
-				for _, qp := range strings.Split(queryFrag, "&") {
-					rawQueryFragments = append(rawQueryFragments, qp)
-				}
-			}
-
-		}
-
-		if params.Limit != nil {
-
-			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "limit", *params.Limit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: ""}); err != nil {
-				return nil, err
-			} else {
-				for _, qp := range strings.Split(queryFrag, "&") {
-					rawQueryFragments = append(rawQueryFragments, qp)
-				}
-			}
-
-		}
-
-		if params.Cursor != nil {
-
-			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "cursor", *params.Cursor, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
-				return nil, err
-			} else {
-				for _, qp := range strings.Split(queryFrag, "&") {
-					rawQueryFragments = append(rawQueryFragments, qp)
-				}
-			}
-
-		}
-
-		if encoded := queryValues.Encode(); encoded != "" {
-			rawQueryFragments = append(rawQueryFragments, encoded)
-		}
-		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
-	}
-
-	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
-	if err != nil {
-		return nil, err
-	}
-
-	return req, nil
-}
-
-// NewGetUsageRequest constructs an http.Request for the GetUsage method
-func NewGetUsageRequest(server string, groupId openapi_types.UUID, params *GetUsageParams) (*http.Request, error) {
-	var err error
-
-	var pathParam0 string
-
-	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "group_id", groupId, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
-	if err != nil {
-		return nil, err
-	}
-
-	serverURL, err := url.Parse(server)
-	if err != nil {
-		return nil, err
-	}
-
-	operationPath := fmt.Sprintf("/v1/groups/%s/usage", pathParam0)
-	if operationPath[0] == '/' {
-		operationPath = "." + operationPath
-	}
-
-	queryURL, err := serverURL.Parse(operationPath)
-	if err != nil {
-		return nil, err
-	}
-
-	if params != nil {
-		// queryValues collects non-styled parameters (passthrough, JSON)
-		// that are safe to round-trip through url.Values.Encode().
-		queryValues := queryURL.Query()
-		// rawQueryFragments collects pre-encoded query fragments from
-		// styled parameters, preserving literal commas as delimiters
-		// per the OpenAPI spec (e.g. "color=blue,black,brown").
-		var rawQueryFragments []string
-
-		if params.From != nil {
-
-			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "from", *params.From, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: "date-time"}); err != nil {
-				return nil, err
-			} else {
-				for _, qp := range strings.Split(queryFrag, "&") {
-					rawQueryFragments = append(rawQueryFragments, qp)
-				}
-			}
-
-		}
-
-		if params.To != nil {
-
-			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "to", *params.To, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: "date-time"}); err != nil {
-				return nil, err
-			} else {
-				for _, qp := range strings.Split(queryFrag, "&") {
-					rawQueryFragments = append(rawQueryFragments, qp)
-				}
-			}
-
-		}
-
-		if encoded := queryValues.Encode(); encoded != "" {
-			rawQueryFragments = append(rawQueryFragments, encoded)
-		}
-		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
-	}
-
-	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
-	if err != nil {
-		return nil, err
-	}
-
-	return req, nil
-}
-
-// NewGetHealthRequest constructs an http.Request for the GetHealth method
-func NewGetHealthRequest(server string) (*http.Request, error) {
-	var err error
-
-	serverURL, err := url.Parse(server)
-	if err != nil {
-		return nil, err
-	}
-
-	operationPath := fmt.Sprintf("/v1/health")
-	if operationPath[0] == '/' {
-		operationPath = "." + operationPath
-	}
-
-	queryURL, err := serverURL.Parse(operationPath)
-	if err != nil {
-		return nil, err
-	}
-
-	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
-	if err != nil {
-		return nil, err
-	}
-
-	return req, nil
-}
-
-// NewAcceptInvitationAsNewRequest calls the generic AcceptInvitationAsNew builder with application/json body
-func NewAcceptInvitationAsNewRequest(server string, params *AcceptInvitationAsNewParams, body AcceptInvitationAsNewJSONRequestBody) (*http.Request, error) {
-	var bodyReader io.Reader
-	buf, err := json.Marshal(body)
-	if err != nil {
-		return nil, err
-	}
-	bodyReader = bytes.NewReader(buf)
-	return NewAcceptInvitationAsNewRequestWithBody(server, params, "application/json", bodyReader)
-}
-
-// NewAcceptInvitationAsNewRequestWithBody constructs an http.Request for the AcceptInvitationAsNew method, with any body, and a specified content type
-func NewAcceptInvitationAsNewRequestWithBody(server string, params *AcceptInvitationAsNewParams, contentType string, body io.Reader) (*http.Request, error) {
-	var err error
-
-	serverURL, err := url.Parse(server)
-	if err != nil {
-		return nil, err
-	}
-
-	operationPath := fmt.Sprintf("/v1/invitations/accept")
-	if operationPath[0] == '/' {
-		operationPath = "." + operationPath
-	}
-
-	queryURL, err := serverURL.Parse(operationPath)
-	if err != nil {
-		return nil, err
-	}
-
-	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
-	if err != nil {
-		return nil, err
-	}
-
-	req.Header.Add("Content-Type", contentType)
-
-	if params != nil {
-
-		if params.IdempotencyKey != nil {
-			var headerParam0 string
-
-			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Idempotency-Key", *params.IdempotencyKey, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
-			if err != nil {
-				return nil, err
-			}
-
-			req.Header.Set("Idempotency-Key", headerParam0)
-		}
-
-	}
-
-	return req, nil
-}
-
-// NewLookAtInvitationRequest calls the generic LookAtInvitation builder with application/json body
-func NewLookAtInvitationRequest(server string, params *LookAtInvitationParams, body LookAtInvitationJSONRequestBody) (*http.Request, error) {
-	var bodyReader io.Reader
-	buf, err := json.Marshal(body)
-	if err != nil {
-		return nil, err
-	}
-	bodyReader = bytes.NewReader(buf)
-	return NewLookAtInvitationRequestWithBody(server, params, "application/json", bodyReader)
-}
-
-// NewLookAtInvitationRequestWithBody constructs an http.Request for the LookAtInvitation method, with any body, and a specified content type
-func NewLookAtInvitationRequestWithBody(server string, params *LookAtInvitationParams, contentType string, body io.Reader) (*http.Request, error) {
-	var err error
-
-	serverURL, err := url.Parse(server)
-	if err != nil {
-		return nil, err
-	}
-
-	operationPath := fmt.Sprintf("/v1/invitations/look")
-	if operationPath[0] == '/' {
-		operationPath = "." + operationPath
-	}
-
-	queryURL, err := serverURL.Parse(operationPath)
-	if err != nil {
-		return nil, err
-	}
-
-	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
-	if err != nil {
-		return nil, err
-	}
-
-	req.Header.Add("Content-Type", contentType)
-
-	if params != nil {
-
-		if params.IdempotencyKey != nil {
-			var headerParam0 string
-
-			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Idempotency-Key", *params.IdempotencyKey, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
-			if err != nil {
-				return nil, err
-			}
-
-			req.Header.Set("Idempotency-Key", headerParam0)
-		}
-
-	}
-
-	return req, nil
-}
-
-// NewBeginFirstPasskeyRequest calls the generic BeginFirstPasskey builder with application/json body
-func NewBeginFirstPasskeyRequest(server string, params *BeginFirstPasskeyParams, body BeginFirstPasskeyJSONRequestBody) (*http.Request, error) {
-	var bodyReader io.Reader
-	buf, err := json.Marshal(body)
-	if err != nil {
-		return nil, err
-	}
-	bodyReader = bytes.NewReader(buf)
-	return NewBeginFirstPasskeyRequestWithBody(server, params, "application/json", bodyReader)
-}
-
-// NewBeginFirstPasskeyRequestWithBody constructs an http.Request for the BeginFirstPasskey method, with any body, and a specified content type
-func NewBeginFirstPasskeyRequestWithBody(server string, params *BeginFirstPasskeyParams, contentType string, body io.Reader) (*http.Request, error) {
-	var err error
-
-	serverURL, err := url.Parse(server)
-	if err != nil {
-		return nil, err
-	}
-
-	operationPath := fmt.Sprintf("/v1/invitations/passkey")
-	if operationPath[0] == '/' {
-		operationPath = "." + operationPath
-	}
-
-	queryURL, err := serverURL.Parse(operationPath)
-	if err != nil {
-		return nil, err
-	}
-
-	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
-	if err != nil {
-		return nil, err
-	}
-
-	req.Header.Add("Content-Type", contentType)
-
-	if params != nil {
-
-		if params.IdempotencyKey != nil {
-			var headerParam0 string
-
-			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Idempotency-Key", *params.IdempotencyKey, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
-			if err != nil {
-				return nil, err
-			}
-
-			req.Header.Set("Idempotency-Key", headerParam0)
-		}
-
-	}
-
-	return req, nil
-}
-
-// NewListInvoicesRequest constructs an http.Request for the ListInvoices method
-func NewListInvoicesRequest(server string, params *ListInvoicesParams) (*http.Request, error) {
-	var err error
-
-	serverURL, err := url.Parse(server)
-	if err != nil {
-		return nil, err
-	}
-
-	operationPath := fmt.Sprintf("/v1/invoices")
-	if operationPath[0] == '/' {
-		operationPath = "." + operationPath
-	}
-
-	queryURL, err := serverURL.Parse(operationPath)
-	if err != nil {
-		return nil, err
-	}
-
-	if params != nil {
-		// queryValues collects non-styled parameters (passthrough, JSON)
-		// that are safe to round-trip through url.Values.Encode().
-		queryValues := queryURL.Query()
-		// rawQueryFragments collects pre-encoded query fragments from
-		// styled parameters, preserving literal commas as delimiters
-		// per the OpenAPI spec (e.g. "color=blue,black,brown").
-		var rawQueryFragments []string
-
-		if params.Limit != nil {
-
-			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "limit", *params.Limit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: ""}); err != nil {
-				return nil, err
-			} else {
-				for _, qp := range strings.Split(queryFrag, "&") {
-					rawQueryFragments = append(rawQueryFragments, qp)
-				}
-			}
-
-		}
-
-		if params.Cursor != nil {
-
-			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "cursor", *params.Cursor, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
-				return nil, err
-			} else {
-				for _, qp := range strings.Split(queryFrag, "&") {
-					rawQueryFragments = append(rawQueryFragments, qp)
-				}
-			}
-
-		}
-
-		if encoded := queryValues.Encode(); encoded != "" {
-			rawQueryFragments = append(rawQueryFragments, encoded)
-		}
-		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
-	}
-
-	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
-	if err != nil {
-		return nil, err
-	}
-
-	return req, nil
-}
-
-// NewGetCurrentInvoiceRequest constructs an http.Request for the GetCurrentInvoice method
-func NewGetCurrentInvoiceRequest(server string) (*http.Request, error) {
-	var err error
-
-	serverURL, err := url.Parse(server)
-	if err != nil {
-		return nil, err
-	}
-
-	operationPath := fmt.Sprintf("/v1/invoices/current")
-	if operationPath[0] == '/' {
-		operationPath = "." + operationPath
-	}
-
-	queryURL, err := serverURL.Parse(operationPath)
-	if err != nil {
-		return nil, err
-	}
-
-	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
-	if err != nil {
-		return nil, err
-	}
-
-	return req, nil
-}
-
-// NewGetCurrentInvoiceDocumentRequest constructs an http.Request for the GetCurrentInvoiceDocument method
-func NewGetCurrentInvoiceDocumentRequest(server string) (*http.Request, error) {
-	var err error
-
-	serverURL, err := url.Parse(server)
-	if err != nil {
-		return nil, err
-	}
-
-	operationPath := fmt.Sprintf("/v1/invoices/current/document.pdf")
-	if operationPath[0] == '/' {
-		operationPath = "." + operationPath
-	}
-
-	queryURL, err := serverURL.Parse(operationPath)
-	if err != nil {
-		return nil, err
-	}
-
-	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
-	if err != nil {
-		return nil, err
-	}
-
-	return req, nil
-}
-
-// NewGetCurrentInvoiceLinesRequest constructs an http.Request for the GetCurrentInvoiceLines method
-func NewGetCurrentInvoiceLinesRequest(server string) (*http.Request, error) {
-	var err error
-
-	serverURL, err := url.Parse(server)
-	if err != nil {
-		return nil, err
-	}
-
-	operationPath := fmt.Sprintf("/v1/invoices/current/lines.csv")
-	if operationPath[0] == '/' {
-		operationPath = "." + operationPath
-	}
-
-	queryURL, err := serverURL.Parse(operationPath)
-	if err != nil {
-		return nil, err
-	}
-
-	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
-	if err != nil {
-		return nil, err
-	}
-
-	return req, nil
-}
-
-// NewGetInvoiceRequest constructs an http.Request for the GetInvoice method
-func NewGetInvoiceRequest(server string, invoiceId openapi_types.UUID) (*http.Request, error) {
-	var err error
-
-	var pathParam0 string
-
-	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "invoice_id", invoiceId, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
-	if err != nil {
-		return nil, err
-	}
-
-	serverURL, err := url.Parse(server)
-	if err != nil {
-		return nil, err
-	}
-
-	operationPath := fmt.Sprintf("/v1/invoices/%s", pathParam0)
-	if operationPath[0] == '/' {
-		operationPath = "." + operationPath
-	}
-
-	queryURL, err := serverURL.Parse(operationPath)
-	if err != nil {
-		return nil, err
-	}
-
-	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
-	if err != nil {
-		return nil, err
-	}
-
-	return req, nil
-}
-
-// NewCheckOutRequest constructs an http.Request for the CheckOut method
-func NewCheckOutRequest(server string, invoiceId openapi_types.UUID, params *CheckOutParams) (*http.Request, error) {
-	var err error
-
-	var pathParam0 string
-
-	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "invoice_id", invoiceId, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
-	if err != nil {
-		return nil, err
-	}
-
-	serverURL, err := url.Parse(server)
-	if err != nil {
-		return nil, err
-	}
-
-	operationPath := fmt.Sprintf("/v1/invoices/%s/checkout", pathParam0)
-	if operationPath[0] == '/' {
-		operationPath = "." + operationPath
-	}
-
-	queryURL, err := serverURL.Parse(operationPath)
-	if err != nil {
-		return nil, err
-	}
-
-	req, err := http.NewRequest(http.MethodPost, queryURL.String(), nil)
-	if err != nil {
-		return nil, err
-	}
-
-	if params != nil {
-
-		if params.IdempotencyKey != nil {
-			var headerParam0 string
-
-			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Idempotency-Key", *params.IdempotencyKey, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
-			if err != nil {
-				return nil, err
-			}
-
-			req.Header.Set("Idempotency-Key", headerParam0)
-		}
-
-	}
-
-	return req, nil
-}
-
-// NewGetInvoiceDocumentRequest constructs an http.Request for the GetInvoiceDocument method
-func NewGetInvoiceDocumentRequest(server string, invoiceId openapi_types.UUID) (*http.Request, error) {
-	var err error
-
-	var pathParam0 string
-
-	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "invoice_id", invoiceId, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
-	if err != nil {
-		return nil, err
-	}
-
-	serverURL, err := url.Parse(server)
-	if err != nil {
-		return nil, err
-	}
-
-	operationPath := fmt.Sprintf("/v1/invoices/%s/document.pdf", pathParam0)
-	if operationPath[0] == '/' {
-		operationPath = "." + operationPath
-	}
-
-	queryURL, err := serverURL.Parse(operationPath)
-	if err != nil {
-		return nil, err
-	}
-
-	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
-	if err != nil {
-		return nil, err
-	}
-
-	return req, nil
-}
-
-// NewGetInvoiceLinesRequest constructs an http.Request for the GetInvoiceLines method
-func NewGetInvoiceLinesRequest(server string, invoiceId openapi_types.UUID) (*http.Request, error) {
-	var err error
-
-	var pathParam0 string
-
-	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "invoice_id", invoiceId, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
-	if err != nil {
-		return nil, err
-	}
-
-	serverURL, err := url.Parse(server)
-	if err != nil {
-		return nil, err
-	}
-
-	operationPath := fmt.Sprintf("/v1/invoices/%s/lines.csv", pathParam0)
-	if operationPath[0] == '/' {
-		operationPath = "." + operationPath
-	}
-
-	queryURL, err := serverURL.Parse(operationPath)
-	if err != nil {
-		return nil, err
-	}
-
-	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
-	if err != nil {
-		return nil, err
-	}
-
-	return req, nil
-}
-
-// NewListPaymentsRequest constructs an http.Request for the ListPayments method
-func NewListPaymentsRequest(server string, invoiceId openapi_types.UUID, params *ListPaymentsParams) (*http.Request, error) {
-	var err error
-
-	var pathParam0 string
-
-	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "invoice_id", invoiceId, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
-	if err != nil {
-		return nil, err
-	}
-
-	serverURL, err := url.Parse(server)
-	if err != nil {
-		return nil, err
-	}
-
-	operationPath := fmt.Sprintf("/v1/invoices/%s/payments", pathParam0)
-	if operationPath[0] == '/' {
-		operationPath = "." + operationPath
-	}
-
-	queryURL, err := serverURL.Parse(operationPath)
-	if err != nil {
-		return nil, err
-	}
-
-	if params != nil {
-		// queryValues collects non-styled parameters (passthrough, JSON)
-		// that are safe to round-trip through url.Values.Encode().
-		queryValues := queryURL.Query()
-		// rawQueryFragments collects pre-encoded query fragments from
-		// styled parameters, preserving literal commas as delimiters
-		// per the OpenAPI spec (e.g. "color=blue,black,brown").
-		var rawQueryFragments []string
-
-		if params.Limit != nil {
-
-			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "limit", *params.Limit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: ""}); err != nil {
-				return nil, err
-			} else {
-				for _, qp := range strings.Split(queryFrag, "&") {
-					rawQueryFragments = append(rawQueryFragments, qp)
-				}
-			}
-
-		}
-
-		if params.Cursor != nil {
-
-			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "cursor", *params.Cursor, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
-				return nil, err
-			} else {
-				for _, qp := range strings.Split(queryFrag, "&") {
-					rawQueryFragments = append(rawQueryFragments, qp)
-				}
-			}
-
-		}
-
-		if encoded := queryValues.Encode(); encoded != "" {
-			rawQueryFragments = append(rawQueryFragments, encoded)
-		}
-		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
-	}
-
-	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
-	if err != nil {
-		return nil, err
-	}
-
-	return req, nil
-}
-
 // NewRevokeKeyRequest constructs an http.Request for the RevokeKey method
 func NewRevokeKeyRequest(server string, keyId openapi_types.UUID) (*http.Request, error) {
 	var err error
@@ -11398,941 +6315,6 @@ func NewRotateKeyRequestWithBody(server string, keyId openapi_types.UUID, params
 	}
 
 	operationPath := fmt.Sprintf("/v1/keys/%s/rotate", pathParam0)
-	if operationPath[0] == '/' {
-		operationPath = "." + operationPath
-	}
-
-	queryURL, err := serverURL.Parse(operationPath)
-	if err != nil {
-		return nil, err
-	}
-
-	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
-	if err != nil {
-		return nil, err
-	}
-
-	req.Header.Add("Content-Type", contentType)
-
-	if params != nil {
-
-		if params.IdempotencyKey != nil {
-			var headerParam0 string
-
-			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Idempotency-Key", *params.IdempotencyKey, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
-			if err != nil {
-				return nil, err
-			}
-
-			req.Header.Set("Idempotency-Key", headerParam0)
-		}
-
-	}
-
-	return req, nil
-}
-
-// NewLogInRequest calls the generic LogIn builder with application/json body
-func NewLogInRequest(server string, params *LogInParams, body LogInJSONRequestBody) (*http.Request, error) {
-	var bodyReader io.Reader
-	buf, err := json.Marshal(body)
-	if err != nil {
-		return nil, err
-	}
-	bodyReader = bytes.NewReader(buf)
-	return NewLogInRequestWithBody(server, params, "application/json", bodyReader)
-}
-
-// NewLogInRequestWithBody constructs an http.Request for the LogIn method, with any body, and a specified content type
-func NewLogInRequestWithBody(server string, params *LogInParams, contentType string, body io.Reader) (*http.Request, error) {
-	var err error
-
-	serverURL, err := url.Parse(server)
-	if err != nil {
-		return nil, err
-	}
-
-	operationPath := fmt.Sprintf("/v1/login")
-	if operationPath[0] == '/' {
-		operationPath = "." + operationPath
-	}
-
-	queryURL, err := serverURL.Parse(operationPath)
-	if err != nil {
-		return nil, err
-	}
-
-	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
-	if err != nil {
-		return nil, err
-	}
-
-	req.Header.Add("Content-Type", contentType)
-
-	if params != nil {
-
-		if params.IdempotencyKey != nil {
-			var headerParam0 string
-
-			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Idempotency-Key", *params.IdempotencyKey, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
-			if err != nil {
-				return nil, err
-			}
-
-			req.Header.Set("Idempotency-Key", headerParam0)
-		}
-
-	}
-
-	return req, nil
-}
-
-// NewLogInWithPasskeyRequest calls the generic LogInWithPasskey builder with application/json body
-func NewLogInWithPasskeyRequest(server string, params *LogInWithPasskeyParams, body LogInWithPasskeyJSONRequestBody) (*http.Request, error) {
-	var bodyReader io.Reader
-	buf, err := json.Marshal(body)
-	if err != nil {
-		return nil, err
-	}
-	bodyReader = bytes.NewReader(buf)
-	return NewLogInWithPasskeyRequestWithBody(server, params, "application/json", bodyReader)
-}
-
-// NewLogInWithPasskeyRequestWithBody constructs an http.Request for the LogInWithPasskey method, with any body, and a specified content type
-func NewLogInWithPasskeyRequestWithBody(server string, params *LogInWithPasskeyParams, contentType string, body io.Reader) (*http.Request, error) {
-	var err error
-
-	serverURL, err := url.Parse(server)
-	if err != nil {
-		return nil, err
-	}
-
-	operationPath := fmt.Sprintf("/v1/login/passkey")
-	if operationPath[0] == '/' {
-		operationPath = "." + operationPath
-	}
-
-	queryURL, err := serverURL.Parse(operationPath)
-	if err != nil {
-		return nil, err
-	}
-
-	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
-	if err != nil {
-		return nil, err
-	}
-
-	req.Header.Add("Content-Type", contentType)
-
-	if params != nil {
-
-		if params.IdempotencyKey != nil {
-			var headerParam0 string
-
-			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Idempotency-Key", *params.IdempotencyKey, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
-			if err != nil {
-				return nil, err
-			}
-
-			req.Header.Set("Idempotency-Key", headerParam0)
-		}
-
-	}
-
-	return req, nil
-}
-
-// NewLogOutRequest constructs an http.Request for the LogOut method
-func NewLogOutRequest(server string, params *LogOutParams) (*http.Request, error) {
-	var err error
-
-	serverURL, err := url.Parse(server)
-	if err != nil {
-		return nil, err
-	}
-
-	operationPath := fmt.Sprintf("/v1/logout")
-	if operationPath[0] == '/' {
-		operationPath = "." + operationPath
-	}
-
-	queryURL, err := serverURL.Parse(operationPath)
-	if err != nil {
-		return nil, err
-	}
-
-	req, err := http.NewRequest(http.MethodPost, queryURL.String(), nil)
-	if err != nil {
-		return nil, err
-	}
-
-	if params != nil {
-
-		if params.IdempotencyKey != nil {
-			var headerParam0 string
-
-			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Idempotency-Key", *params.IdempotencyKey, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
-			if err != nil {
-				return nil, err
-			}
-
-			req.Header.Set("Idempotency-Key", headerParam0)
-		}
-
-	}
-
-	return req, nil
-}
-
-// NewGetMeRequest constructs an http.Request for the GetMe method
-func NewGetMeRequest(server string) (*http.Request, error) {
-	var err error
-
-	serverURL, err := url.Parse(server)
-	if err != nil {
-		return nil, err
-	}
-
-	operationPath := fmt.Sprintf("/v1/me")
-	if operationPath[0] == '/' {
-		operationPath = "." + operationPath
-	}
-
-	queryURL, err := serverURL.Parse(operationPath)
-	if err != nil {
-		return nil, err
-	}
-
-	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
-	if err != nil {
-		return nil, err
-	}
-
-	return req, nil
-}
-
-// NewConfirmPersonRequest calls the generic ConfirmPerson builder with application/json body
-func NewConfirmPersonRequest(server string, params *ConfirmPersonParams, body ConfirmPersonJSONRequestBody) (*http.Request, error) {
-	var bodyReader io.Reader
-	buf, err := json.Marshal(body)
-	if err != nil {
-		return nil, err
-	}
-	bodyReader = bytes.NewReader(buf)
-	return NewConfirmPersonRequestWithBody(server, params, "application/json", bodyReader)
-}
-
-// NewConfirmPersonRequestWithBody constructs an http.Request for the ConfirmPerson method, with any body, and a specified content type
-func NewConfirmPersonRequestWithBody(server string, params *ConfirmPersonParams, contentType string, body io.Reader) (*http.Request, error) {
-	var err error
-
-	serverURL, err := url.Parse(server)
-	if err != nil {
-		return nil, err
-	}
-
-	operationPath := fmt.Sprintf("/v1/me/confirm")
-	if operationPath[0] == '/' {
-		operationPath = "." + operationPath
-	}
-
-	queryURL, err := serverURL.Parse(operationPath)
-	if err != nil {
-		return nil, err
-	}
-
-	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
-	if err != nil {
-		return nil, err
-	}
-
-	req.Header.Add("Content-Type", contentType)
-
-	if params != nil {
-
-		if params.IdempotencyKey != nil {
-			var headerParam0 string
-
-			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Idempotency-Key", *params.IdempotencyKey, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
-			if err != nil {
-				return nil, err
-			}
-
-			req.Header.Set("Idempotency-Key", headerParam0)
-		}
-
-	}
-
-	return req, nil
-}
-
-// NewSendVerificationRequest constructs an http.Request for the SendVerification method
-func NewSendVerificationRequest(server string, params *SendVerificationParams) (*http.Request, error) {
-	var err error
-
-	serverURL, err := url.Parse(server)
-	if err != nil {
-		return nil, err
-	}
-
-	operationPath := fmt.Sprintf("/v1/me/email/verification")
-	if operationPath[0] == '/' {
-		operationPath = "." + operationPath
-	}
-
-	queryURL, err := serverURL.Parse(operationPath)
-	if err != nil {
-		return nil, err
-	}
-
-	req, err := http.NewRequest(http.MethodPost, queryURL.String(), nil)
-	if err != nil {
-		return nil, err
-	}
-
-	if params != nil {
-
-		if params.IdempotencyKey != nil {
-			var headerParam0 string
-
-			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Idempotency-Key", *params.IdempotencyKey, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
-			if err != nil {
-				return nil, err
-			}
-
-			req.Header.Set("Idempotency-Key", headerParam0)
-		}
-
-	}
-
-	return req, nil
-}
-
-// NewVerifyEmailRequest calls the generic VerifyEmail builder with application/json body
-func NewVerifyEmailRequest(server string, params *VerifyEmailParams, body VerifyEmailJSONRequestBody) (*http.Request, error) {
-	var bodyReader io.Reader
-	buf, err := json.Marshal(body)
-	if err != nil {
-		return nil, err
-	}
-	bodyReader = bytes.NewReader(buf)
-	return NewVerifyEmailRequestWithBody(server, params, "application/json", bodyReader)
-}
-
-// NewVerifyEmailRequestWithBody constructs an http.Request for the VerifyEmail method, with any body, and a specified content type
-func NewVerifyEmailRequestWithBody(server string, params *VerifyEmailParams, contentType string, body io.Reader) (*http.Request, error) {
-	var err error
-
-	serverURL, err := url.Parse(server)
-	if err != nil {
-		return nil, err
-	}
-
-	operationPath := fmt.Sprintf("/v1/me/email/verify")
-	if operationPath[0] == '/' {
-		operationPath = "." + operationPath
-	}
-
-	queryURL, err := serverURL.Parse(operationPath)
-	if err != nil {
-		return nil, err
-	}
-
-	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
-	if err != nil {
-		return nil, err
-	}
-
-	req.Header.Add("Content-Type", contentType)
-
-	if params != nil {
-
-		if params.IdempotencyKey != nil {
-			var headerParam0 string
-
-			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Idempotency-Key", *params.IdempotencyKey, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
-			if err != nil {
-				return nil, err
-			}
-
-			req.Header.Set("Idempotency-Key", headerParam0)
-		}
-
-	}
-
-	return req, nil
-}
-
-// NewAcceptInvitationRequest calls the generic AcceptInvitation builder with application/json body
-func NewAcceptInvitationRequest(server string, params *AcceptInvitationParams, body AcceptInvitationJSONRequestBody) (*http.Request, error) {
-	var bodyReader io.Reader
-	buf, err := json.Marshal(body)
-	if err != nil {
-		return nil, err
-	}
-	bodyReader = bytes.NewReader(buf)
-	return NewAcceptInvitationRequestWithBody(server, params, "application/json", bodyReader)
-}
-
-// NewAcceptInvitationRequestWithBody constructs an http.Request for the AcceptInvitation method, with any body, and a specified content type
-func NewAcceptInvitationRequestWithBody(server string, params *AcceptInvitationParams, contentType string, body io.Reader) (*http.Request, error) {
-	var err error
-
-	serverURL, err := url.Parse(server)
-	if err != nil {
-		return nil, err
-	}
-
-	operationPath := fmt.Sprintf("/v1/me/invitations/accept")
-	if operationPath[0] == '/' {
-		operationPath = "." + operationPath
-	}
-
-	queryURL, err := serverURL.Parse(operationPath)
-	if err != nil {
-		return nil, err
-	}
-
-	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
-	if err != nil {
-		return nil, err
-	}
-
-	req.Header.Add("Content-Type", contentType)
-
-	if params != nil {
-
-		if params.IdempotencyKey != nil {
-			var headerParam0 string
-
-			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Idempotency-Key", *params.IdempotencyKey, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
-			if err != nil {
-				return nil, err
-			}
-
-			req.Header.Set("Idempotency-Key", headerParam0)
-		}
-
-	}
-
-	return req, nil
-}
-
-// NewSwitchOrganizationRequest calls the generic SwitchOrganization builder with application/json body
-func NewSwitchOrganizationRequest(server string, params *SwitchOrganizationParams, body SwitchOrganizationJSONRequestBody) (*http.Request, error) {
-	var bodyReader io.Reader
-	buf, err := json.Marshal(body)
-	if err != nil {
-		return nil, err
-	}
-	bodyReader = bytes.NewReader(buf)
-	return NewSwitchOrganizationRequestWithBody(server, params, "application/json", bodyReader)
-}
-
-// NewSwitchOrganizationRequestWithBody constructs an http.Request for the SwitchOrganization method, with any body, and a specified content type
-func NewSwitchOrganizationRequestWithBody(server string, params *SwitchOrganizationParams, contentType string, body io.Reader) (*http.Request, error) {
-	var err error
-
-	serverURL, err := url.Parse(server)
-	if err != nil {
-		return nil, err
-	}
-
-	operationPath := fmt.Sprintf("/v1/me/organization")
-	if operationPath[0] == '/' {
-		operationPath = "." + operationPath
-	}
-
-	queryURL, err := serverURL.Parse(operationPath)
-	if err != nil {
-		return nil, err
-	}
-
-	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
-	if err != nil {
-		return nil, err
-	}
-
-	req.Header.Add("Content-Type", contentType)
-
-	if params != nil {
-
-		if params.IdempotencyKey != nil {
-			var headerParam0 string
-
-			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Idempotency-Key", *params.IdempotencyKey, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
-			if err != nil {
-				return nil, err
-			}
-
-			req.Header.Set("Idempotency-Key", headerParam0)
-		}
-
-	}
-
-	return req, nil
-}
-
-// NewListPasskeysRequest constructs an http.Request for the ListPasskeys method
-func NewListPasskeysRequest(server string) (*http.Request, error) {
-	var err error
-
-	serverURL, err := url.Parse(server)
-	if err != nil {
-		return nil, err
-	}
-
-	operationPath := fmt.Sprintf("/v1/me/passkeys")
-	if operationPath[0] == '/' {
-		operationPath = "." + operationPath
-	}
-
-	queryURL, err := serverURL.Parse(operationPath)
-	if err != nil {
-		return nil, err
-	}
-
-	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
-	if err != nil {
-		return nil, err
-	}
-
-	return req, nil
-}
-
-// NewAddPasskeyRequest calls the generic AddPasskey builder with application/json body
-func NewAddPasskeyRequest(server string, params *AddPasskeyParams, body AddPasskeyJSONRequestBody) (*http.Request, error) {
-	var bodyReader io.Reader
-	buf, err := json.Marshal(body)
-	if err != nil {
-		return nil, err
-	}
-	bodyReader = bytes.NewReader(buf)
-	return NewAddPasskeyRequestWithBody(server, params, "application/json", bodyReader)
-}
-
-// NewAddPasskeyRequestWithBody constructs an http.Request for the AddPasskey method, with any body, and a specified content type
-func NewAddPasskeyRequestWithBody(server string, params *AddPasskeyParams, contentType string, body io.Reader) (*http.Request, error) {
-	var err error
-
-	serverURL, err := url.Parse(server)
-	if err != nil {
-		return nil, err
-	}
-
-	operationPath := fmt.Sprintf("/v1/me/passkeys")
-	if operationPath[0] == '/' {
-		operationPath = "." + operationPath
-	}
-
-	queryURL, err := serverURL.Parse(operationPath)
-	if err != nil {
-		return nil, err
-	}
-
-	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
-	if err != nil {
-		return nil, err
-	}
-
-	req.Header.Add("Content-Type", contentType)
-
-	if params != nil {
-
-		if params.IdempotencyKey != nil {
-			var headerParam0 string
-
-			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Idempotency-Key", *params.IdempotencyKey, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
-			if err != nil {
-				return nil, err
-			}
-
-			req.Header.Set("Idempotency-Key", headerParam0)
-		}
-
-	}
-
-	return req, nil
-}
-
-// NewBeginPasskeyRequest constructs an http.Request for the BeginPasskey method
-func NewBeginPasskeyRequest(server string, params *BeginPasskeyParams) (*http.Request, error) {
-	var err error
-
-	serverURL, err := url.Parse(server)
-	if err != nil {
-		return nil, err
-	}
-
-	operationPath := fmt.Sprintf("/v1/me/passkeys/begin")
-	if operationPath[0] == '/' {
-		operationPath = "." + operationPath
-	}
-
-	queryURL, err := serverURL.Parse(operationPath)
-	if err != nil {
-		return nil, err
-	}
-
-	req, err := http.NewRequest(http.MethodPost, queryURL.String(), nil)
-	if err != nil {
-		return nil, err
-	}
-
-	if params != nil {
-
-		if params.IdempotencyKey != nil {
-			var headerParam0 string
-
-			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Idempotency-Key", *params.IdempotencyKey, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
-			if err != nil {
-				return nil, err
-			}
-
-			req.Header.Set("Idempotency-Key", headerParam0)
-		}
-
-	}
-
-	return req, nil
-}
-
-// NewRemovePasskeyRequest constructs an http.Request for the RemovePasskey method
-func NewRemovePasskeyRequest(server string, passkeyId openapi_types.UUID) (*http.Request, error) {
-	var err error
-
-	var pathParam0 string
-
-	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "passkey_id", passkeyId, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
-	if err != nil {
-		return nil, err
-	}
-
-	serverURL, err := url.Parse(server)
-	if err != nil {
-		return nil, err
-	}
-
-	operationPath := fmt.Sprintf("/v1/me/passkeys/%s", pathParam0)
-	if operationPath[0] == '/' {
-		operationPath = "." + operationPath
-	}
-
-	queryURL, err := serverURL.Parse(operationPath)
-	if err != nil {
-		return nil, err
-	}
-
-	req, err := http.NewRequest(http.MethodDelete, queryURL.String(), nil)
-	if err != nil {
-		return nil, err
-	}
-
-	return req, nil
-}
-
-// NewChangePasswordRequest calls the generic ChangePassword builder with application/json body
-func NewChangePasswordRequest(server string, params *ChangePasswordParams, body ChangePasswordJSONRequestBody) (*http.Request, error) {
-	var bodyReader io.Reader
-	buf, err := json.Marshal(body)
-	if err != nil {
-		return nil, err
-	}
-	bodyReader = bytes.NewReader(buf)
-	return NewChangePasswordRequestWithBody(server, params, "application/json", bodyReader)
-}
-
-// NewChangePasswordRequestWithBody constructs an http.Request for the ChangePassword method, with any body, and a specified content type
-func NewChangePasswordRequestWithBody(server string, params *ChangePasswordParams, contentType string, body io.Reader) (*http.Request, error) {
-	var err error
-
-	serverURL, err := url.Parse(server)
-	if err != nil {
-		return nil, err
-	}
-
-	operationPath := fmt.Sprintf("/v1/me/password")
-	if operationPath[0] == '/' {
-		operationPath = "." + operationPath
-	}
-
-	queryURL, err := serverURL.Parse(operationPath)
-	if err != nil {
-		return nil, err
-	}
-
-	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
-	if err != nil {
-		return nil, err
-	}
-
-	req.Header.Add("Content-Type", contentType)
-
-	if params != nil {
-
-		if params.IdempotencyKey != nil {
-			var headerParam0 string
-
-			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Idempotency-Key", *params.IdempotencyKey, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
-			if err != nil {
-				return nil, err
-			}
-
-			req.Header.Set("Idempotency-Key", headerParam0)
-		}
-
-	}
-
-	return req, nil
-}
-
-// NewRenewRecoveryCodesRequest constructs an http.Request for the RenewRecoveryCodes method
-func NewRenewRecoveryCodesRequest(server string, params *RenewRecoveryCodesParams) (*http.Request, error) {
-	var err error
-
-	serverURL, err := url.Parse(server)
-	if err != nil {
-		return nil, err
-	}
-
-	operationPath := fmt.Sprintf("/v1/me/recovery-codes")
-	if operationPath[0] == '/' {
-		operationPath = "." + operationPath
-	}
-
-	queryURL, err := serverURL.Parse(operationPath)
-	if err != nil {
-		return nil, err
-	}
-
-	req, err := http.NewRequest(http.MethodPost, queryURL.String(), nil)
-	if err != nil {
-		return nil, err
-	}
-
-	if params != nil {
-
-		if params.IdempotencyKey != nil {
-			var headerParam0 string
-
-			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Idempotency-Key", *params.IdempotencyKey, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
-			if err != nil {
-				return nil, err
-			}
-
-			req.Header.Set("Idempotency-Key", headerParam0)
-		}
-
-	}
-
-	return req, nil
-}
-
-// NewGetSecondFactorRequest constructs an http.Request for the GetSecondFactor method
-func NewGetSecondFactorRequest(server string) (*http.Request, error) {
-	var err error
-
-	serverURL, err := url.Parse(server)
-	if err != nil {
-		return nil, err
-	}
-
-	operationPath := fmt.Sprintf("/v1/me/second-factor")
-	if operationPath[0] == '/' {
-		operationPath = "." + operationPath
-	}
-
-	queryURL, err := serverURL.Parse(operationPath)
-	if err != nil {
-		return nil, err
-	}
-
-	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
-	if err != nil {
-		return nil, err
-	}
-
-	return req, nil
-}
-
-// NewEndOtherSessionsRequest constructs an http.Request for the EndOtherSessions method
-func NewEndOtherSessionsRequest(server string) (*http.Request, error) {
-	var err error
-
-	serverURL, err := url.Parse(server)
-	if err != nil {
-		return nil, err
-	}
-
-	operationPath := fmt.Sprintf("/v1/me/sessions")
-	if operationPath[0] == '/' {
-		operationPath = "." + operationPath
-	}
-
-	queryURL, err := serverURL.Parse(operationPath)
-	if err != nil {
-		return nil, err
-	}
-
-	req, err := http.NewRequest(http.MethodDelete, queryURL.String(), nil)
-	if err != nil {
-		return nil, err
-	}
-
-	return req, nil
-}
-
-// NewListSessionsRequest constructs an http.Request for the ListSessions method
-func NewListSessionsRequest(server string) (*http.Request, error) {
-	var err error
-
-	serverURL, err := url.Parse(server)
-	if err != nil {
-		return nil, err
-	}
-
-	operationPath := fmt.Sprintf("/v1/me/sessions")
-	if operationPath[0] == '/' {
-		operationPath = "." + operationPath
-	}
-
-	queryURL, err := serverURL.Parse(operationPath)
-	if err != nil {
-		return nil, err
-	}
-
-	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
-	if err != nil {
-		return nil, err
-	}
-
-	return req, nil
-}
-
-// NewEndSessionRequest constructs an http.Request for the EndSession method
-func NewEndSessionRequest(server string, sessionId openapi_types.UUID) (*http.Request, error) {
-	var err error
-
-	var pathParam0 string
-
-	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "session_id", sessionId, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
-	if err != nil {
-		return nil, err
-	}
-
-	serverURL, err := url.Parse(server)
-	if err != nil {
-		return nil, err
-	}
-
-	operationPath := fmt.Sprintf("/v1/me/sessions/%s", pathParam0)
-	if operationPath[0] == '/' {
-		operationPath = "." + operationPath
-	}
-
-	queryURL, err := serverURL.Parse(operationPath)
-	if err != nil {
-		return nil, err
-	}
-
-	req, err := http.NewRequest(http.MethodDelete, queryURL.String(), nil)
-	if err != nil {
-		return nil, err
-	}
-
-	return req, nil
-}
-
-// NewRemoveTotpRequest constructs an http.Request for the RemoveTotp method
-func NewRemoveTotpRequest(server string) (*http.Request, error) {
-	var err error
-
-	serverURL, err := url.Parse(server)
-	if err != nil {
-		return nil, err
-	}
-
-	operationPath := fmt.Sprintf("/v1/me/totp")
-	if operationPath[0] == '/' {
-		operationPath = "." + operationPath
-	}
-
-	queryURL, err := serverURL.Parse(operationPath)
-	if err != nil {
-		return nil, err
-	}
-
-	req, err := http.NewRequest(http.MethodDelete, queryURL.String(), nil)
-	if err != nil {
-		return nil, err
-	}
-
-	return req, nil
-}
-
-// NewBeginTotpRequest constructs an http.Request for the BeginTotp method
-func NewBeginTotpRequest(server string, params *BeginTotpParams) (*http.Request, error) {
-	var err error
-
-	serverURL, err := url.Parse(server)
-	if err != nil {
-		return nil, err
-	}
-
-	operationPath := fmt.Sprintf("/v1/me/totp")
-	if operationPath[0] == '/' {
-		operationPath = "." + operationPath
-	}
-
-	queryURL, err := serverURL.Parse(operationPath)
-	if err != nil {
-		return nil, err
-	}
-
-	req, err := http.NewRequest(http.MethodPost, queryURL.String(), nil)
-	if err != nil {
-		return nil, err
-	}
-
-	if params != nil {
-
-		if params.IdempotencyKey != nil {
-			var headerParam0 string
-
-			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Idempotency-Key", *params.IdempotencyKey, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
-			if err != nil {
-				return nil, err
-			}
-
-			req.Header.Set("Idempotency-Key", headerParam0)
-		}
-
-	}
-
-	return req, nil
-}
-
-// NewConfirmTotpRequest calls the generic ConfirmTotp builder with application/json body
-func NewConfirmTotpRequest(server string, params *ConfirmTotpParams, body ConfirmTotpJSONRequestBody) (*http.Request, error) {
-	var bodyReader io.Reader
-	buf, err := json.Marshal(body)
-	if err != nil {
-		return nil, err
-	}
-	bodyReader = bytes.NewReader(buf)
-	return NewConfirmTotpRequestWithBody(server, params, "application/json", bodyReader)
-}
-
-// NewConfirmTotpRequestWithBody constructs an http.Request for the ConfirmTotp method, with any body, and a specified content type
-func NewConfirmTotpRequestWithBody(server string, params *ConfirmTotpParams, contentType string, body io.Reader) (*http.Request, error) {
-	var err error
-
-	serverURL, err := url.Parse(server)
-	if err != nil {
-		return nil, err
-	}
-
-	operationPath := fmt.Sprintf("/v1/me/totp/confirm")
 	if operationPath[0] == '/' {
 		operationPath = "." + operationPath
 	}
@@ -13373,122 +7355,6 @@ func NewGetSharingRequest(server string) (*http.Request, error) {
 	return req, nil
 }
 
-// NewListInvitationsRequest constructs an http.Request for the ListInvitations method
-func NewListInvitationsRequest(server string) (*http.Request, error) {
-	var err error
-
-	serverURL, err := url.Parse(server)
-	if err != nil {
-		return nil, err
-	}
-
-	operationPath := fmt.Sprintf("/v1/organization/invitations")
-	if operationPath[0] == '/' {
-		operationPath = "." + operationPath
-	}
-
-	queryURL, err := serverURL.Parse(operationPath)
-	if err != nil {
-		return nil, err
-	}
-
-	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
-	if err != nil {
-		return nil, err
-	}
-
-	return req, nil
-}
-
-// NewInviteMemberRequest calls the generic InviteMember builder with application/json body
-func NewInviteMemberRequest(server string, params *InviteMemberParams, body InviteMemberJSONRequestBody) (*http.Request, error) {
-	var bodyReader io.Reader
-	buf, err := json.Marshal(body)
-	if err != nil {
-		return nil, err
-	}
-	bodyReader = bytes.NewReader(buf)
-	return NewInviteMemberRequestWithBody(server, params, "application/json", bodyReader)
-}
-
-// NewInviteMemberRequestWithBody constructs an http.Request for the InviteMember method, with any body, and a specified content type
-func NewInviteMemberRequestWithBody(server string, params *InviteMemberParams, contentType string, body io.Reader) (*http.Request, error) {
-	var err error
-
-	serverURL, err := url.Parse(server)
-	if err != nil {
-		return nil, err
-	}
-
-	operationPath := fmt.Sprintf("/v1/organization/invitations")
-	if operationPath[0] == '/' {
-		operationPath = "." + operationPath
-	}
-
-	queryURL, err := serverURL.Parse(operationPath)
-	if err != nil {
-		return nil, err
-	}
-
-	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
-	if err != nil {
-		return nil, err
-	}
-
-	req.Header.Add("Content-Type", contentType)
-
-	if params != nil {
-
-		if params.IdempotencyKey != nil {
-			var headerParam0 string
-
-			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Idempotency-Key", *params.IdempotencyKey, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
-			if err != nil {
-				return nil, err
-			}
-
-			req.Header.Set("Idempotency-Key", headerParam0)
-		}
-
-	}
-
-	return req, nil
-}
-
-// NewWithdrawInvitationRequest constructs an http.Request for the WithdrawInvitation method
-func NewWithdrawInvitationRequest(server string, invitationId openapi_types.UUID) (*http.Request, error) {
-	var err error
-
-	var pathParam0 string
-
-	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "invitation_id", invitationId, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
-	if err != nil {
-		return nil, err
-	}
-
-	serverURL, err := url.Parse(server)
-	if err != nil {
-		return nil, err
-	}
-
-	operationPath := fmt.Sprintf("/v1/organization/invitations/%s", pathParam0)
-	if operationPath[0] == '/' {
-		operationPath = "." + operationPath
-	}
-
-	queryURL, err := serverURL.Parse(operationPath)
-	if err != nil {
-		return nil, err
-	}
-
-	req, err := http.NewRequest(http.MethodDelete, queryURL.String(), nil)
-	if err != nil {
-		return nil, err
-	}
-
-	return req, nil
-}
-
 // NewListOrganizationKeysRequest constructs an http.Request for the ListOrganizationKeys method
 func NewListOrganizationKeysRequest(server string, params *ListOrganizationKeysParams) (*http.Request, error) {
 	var err error
@@ -13605,414 +7471,6 @@ func NewCreateOrganizationKeyRequestWithBody(server string, params *CreateOrgani
 			req.Header.Set("Idempotency-Key", headerParam0)
 		}
 
-	}
-
-	return req, nil
-}
-
-// NewListMembersRequest constructs an http.Request for the ListMembers method
-func NewListMembersRequest(server string) (*http.Request, error) {
-	var err error
-
-	serverURL, err := url.Parse(server)
-	if err != nil {
-		return nil, err
-	}
-
-	operationPath := fmt.Sprintf("/v1/organization/members")
-	if operationPath[0] == '/' {
-		operationPath = "." + operationPath
-	}
-
-	queryURL, err := serverURL.Parse(operationPath)
-	if err != nil {
-		return nil, err
-	}
-
-	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
-	if err != nil {
-		return nil, err
-	}
-
-	return req, nil
-}
-
-// NewRemoveMemberRequest constructs an http.Request for the RemoveMember method
-func NewRemoveMemberRequest(server string, userId openapi_types.UUID) (*http.Request, error) {
-	var err error
-
-	var pathParam0 string
-
-	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "user_id", userId, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
-	if err != nil {
-		return nil, err
-	}
-
-	serverURL, err := url.Parse(server)
-	if err != nil {
-		return nil, err
-	}
-
-	operationPath := fmt.Sprintf("/v1/organization/members/%s", pathParam0)
-	if operationPath[0] == '/' {
-		operationPath = "." + operationPath
-	}
-
-	queryURL, err := serverURL.Parse(operationPath)
-	if err != nil {
-		return nil, err
-	}
-
-	req, err := http.NewRequest(http.MethodDelete, queryURL.String(), nil)
-	if err != nil {
-		return nil, err
-	}
-
-	return req, nil
-}
-
-// NewChangeRoleRequest calls the generic ChangeRole builder with application/json body
-func NewChangeRoleRequest(server string, userId openapi_types.UUID, body ChangeRoleJSONRequestBody) (*http.Request, error) {
-	var bodyReader io.Reader
-	buf, err := json.Marshal(body)
-	if err != nil {
-		return nil, err
-	}
-	bodyReader = bytes.NewReader(buf)
-	return NewChangeRoleRequestWithBody(server, userId, "application/json", bodyReader)
-}
-
-// NewChangeRoleRequestWithBody constructs an http.Request for the ChangeRole method, with any body, and a specified content type
-func NewChangeRoleRequestWithBody(server string, userId openapi_types.UUID, contentType string, body io.Reader) (*http.Request, error) {
-	var err error
-
-	var pathParam0 string
-
-	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "user_id", userId, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
-	if err != nil {
-		return nil, err
-	}
-
-	serverURL, err := url.Parse(server)
-	if err != nil {
-		return nil, err
-	}
-
-	operationPath := fmt.Sprintf("/v1/organization/members/%s", pathParam0)
-	if operationPath[0] == '/' {
-		operationPath = "." + operationPath
-	}
-
-	queryURL, err := serverURL.Parse(operationPath)
-	if err != nil {
-		return nil, err
-	}
-
-	req, err := http.NewRequest(http.MethodPatch, queryURL.String(), body)
-	if err != nil {
-		return nil, err
-	}
-
-	req.Header.Add("Content-Type", contentType)
-
-	return req, nil
-}
-
-// NewAskForPasskeyRequest constructs an http.Request for the AskForPasskey method
-func NewAskForPasskeyRequest(server string, params *AskForPasskeyParams) (*http.Request, error) {
-	var err error
-
-	serverURL, err := url.Parse(server)
-	if err != nil {
-		return nil, err
-	}
-
-	operationPath := fmt.Sprintf("/v1/passkey-requests")
-	if operationPath[0] == '/' {
-		operationPath = "." + operationPath
-	}
-
-	queryURL, err := serverURL.Parse(operationPath)
-	if err != nil {
-		return nil, err
-	}
-
-	req, err := http.NewRequest(http.MethodPost, queryURL.String(), nil)
-	if err != nil {
-		return nil, err
-	}
-
-	if params != nil {
-
-		if params.IdempotencyKey != nil {
-			var headerParam0 string
-
-			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Idempotency-Key", *params.IdempotencyKey, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
-			if err != nil {
-				return nil, err
-			}
-
-			req.Header.Set("Idempotency-Key", headerParam0)
-		}
-
-	}
-
-	return req, nil
-}
-
-// NewResetPasswordRequest calls the generic ResetPassword builder with application/json body
-func NewResetPasswordRequest(server string, params *ResetPasswordParams, body ResetPasswordJSONRequestBody) (*http.Request, error) {
-	var bodyReader io.Reader
-	buf, err := json.Marshal(body)
-	if err != nil {
-		return nil, err
-	}
-	bodyReader = bytes.NewReader(buf)
-	return NewResetPasswordRequestWithBody(server, params, "application/json", bodyReader)
-}
-
-// NewResetPasswordRequestWithBody constructs an http.Request for the ResetPassword method, with any body, and a specified content type
-func NewResetPasswordRequestWithBody(server string, params *ResetPasswordParams, contentType string, body io.Reader) (*http.Request, error) {
-	var err error
-
-	serverURL, err := url.Parse(server)
-	if err != nil {
-		return nil, err
-	}
-
-	operationPath := fmt.Sprintf("/v1/password/reset")
-	if operationPath[0] == '/' {
-		operationPath = "." + operationPath
-	}
-
-	queryURL, err := serverURL.Parse(operationPath)
-	if err != nil {
-		return nil, err
-	}
-
-	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
-	if err != nil {
-		return nil, err
-	}
-
-	req.Header.Add("Content-Type", contentType)
-
-	if params != nil {
-
-		if params.IdempotencyKey != nil {
-			var headerParam0 string
-
-			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Idempotency-Key", *params.IdempotencyKey, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
-			if err != nil {
-				return nil, err
-			}
-
-			req.Header.Set("Idempotency-Key", headerParam0)
-		}
-
-	}
-
-	return req, nil
-}
-
-// NewRequestPasswordResetRequest calls the generic RequestPasswordReset builder with application/json body
-func NewRequestPasswordResetRequest(server string, params *RequestPasswordResetParams, body RequestPasswordResetJSONRequestBody) (*http.Request, error) {
-	var bodyReader io.Reader
-	buf, err := json.Marshal(body)
-	if err != nil {
-		return nil, err
-	}
-	bodyReader = bytes.NewReader(buf)
-	return NewRequestPasswordResetRequestWithBody(server, params, "application/json", bodyReader)
-}
-
-// NewRequestPasswordResetRequestWithBody constructs an http.Request for the RequestPasswordReset method, with any body, and a specified content type
-func NewRequestPasswordResetRequestWithBody(server string, params *RequestPasswordResetParams, contentType string, body io.Reader) (*http.Request, error) {
-	var err error
-
-	serverURL, err := url.Parse(server)
-	if err != nil {
-		return nil, err
-	}
-
-	operationPath := fmt.Sprintf("/v1/password/reset-requests")
-	if operationPath[0] == '/' {
-		operationPath = "." + operationPath
-	}
-
-	queryURL, err := serverURL.Parse(operationPath)
-	if err != nil {
-		return nil, err
-	}
-
-	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
-	if err != nil {
-		return nil, err
-	}
-
-	req.Header.Add("Content-Type", contentType)
-
-	if params != nil {
-
-		if params.IdempotencyKey != nil {
-			var headerParam0 string
-
-			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Idempotency-Key", *params.IdempotencyKey, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
-			if err != nil {
-				return nil, err
-			}
-
-			req.Header.Set("Idempotency-Key", headerParam0)
-		}
-
-	}
-
-	return req, nil
-}
-
-// NewReceiveStripeEventRequest calls the generic ReceiveStripeEvent builder with application/json body
-func NewReceiveStripeEventRequest(server string, params *ReceiveStripeEventParams, body ReceiveStripeEventJSONRequestBody) (*http.Request, error) {
-	var bodyReader io.Reader
-	buf, err := json.Marshal(body)
-	if err != nil {
-		return nil, err
-	}
-	bodyReader = bytes.NewReader(buf)
-	return NewReceiveStripeEventRequestWithBody(server, params, "application/json", bodyReader)
-}
-
-// NewReceiveStripeEventRequestWithBody constructs an http.Request for the ReceiveStripeEvent method, with any body, and a specified content type
-func NewReceiveStripeEventRequestWithBody(server string, params *ReceiveStripeEventParams, contentType string, body io.Reader) (*http.Request, error) {
-	var err error
-
-	serverURL, err := url.Parse(server)
-	if err != nil {
-		return nil, err
-	}
-
-	operationPath := fmt.Sprintf("/v1/payments/stripe/events")
-	if operationPath[0] == '/' {
-		operationPath = "." + operationPath
-	}
-
-	queryURL, err := serverURL.Parse(operationPath)
-	if err != nil {
-		return nil, err
-	}
-
-	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
-	if err != nil {
-		return nil, err
-	}
-
-	req.Header.Add("Content-Type", contentType)
-
-	if params != nil {
-
-		if params.StripeSignature != nil {
-			var headerParam0 string
-
-			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Stripe-Signature", *params.StripeSignature, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
-			if err != nil {
-				return nil, err
-			}
-
-			req.Header.Set("Stripe-Signature", headerParam0)
-		}
-
-		if params.IdempotencyKey != nil {
-			var headerParam1 string
-
-			headerParam1, err = runtime.StyleParamWithOptions("simple", false, "Idempotency-Key", *params.IdempotencyKey, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
-			if err != nil {
-				return nil, err
-			}
-
-			req.Header.Set("Idempotency-Key", headerParam1)
-		}
-
-	}
-
-	return req, nil
-}
-
-// NewAddProbedMinutesRequest calls the generic AddProbedMinutes builder with application/json body
-func NewAddProbedMinutesRequest(server string, params *AddProbedMinutesParams, body AddProbedMinutesJSONRequestBody) (*http.Request, error) {
-	var bodyReader io.Reader
-	buf, err := json.Marshal(body)
-	if err != nil {
-		return nil, err
-	}
-	bodyReader = bytes.NewReader(buf)
-	return NewAddProbedMinutesRequestWithBody(server, params, "application/json", bodyReader)
-}
-
-// NewAddProbedMinutesRequestWithBody constructs an http.Request for the AddProbedMinutes method, with any body, and a specified content type
-func NewAddProbedMinutesRequestWithBody(server string, params *AddProbedMinutesParams, contentType string, body io.Reader) (*http.Request, error) {
-	var err error
-
-	serverURL, err := url.Parse(server)
-	if err != nil {
-		return nil, err
-	}
-
-	operationPath := fmt.Sprintf("/v1/prober/minutes")
-	if operationPath[0] == '/' {
-		operationPath = "." + operationPath
-	}
-
-	queryURL, err := serverURL.Parse(operationPath)
-	if err != nil {
-		return nil, err
-	}
-
-	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
-	if err != nil {
-		return nil, err
-	}
-
-	req.Header.Add("Content-Type", contentType)
-
-	if params != nil {
-
-		if params.IdempotencyKey != nil {
-			var headerParam0 string
-
-			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Idempotency-Key", *params.IdempotencyKey, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
-			if err != nil {
-				return nil, err
-			}
-
-			req.Header.Set("Idempotency-Key", headerParam0)
-		}
-
-	}
-
-	return req, nil
-}
-
-// NewGetProbeTargetsRequest constructs an http.Request for the GetProbeTargets method
-func NewGetProbeTargetsRequest(server string) (*http.Request, error) {
-	var err error
-
-	serverURL, err := url.Parse(server)
-	if err != nil {
-		return nil, err
-	}
-
-	operationPath := fmt.Sprintf("/v1/prober/targets")
-	if operationPath[0] == '/' {
-		operationPath = "." + operationPath
-	}
-
-	queryURL, err := serverURL.Parse(operationPath)
-	if err != nil {
-		return nil, err
-	}
-
-	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
-	if err != nil {
-		return nil, err
 	}
 
 	return req, nil
@@ -14736,8 +8194,8 @@ func NewCreateQuoteRequestWithBody(server string, params *CreateQuoteParams, con
 	return req, nil
 }
 
-// NewGetReadinessRequest constructs an http.Request for the GetReadiness method
-func NewGetReadinessRequest(server string) (*http.Request, error) {
+// NewListWebhooksRequest constructs an http.Request for the ListWebhooks method
+func NewListWebhooksRequest(server string, params *ListWebhooksParams) (*http.Request, error) {
 	var err error
 
 	serverURL, err := url.Parse(server)
@@ -14745,7 +8203,7 @@ func NewGetReadinessRequest(server string) (*http.Request, error) {
 		return nil, err
 	}
 
-	operationPath := fmt.Sprintf("/v1/ready")
+	operationPath := fmt.Sprintf("/v1/webhooks")
 	if operationPath[0] == '/' {
 		operationPath = "." + operationPath
 	}
@@ -14753,6 +8211,45 @@ func NewGetReadinessRequest(server string) (*http.Request, error) {
 	queryURL, err := serverURL.Parse(operationPath)
 	if err != nil {
 		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.Limit != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "limit", *params.Limit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Cursor != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "cursor", *params.Cursor, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
 	}
 
 	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
@@ -14763,19 +8260,19 @@ func NewGetReadinessRequest(server string) (*http.Request, error) {
 	return req, nil
 }
 
-// NewSignUpRequest calls the generic SignUp builder with application/json body
-func NewSignUpRequest(server string, params *SignUpParams, body SignUpJSONRequestBody) (*http.Request, error) {
+// NewCreateWebhookRequest calls the generic CreateWebhook builder with application/json body
+func NewCreateWebhookRequest(server string, params *CreateWebhookParams, body CreateWebhookJSONRequestBody) (*http.Request, error) {
 	var bodyReader io.Reader
 	buf, err := json.Marshal(body)
 	if err != nil {
 		return nil, err
 	}
 	bodyReader = bytes.NewReader(buf)
-	return NewSignUpRequestWithBody(server, params, "application/json", bodyReader)
+	return NewCreateWebhookRequestWithBody(server, params, "application/json", bodyReader)
 }
 
-// NewSignUpRequestWithBody constructs an http.Request for the SignUp method, with any body, and a specified content type
-func NewSignUpRequestWithBody(server string, params *SignUpParams, contentType string, body io.Reader) (*http.Request, error) {
+// NewCreateWebhookRequestWithBody constructs an http.Request for the CreateWebhook method, with any body, and a specified content type
+func NewCreateWebhookRequestWithBody(server string, params *CreateWebhookParams, contentType string, body io.Reader) (*http.Request, error) {
 	var err error
 
 	serverURL, err := url.Parse(server)
@@ -14783,7 +8280,7 @@ func NewSignUpRequestWithBody(server string, params *SignUpParams, contentType s
 		return nil, err
 	}
 
-	operationPath := fmt.Sprintf("/v1/signup")
+	operationPath := fmt.Sprintf("/v1/webhooks")
 	if operationPath[0] == '/' {
 		operationPath = "." + operationPath
 	}
@@ -14818,16 +8315,57 @@ func NewSignUpRequestWithBody(server string, params *SignUpParams, contentType s
 	return req, nil
 }
 
-// NewGetSpendRequest constructs an http.Request for the GetSpend method
-func NewGetSpendRequest(server string) (*http.Request, error) {
+// NewDeleteWebhookRequest constructs an http.Request for the DeleteWebhook method
+func NewDeleteWebhookRequest(server string, webhookId openapi_types.UUID) (*http.Request, error) {
 	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "webhook_id", webhookId, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
 
 	serverURL, err := url.Parse(server)
 	if err != nil {
 		return nil, err
 	}
 
-	operationPath := fmt.Sprintf("/v1/spend")
+	operationPath := fmt.Sprintf("/v1/webhooks/%s", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodDelete, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewGetWebhookRequest constructs an http.Request for the GetWebhook method
+func NewGetWebhookRequest(server string, webhookId openapi_types.UUID) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "webhook_id", webhookId, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/webhooks/%s", pathParam0)
 	if operationPath[0] == '/' {
 		operationPath = "." + operationPath
 	}
@@ -14845,16 +8383,70 @@ func NewGetSpendRequest(server string) (*http.Request, error) {
 	return req, nil
 }
 
-// NewGetSpendDaysRequest constructs an http.Request for the GetSpendDays method
-func NewGetSpendDaysRequest(server string, params *GetSpendDaysParams) (*http.Request, error) {
+// NewChangeWebhookRequest calls the generic ChangeWebhook builder with application/json body
+func NewChangeWebhookRequest(server string, webhookId openapi_types.UUID, body ChangeWebhookJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewChangeWebhookRequestWithBody(server, webhookId, "application/json", bodyReader)
+}
+
+// NewChangeWebhookRequestWithBody constructs an http.Request for the ChangeWebhook method, with any body, and a specified content type
+func NewChangeWebhookRequestWithBody(server string, webhookId openapi_types.UUID, contentType string, body io.Reader) (*http.Request, error) {
 	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "webhook_id", webhookId, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
 
 	serverURL, err := url.Parse(server)
 	if err != nil {
 		return nil, err
 	}
 
-	operationPath := fmt.Sprintf("/v1/spend/days")
+	operationPath := fmt.Sprintf("/v1/webhooks/%s", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPut, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewListWebhookDeliveriesRequest constructs an http.Request for the ListWebhookDeliveries method
+func NewListWebhookDeliveriesRequest(server string, webhookId openapi_types.UUID, params *ListWebhookDeliveriesParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "webhook_id", webhookId, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/webhooks/%s/deliveries", pathParam0)
 	if operationPath[0] == '/' {
 		operationPath = "." + operationPath
 	}
@@ -14873,9 +8465,33 @@ func NewGetSpendDaysRequest(server string, params *GetSpendDaysParams) (*http.Re
 		// per the OpenAPI spec (e.g. "color=blue,black,brown").
 		var rawQueryFragments []string
 
-		if params.Month != nil {
+		if params.Status != nil {
 
-			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "month", *params.Month, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "status", *params.Status, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Limit != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "limit", *params.Limit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Cursor != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "cursor", *params.Cursor, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
 				return nil, err
 			} else {
 				for _, qp := range strings.Split(queryFrag, "&") {
@@ -14899,94 +8515,20 @@ func NewGetSpendDaysRequest(server string, params *GetSpendDaysParams) (*http.Re
 	return req, nil
 }
 
-// NewGetSpendMetricsRequest constructs an http.Request for the GetSpendMetrics method
-func NewGetSpendMetricsRequest(server string) (*http.Request, error) {
-	var err error
-
-	serverURL, err := url.Parse(server)
-	if err != nil {
-		return nil, err
-	}
-
-	operationPath := fmt.Sprintf("/v1/spend/metrics")
-	if operationPath[0] == '/' {
-		operationPath = "." + operationPath
-	}
-
-	queryURL, err := serverURL.Parse(operationPath)
-	if err != nil {
-		return nil, err
-	}
-
-	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
-	if err != nil {
-		return nil, err
-	}
-
-	return req, nil
-}
-
-// NewGetStatusRequest constructs an http.Request for the GetStatus method
-func NewGetStatusRequest(server string) (*http.Request, error) {
-	var err error
-
-	serverURL, err := url.Parse(server)
-	if err != nil {
-		return nil, err
-	}
-
-	operationPath := fmt.Sprintf("/v1/status")
-	if operationPath[0] == '/' {
-		operationPath = "." + operationPath
-	}
-
-	queryURL, err := serverURL.Parse(operationPath)
-	if err != nil {
-		return nil, err
-	}
-
-	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
-	if err != nil {
-		return nil, err
-	}
-
-	return req, nil
-}
-
-// NewGetStatusFeedRequest constructs an http.Request for the GetStatusFeed method
-func NewGetStatusFeedRequest(server string) (*http.Request, error) {
-	var err error
-
-	serverURL, err := url.Parse(server)
-	if err != nil {
-		return nil, err
-	}
-
-	operationPath := fmt.Sprintf("/v1/status/feed")
-	if operationPath[0] == '/' {
-		operationPath = "." + operationPath
-	}
-
-	queryURL, err := serverURL.Parse(operationPath)
-	if err != nil {
-		return nil, err
-	}
-
-	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
-	if err != nil {
-		return nil, err
-	}
-
-	return req, nil
-}
-
-// NewGetIncidentRequest constructs an http.Request for the GetIncident method
-func NewGetIncidentRequest(server string, incidentId openapi_types.UUID) (*http.Request, error) {
+// NewResendWebhookDeliveryRequest constructs an http.Request for the ResendWebhookDelivery method
+func NewResendWebhookDeliveryRequest(server string, webhookId openapi_types.UUID, deliveryId openapi_types.UUID, params *ResendWebhookDeliveryParams) (*http.Request, error) {
 	var err error
 
 	var pathParam0 string
 
-	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "incident_id", incidentId, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "webhook_id", webhookId, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	var pathParam1 string
+
+	pathParam1, err = runtime.StyleParamWithOptions("simple", false, "delivery_id", deliveryId, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
 	if err != nil {
 		return nil, err
 	}
@@ -14996,7 +8538,7 @@ func NewGetIncidentRequest(server string, incidentId openapi_types.UUID) (*http.
 		return nil, err
 	}
 
-	operationPath := fmt.Sprintf("/v1/status/incidents/%s", pathParam0)
+	operationPath := fmt.Sprintf("/v1/webhooks/%s/deliveries/%s/resend", pathParam0, pathParam1)
 	if operationPath[0] == '/' {
 		operationPath = "." + operationPath
 	}
@@ -15006,9 +8548,197 @@ func NewGetIncidentRequest(server string, incidentId openapi_types.UUID) (*http.
 		return nil, err
 	}
 
-	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), nil)
 	if err != nil {
 		return nil, err
+	}
+
+	if params != nil {
+
+		if params.IdempotencyKey != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Idempotency-Key", *params.IdempotencyKey, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("Idempotency-Key", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewReplayWebhookRequest calls the generic ReplayWebhook builder with application/json body
+func NewReplayWebhookRequest(server string, webhookId openapi_types.UUID, params *ReplayWebhookParams, body ReplayWebhookJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewReplayWebhookRequestWithBody(server, webhookId, params, "application/json", bodyReader)
+}
+
+// NewReplayWebhookRequestWithBody constructs an http.Request for the ReplayWebhook method, with any body, and a specified content type
+func NewReplayWebhookRequestWithBody(server string, webhookId openapi_types.UUID, params *ReplayWebhookParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "webhook_id", webhookId, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/webhooks/%s/replay", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.IdempotencyKey != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Idempotency-Key", *params.IdempotencyKey, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("Idempotency-Key", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewRotateWebhookSecretRequest calls the generic RotateWebhookSecret builder with application/json body
+func NewRotateWebhookSecretRequest(server string, webhookId openapi_types.UUID, params *RotateWebhookSecretParams, body RotateWebhookSecretJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewRotateWebhookSecretRequestWithBody(server, webhookId, params, "application/json", bodyReader)
+}
+
+// NewRotateWebhookSecretRequestWithBody constructs an http.Request for the RotateWebhookSecret method, with any body, and a specified content type
+func NewRotateWebhookSecretRequestWithBody(server string, webhookId openapi_types.UUID, params *RotateWebhookSecretParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "webhook_id", webhookId, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/webhooks/%s/rotate", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.IdempotencyKey != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Idempotency-Key", *params.IdempotencyKey, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("Idempotency-Key", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewTestWebhookRequest constructs an http.Request for the TestWebhook method
+func NewTestWebhookRequest(server string, webhookId openapi_types.UUID, params *TestWebhookParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "webhook_id", webhookId, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/webhooks/%s/test", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+
+		if params.IdempotencyKey != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Idempotency-Key", *params.IdempotencyKey, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("Idempotency-Key", headerParam0)
+		}
+
 	}
 
 	return req, nil
@@ -15058,114 +8788,14 @@ func WithBaseURL(baseURL string) ClientOption {
 // ClientWithResponsesInterface is the interface specification for the client with responses above.
 type ClientWithResponsesInterface interface {
 
-	// ListAuditEventsWithResponse List Audit Events
+	// ListEventsWithResponse List Events
 	//
-	// Each change in the organization, by whom, from where and with what key; newest first.
-	//
-	// Returns a wrapper object for the known response body format(s).
-	//
-	// Corresponds with GET /v1/audit (the `ListAuditEvents` operationId).
-	ListAuditEventsWithResponse(ctx context.Context, params *ListAuditEventsParams, reqEditors ...RequestEditorFn) (*ListAuditEventsResponse, error)
-
-	// ExportAuditLogWithResponse Export Audit Log
-	//
-	// The whole log as JSON lines, oldest first. `quorate-api audit-verify FILE` checks the chain of hashes.
+	// Events of the last 30 days, as webhooks get them, newest first. For receivers that no webhook reaches.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
-	// Corresponds with GET /v1/audit/export (the `ExportAuditLog` operationId).
-	ExportAuditLogWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*ExportAuditLogResponse, error)
-
-	// ListBudgetsWithResponse List Budgets
-	//
-	// The organization's budgets with this month's alerts, newest first.
-	//
-	// Returns a wrapper object for the known response body format(s).
-	//
-	// Corresponds with GET /v1/budgets (the `ListBudgets` operationId).
-	ListBudgetsWithResponse(ctx context.Context, params *ListBudgetsParams, reqEditors ...RequestEditorFn) (*ListBudgetsResponse, error)
-
-	// PutBudgetWithBodyWithResponse Put Budget
-	//
-	// Set the budget of a project, or of the organization. Repeating it is harmless.
-	//
-	// Each threshold gives an alert once a month, within a minute. Changing the amount does not repeat alerts of the
-	// month; deleting the budget and setting it again does.
-	//
-	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
-	//
-	// Corresponds with PUT /v1/budgets (the `PutBudget` operationId).
-	PutBudgetWithBodyWithResponse(ctx context.Context, params *PutBudgetParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*PutBudgetResponse, error)
-
-	// PutBudgetWithResponse Put Budget
-	//
-	// Set the budget of a project, or of the organization. Repeating it is harmless.
-	//
-	// Each threshold gives an alert once a month, within a minute. Changing the amount does not repeat alerts of the
-	// month; deleting the budget and setting it again does.
-	//
-	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
-	//
-	// Corresponds with PUT /v1/budgets (the `PutBudget` operationId).
-	PutBudgetWithResponse(ctx context.Context, params *PutBudgetParams, body PutBudgetJSONRequestBody, reqEditors ...RequestEditorFn) (*PutBudgetResponse, error)
-
-	// DeleteBudgetWithResponse Delete Budget
-	//
-	// Delete a budget. Its alerts stay on record.
-	//
-	// Returns a wrapper object for the known response body format(s).
-	//
-	// Corresponds with DELETE /v1/budgets/{budget_id} (the `DeleteBudget` operationId).
-	DeleteBudgetWithResponse(ctx context.Context, budgetId openapi_types.UUID, params *DeleteBudgetParams, reqEditors ...RequestEditorFn) (*DeleteBudgetResponse, error)
-
-	// GetBudgetWithResponse Get Budget
-	//
-	// One budget with this month's alerts.
-	//
-	// Returns a wrapper object for the known response body format(s).
-	//
-	// Corresponds with GET /v1/budgets/{budget_id} (the `GetBudget` operationId).
-	GetBudgetWithResponse(ctx context.Context, budgetId openapi_types.UUID, reqEditors ...RequestEditorFn) (*GetBudgetResponse, error)
-
-	// ListBudgetAlertsWithResponse List Budget Alerts
-	//
-	// The budget's alerts of all months, newest first.
-	//
-	// Returns a wrapper object for the known response body format(s).
-	//
-	// Corresponds with GET /v1/budgets/{budget_id}/alerts (the `ListBudgetAlerts` operationId).
-	ListBudgetAlertsWithResponse(ctx context.Context, budgetId openapi_types.UUID, params *ListBudgetAlertsParams, reqEditors ...RequestEditorFn) (*ListBudgetAlertsResponse, error)
-
-	// ListCommitmentsWithResponse List Commitments
-	//
-	// The organization's commitments, and the terms that can be committed to.
-	//
-	// Returns a wrapper object for the known response body format(s).
-	//
-	// Corresponds with GET /v1/commitments (the `ListCommitments` operationId).
-	ListCommitmentsWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*ListCommitmentsResponse, error)
-
-	// MakeCommitmentWithBodyWithResponse Make Commitment
-	//
-	// Commit to reservations from the next month on, for a discount. It cannot be called off.
-	//
-	// `Idempotency-Key` is required. People alone commit: API keys do not.
-	//
-	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
-	//
-	// Corresponds with POST /v1/commitments (the `MakeCommitment` operationId).
-	MakeCommitmentWithBodyWithResponse(ctx context.Context, params *MakeCommitmentParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*MakeCommitmentResponse, error)
-
-	// MakeCommitmentWithResponse Make Commitment
-	//
-	// Commit to reservations from the next month on, for a discount. It cannot be called off.
-	//
-	// `Idempotency-Key` is required. People alone commit: API keys do not.
-	//
-	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
-	//
-	// Corresponds with POST /v1/commitments (the `MakeCommitment` operationId).
-	MakeCommitmentWithResponse(ctx context.Context, params *MakeCommitmentParams, body MakeCommitmentJSONRequestBody, reqEditors ...RequestEditorFn) (*MakeCommitmentResponse, error)
+	// Corresponds with GET /v1/events (the `ListEvents` operationId).
+	ListEventsWithResponse(ctx context.Context, params *ListEventsParams, reqEditors ...RequestEditorFn) (*ListEventsResponse, error)
 
 	// DeleteGroupWithResponse Delete Group
 	//
@@ -15283,24 +8913,6 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with GET /v1/groups/{group_id}/handle (the `GetHandle` operationId).
 	GetHandleWithResponse(ctx context.Context, groupId openapi_types.UUID, reqEditors ...RequestEditorFn) (*GetHandleResponse, error)
 
-	// StreamGroupWithResponse Stream Group
-	//
-	// Watch the group, live.
-	//
-	// Returns a wrapper object for the known response body format(s).
-	//
-	// Corresponds with GET /v1/groups/{group_id}/live (the `StreamGroup` operationId).
-	StreamGroupWithResponse(ctx context.Context, groupId openapi_types.UUID, reqEditors ...RequestEditorFn) (*StreamGroupResponse, error)
-
-	// GetMetricsWithResponse Get Metrics
-	//
-	// Per minute: reserved, offered, committed, throttled, latency.
-	//
-	// Returns a wrapper object for the known response body format(s).
-	//
-	// Corresponds with GET /v1/groups/{group_id}/metrics (the `GetMetrics` operationId).
-	GetMetricsWithResponse(ctx context.Context, groupId openapi_types.UUID, params *GetMetricsParams, reqEditors ...RequestEditorFn) (*GetMetricsResponse, error)
-
 	// GetPartitionsWithResponse Get Partitions
 	//
 	// The group's partitions, each with its chain. A group without has one, which is itself.
@@ -15341,179 +8953,6 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with POST /v1/groups/{group_id}/reset (the `ResetGroup` operationId).
 	ResetGroupWithResponse(ctx context.Context, groupId openapi_types.UUID, params *ResetGroupParams, body ResetGroupJSONRequestBody, reqEditors ...RequestEditorFn) (*ResetGroupResponse, error)
 
-	// GetSlaReportWithResponse Get Sla Report
-	//
-	// The SLA's attainment in a month, clause by clause, with the credits owed.
-	//
-	// Returns a wrapper object for the known response body format(s).
-	//
-	// Corresponds with GET /v1/groups/{group_id}/sla (the `GetSlaReport` operationId).
-	GetSlaReportWithResponse(ctx context.Context, groupId openapi_types.UUID, params *GetSlaReportParams, reqEditors ...RequestEditorFn) (*GetSlaReportResponse, error)
-
-	// ListBadMinutesWithResponse List Bad Minutes
-	//
-	// The minutes of a month that missed a clause, oldest first, with what was measured in each.
-	//
-	// Returns a wrapper object for the known response body format(s).
-	//
-	// Corresponds with GET /v1/groups/{group_id}/sla/bad-minutes (the `ListBadMinutes` operationId).
-	ListBadMinutesWithResponse(ctx context.Context, groupId openapi_types.UUID, params *ListBadMinutesParams, reqEditors ...RequestEditorFn) (*ListBadMinutesResponse, error)
-
-	// GetUsageWithResponse Get Usage
-	//
-	// The group's usage in whole minutes, of the last eight days and the present one.
-	//
-	// Returns a wrapper object for the known response body format(s).
-	//
-	// Corresponds with GET /v1/groups/{group_id}/usage (the `GetUsage` operationId).
-	GetUsageWithResponse(ctx context.Context, groupId openapi_types.UUID, params *GetUsageParams, reqEditors ...RequestEditorFn) (*GetUsageResponse, error)
-
-	// GetHealthWithResponse Get Health
-	//
-	// The process is alive.
-	//
-	// Returns a wrapper object for the known response body format(s).
-	//
-	// Corresponds with GET /v1/health (the `GetHealth` operationId).
-	GetHealthWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*GetHealthResponse, error)
-
-	// AcceptInvitationAsNewWithBodyWithResponse Accept Invitation As New
-	//
-	// Accept an invitation with a new account, which has a password or a passkey, and log in.
-	//
-	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
-	//
-	// Corresponds with POST /v1/invitations/accept (the `AcceptInvitationAsNew` operationId).
-	AcceptInvitationAsNewWithBodyWithResponse(ctx context.Context, params *AcceptInvitationAsNewParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*AcceptInvitationAsNewResponse, error)
-
-	// AcceptInvitationAsNewWithResponse Accept Invitation As New
-	//
-	// Accept an invitation with a new account, which has a password or a passkey, and log in.
-	//
-	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
-	//
-	// Corresponds with POST /v1/invitations/accept (the `AcceptInvitationAsNew` operationId).
-	AcceptInvitationAsNewWithResponse(ctx context.Context, params *AcceptInvitationAsNewParams, body AcceptInvitationAsNewJSONRequestBody, reqEditors ...RequestEditorFn) (*AcceptInvitationAsNewResponse, error)
-
-	// LookAtInvitationWithBodyWithResponse Look At Invitation
-	//
-	// The invitation of a link, for its holder.
-	//
-	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
-	//
-	// Corresponds with POST /v1/invitations/look (the `LookAtInvitation` operationId).
-	LookAtInvitationWithBodyWithResponse(ctx context.Context, params *LookAtInvitationParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*LookAtInvitationResponse, error)
-
-	// LookAtInvitationWithResponse Look At Invitation
-	//
-	// The invitation of a link, for its holder.
-	//
-	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
-	//
-	// Corresponds with POST /v1/invitations/look (the `LookAtInvitation` operationId).
-	LookAtInvitationWithResponse(ctx context.Context, params *LookAtInvitationParams, body LookAtInvitationJSONRequestBody, reqEditors ...RequestEditorFn) (*LookAtInvitationResponse, error)
-
-	// BeginFirstPasskeyWithBodyWithResponse Begin First Passkey
-	//
-	// Begin to make a passkey for the account with which an invitation is accepted.
-	//
-	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
-	//
-	// Corresponds with POST /v1/invitations/passkey (the `BeginFirstPasskey` operationId).
-	BeginFirstPasskeyWithBodyWithResponse(ctx context.Context, params *BeginFirstPasskeyParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*BeginFirstPasskeyResponse, error)
-
-	// BeginFirstPasskeyWithResponse Begin First Passkey
-	//
-	// Begin to make a passkey for the account with which an invitation is accepted.
-	//
-	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
-	//
-	// Corresponds with POST /v1/invitations/passkey (the `BeginFirstPasskey` operationId).
-	BeginFirstPasskeyWithResponse(ctx context.Context, params *BeginFirstPasskeyParams, body BeginFirstPasskeyJSONRequestBody, reqEditors ...RequestEditorFn) (*BeginFirstPasskeyResponse, error)
-
-	// ListInvoicesWithResponse List Invoices
-	//
-	// Issued invoices and credit notes, newest first.
-	//
-	// Returns a wrapper object for the known response body format(s).
-	//
-	// Corresponds with GET /v1/invoices (the `ListInvoices` operationId).
-	ListInvoicesWithResponse(ctx context.Context, params *ListInvoicesParams, reqEditors ...RequestEditorFn) (*ListInvoicesResponse, error)
-
-	// GetCurrentInvoiceWithResponse Get Current Invoice
-	//
-	// The open invoice: what this month costs so far.
-	//
-	// Returns a wrapper object for the known response body format(s).
-	//
-	// Corresponds with GET /v1/invoices/current (the `GetCurrentInvoice` operationId).
-	GetCurrentInvoiceWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*GetCurrentInvoiceResponse, error)
-
-	// GetCurrentInvoiceDocumentWithResponse Get Current Invoice Document
-	//
-	// The open invoice as a PDF. It is a draft, and no invoice.
-	//
-	// Returns a wrapper object for the known response body format(s).
-	//
-	// Corresponds with GET /v1/invoices/current/document.pdf (the `GetCurrentInvoiceDocument` operationId).
-	GetCurrentInvoiceDocumentWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*GetCurrentInvoiceDocumentResponse, error)
-
-	// GetCurrentInvoiceLinesWithResponse Get Current Invoice Lines
-	//
-	// The lines of the open invoice as CSV.
-	//
-	// Returns a wrapper object for the known response body format(s).
-	//
-	// Corresponds with GET /v1/invoices/current/lines.csv (the `GetCurrentInvoiceLines` operationId).
-	GetCurrentInvoiceLinesWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*GetCurrentInvoiceLinesResponse, error)
-
-	// GetInvoiceWithResponse Get Invoice
-	//
-	// An issued invoice or credit note with its lines.
-	//
-	// Returns a wrapper object for the known response body format(s).
-	//
-	// Corresponds with GET /v1/invoices/{invoice_id} (the `GetInvoice` operationId).
-	GetInvoiceWithResponse(ctx context.Context, invoiceId openapi_types.UUID, reqEditors ...RequestEditorFn) (*GetInvoiceResponse, error)
-
-	// CheckOutWithResponse Check Out
-	//
-	// How to pay what is due: the provider's page, or lines that say where to transfer it.
-	//
-	// Repeating it gives the same page while that is open and the amount is the same.
-	//
-	// Returns a wrapper object for the known response body format(s).
-	//
-	// Corresponds with POST /v1/invoices/{invoice_id}/checkout (the `CheckOut` operationId).
-	CheckOutWithResponse(ctx context.Context, invoiceId openapi_types.UUID, params *CheckOutParams, reqEditors ...RequestEditorFn) (*CheckOutResponse, error)
-
-	// GetInvoiceDocumentWithResponse Get Invoice Document
-	//
-	// An issued invoice or credit note as a PDF.
-	//
-	// Returns a wrapper object for the known response body format(s).
-	//
-	// Corresponds with GET /v1/invoices/{invoice_id}/document.pdf (the `GetInvoiceDocument` operationId).
-	GetInvoiceDocumentWithResponse(ctx context.Context, invoiceId openapi_types.UUID, reqEditors ...RequestEditorFn) (*GetInvoiceDocumentResponse, error)
-
-	// GetInvoiceLinesWithResponse Get Invoice Lines
-	//
-	// The lines of an issued invoice or credit note as CSV.
-	//
-	// Returns a wrapper object for the known response body format(s).
-	//
-	// Corresponds with GET /v1/invoices/{invoice_id}/lines.csv (the `GetInvoiceLines` operationId).
-	GetInvoiceLinesWithResponse(ctx context.Context, invoiceId openapi_types.UUID, reqEditors ...RequestEditorFn) (*GetInvoiceLinesResponse, error)
-
-	// ListPaymentsWithResponse List Payments
-	//
-	// Payments of the invoice, and what took them back, newest first.
-	//
-	// Returns a wrapper object for the known response body format(s).
-	//
-	// Corresponds with GET /v1/invoices/{invoice_id}/payments (the `ListPayments` operationId).
-	ListPaymentsWithResponse(ctx context.Context, invoiceId openapi_types.UUID, params *ListPaymentsParams, reqEditors ...RequestEditorFn) (*ListPaymentsResponse, error)
-
 	// RevokeKeyWithResponse Revoke Key
 	//
 	// Revoke an API key. The API refuses it at once, and servers refuse its tokens within ten seconds.
@@ -15540,289 +8979,6 @@ type ClientWithResponsesInterface interface {
 	//
 	// Corresponds with POST /v1/keys/{key_id}/rotate (the `RotateKey` operationId).
 	RotateKeyWithResponse(ctx context.Context, keyId openapi_types.UUID, params *RotateKeyParams, body RotateKeyJSONRequestBody, reqEditors ...RequestEditorFn) (*RotateKeyResponse, error)
-
-	// LogInWithBodyWithResponse Log In
-	//
-	// Log in: sets the session cookie.
-	//
-	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
-	//
-	// Corresponds with POST /v1/login (the `LogIn` operationId).
-	LogInWithBodyWithResponse(ctx context.Context, params *LogInParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*LogInResponse, error)
-
-	// LogInWithResponse Log In
-	//
-	// Log in: sets the session cookie.
-	//
-	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
-	//
-	// Corresponds with POST /v1/login (the `LogIn` operationId).
-	LogInWithResponse(ctx context.Context, params *LogInParams, body LogInJSONRequestBody, reqEditors ...RequestEditorFn) (*LogInResponse, error)
-
-	// LogInWithPasskeyWithBodyWithResponse Log In With Passkey
-	//
-	// Log in with a passkey, after `POST /v1/passkey-requests`: sets the session cookie.
-	//
-	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
-	//
-	// Corresponds with POST /v1/login/passkey (the `LogInWithPasskey` operationId).
-	LogInWithPasskeyWithBodyWithResponse(ctx context.Context, params *LogInWithPasskeyParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*LogInWithPasskeyResponse, error)
-
-	// LogInWithPasskeyWithResponse Log In With Passkey
-	//
-	// Log in with a passkey, after `POST /v1/passkey-requests`: sets the session cookie.
-	//
-	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
-	//
-	// Corresponds with POST /v1/login/passkey (the `LogInWithPasskey` operationId).
-	LogInWithPasskeyWithResponse(ctx context.Context, params *LogInWithPasskeyParams, body LogInWithPasskeyJSONRequestBody, reqEditors ...RequestEditorFn) (*LogInWithPasskeyResponse, error)
-
-	// LogOutWithResponse Log Out
-	//
-	// End this session.
-	//
-	// Returns a wrapper object for the known response body format(s).
-	//
-	// Corresponds with POST /v1/logout (the `LogOut` operationId).
-	LogOutWithResponse(ctx context.Context, params *LogOutParams, reqEditors ...RequestEditorFn) (*LogOutResponse, error)
-
-	// GetMeWithResponse Get Me
-	//
-	// The caller, its organization and its permissions.
-	//
-	// Returns a wrapper object for the known response body format(s).
-	//
-	// Corresponds with GET /v1/me (the `GetMe` operationId).
-	GetMeWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*GetMeResponse, error)
-
-	// ConfirmPersonWithBodyWithResponse Confirm Person
-	//
-	// Show again who it is: with a passkey, with the password or, where there is a second factor, with a code.
-	//
-	// It lasts for 15 minutes.
-	//
-	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
-	//
-	// Corresponds with POST /v1/me/confirm (the `ConfirmPerson` operationId).
-	ConfirmPersonWithBodyWithResponse(ctx context.Context, params *ConfirmPersonParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ConfirmPersonResponse, error)
-
-	// ConfirmPersonWithResponse Confirm Person
-	//
-	// Show again who it is: with a passkey, with the password or, where there is a second factor, with a code.
-	//
-	// It lasts for 15 minutes.
-	//
-	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
-	//
-	// Corresponds with POST /v1/me/confirm (the `ConfirmPerson` operationId).
-	ConfirmPersonWithResponse(ctx context.Context, params *ConfirmPersonParams, body ConfirmPersonJSONRequestBody, reqEditors ...RequestEditorFn) (*ConfirmPersonResponse, error)
-
-	// SendVerificationWithResponse Send Verification
-	//
-	// Have another link mailed that verifies the person's address. The one before it does not work any more.
-	//
-	// Returns a wrapper object for the known response body format(s).
-	//
-	// Corresponds with POST /v1/me/email/verification (the `SendVerification` operationId).
-	SendVerificationWithResponse(ctx context.Context, params *SendVerificationParams, reqEditors ...RequestEditorFn) (*SendVerificationResponse, error)
-
-	// VerifyEmailWithBodyWithResponse Verify Email
-	//
-	// Verify the address by the link in the mail, in a session of the account that signed up.
-	//
-	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
-	//
-	// Corresponds with POST /v1/me/email/verify (the `VerifyEmail` operationId).
-	VerifyEmailWithBodyWithResponse(ctx context.Context, params *VerifyEmailParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*VerifyEmailResponse, error)
-
-	// VerifyEmailWithResponse Verify Email
-	//
-	// Verify the address by the link in the mail, in a session of the account that signed up.
-	//
-	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
-	//
-	// Corresponds with POST /v1/me/email/verify (the `VerifyEmail` operationId).
-	VerifyEmailWithResponse(ctx context.Context, params *VerifyEmailParams, body VerifyEmailJSONRequestBody, reqEditors ...RequestEditorFn) (*VerifyEmailResponse, error)
-
-	// AcceptInvitationWithBodyWithResponse Accept Invitation
-	//
-	// Accept an invitation with the account that is logged in, and go on in its organization.
-	//
-	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
-	//
-	// Corresponds with POST /v1/me/invitations/accept (the `AcceptInvitation` operationId).
-	AcceptInvitationWithBodyWithResponse(ctx context.Context, params *AcceptInvitationParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*AcceptInvitationResponse, error)
-
-	// AcceptInvitationWithResponse Accept Invitation
-	//
-	// Accept an invitation with the account that is logged in, and go on in its organization.
-	//
-	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
-	//
-	// Corresponds with POST /v1/me/invitations/accept (the `AcceptInvitation` operationId).
-	AcceptInvitationWithResponse(ctx context.Context, params *AcceptInvitationParams, body AcceptInvitationJSONRequestBody, reqEditors ...RequestEditorFn) (*AcceptInvitationResponse, error)
-
-	// SwitchOrganizationWithBodyWithResponse Switch Organization
-	//
-	// Go on in another organization of the person, with another session: sets the cookie anew.
-	//
-	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
-	//
-	// Corresponds with POST /v1/me/organization (the `SwitchOrganization` operationId).
-	SwitchOrganizationWithBodyWithResponse(ctx context.Context, params *SwitchOrganizationParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*SwitchOrganizationResponse, error)
-
-	// SwitchOrganizationWithResponse Switch Organization
-	//
-	// Go on in another organization of the person, with another session: sets the cookie anew.
-	//
-	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
-	//
-	// Corresponds with POST /v1/me/organization (the `SwitchOrganization` operationId).
-	SwitchOrganizationWithResponse(ctx context.Context, params *SwitchOrganizationParams, body SwitchOrganizationJSONRequestBody, reqEditors ...RequestEditorFn) (*SwitchOrganizationResponse, error)
-
-	// ListPasskeysWithResponse List Passkeys
-	//
-	// The person's passkeys.
-	//
-	// Returns a wrapper object for the known response body format(s).
-	//
-	// Corresponds with GET /v1/me/passkeys (the `ListPasskeys` operationId).
-	ListPasskeysWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*ListPasskeysResponse, error)
-
-	// AddPasskeyWithBodyWithResponse Add Passkey
-	//
-	// Add the passkey that the browser has made. It logs in alone, without password and code.
-	//
-	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
-	//
-	// Corresponds with POST /v1/me/passkeys (the `AddPasskey` operationId).
-	AddPasskeyWithBodyWithResponse(ctx context.Context, params *AddPasskeyParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*AddPasskeyResponse, error)
-
-	// AddPasskeyWithResponse Add Passkey
-	//
-	// Add the passkey that the browser has made. It logs in alone, without password and code.
-	//
-	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
-	//
-	// Corresponds with POST /v1/me/passkeys (the `AddPasskey` operationId).
-	AddPasskeyWithResponse(ctx context.Context, params *AddPasskeyParams, body AddPasskeyJSONRequestBody, reqEditors ...RequestEditorFn) (*AddPasskeyResponse, error)
-
-	// BeginPasskeyWithResponse Begin Passkey
-	//
-	// Begin to add a passkey: what the browser's `navigator.credentials.create` takes.
-	//
-	// Returns a wrapper object for the known response body format(s).
-	//
-	// Corresponds with POST /v1/me/passkeys/begin (the `BeginPasskey` operationId).
-	BeginPasskeyWithResponse(ctx context.Context, params *BeginPasskeyParams, reqEditors ...RequestEditorFn) (*BeginPasskeyResponse, error)
-
-	// RemovePasskeyWithResponse Remove Passkey
-	//
-	// Remove a passkey.
-	//
-	// Returns a wrapper object for the known response body format(s).
-	//
-	// Corresponds with DELETE /v1/me/passkeys/{passkey_id} (the `RemovePasskey` operationId).
-	RemovePasskeyWithResponse(ctx context.Context, passkeyId openapi_types.UUID, reqEditors ...RequestEditorFn) (*RemovePasskeyResponse, error)
-
-	// ChangePasswordWithBodyWithResponse Change Password
-	//
-	// Change the password. Other sessions end.
-	//
-	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
-	//
-	// Corresponds with POST /v1/me/password (the `ChangePassword` operationId).
-	ChangePasswordWithBodyWithResponse(ctx context.Context, params *ChangePasswordParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ChangePasswordResponse, error)
-
-	// ChangePasswordWithResponse Change Password
-	//
-	// Change the password. Other sessions end.
-	//
-	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
-	//
-	// Corresponds with POST /v1/me/password (the `ChangePassword` operationId).
-	ChangePasswordWithResponse(ctx context.Context, params *ChangePasswordParams, body ChangePasswordJSONRequestBody, reqEditors ...RequestEditorFn) (*ChangePasswordResponse, error)
-
-	// RenewRecoveryCodesWithResponse Renew Recovery Codes
-	//
-	// Replace the recovery codes. The former ones do not work any more.
-	//
-	// Returns a wrapper object for the known response body format(s).
-	//
-	// Corresponds with POST /v1/me/recovery-codes (the `RenewRecoveryCodes` operationId).
-	RenewRecoveryCodesWithResponse(ctx context.Context, params *RenewRecoveryCodesParams, reqEditors ...RequestEditorFn) (*RenewRecoveryCodesResponse, error)
-
-	// GetSecondFactorWithResponse Get Second Factor
-	//
-	// The person's second factor.
-	//
-	// Returns a wrapper object for the known response body format(s).
-	//
-	// Corresponds with GET /v1/me/second-factor (the `GetSecondFactor` operationId).
-	GetSecondFactorWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*GetSecondFactorResponse, error)
-
-	// EndOtherSessionsWithResponse End Other Sessions
-	//
-	// End all sessions of the person except the present one.
-	//
-	// Returns a wrapper object for the known response body format(s).
-	//
-	// Corresponds with DELETE /v1/me/sessions (the `EndOtherSessions` operationId).
-	EndOtherSessionsWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*EndOtherSessionsResponse, error)
-
-	// ListSessionsWithResponse List Sessions
-	//
-	// The person's sessions in all organizations, the one used last first.
-	//
-	// Returns a wrapper object for the known response body format(s).
-	//
-	// Corresponds with GET /v1/me/sessions (the `ListSessions` operationId).
-	ListSessionsWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*ListSessionsResponse, error)
-
-	// EndSessionWithResponse End Session
-	//
-	// End one session of the person.
-	//
-	// Returns a wrapper object for the known response body format(s).
-	//
-	// Corresponds with DELETE /v1/me/sessions/{session_id} (the `EndSession` operationId).
-	EndSessionWithResponse(ctx context.Context, sessionId openapi_types.UUID, reqEditors ...RequestEditorFn) (*EndSessionResponse, error)
-
-	// RemoveTotpWithResponse Remove Totp
-	//
-	// Remove the authenticator and its recovery codes: the password alone is enough to log in.
-	//
-	// Returns a wrapper object for the known response body format(s).
-	//
-	// Corresponds with DELETE /v1/me/totp (the `RemoveTotp` operationId).
-	RemoveTotpWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*RemoveTotpResponse, error)
-
-	// BeginTotpWithResponse Begin Totp
-	//
-	// Begin to add an authenticator. It counts once it is confirmed with a code that it shows.
-	//
-	// Returns a wrapper object for the known response body format(s).
-	//
-	// Corresponds with POST /v1/me/totp (the `BeginTotp` operationId).
-	BeginTotpWithResponse(ctx context.Context, params *BeginTotpParams, reqEditors ...RequestEditorFn) (*BeginTotpResponse, error)
-
-	// ConfirmTotpWithBodyWithResponse Confirm Totp
-	//
-	// Confirm the authenticator. From then on logging in takes a code.
-	//
-	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
-	//
-	// Corresponds with POST /v1/me/totp/confirm (the `ConfirmTotp` operationId).
-	ConfirmTotpWithBodyWithResponse(ctx context.Context, params *ConfirmTotpParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ConfirmTotpResponse, error)
-
-	// ConfirmTotpWithResponse Confirm Totp
-	//
-	// Confirm the authenticator. From then on logging in takes a code.
-	//
-	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
-	//
-	// Corresponds with POST /v1/me/totp/confirm (the `ConfirmTotp` operationId).
-	ConfirmTotpWithResponse(ctx context.Context, params *ConfirmTotpParams, body ConfirmTotpJSONRequestBody, reqEditors ...RequestEditorFn) (*ConfirmTotpResponse, error)
 
 	// GetBalanceWithResponse Get Balance
 	//
@@ -16069,42 +9225,6 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with GET /v1/operator/sharing (the `GetSharing` operationId).
 	GetSharingWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*GetSharingResponse, error)
 
-	// ListInvitationsWithResponse List Invitations
-	//
-	// Invitations that wait for an answer, newest first.
-	//
-	// Returns a wrapper object for the known response body format(s).
-	//
-	// Corresponds with GET /v1/organization/invitations (the `ListInvitations` operationId).
-	ListInvitationsWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*ListInvitationsResponse, error)
-
-	// InviteMemberWithBodyWithResponse Invite Member
-	//
-	// Invite a person by mail. Another invitation of the same address takes the place of the one before.
-	//
-	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
-	//
-	// Corresponds with POST /v1/organization/invitations (the `InviteMember` operationId).
-	InviteMemberWithBodyWithResponse(ctx context.Context, params *InviteMemberParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*InviteMemberResponse, error)
-
-	// InviteMemberWithResponse Invite Member
-	//
-	// Invite a person by mail. Another invitation of the same address takes the place of the one before.
-	//
-	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
-	//
-	// Corresponds with POST /v1/organization/invitations (the `InviteMember` operationId).
-	InviteMemberWithResponse(ctx context.Context, params *InviteMemberParams, body InviteMemberJSONRequestBody, reqEditors ...RequestEditorFn) (*InviteMemberResponse, error)
-
-	// WithdrawInvitationWithResponse Withdraw Invitation
-	//
-	// Withdraw an invitation: its link does not work any more.
-	//
-	// Returns a wrapper object for the known response body format(s).
-	//
-	// Corresponds with DELETE /v1/organization/invitations/{invitation_id} (the `WithdrawInvitation` operationId).
-	WithdrawInvitationWithResponse(ctx context.Context, invitationId openapi_types.UUID, reqEditors ...RequestEditorFn) (*WithdrawInvitationResponse, error)
-
 	// ListOrganizationKeysWithResponse List Organization Keys
 	//
 	// The organization's own API keys, newest first, without their secrets.
@@ -16131,132 +9251,6 @@ type ClientWithResponsesInterface interface {
 	//
 	// Corresponds with POST /v1/organization/keys (the `CreateOrganizationKey` operationId).
 	CreateOrganizationKeyWithResponse(ctx context.Context, params *CreateOrganizationKeyParams, body CreateOrganizationKeyJSONRequestBody, reqEditors ...RequestEditorFn) (*CreateOrganizationKeyResponse, error)
-
-	// ListMembersWithResponse List Members
-	//
-	// The organization's members, oldest first.
-	//
-	// Returns a wrapper object for the known response body format(s).
-	//
-	// Corresponds with GET /v1/organization/members (the `ListMembers` operationId).
-	ListMembersWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*ListMembersResponse, error)
-
-	// RemoveMemberWithResponse Remove Member
-	//
-	// Remove a member from the organization, or leave it.
-	//
-	// Returns a wrapper object for the known response body format(s).
-	//
-	// Corresponds with DELETE /v1/organization/members/{user_id} (the `RemoveMember` operationId).
-	RemoveMemberWithResponse(ctx context.Context, userId openapi_types.UUID, reqEditors ...RequestEditorFn) (*RemoveMemberResponse, error)
-
-	// ChangeRoleWithBodyWithResponse Change Role
-	//
-	// Give a member another role. Only owners make and unmake owners. The member logs in again.
-	//
-	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
-	//
-	// Corresponds with PATCH /v1/organization/members/{user_id} (the `ChangeRole` operationId).
-	ChangeRoleWithBodyWithResponse(ctx context.Context, userId openapi_types.UUID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ChangeRoleResponse, error)
-
-	// ChangeRoleWithResponse Change Role
-	//
-	// Give a member another role. Only owners make and unmake owners. The member logs in again.
-	//
-	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
-	//
-	// Corresponds with PATCH /v1/organization/members/{user_id} (the `ChangeRole` operationId).
-	ChangeRoleWithResponse(ctx context.Context, userId openapi_types.UUID, body ChangeRoleJSONRequestBody, reqEditors ...RequestEditorFn) (*ChangeRoleResponse, error)
-
-	// AskForPasskeyWithResponse Ask For Passkey
-	//
-	// Begin to show a passkey, to log in or to confirm who one is. The answer is good for five minutes, once.
-	//
-	// Returns a wrapper object for the known response body format(s).
-	//
-	// Corresponds with POST /v1/passkey-requests (the `AskForPasskey` operationId).
-	AskForPasskeyWithResponse(ctx context.Context, params *AskForPasskeyParams, reqEditors ...RequestEditorFn) (*AskForPasskeyResponse, error)
-
-	// ResetPasswordWithBodyWithResponse Reset Password
-	//
-	// Set a new password by the link in the mail. All sessions end.
-	//
-	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
-	//
-	// Corresponds with POST /v1/password/reset (the `ResetPassword` operationId).
-	ResetPasswordWithBodyWithResponse(ctx context.Context, params *ResetPasswordParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ResetPasswordResponse, error)
-
-	// ResetPasswordWithResponse Reset Password
-	//
-	// Set a new password by the link in the mail. All sessions end.
-	//
-	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
-	//
-	// Corresponds with POST /v1/password/reset (the `ResetPassword` operationId).
-	ResetPasswordWithResponse(ctx context.Context, params *ResetPasswordParams, body ResetPasswordJSONRequestBody, reqEditors ...RequestEditorFn) (*ResetPasswordResponse, error)
-
-	// RequestPasswordResetWithBodyWithResponse Request Password Reset
-	//
-	// Have a link mailed that sets a new password. The answer is the same for every address.
-	//
-	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
-	//
-	// Corresponds with POST /v1/password/reset-requests (the `RequestPasswordReset` operationId).
-	RequestPasswordResetWithBodyWithResponse(ctx context.Context, params *RequestPasswordResetParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*RequestPasswordResetResponse, error)
-
-	// RequestPasswordResetWithResponse Request Password Reset
-	//
-	// Have a link mailed that sets a new password. The answer is the same for every address.
-	//
-	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
-	//
-	// Corresponds with POST /v1/password/reset-requests (the `RequestPasswordReset` operationId).
-	RequestPasswordResetWithResponse(ctx context.Context, params *RequestPasswordResetParams, body RequestPasswordResetJSONRequestBody, reqEditors ...RequestEditorFn) (*RequestPasswordResetResponse, error)
-
-	// ReceiveStripeEventWithBodyWithResponse Receive Stripe Event
-	//
-	// For Stripe: a signed event. A paid checkout is recorded once.
-	//
-	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
-	//
-	// Corresponds with POST /v1/payments/stripe/events (the `ReceiveStripeEvent` operationId).
-	ReceiveStripeEventWithBodyWithResponse(ctx context.Context, params *ReceiveStripeEventParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ReceiveStripeEventResponse, error)
-
-	// ReceiveStripeEventWithResponse Receive Stripe Event
-	//
-	// For Stripe: a signed event. A paid checkout is recorded once.
-	//
-	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
-	//
-	// Corresponds with POST /v1/payments/stripe/events (the `ReceiveStripeEvent` operationId).
-	ReceiveStripeEventWithResponse(ctx context.Context, params *ReceiveStripeEventParams, body ReceiveStripeEventJSONRequestBody, reqEditors ...RequestEditorFn) (*ReceiveStripeEventResponse, error)
-
-	// AddProbedMinutesWithBodyWithResponse Add Probed Minutes
-	//
-	// Tell what was seen in minutes that are over. Telling a minute again changes nothing.
-	//
-	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
-	//
-	// Corresponds with POST /v1/prober/minutes (the `AddProbedMinutes` operationId).
-	AddProbedMinutesWithBodyWithResponse(ctx context.Context, params *AddProbedMinutesParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*AddProbedMinutesResponse, error)
-
-	// AddProbedMinutesWithResponse Add Probed Minutes
-	//
-	// Tell what was seen in minutes that are over. Telling a minute again changes nothing.
-	//
-	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
-	//
-	// Corresponds with POST /v1/prober/minutes (the `AddProbedMinutes` operationId).
-	AddProbedMinutesWithResponse(ctx context.Context, params *AddProbedMinutesParams, body AddProbedMinutesJSONRequestBody, reqEditors ...RequestEditorFn) (*AddProbedMinutesResponse, error)
-
-	// GetProbeTargetsWithResponse Get Probe Targets
-	//
-	// The servers to knock at, and the authority of their certificates.
-	//
-	// Returns a wrapper object for the known response body format(s).
-	//
-	// Corresponds with GET /v1/prober/targets (the `GetProbeTargets` operationId).
-	GetProbeTargetsWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*GetProbeTargetsResponse, error)
 
 	// ListProjectsWithResponse List Projects
 	//
@@ -16442,93 +9436,138 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with POST /v1/quotes (the `CreateQuote` operationId).
 	CreateQuoteWithResponse(ctx context.Context, params *CreateQuoteParams, body CreateQuoteJSONRequestBody, reqEditors ...RequestEditorFn) (*CreateQuoteResponse, error)
 
-	// GetReadinessWithResponse Get Readiness
+	// ListWebhooksWithResponse List Webhooks
 	//
-	// Whether requests can be served; 503 only when none can. Operators see each dependency's state, too.
+	// The organization's webhooks, newest first, without their secrets.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
-	// Corresponds with GET /v1/ready (the `GetReadiness` operationId).
-	GetReadinessWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*GetReadinessResponse, error)
+	// Corresponds with GET /v1/webhooks (the `ListWebhooks` operationId).
+	ListWebhooksWithResponse(ctx context.Context, params *ListWebhooksParams, reqEditors ...RequestEditorFn) (*ListWebhooksResponse, error)
 
-	// SignUpWithBodyWithResponse Sign Up
+	// CreateWebhookWithBodyWithResponse Create Webhook
 	//
-	// Create an account with an organization and its first project, and log in.
+	// Have events sent to a URL, signed after Standard Webhooks. The secret is in this answer only.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
-	// Corresponds with POST /v1/signup (the `SignUp` operationId).
-	SignUpWithBodyWithResponse(ctx context.Context, params *SignUpParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*SignUpResponse, error)
+	// Corresponds with POST /v1/webhooks (the `CreateWebhook` operationId).
+	CreateWebhookWithBodyWithResponse(ctx context.Context, params *CreateWebhookParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CreateWebhookResponse, error)
 
-	// SignUpWithResponse Sign Up
+	// CreateWebhookWithResponse Create Webhook
 	//
-	// Create an account with an organization and its first project, and log in.
+	// Have events sent to a URL, signed after Standard Webhooks. The secret is in this answer only.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
-	// Corresponds with POST /v1/signup (the `SignUp` operationId).
-	SignUpWithResponse(ctx context.Context, params *SignUpParams, body SignUpJSONRequestBody, reqEditors ...RequestEditorFn) (*SignUpResponse, error)
+	// Corresponds with POST /v1/webhooks (the `CreateWebhook` operationId).
+	CreateWebhookWithResponse(ctx context.Context, params *CreateWebhookParams, body CreateWebhookJSONRequestBody, reqEditors ...RequestEditorFn) (*CreateWebhookResponse, error)
 
-	// GetSpendWithResponse Get Spend
+	// DeleteWebhookWithResponse Delete Webhook
 	//
-	// Get this month's cost so far and by its end, by project and group, and the month before.
+	// Delete a webhook. Waiting events are not sent.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
-	// Corresponds with GET /v1/spend (the `GetSpend` operationId).
-	GetSpendWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*GetSpendResponse, error)
+	// Corresponds with DELETE /v1/webhooks/{webhook_id} (the `DeleteWebhook` operationId).
+	DeleteWebhookWithResponse(ctx context.Context, webhookId openapi_types.UUID, reqEditors ...RequestEditorFn) (*DeleteWebhookResponse, error)
 
-	// GetSpendDaysWithResponse Get Spend Days
+	// GetWebhookWithResponse Get Webhook
 	//
-	// The cost of each day of a month, by kind.
+	// One webhook.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
-	// Corresponds with GET /v1/spend/days (the `GetSpendDays` operationId).
-	GetSpendDaysWithResponse(ctx context.Context, params *GetSpendDaysParams, reqEditors ...RequestEditorFn) (*GetSpendDaysResponse, error)
+	// Corresponds with GET /v1/webhooks/{webhook_id} (the `GetWebhook` operationId).
+	GetWebhookWithResponse(ctx context.Context, webhookId openapi_types.UUID, reqEditors ...RequestEditorFn) (*GetWebhookResponse, error)
 
-	// GetSpendMetricsWithResponse Get Spend Metrics
+	// ChangeWebhookWithBodyWithResponse Change Webhook
 	//
-	// This month's spend, its forecast and the budgets as OpenMetrics, for a scraper with an API key.
+	// Change where events go, which, and whether. It also enables a webhook that the service has disabled.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with PUT /v1/webhooks/{webhook_id} (the `ChangeWebhook` operationId).
+	ChangeWebhookWithBodyWithResponse(ctx context.Context, webhookId openapi_types.UUID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ChangeWebhookResponse, error)
+
+	// ChangeWebhookWithResponse Change Webhook
+	//
+	// Change where events go, which, and whether. It also enables a webhook that the service has disabled.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with PUT /v1/webhooks/{webhook_id} (the `ChangeWebhook` operationId).
+	ChangeWebhookWithResponse(ctx context.Context, webhookId openapi_types.UUID, body ChangeWebhookJSONRequestBody, reqEditors ...RequestEditorFn) (*ChangeWebhookResponse, error)
+
+	// ListWebhookDeliveriesWithResponse List Webhook Deliveries
+	//
+	// Deliveries of the last 30 days, newest first.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
-	// Corresponds with GET /v1/spend/metrics (the `GetSpendMetrics` operationId).
-	GetSpendMetricsWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*GetSpendMetricsResponse, error)
+	// Corresponds with GET /v1/webhooks/{webhook_id}/deliveries (the `ListWebhookDeliveries` operationId).
+	ListWebhookDeliveriesWithResponse(ctx context.Context, webhookId openapi_types.UUID, params *ListWebhookDeliveriesParams, reqEditors ...RequestEditorFn) (*ListWebhookDeliveriesResponse, error)
 
-	// GetStatusWithResponse Get Status
+	// ResendWebhookDeliveryWithResponse Resend Webhook Delivery
 	//
-	// The state of each region's components, their last 90 days, and incidents. It needs no login.
+	// Send an event again, with the same `webhook-id`.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
-	// Corresponds with GET /v1/status (the `GetStatus` operationId).
-	GetStatusWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*GetStatusResponse, error)
+	// Corresponds with POST /v1/webhooks/{webhook_id}/deliveries/{delivery_id}/resend (the `ResendWebhookDelivery` operationId).
+	ResendWebhookDeliveryWithResponse(ctx context.Context, webhookId openapi_types.UUID, deliveryId openapi_types.UUID, params *ResendWebhookDeliveryParams, reqEditors ...RequestEditorFn) (*ResendWebhookDeliveryResponse, error)
 
-	// GetStatusFeedWithResponse Get Status Feed
+	// ReplayWebhookWithBodyWithResponse Replay Webhook
 	//
-	// Incidents as an Atom feed.
+	// Send events again that failed, or that came while the webhook was paused or disabled.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/webhooks/{webhook_id}/replay (the `ReplayWebhook` operationId).
+	ReplayWebhookWithBodyWithResponse(ctx context.Context, webhookId openapi_types.UUID, params *ReplayWebhookParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ReplayWebhookResponse, error)
+
+	// ReplayWebhookWithResponse Replay Webhook
+	//
+	// Send events again that failed, or that came while the webhook was paused or disabled.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/webhooks/{webhook_id}/replay (the `ReplayWebhook` operationId).
+	ReplayWebhookWithResponse(ctx context.Context, webhookId openapi_types.UUID, params *ReplayWebhookParams, body ReplayWebhookJSONRequestBody, reqEditors ...RequestEditorFn) (*ReplayWebhookResponse, error)
+
+	// RotateWebhookSecretWithBodyWithResponse Rotate Webhook Secret
+	//
+	// Give a webhook another secret. Meanwhile both sign, so that no delivery is refused.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/webhooks/{webhook_id}/rotate (the `RotateWebhookSecret` operationId).
+	RotateWebhookSecretWithBodyWithResponse(ctx context.Context, webhookId openapi_types.UUID, params *RotateWebhookSecretParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*RotateWebhookSecretResponse, error)
+
+	// RotateWebhookSecretWithResponse Rotate Webhook Secret
+	//
+	// Give a webhook another secret. Meanwhile both sign, so that no delivery is refused.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/webhooks/{webhook_id}/rotate (the `RotateWebhookSecret` operationId).
+	RotateWebhookSecretWithResponse(ctx context.Context, webhookId openapi_types.UUID, params *RotateWebhookSecretParams, body RotateWebhookSecretJSONRequestBody, reqEditors ...RequestEditorFn) (*RotateWebhookSecretResponse, error)
+
+	// TestWebhookWithResponse Test Webhook
+	//
+	// Send an event of the type `webhook.test`. The list of deliveries tells within seconds how it went.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
-	// Corresponds with GET /v1/status/feed (the `GetStatusFeed` operationId).
-	GetStatusFeedWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*GetStatusFeedResponse, error)
-
-	// GetIncidentWithResponse Get Incident
-	//
-	// One incident, however old.
-	//
-	// Returns a wrapper object for the known response body format(s).
-	//
-	// Corresponds with GET /v1/status/incidents/{incident_id} (the `GetIncident` operationId).
-	GetIncidentWithResponse(ctx context.Context, incidentId openapi_types.UUID, reqEditors ...RequestEditorFn) (*GetIncidentResponse, error)
+	// Corresponds with POST /v1/webhooks/{webhook_id}/test (the `TestWebhook` operationId).
+	TestWebhookWithResponse(ctx context.Context, webhookId openapi_types.UUID, params *TestWebhookParams, reqEditors ...RequestEditorFn) (*TestWebhookResponse, error)
 }
 
-type ListAuditEventsResponse struct {
+type ListEventsResponse struct {
 	Body         []byte
 	HTTPResponse *http.Response
 	// JSON200 the response for an HTTP 200 `application/json` response
-	JSON200 *PageAuditEvent
+	JSON200 *PageListedEvent
 	// ApplicationproblemJSON4XX the response for an HTTP 4XX `application/problem+json` response
 	ApplicationproblemJSON4XX *Problem
 	// ApplicationproblemJSON5XX the response for an HTTP 5XX `application/problem+json` response
@@ -16536,27 +9575,27 @@ type ListAuditEventsResponse struct {
 }
 
 // GetJSON200 returns the response for an HTTP 200 `application/json` response
-func (r ListAuditEventsResponse) GetJSON200() *PageAuditEvent {
+func (r ListEventsResponse) GetJSON200() *PageListedEvent {
 	return r.JSON200
 }
 
 // GetApplicationproblemJSON4XX returns the response for an HTTP 4XX `application/problem+json` response
-func (r ListAuditEventsResponse) GetApplicationproblemJSON4XX() *Problem {
+func (r ListEventsResponse) GetApplicationproblemJSON4XX() *Problem {
 	return r.ApplicationproblemJSON4XX
 }
 
 // GetApplicationproblemJSON5XX returns the response for an HTTP 5XX `application/problem+json` response
-func (r ListAuditEventsResponse) GetApplicationproblemJSON5XX() *Problem {
+func (r ListEventsResponse) GetApplicationproblemJSON5XX() *Problem {
 	return r.ApplicationproblemJSON5XX
 }
 
 // GetBody returns the raw response body bytes
-func (r ListAuditEventsResponse) GetBody() []byte {
+func (r ListEventsResponse) GetBody() []byte {
 	return r.Body
 }
 
 // Status returns HTTPResponse.Status
-func (r ListAuditEventsResponse) Status() string {
+func (r ListEventsResponse) Status() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Status
 	}
@@ -16564,7 +9603,7 @@ func (r ListAuditEventsResponse) Status() string {
 }
 
 // StatusCode returns HTTPResponse.StatusCode
-func (r ListAuditEventsResponse) StatusCode() int {
+func (r ListEventsResponse) StatusCode() int {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.StatusCode
 	}
@@ -16572,433 +9611,7 @@ func (r ListAuditEventsResponse) StatusCode() int {
 }
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
-func (r ListAuditEventsResponse) ContentType() string {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.Header.Get("Content-Type")
-	}
-	return ""
-}
-
-type ExportAuditLogResponse struct {
-	Body         []byte
-	HTTPResponse *http.Response
-	// ApplicationproblemJSON4XX the response for an HTTP 4XX `application/problem+json` response
-	ApplicationproblemJSON4XX *Problem
-	// ApplicationproblemJSON5XX the response for an HTTP 5XX `application/problem+json` response
-	ApplicationproblemJSON5XX *Problem
-}
-
-// GetApplicationproblemJSON4XX returns the response for an HTTP 4XX `application/problem+json` response
-func (r ExportAuditLogResponse) GetApplicationproblemJSON4XX() *Problem {
-	return r.ApplicationproblemJSON4XX
-}
-
-// GetApplicationproblemJSON5XX returns the response for an HTTP 5XX `application/problem+json` response
-func (r ExportAuditLogResponse) GetApplicationproblemJSON5XX() *Problem {
-	return r.ApplicationproblemJSON5XX
-}
-
-// GetBody returns the raw response body bytes
-func (r ExportAuditLogResponse) GetBody() []byte {
-	return r.Body
-}
-
-// Status returns HTTPResponse.Status
-func (r ExportAuditLogResponse) Status() string {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.Status
-	}
-	return http.StatusText(0)
-}
-
-// StatusCode returns HTTPResponse.StatusCode
-func (r ExportAuditLogResponse) StatusCode() int {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.StatusCode
-	}
-	return 0
-}
-
-// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
-func (r ExportAuditLogResponse) ContentType() string {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.Header.Get("Content-Type")
-	}
-	return ""
-}
-
-type ListBudgetsResponse struct {
-	Body         []byte
-	HTTPResponse *http.Response
-	// JSON200 the response for an HTTP 200 `application/json` response
-	JSON200 *PageBudget
-	// ApplicationproblemJSON4XX the response for an HTTP 4XX `application/problem+json` response
-	ApplicationproblemJSON4XX *Problem
-	// ApplicationproblemJSON5XX the response for an HTTP 5XX `application/problem+json` response
-	ApplicationproblemJSON5XX *Problem
-}
-
-// GetJSON200 returns the response for an HTTP 200 `application/json` response
-func (r ListBudgetsResponse) GetJSON200() *PageBudget {
-	return r.JSON200
-}
-
-// GetApplicationproblemJSON4XX returns the response for an HTTP 4XX `application/problem+json` response
-func (r ListBudgetsResponse) GetApplicationproblemJSON4XX() *Problem {
-	return r.ApplicationproblemJSON4XX
-}
-
-// GetApplicationproblemJSON5XX returns the response for an HTTP 5XX `application/problem+json` response
-func (r ListBudgetsResponse) GetApplicationproblemJSON5XX() *Problem {
-	return r.ApplicationproblemJSON5XX
-}
-
-// GetBody returns the raw response body bytes
-func (r ListBudgetsResponse) GetBody() []byte {
-	return r.Body
-}
-
-// Status returns HTTPResponse.Status
-func (r ListBudgetsResponse) Status() string {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.Status
-	}
-	return http.StatusText(0)
-}
-
-// StatusCode returns HTTPResponse.StatusCode
-func (r ListBudgetsResponse) StatusCode() int {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.StatusCode
-	}
-	return 0
-}
-
-// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
-func (r ListBudgetsResponse) ContentType() string {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.Header.Get("Content-Type")
-	}
-	return ""
-}
-
-type PutBudgetResponse struct {
-	Body         []byte
-	HTTPResponse *http.Response
-	// JSON200 the response for an HTTP 200 `application/json` response
-	JSON200 *Budget
-	// ApplicationproblemJSON4XX the response for an HTTP 4XX `application/problem+json` response
-	ApplicationproblemJSON4XX *Problem
-	// ApplicationproblemJSON5XX the response for an HTTP 5XX `application/problem+json` response
-	ApplicationproblemJSON5XX *Problem
-}
-
-// GetJSON200 returns the response for an HTTP 200 `application/json` response
-func (r PutBudgetResponse) GetJSON200() *Budget {
-	return r.JSON200
-}
-
-// GetApplicationproblemJSON4XX returns the response for an HTTP 4XX `application/problem+json` response
-func (r PutBudgetResponse) GetApplicationproblemJSON4XX() *Problem {
-	return r.ApplicationproblemJSON4XX
-}
-
-// GetApplicationproblemJSON5XX returns the response for an HTTP 5XX `application/problem+json` response
-func (r PutBudgetResponse) GetApplicationproblemJSON5XX() *Problem {
-	return r.ApplicationproblemJSON5XX
-}
-
-// GetBody returns the raw response body bytes
-func (r PutBudgetResponse) GetBody() []byte {
-	return r.Body
-}
-
-// Status returns HTTPResponse.Status
-func (r PutBudgetResponse) Status() string {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.Status
-	}
-	return http.StatusText(0)
-}
-
-// StatusCode returns HTTPResponse.StatusCode
-func (r PutBudgetResponse) StatusCode() int {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.StatusCode
-	}
-	return 0
-}
-
-// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
-func (r PutBudgetResponse) ContentType() string {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.Header.Get("Content-Type")
-	}
-	return ""
-}
-
-type DeleteBudgetResponse struct {
-	Body         []byte
-	HTTPResponse *http.Response
-	// ApplicationproblemJSON4XX the response for an HTTP 4XX `application/problem+json` response
-	ApplicationproblemJSON4XX *Problem
-	// ApplicationproblemJSON5XX the response for an HTTP 5XX `application/problem+json` response
-	ApplicationproblemJSON5XX *Problem
-}
-
-// GetApplicationproblemJSON4XX returns the response for an HTTP 4XX `application/problem+json` response
-func (r DeleteBudgetResponse) GetApplicationproblemJSON4XX() *Problem {
-	return r.ApplicationproblemJSON4XX
-}
-
-// GetApplicationproblemJSON5XX returns the response for an HTTP 5XX `application/problem+json` response
-func (r DeleteBudgetResponse) GetApplicationproblemJSON5XX() *Problem {
-	return r.ApplicationproblemJSON5XX
-}
-
-// GetBody returns the raw response body bytes
-func (r DeleteBudgetResponse) GetBody() []byte {
-	return r.Body
-}
-
-// Status returns HTTPResponse.Status
-func (r DeleteBudgetResponse) Status() string {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.Status
-	}
-	return http.StatusText(0)
-}
-
-// StatusCode returns HTTPResponse.StatusCode
-func (r DeleteBudgetResponse) StatusCode() int {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.StatusCode
-	}
-	return 0
-}
-
-// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
-func (r DeleteBudgetResponse) ContentType() string {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.Header.Get("Content-Type")
-	}
-	return ""
-}
-
-type GetBudgetResponse struct {
-	Body         []byte
-	HTTPResponse *http.Response
-	// JSON200 the response for an HTTP 200 `application/json` response
-	JSON200 *Budget
-	// ApplicationproblemJSON4XX the response for an HTTP 4XX `application/problem+json` response
-	ApplicationproblemJSON4XX *Problem
-	// ApplicationproblemJSON5XX the response for an HTTP 5XX `application/problem+json` response
-	ApplicationproblemJSON5XX *Problem
-}
-
-// GetJSON200 returns the response for an HTTP 200 `application/json` response
-func (r GetBudgetResponse) GetJSON200() *Budget {
-	return r.JSON200
-}
-
-// GetApplicationproblemJSON4XX returns the response for an HTTP 4XX `application/problem+json` response
-func (r GetBudgetResponse) GetApplicationproblemJSON4XX() *Problem {
-	return r.ApplicationproblemJSON4XX
-}
-
-// GetApplicationproblemJSON5XX returns the response for an HTTP 5XX `application/problem+json` response
-func (r GetBudgetResponse) GetApplicationproblemJSON5XX() *Problem {
-	return r.ApplicationproblemJSON5XX
-}
-
-// GetBody returns the raw response body bytes
-func (r GetBudgetResponse) GetBody() []byte {
-	return r.Body
-}
-
-// Status returns HTTPResponse.Status
-func (r GetBudgetResponse) Status() string {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.Status
-	}
-	return http.StatusText(0)
-}
-
-// StatusCode returns HTTPResponse.StatusCode
-func (r GetBudgetResponse) StatusCode() int {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.StatusCode
-	}
-	return 0
-}
-
-// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
-func (r GetBudgetResponse) ContentType() string {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.Header.Get("Content-Type")
-	}
-	return ""
-}
-
-type ListBudgetAlertsResponse struct {
-	Body         []byte
-	HTTPResponse *http.Response
-	// JSON200 the response for an HTTP 200 `application/json` response
-	JSON200 *PageBudgetAlert
-	// ApplicationproblemJSON4XX the response for an HTTP 4XX `application/problem+json` response
-	ApplicationproblemJSON4XX *Problem
-	// ApplicationproblemJSON5XX the response for an HTTP 5XX `application/problem+json` response
-	ApplicationproblemJSON5XX *Problem
-}
-
-// GetJSON200 returns the response for an HTTP 200 `application/json` response
-func (r ListBudgetAlertsResponse) GetJSON200() *PageBudgetAlert {
-	return r.JSON200
-}
-
-// GetApplicationproblemJSON4XX returns the response for an HTTP 4XX `application/problem+json` response
-func (r ListBudgetAlertsResponse) GetApplicationproblemJSON4XX() *Problem {
-	return r.ApplicationproblemJSON4XX
-}
-
-// GetApplicationproblemJSON5XX returns the response for an HTTP 5XX `application/problem+json` response
-func (r ListBudgetAlertsResponse) GetApplicationproblemJSON5XX() *Problem {
-	return r.ApplicationproblemJSON5XX
-}
-
-// GetBody returns the raw response body bytes
-func (r ListBudgetAlertsResponse) GetBody() []byte {
-	return r.Body
-}
-
-// Status returns HTTPResponse.Status
-func (r ListBudgetAlertsResponse) Status() string {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.Status
-	}
-	return http.StatusText(0)
-}
-
-// StatusCode returns HTTPResponse.StatusCode
-func (r ListBudgetAlertsResponse) StatusCode() int {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.StatusCode
-	}
-	return 0
-}
-
-// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
-func (r ListBudgetAlertsResponse) ContentType() string {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.Header.Get("Content-Type")
-	}
-	return ""
-}
-
-type ListCommitmentsResponse struct {
-	Body         []byte
-	HTTPResponse *http.Response
-	// JSON200 the response for an HTTP 200 `application/json` response
-	JSON200 *Commitments
-	// ApplicationproblemJSON4XX the response for an HTTP 4XX `application/problem+json` response
-	ApplicationproblemJSON4XX *Problem
-	// ApplicationproblemJSON5XX the response for an HTTP 5XX `application/problem+json` response
-	ApplicationproblemJSON5XX *Problem
-}
-
-// GetJSON200 returns the response for an HTTP 200 `application/json` response
-func (r ListCommitmentsResponse) GetJSON200() *Commitments {
-	return r.JSON200
-}
-
-// GetApplicationproblemJSON4XX returns the response for an HTTP 4XX `application/problem+json` response
-func (r ListCommitmentsResponse) GetApplicationproblemJSON4XX() *Problem {
-	return r.ApplicationproblemJSON4XX
-}
-
-// GetApplicationproblemJSON5XX returns the response for an HTTP 5XX `application/problem+json` response
-func (r ListCommitmentsResponse) GetApplicationproblemJSON5XX() *Problem {
-	return r.ApplicationproblemJSON5XX
-}
-
-// GetBody returns the raw response body bytes
-func (r ListCommitmentsResponse) GetBody() []byte {
-	return r.Body
-}
-
-// Status returns HTTPResponse.Status
-func (r ListCommitmentsResponse) Status() string {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.Status
-	}
-	return http.StatusText(0)
-}
-
-// StatusCode returns HTTPResponse.StatusCode
-func (r ListCommitmentsResponse) StatusCode() int {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.StatusCode
-	}
-	return 0
-}
-
-// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
-func (r ListCommitmentsResponse) ContentType() string {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.Header.Get("Content-Type")
-	}
-	return ""
-}
-
-type MakeCommitmentResponse struct {
-	Body         []byte
-	HTTPResponse *http.Response
-	// JSON201 the response for an HTTP 201 `application/json` response
-	JSON201 *Commitment
-	// ApplicationproblemJSON4XX the response for an HTTP 4XX `application/problem+json` response
-	ApplicationproblemJSON4XX *Problem
-	// ApplicationproblemJSON5XX the response for an HTTP 5XX `application/problem+json` response
-	ApplicationproblemJSON5XX *Problem
-}
-
-// GetJSON201 returns the response for an HTTP 201 `application/json` response
-func (r MakeCommitmentResponse) GetJSON201() *Commitment {
-	return r.JSON201
-}
-
-// GetApplicationproblemJSON4XX returns the response for an HTTP 4XX `application/problem+json` response
-func (r MakeCommitmentResponse) GetApplicationproblemJSON4XX() *Problem {
-	return r.ApplicationproblemJSON4XX
-}
-
-// GetApplicationproblemJSON5XX returns the response for an HTTP 5XX `application/problem+json` response
-func (r MakeCommitmentResponse) GetApplicationproblemJSON5XX() *Problem {
-	return r.ApplicationproblemJSON5XX
-}
-
-// GetBody returns the raw response body bytes
-func (r MakeCommitmentResponse) GetBody() []byte {
-	return r.Body
-}
-
-// Status returns HTTPResponse.Status
-func (r MakeCommitmentResponse) Status() string {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.Status
-	}
-	return http.StatusText(0)
-}
-
-// StatusCode returns HTTPResponse.StatusCode
-func (r MakeCommitmentResponse) StatusCode() int {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.StatusCode
-	}
-	return 0
-}
-
-// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
-func (r MakeCommitmentResponse) ContentType() string {
+func (r ListEventsResponse) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -17541,109 +10154,6 @@ func (r GetHandleResponse) ContentType() string {
 	return ""
 }
 
-type StreamGroupResponse struct {
-	Body         []byte
-	HTTPResponse *http.Response
-	// ApplicationproblemJSON4XX the response for an HTTP 4XX `application/problem+json` response
-	ApplicationproblemJSON4XX *Problem
-	// ApplicationproblemJSON5XX the response for an HTTP 5XX `application/problem+json` response
-	ApplicationproblemJSON5XX *Problem
-}
-
-// GetApplicationproblemJSON4XX returns the response for an HTTP 4XX `application/problem+json` response
-func (r StreamGroupResponse) GetApplicationproblemJSON4XX() *Problem {
-	return r.ApplicationproblemJSON4XX
-}
-
-// GetApplicationproblemJSON5XX returns the response for an HTTP 5XX `application/problem+json` response
-func (r StreamGroupResponse) GetApplicationproblemJSON5XX() *Problem {
-	return r.ApplicationproblemJSON5XX
-}
-
-// GetBody returns the raw response body bytes
-func (r StreamGroupResponse) GetBody() []byte {
-	return r.Body
-}
-
-// Status returns HTTPResponse.Status
-func (r StreamGroupResponse) Status() string {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.Status
-	}
-	return http.StatusText(0)
-}
-
-// StatusCode returns HTTPResponse.StatusCode
-func (r StreamGroupResponse) StatusCode() int {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.StatusCode
-	}
-	return 0
-}
-
-// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
-func (r StreamGroupResponse) ContentType() string {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.Header.Get("Content-Type")
-	}
-	return ""
-}
-
-type GetMetricsResponse struct {
-	Body         []byte
-	HTTPResponse *http.Response
-	// JSON200 the response for an HTTP 200 `application/json` response
-	JSON200 *Metrics
-	// ApplicationproblemJSON4XX the response for an HTTP 4XX `application/problem+json` response
-	ApplicationproblemJSON4XX *Problem
-	// ApplicationproblemJSON5XX the response for an HTTP 5XX `application/problem+json` response
-	ApplicationproblemJSON5XX *Problem
-}
-
-// GetJSON200 returns the response for an HTTP 200 `application/json` response
-func (r GetMetricsResponse) GetJSON200() *Metrics {
-	return r.JSON200
-}
-
-// GetApplicationproblemJSON4XX returns the response for an HTTP 4XX `application/problem+json` response
-func (r GetMetricsResponse) GetApplicationproblemJSON4XX() *Problem {
-	return r.ApplicationproblemJSON4XX
-}
-
-// GetApplicationproblemJSON5XX returns the response for an HTTP 5XX `application/problem+json` response
-func (r GetMetricsResponse) GetApplicationproblemJSON5XX() *Problem {
-	return r.ApplicationproblemJSON5XX
-}
-
-// GetBody returns the raw response body bytes
-func (r GetMetricsResponse) GetBody() []byte {
-	return r.Body
-}
-
-// Status returns HTTPResponse.Status
-func (r GetMetricsResponse) Status() string {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.Status
-	}
-	return http.StatusText(0)
-}
-
-// StatusCode returns HTTPResponse.StatusCode
-func (r GetMetricsResponse) StatusCode() int {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.StatusCode
-	}
-	return 0
-}
-
-// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
-func (r GetMetricsResponse) ContentType() string {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.Header.Get("Content-Type")
-	}
-	return ""
-}
-
 type GetPartitionsResponse struct {
 	Body         []byte
 	HTTPResponse *http.Response
@@ -17809,858 +10319,6 @@ func (r ResetGroupResponse) ContentType() string {
 	return ""
 }
 
-type GetSlaReportResponse struct {
-	Body         []byte
-	HTTPResponse *http.Response
-	// JSON200 the response for an HTTP 200 `application/json` response
-	JSON200 *SlaReport
-	// ApplicationproblemJSON4XX the response for an HTTP 4XX `application/problem+json` response
-	ApplicationproblemJSON4XX *Problem
-	// ApplicationproblemJSON5XX the response for an HTTP 5XX `application/problem+json` response
-	ApplicationproblemJSON5XX *Problem
-}
-
-// GetJSON200 returns the response for an HTTP 200 `application/json` response
-func (r GetSlaReportResponse) GetJSON200() *SlaReport {
-	return r.JSON200
-}
-
-// GetApplicationproblemJSON4XX returns the response for an HTTP 4XX `application/problem+json` response
-func (r GetSlaReportResponse) GetApplicationproblemJSON4XX() *Problem {
-	return r.ApplicationproblemJSON4XX
-}
-
-// GetApplicationproblemJSON5XX returns the response for an HTTP 5XX `application/problem+json` response
-func (r GetSlaReportResponse) GetApplicationproblemJSON5XX() *Problem {
-	return r.ApplicationproblemJSON5XX
-}
-
-// GetBody returns the raw response body bytes
-func (r GetSlaReportResponse) GetBody() []byte {
-	return r.Body
-}
-
-// Status returns HTTPResponse.Status
-func (r GetSlaReportResponse) Status() string {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.Status
-	}
-	return http.StatusText(0)
-}
-
-// StatusCode returns HTTPResponse.StatusCode
-func (r GetSlaReportResponse) StatusCode() int {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.StatusCode
-	}
-	return 0
-}
-
-// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
-func (r GetSlaReportResponse) ContentType() string {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.Header.Get("Content-Type")
-	}
-	return ""
-}
-
-type ListBadMinutesResponse struct {
-	Body         []byte
-	HTTPResponse *http.Response
-	// JSON200 the response for an HTTP 200 `application/json` response
-	JSON200 *PageSlaMinute
-	// ApplicationproblemJSON4XX the response for an HTTP 4XX `application/problem+json` response
-	ApplicationproblemJSON4XX *Problem
-	// ApplicationproblemJSON5XX the response for an HTTP 5XX `application/problem+json` response
-	ApplicationproblemJSON5XX *Problem
-}
-
-// GetJSON200 returns the response for an HTTP 200 `application/json` response
-func (r ListBadMinutesResponse) GetJSON200() *PageSlaMinute {
-	return r.JSON200
-}
-
-// GetApplicationproblemJSON4XX returns the response for an HTTP 4XX `application/problem+json` response
-func (r ListBadMinutesResponse) GetApplicationproblemJSON4XX() *Problem {
-	return r.ApplicationproblemJSON4XX
-}
-
-// GetApplicationproblemJSON5XX returns the response for an HTTP 5XX `application/problem+json` response
-func (r ListBadMinutesResponse) GetApplicationproblemJSON5XX() *Problem {
-	return r.ApplicationproblemJSON5XX
-}
-
-// GetBody returns the raw response body bytes
-func (r ListBadMinutesResponse) GetBody() []byte {
-	return r.Body
-}
-
-// Status returns HTTPResponse.Status
-func (r ListBadMinutesResponse) Status() string {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.Status
-	}
-	return http.StatusText(0)
-}
-
-// StatusCode returns HTTPResponse.StatusCode
-func (r ListBadMinutesResponse) StatusCode() int {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.StatusCode
-	}
-	return 0
-}
-
-// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
-func (r ListBadMinutesResponse) ContentType() string {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.Header.Get("Content-Type")
-	}
-	return ""
-}
-
-type GetUsageResponse struct {
-	Body         []byte
-	HTTPResponse *http.Response
-	// JSON200 the response for an HTTP 200 `application/json` response
-	JSON200 *Usage
-	// ApplicationproblemJSON4XX the response for an HTTP 4XX `application/problem+json` response
-	ApplicationproblemJSON4XX *Problem
-	// ApplicationproblemJSON5XX the response for an HTTP 5XX `application/problem+json` response
-	ApplicationproblemJSON5XX *Problem
-}
-
-// GetJSON200 returns the response for an HTTP 200 `application/json` response
-func (r GetUsageResponse) GetJSON200() *Usage {
-	return r.JSON200
-}
-
-// GetApplicationproblemJSON4XX returns the response for an HTTP 4XX `application/problem+json` response
-func (r GetUsageResponse) GetApplicationproblemJSON4XX() *Problem {
-	return r.ApplicationproblemJSON4XX
-}
-
-// GetApplicationproblemJSON5XX returns the response for an HTTP 5XX `application/problem+json` response
-func (r GetUsageResponse) GetApplicationproblemJSON5XX() *Problem {
-	return r.ApplicationproblemJSON5XX
-}
-
-// GetBody returns the raw response body bytes
-func (r GetUsageResponse) GetBody() []byte {
-	return r.Body
-}
-
-// Status returns HTTPResponse.Status
-func (r GetUsageResponse) Status() string {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.Status
-	}
-	return http.StatusText(0)
-}
-
-// StatusCode returns HTTPResponse.StatusCode
-func (r GetUsageResponse) StatusCode() int {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.StatusCode
-	}
-	return 0
-}
-
-// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
-func (r GetUsageResponse) ContentType() string {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.Header.Get("Content-Type")
-	}
-	return ""
-}
-
-type GetHealthResponse struct {
-	Body         []byte
-	HTTPResponse *http.Response
-	// JSON200 the response for an HTTP 200 `application/json` response
-	JSON200 *Health
-	// ApplicationproblemJSON4XX the response for an HTTP 4XX `application/problem+json` response
-	ApplicationproblemJSON4XX *Problem
-	// ApplicationproblemJSON5XX the response for an HTTP 5XX `application/problem+json` response
-	ApplicationproblemJSON5XX *Problem
-}
-
-// GetJSON200 returns the response for an HTTP 200 `application/json` response
-func (r GetHealthResponse) GetJSON200() *Health {
-	return r.JSON200
-}
-
-// GetApplicationproblemJSON4XX returns the response for an HTTP 4XX `application/problem+json` response
-func (r GetHealthResponse) GetApplicationproblemJSON4XX() *Problem {
-	return r.ApplicationproblemJSON4XX
-}
-
-// GetApplicationproblemJSON5XX returns the response for an HTTP 5XX `application/problem+json` response
-func (r GetHealthResponse) GetApplicationproblemJSON5XX() *Problem {
-	return r.ApplicationproblemJSON5XX
-}
-
-// GetBody returns the raw response body bytes
-func (r GetHealthResponse) GetBody() []byte {
-	return r.Body
-}
-
-// Status returns HTTPResponse.Status
-func (r GetHealthResponse) Status() string {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.Status
-	}
-	return http.StatusText(0)
-}
-
-// StatusCode returns HTTPResponse.StatusCode
-func (r GetHealthResponse) StatusCode() int {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.StatusCode
-	}
-	return 0
-}
-
-// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
-func (r GetHealthResponse) ContentType() string {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.Header.Get("Content-Type")
-	}
-	return ""
-}
-
-type AcceptInvitationAsNewResponse struct {
-	Body         []byte
-	HTTPResponse *http.Response
-	// JSON200 the response for an HTTP 200 `application/json` response
-	JSON200 *Me
-	// ApplicationproblemJSON4XX the response for an HTTP 4XX `application/problem+json` response
-	ApplicationproblemJSON4XX *Problem
-	// ApplicationproblemJSON5XX the response for an HTTP 5XX `application/problem+json` response
-	ApplicationproblemJSON5XX *Problem
-}
-
-// GetJSON200 returns the response for an HTTP 200 `application/json` response
-func (r AcceptInvitationAsNewResponse) GetJSON200() *Me {
-	return r.JSON200
-}
-
-// GetApplicationproblemJSON4XX returns the response for an HTTP 4XX `application/problem+json` response
-func (r AcceptInvitationAsNewResponse) GetApplicationproblemJSON4XX() *Problem {
-	return r.ApplicationproblemJSON4XX
-}
-
-// GetApplicationproblemJSON5XX returns the response for an HTTP 5XX `application/problem+json` response
-func (r AcceptInvitationAsNewResponse) GetApplicationproblemJSON5XX() *Problem {
-	return r.ApplicationproblemJSON5XX
-}
-
-// GetBody returns the raw response body bytes
-func (r AcceptInvitationAsNewResponse) GetBody() []byte {
-	return r.Body
-}
-
-// Status returns HTTPResponse.Status
-func (r AcceptInvitationAsNewResponse) Status() string {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.Status
-	}
-	return http.StatusText(0)
-}
-
-// StatusCode returns HTTPResponse.StatusCode
-func (r AcceptInvitationAsNewResponse) StatusCode() int {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.StatusCode
-	}
-	return 0
-}
-
-// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
-func (r AcceptInvitationAsNewResponse) ContentType() string {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.Header.Get("Content-Type")
-	}
-	return ""
-}
-
-type LookAtInvitationResponse struct {
-	Body         []byte
-	HTTPResponse *http.Response
-	// JSON200 the response for an HTTP 200 `application/json` response
-	JSON200 *Invited
-	// ApplicationproblemJSON4XX the response for an HTTP 4XX `application/problem+json` response
-	ApplicationproblemJSON4XX *Problem
-	// ApplicationproblemJSON5XX the response for an HTTP 5XX `application/problem+json` response
-	ApplicationproblemJSON5XX *Problem
-}
-
-// GetJSON200 returns the response for an HTTP 200 `application/json` response
-func (r LookAtInvitationResponse) GetJSON200() *Invited {
-	return r.JSON200
-}
-
-// GetApplicationproblemJSON4XX returns the response for an HTTP 4XX `application/problem+json` response
-func (r LookAtInvitationResponse) GetApplicationproblemJSON4XX() *Problem {
-	return r.ApplicationproblemJSON4XX
-}
-
-// GetApplicationproblemJSON5XX returns the response for an HTTP 5XX `application/problem+json` response
-func (r LookAtInvitationResponse) GetApplicationproblemJSON5XX() *Problem {
-	return r.ApplicationproblemJSON5XX
-}
-
-// GetBody returns the raw response body bytes
-func (r LookAtInvitationResponse) GetBody() []byte {
-	return r.Body
-}
-
-// Status returns HTTPResponse.Status
-func (r LookAtInvitationResponse) Status() string {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.Status
-	}
-	return http.StatusText(0)
-}
-
-// StatusCode returns HTTPResponse.StatusCode
-func (r LookAtInvitationResponse) StatusCode() int {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.StatusCode
-	}
-	return 0
-}
-
-// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
-func (r LookAtInvitationResponse) ContentType() string {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.Header.Get("Content-Type")
-	}
-	return ""
-}
-
-type BeginFirstPasskeyResponse struct {
-	Body         []byte
-	HTTPResponse *http.Response
-	// JSON200 the response for an HTTP 200 `application/json` response
-	JSON200 *FirstPasskeyOptions
-	// ApplicationproblemJSON4XX the response for an HTTP 4XX `application/problem+json` response
-	ApplicationproblemJSON4XX *Problem
-	// ApplicationproblemJSON5XX the response for an HTTP 5XX `application/problem+json` response
-	ApplicationproblemJSON5XX *Problem
-}
-
-// GetJSON200 returns the response for an HTTP 200 `application/json` response
-func (r BeginFirstPasskeyResponse) GetJSON200() *FirstPasskeyOptions {
-	return r.JSON200
-}
-
-// GetApplicationproblemJSON4XX returns the response for an HTTP 4XX `application/problem+json` response
-func (r BeginFirstPasskeyResponse) GetApplicationproblemJSON4XX() *Problem {
-	return r.ApplicationproblemJSON4XX
-}
-
-// GetApplicationproblemJSON5XX returns the response for an HTTP 5XX `application/problem+json` response
-func (r BeginFirstPasskeyResponse) GetApplicationproblemJSON5XX() *Problem {
-	return r.ApplicationproblemJSON5XX
-}
-
-// GetBody returns the raw response body bytes
-func (r BeginFirstPasskeyResponse) GetBody() []byte {
-	return r.Body
-}
-
-// Status returns HTTPResponse.Status
-func (r BeginFirstPasskeyResponse) Status() string {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.Status
-	}
-	return http.StatusText(0)
-}
-
-// StatusCode returns HTTPResponse.StatusCode
-func (r BeginFirstPasskeyResponse) StatusCode() int {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.StatusCode
-	}
-	return 0
-}
-
-// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
-func (r BeginFirstPasskeyResponse) ContentType() string {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.Header.Get("Content-Type")
-	}
-	return ""
-}
-
-type ListInvoicesResponse struct {
-	Body         []byte
-	HTTPResponse *http.Response
-	// JSON200 the response for an HTTP 200 `application/json` response
-	JSON200 *PageInvoiceHead
-	// ApplicationproblemJSON4XX the response for an HTTP 4XX `application/problem+json` response
-	ApplicationproblemJSON4XX *Problem
-	// ApplicationproblemJSON5XX the response for an HTTP 5XX `application/problem+json` response
-	ApplicationproblemJSON5XX *Problem
-}
-
-// GetJSON200 returns the response for an HTTP 200 `application/json` response
-func (r ListInvoicesResponse) GetJSON200() *PageInvoiceHead {
-	return r.JSON200
-}
-
-// GetApplicationproblemJSON4XX returns the response for an HTTP 4XX `application/problem+json` response
-func (r ListInvoicesResponse) GetApplicationproblemJSON4XX() *Problem {
-	return r.ApplicationproblemJSON4XX
-}
-
-// GetApplicationproblemJSON5XX returns the response for an HTTP 5XX `application/problem+json` response
-func (r ListInvoicesResponse) GetApplicationproblemJSON5XX() *Problem {
-	return r.ApplicationproblemJSON5XX
-}
-
-// GetBody returns the raw response body bytes
-func (r ListInvoicesResponse) GetBody() []byte {
-	return r.Body
-}
-
-// Status returns HTTPResponse.Status
-func (r ListInvoicesResponse) Status() string {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.Status
-	}
-	return http.StatusText(0)
-}
-
-// StatusCode returns HTTPResponse.StatusCode
-func (r ListInvoicesResponse) StatusCode() int {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.StatusCode
-	}
-	return 0
-}
-
-// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
-func (r ListInvoicesResponse) ContentType() string {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.Header.Get("Content-Type")
-	}
-	return ""
-}
-
-type GetCurrentInvoiceResponse struct {
-	Body         []byte
-	HTTPResponse *http.Response
-	// JSON200 the response for an HTTP 200 `application/json` response
-	JSON200 *Invoice
-	// ApplicationproblemJSON4XX the response for an HTTP 4XX `application/problem+json` response
-	ApplicationproblemJSON4XX *Problem
-	// ApplicationproblemJSON5XX the response for an HTTP 5XX `application/problem+json` response
-	ApplicationproblemJSON5XX *Problem
-}
-
-// GetJSON200 returns the response for an HTTP 200 `application/json` response
-func (r GetCurrentInvoiceResponse) GetJSON200() *Invoice {
-	return r.JSON200
-}
-
-// GetApplicationproblemJSON4XX returns the response for an HTTP 4XX `application/problem+json` response
-func (r GetCurrentInvoiceResponse) GetApplicationproblemJSON4XX() *Problem {
-	return r.ApplicationproblemJSON4XX
-}
-
-// GetApplicationproblemJSON5XX returns the response for an HTTP 5XX `application/problem+json` response
-func (r GetCurrentInvoiceResponse) GetApplicationproblemJSON5XX() *Problem {
-	return r.ApplicationproblemJSON5XX
-}
-
-// GetBody returns the raw response body bytes
-func (r GetCurrentInvoiceResponse) GetBody() []byte {
-	return r.Body
-}
-
-// Status returns HTTPResponse.Status
-func (r GetCurrentInvoiceResponse) Status() string {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.Status
-	}
-	return http.StatusText(0)
-}
-
-// StatusCode returns HTTPResponse.StatusCode
-func (r GetCurrentInvoiceResponse) StatusCode() int {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.StatusCode
-	}
-	return 0
-}
-
-// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
-func (r GetCurrentInvoiceResponse) ContentType() string {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.Header.Get("Content-Type")
-	}
-	return ""
-}
-
-type GetCurrentInvoiceDocumentResponse struct {
-	Body         []byte
-	HTTPResponse *http.Response
-	// ApplicationproblemJSON4XX the response for an HTTP 4XX `application/problem+json` response
-	ApplicationproblemJSON4XX *Problem
-	// ApplicationproblemJSON5XX the response for an HTTP 5XX `application/problem+json` response
-	ApplicationproblemJSON5XX *Problem
-}
-
-// GetApplicationproblemJSON4XX returns the response for an HTTP 4XX `application/problem+json` response
-func (r GetCurrentInvoiceDocumentResponse) GetApplicationproblemJSON4XX() *Problem {
-	return r.ApplicationproblemJSON4XX
-}
-
-// GetApplicationproblemJSON5XX returns the response for an HTTP 5XX `application/problem+json` response
-func (r GetCurrentInvoiceDocumentResponse) GetApplicationproblemJSON5XX() *Problem {
-	return r.ApplicationproblemJSON5XX
-}
-
-// GetBody returns the raw response body bytes
-func (r GetCurrentInvoiceDocumentResponse) GetBody() []byte {
-	return r.Body
-}
-
-// Status returns HTTPResponse.Status
-func (r GetCurrentInvoiceDocumentResponse) Status() string {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.Status
-	}
-	return http.StatusText(0)
-}
-
-// StatusCode returns HTTPResponse.StatusCode
-func (r GetCurrentInvoiceDocumentResponse) StatusCode() int {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.StatusCode
-	}
-	return 0
-}
-
-// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
-func (r GetCurrentInvoiceDocumentResponse) ContentType() string {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.Header.Get("Content-Type")
-	}
-	return ""
-}
-
-type GetCurrentInvoiceLinesResponse struct {
-	Body         []byte
-	HTTPResponse *http.Response
-	// ApplicationproblemJSON4XX the response for an HTTP 4XX `application/problem+json` response
-	ApplicationproblemJSON4XX *Problem
-	// ApplicationproblemJSON5XX the response for an HTTP 5XX `application/problem+json` response
-	ApplicationproblemJSON5XX *Problem
-}
-
-// GetApplicationproblemJSON4XX returns the response for an HTTP 4XX `application/problem+json` response
-func (r GetCurrentInvoiceLinesResponse) GetApplicationproblemJSON4XX() *Problem {
-	return r.ApplicationproblemJSON4XX
-}
-
-// GetApplicationproblemJSON5XX returns the response for an HTTP 5XX `application/problem+json` response
-func (r GetCurrentInvoiceLinesResponse) GetApplicationproblemJSON5XX() *Problem {
-	return r.ApplicationproblemJSON5XX
-}
-
-// GetBody returns the raw response body bytes
-func (r GetCurrentInvoiceLinesResponse) GetBody() []byte {
-	return r.Body
-}
-
-// Status returns HTTPResponse.Status
-func (r GetCurrentInvoiceLinesResponse) Status() string {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.Status
-	}
-	return http.StatusText(0)
-}
-
-// StatusCode returns HTTPResponse.StatusCode
-func (r GetCurrentInvoiceLinesResponse) StatusCode() int {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.StatusCode
-	}
-	return 0
-}
-
-// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
-func (r GetCurrentInvoiceLinesResponse) ContentType() string {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.Header.Get("Content-Type")
-	}
-	return ""
-}
-
-type GetInvoiceResponse struct {
-	Body         []byte
-	HTTPResponse *http.Response
-	// JSON200 the response for an HTTP 200 `application/json` response
-	JSON200 *Invoice
-	// ApplicationproblemJSON4XX the response for an HTTP 4XX `application/problem+json` response
-	ApplicationproblemJSON4XX *Problem
-	// ApplicationproblemJSON5XX the response for an HTTP 5XX `application/problem+json` response
-	ApplicationproblemJSON5XX *Problem
-}
-
-// GetJSON200 returns the response for an HTTP 200 `application/json` response
-func (r GetInvoiceResponse) GetJSON200() *Invoice {
-	return r.JSON200
-}
-
-// GetApplicationproblemJSON4XX returns the response for an HTTP 4XX `application/problem+json` response
-func (r GetInvoiceResponse) GetApplicationproblemJSON4XX() *Problem {
-	return r.ApplicationproblemJSON4XX
-}
-
-// GetApplicationproblemJSON5XX returns the response for an HTTP 5XX `application/problem+json` response
-func (r GetInvoiceResponse) GetApplicationproblemJSON5XX() *Problem {
-	return r.ApplicationproblemJSON5XX
-}
-
-// GetBody returns the raw response body bytes
-func (r GetInvoiceResponse) GetBody() []byte {
-	return r.Body
-}
-
-// Status returns HTTPResponse.Status
-func (r GetInvoiceResponse) Status() string {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.Status
-	}
-	return http.StatusText(0)
-}
-
-// StatusCode returns HTTPResponse.StatusCode
-func (r GetInvoiceResponse) StatusCode() int {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.StatusCode
-	}
-	return 0
-}
-
-// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
-func (r GetInvoiceResponse) ContentType() string {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.Header.Get("Content-Type")
-	}
-	return ""
-}
-
-type CheckOutResponse struct {
-	Body         []byte
-	HTTPResponse *http.Response
-	// JSON200 the response for an HTTP 200 `application/json` response
-	JSON200 *Checkout
-	// ApplicationproblemJSON4XX the response for an HTTP 4XX `application/problem+json` response
-	ApplicationproblemJSON4XX *Problem
-	// ApplicationproblemJSON5XX the response for an HTTP 5XX `application/problem+json` response
-	ApplicationproblemJSON5XX *Problem
-}
-
-// GetJSON200 returns the response for an HTTP 200 `application/json` response
-func (r CheckOutResponse) GetJSON200() *Checkout {
-	return r.JSON200
-}
-
-// GetApplicationproblemJSON4XX returns the response for an HTTP 4XX `application/problem+json` response
-func (r CheckOutResponse) GetApplicationproblemJSON4XX() *Problem {
-	return r.ApplicationproblemJSON4XX
-}
-
-// GetApplicationproblemJSON5XX returns the response for an HTTP 5XX `application/problem+json` response
-func (r CheckOutResponse) GetApplicationproblemJSON5XX() *Problem {
-	return r.ApplicationproblemJSON5XX
-}
-
-// GetBody returns the raw response body bytes
-func (r CheckOutResponse) GetBody() []byte {
-	return r.Body
-}
-
-// Status returns HTTPResponse.Status
-func (r CheckOutResponse) Status() string {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.Status
-	}
-	return http.StatusText(0)
-}
-
-// StatusCode returns HTTPResponse.StatusCode
-func (r CheckOutResponse) StatusCode() int {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.StatusCode
-	}
-	return 0
-}
-
-// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
-func (r CheckOutResponse) ContentType() string {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.Header.Get("Content-Type")
-	}
-	return ""
-}
-
-type GetInvoiceDocumentResponse struct {
-	Body         []byte
-	HTTPResponse *http.Response
-	// ApplicationproblemJSON4XX the response for an HTTP 4XX `application/problem+json` response
-	ApplicationproblemJSON4XX *Problem
-	// ApplicationproblemJSON5XX the response for an HTTP 5XX `application/problem+json` response
-	ApplicationproblemJSON5XX *Problem
-}
-
-// GetApplicationproblemJSON4XX returns the response for an HTTP 4XX `application/problem+json` response
-func (r GetInvoiceDocumentResponse) GetApplicationproblemJSON4XX() *Problem {
-	return r.ApplicationproblemJSON4XX
-}
-
-// GetApplicationproblemJSON5XX returns the response for an HTTP 5XX `application/problem+json` response
-func (r GetInvoiceDocumentResponse) GetApplicationproblemJSON5XX() *Problem {
-	return r.ApplicationproblemJSON5XX
-}
-
-// GetBody returns the raw response body bytes
-func (r GetInvoiceDocumentResponse) GetBody() []byte {
-	return r.Body
-}
-
-// Status returns HTTPResponse.Status
-func (r GetInvoiceDocumentResponse) Status() string {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.Status
-	}
-	return http.StatusText(0)
-}
-
-// StatusCode returns HTTPResponse.StatusCode
-func (r GetInvoiceDocumentResponse) StatusCode() int {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.StatusCode
-	}
-	return 0
-}
-
-// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
-func (r GetInvoiceDocumentResponse) ContentType() string {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.Header.Get("Content-Type")
-	}
-	return ""
-}
-
-type GetInvoiceLinesResponse struct {
-	Body         []byte
-	HTTPResponse *http.Response
-	// ApplicationproblemJSON4XX the response for an HTTP 4XX `application/problem+json` response
-	ApplicationproblemJSON4XX *Problem
-	// ApplicationproblemJSON5XX the response for an HTTP 5XX `application/problem+json` response
-	ApplicationproblemJSON5XX *Problem
-}
-
-// GetApplicationproblemJSON4XX returns the response for an HTTP 4XX `application/problem+json` response
-func (r GetInvoiceLinesResponse) GetApplicationproblemJSON4XX() *Problem {
-	return r.ApplicationproblemJSON4XX
-}
-
-// GetApplicationproblemJSON5XX returns the response for an HTTP 5XX `application/problem+json` response
-func (r GetInvoiceLinesResponse) GetApplicationproblemJSON5XX() *Problem {
-	return r.ApplicationproblemJSON5XX
-}
-
-// GetBody returns the raw response body bytes
-func (r GetInvoiceLinesResponse) GetBody() []byte {
-	return r.Body
-}
-
-// Status returns HTTPResponse.Status
-func (r GetInvoiceLinesResponse) Status() string {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.Status
-	}
-	return http.StatusText(0)
-}
-
-// StatusCode returns HTTPResponse.StatusCode
-func (r GetInvoiceLinesResponse) StatusCode() int {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.StatusCode
-	}
-	return 0
-}
-
-// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
-func (r GetInvoiceLinesResponse) ContentType() string {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.Header.Get("Content-Type")
-	}
-	return ""
-}
-
-type ListPaymentsResponse struct {
-	Body         []byte
-	HTTPResponse *http.Response
-	// JSON200 the response for an HTTP 200 `application/json` response
-	JSON200 *PagePaymentEntry
-	// ApplicationproblemJSON4XX the response for an HTTP 4XX `application/problem+json` response
-	ApplicationproblemJSON4XX *Problem
-	// ApplicationproblemJSON5XX the response for an HTTP 5XX `application/problem+json` response
-	ApplicationproblemJSON5XX *Problem
-}
-
-// GetJSON200 returns the response for an HTTP 200 `application/json` response
-func (r ListPaymentsResponse) GetJSON200() *PagePaymentEntry {
-	return r.JSON200
-}
-
-// GetApplicationproblemJSON4XX returns the response for an HTTP 4XX `application/problem+json` response
-func (r ListPaymentsResponse) GetApplicationproblemJSON4XX() *Problem {
-	return r.ApplicationproblemJSON4XX
-}
-
-// GetApplicationproblemJSON5XX returns the response for an HTTP 5XX `application/problem+json` response
-func (r ListPaymentsResponse) GetApplicationproblemJSON5XX() *Problem {
-	return r.ApplicationproblemJSON5XX
-}
-
-// GetBody returns the raw response body bytes
-func (r ListPaymentsResponse) GetBody() []byte {
-	return r.Body
-}
-
-// Status returns HTTPResponse.Status
-func (r ListPaymentsResponse) Status() string {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.Status
-	}
-	return http.StatusText(0)
-}
-
-// StatusCode returns HTTPResponse.StatusCode
-func (r ListPaymentsResponse) StatusCode() int {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.StatusCode
-	}
-	return 0
-}
-
-// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
-func (r ListPaymentsResponse) ContentType() string {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.Header.Get("Content-Type")
-	}
-	return ""
-}
-
 type RevokeKeyResponse struct {
 	Body         []byte
 	HTTPResponse *http.Response
@@ -18758,1160 +10416,6 @@ func (r RotateKeyResponse) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r RotateKeyResponse) ContentType() string {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.Header.Get("Content-Type")
-	}
-	return ""
-}
-
-type LogInResponse struct {
-	Body         []byte
-	HTTPResponse *http.Response
-	// JSON200 the response for an HTTP 200 `application/json` response
-	JSON200 *Me
-	// ApplicationproblemJSON4XX the response for an HTTP 4XX `application/problem+json` response
-	ApplicationproblemJSON4XX *Problem
-	// ApplicationproblemJSON5XX the response for an HTTP 5XX `application/problem+json` response
-	ApplicationproblemJSON5XX *Problem
-}
-
-// GetJSON200 returns the response for an HTTP 200 `application/json` response
-func (r LogInResponse) GetJSON200() *Me {
-	return r.JSON200
-}
-
-// GetApplicationproblemJSON4XX returns the response for an HTTP 4XX `application/problem+json` response
-func (r LogInResponse) GetApplicationproblemJSON4XX() *Problem {
-	return r.ApplicationproblemJSON4XX
-}
-
-// GetApplicationproblemJSON5XX returns the response for an HTTP 5XX `application/problem+json` response
-func (r LogInResponse) GetApplicationproblemJSON5XX() *Problem {
-	return r.ApplicationproblemJSON5XX
-}
-
-// GetBody returns the raw response body bytes
-func (r LogInResponse) GetBody() []byte {
-	return r.Body
-}
-
-// Status returns HTTPResponse.Status
-func (r LogInResponse) Status() string {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.Status
-	}
-	return http.StatusText(0)
-}
-
-// StatusCode returns HTTPResponse.StatusCode
-func (r LogInResponse) StatusCode() int {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.StatusCode
-	}
-	return 0
-}
-
-// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
-func (r LogInResponse) ContentType() string {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.Header.Get("Content-Type")
-	}
-	return ""
-}
-
-type LogInWithPasskeyResponse struct {
-	Body         []byte
-	HTTPResponse *http.Response
-	// JSON200 the response for an HTTP 200 `application/json` response
-	JSON200 *Me
-	// ApplicationproblemJSON4XX the response for an HTTP 4XX `application/problem+json` response
-	ApplicationproblemJSON4XX *Problem
-	// ApplicationproblemJSON5XX the response for an HTTP 5XX `application/problem+json` response
-	ApplicationproblemJSON5XX *Problem
-}
-
-// GetJSON200 returns the response for an HTTP 200 `application/json` response
-func (r LogInWithPasskeyResponse) GetJSON200() *Me {
-	return r.JSON200
-}
-
-// GetApplicationproblemJSON4XX returns the response for an HTTP 4XX `application/problem+json` response
-func (r LogInWithPasskeyResponse) GetApplicationproblemJSON4XX() *Problem {
-	return r.ApplicationproblemJSON4XX
-}
-
-// GetApplicationproblemJSON5XX returns the response for an HTTP 5XX `application/problem+json` response
-func (r LogInWithPasskeyResponse) GetApplicationproblemJSON5XX() *Problem {
-	return r.ApplicationproblemJSON5XX
-}
-
-// GetBody returns the raw response body bytes
-func (r LogInWithPasskeyResponse) GetBody() []byte {
-	return r.Body
-}
-
-// Status returns HTTPResponse.Status
-func (r LogInWithPasskeyResponse) Status() string {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.Status
-	}
-	return http.StatusText(0)
-}
-
-// StatusCode returns HTTPResponse.StatusCode
-func (r LogInWithPasskeyResponse) StatusCode() int {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.StatusCode
-	}
-	return 0
-}
-
-// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
-func (r LogInWithPasskeyResponse) ContentType() string {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.Header.Get("Content-Type")
-	}
-	return ""
-}
-
-type LogOutResponse struct {
-	Body         []byte
-	HTTPResponse *http.Response
-	// ApplicationproblemJSON4XX the response for an HTTP 4XX `application/problem+json` response
-	ApplicationproblemJSON4XX *Problem
-	// ApplicationproblemJSON5XX the response for an HTTP 5XX `application/problem+json` response
-	ApplicationproblemJSON5XX *Problem
-}
-
-// GetApplicationproblemJSON4XX returns the response for an HTTP 4XX `application/problem+json` response
-func (r LogOutResponse) GetApplicationproblemJSON4XX() *Problem {
-	return r.ApplicationproblemJSON4XX
-}
-
-// GetApplicationproblemJSON5XX returns the response for an HTTP 5XX `application/problem+json` response
-func (r LogOutResponse) GetApplicationproblemJSON5XX() *Problem {
-	return r.ApplicationproblemJSON5XX
-}
-
-// GetBody returns the raw response body bytes
-func (r LogOutResponse) GetBody() []byte {
-	return r.Body
-}
-
-// Status returns HTTPResponse.Status
-func (r LogOutResponse) Status() string {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.Status
-	}
-	return http.StatusText(0)
-}
-
-// StatusCode returns HTTPResponse.StatusCode
-func (r LogOutResponse) StatusCode() int {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.StatusCode
-	}
-	return 0
-}
-
-// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
-func (r LogOutResponse) ContentType() string {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.Header.Get("Content-Type")
-	}
-	return ""
-}
-
-type GetMeResponse struct {
-	Body         []byte
-	HTTPResponse *http.Response
-	// JSON200 the response for an HTTP 200 `application/json` response
-	JSON200 *Me
-	// ApplicationproblemJSON4XX the response for an HTTP 4XX `application/problem+json` response
-	ApplicationproblemJSON4XX *Problem
-	// ApplicationproblemJSON5XX the response for an HTTP 5XX `application/problem+json` response
-	ApplicationproblemJSON5XX *Problem
-}
-
-// GetJSON200 returns the response for an HTTP 200 `application/json` response
-func (r GetMeResponse) GetJSON200() *Me {
-	return r.JSON200
-}
-
-// GetApplicationproblemJSON4XX returns the response for an HTTP 4XX `application/problem+json` response
-func (r GetMeResponse) GetApplicationproblemJSON4XX() *Problem {
-	return r.ApplicationproblemJSON4XX
-}
-
-// GetApplicationproblemJSON5XX returns the response for an HTTP 5XX `application/problem+json` response
-func (r GetMeResponse) GetApplicationproblemJSON5XX() *Problem {
-	return r.ApplicationproblemJSON5XX
-}
-
-// GetBody returns the raw response body bytes
-func (r GetMeResponse) GetBody() []byte {
-	return r.Body
-}
-
-// Status returns HTTPResponse.Status
-func (r GetMeResponse) Status() string {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.Status
-	}
-	return http.StatusText(0)
-}
-
-// StatusCode returns HTTPResponse.StatusCode
-func (r GetMeResponse) StatusCode() int {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.StatusCode
-	}
-	return 0
-}
-
-// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
-func (r GetMeResponse) ContentType() string {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.Header.Get("Content-Type")
-	}
-	return ""
-}
-
-type ConfirmPersonResponse struct {
-	Body         []byte
-	HTTPResponse *http.Response
-	// ApplicationproblemJSON4XX the response for an HTTP 4XX `application/problem+json` response
-	ApplicationproblemJSON4XX *Problem
-	// ApplicationproblemJSON5XX the response for an HTTP 5XX `application/problem+json` response
-	ApplicationproblemJSON5XX *Problem
-}
-
-// GetApplicationproblemJSON4XX returns the response for an HTTP 4XX `application/problem+json` response
-func (r ConfirmPersonResponse) GetApplicationproblemJSON4XX() *Problem {
-	return r.ApplicationproblemJSON4XX
-}
-
-// GetApplicationproblemJSON5XX returns the response for an HTTP 5XX `application/problem+json` response
-func (r ConfirmPersonResponse) GetApplicationproblemJSON5XX() *Problem {
-	return r.ApplicationproblemJSON5XX
-}
-
-// GetBody returns the raw response body bytes
-func (r ConfirmPersonResponse) GetBody() []byte {
-	return r.Body
-}
-
-// Status returns HTTPResponse.Status
-func (r ConfirmPersonResponse) Status() string {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.Status
-	}
-	return http.StatusText(0)
-}
-
-// StatusCode returns HTTPResponse.StatusCode
-func (r ConfirmPersonResponse) StatusCode() int {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.StatusCode
-	}
-	return 0
-}
-
-// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
-func (r ConfirmPersonResponse) ContentType() string {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.Header.Get("Content-Type")
-	}
-	return ""
-}
-
-type SendVerificationResponse struct {
-	Body         []byte
-	HTTPResponse *http.Response
-	// JSON202 the response for an HTTP 202 `application/json` response
-	JSON202 *interface{}
-	// ApplicationproblemJSON4XX the response for an HTTP 4XX `application/problem+json` response
-	ApplicationproblemJSON4XX *Problem
-	// ApplicationproblemJSON5XX the response for an HTTP 5XX `application/problem+json` response
-	ApplicationproblemJSON5XX *Problem
-}
-
-// GetJSON202 returns the response for an HTTP 202 `application/json` response
-func (r SendVerificationResponse) GetJSON202() *interface{} {
-	return r.JSON202
-}
-
-// GetApplicationproblemJSON4XX returns the response for an HTTP 4XX `application/problem+json` response
-func (r SendVerificationResponse) GetApplicationproblemJSON4XX() *Problem {
-	return r.ApplicationproblemJSON4XX
-}
-
-// GetApplicationproblemJSON5XX returns the response for an HTTP 5XX `application/problem+json` response
-func (r SendVerificationResponse) GetApplicationproblemJSON5XX() *Problem {
-	return r.ApplicationproblemJSON5XX
-}
-
-// GetBody returns the raw response body bytes
-func (r SendVerificationResponse) GetBody() []byte {
-	return r.Body
-}
-
-// Status returns HTTPResponse.Status
-func (r SendVerificationResponse) Status() string {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.Status
-	}
-	return http.StatusText(0)
-}
-
-// StatusCode returns HTTPResponse.StatusCode
-func (r SendVerificationResponse) StatusCode() int {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.StatusCode
-	}
-	return 0
-}
-
-// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
-func (r SendVerificationResponse) ContentType() string {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.Header.Get("Content-Type")
-	}
-	return ""
-}
-
-type VerifyEmailResponse struct {
-	Body         []byte
-	HTTPResponse *http.Response
-	// ApplicationproblemJSON4XX the response for an HTTP 4XX `application/problem+json` response
-	ApplicationproblemJSON4XX *Problem
-	// ApplicationproblemJSON5XX the response for an HTTP 5XX `application/problem+json` response
-	ApplicationproblemJSON5XX *Problem
-}
-
-// GetApplicationproblemJSON4XX returns the response for an HTTP 4XX `application/problem+json` response
-func (r VerifyEmailResponse) GetApplicationproblemJSON4XX() *Problem {
-	return r.ApplicationproblemJSON4XX
-}
-
-// GetApplicationproblemJSON5XX returns the response for an HTTP 5XX `application/problem+json` response
-func (r VerifyEmailResponse) GetApplicationproblemJSON5XX() *Problem {
-	return r.ApplicationproblemJSON5XX
-}
-
-// GetBody returns the raw response body bytes
-func (r VerifyEmailResponse) GetBody() []byte {
-	return r.Body
-}
-
-// Status returns HTTPResponse.Status
-func (r VerifyEmailResponse) Status() string {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.Status
-	}
-	return http.StatusText(0)
-}
-
-// StatusCode returns HTTPResponse.StatusCode
-func (r VerifyEmailResponse) StatusCode() int {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.StatusCode
-	}
-	return 0
-}
-
-// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
-func (r VerifyEmailResponse) ContentType() string {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.Header.Get("Content-Type")
-	}
-	return ""
-}
-
-type AcceptInvitationResponse struct {
-	Body         []byte
-	HTTPResponse *http.Response
-	// JSON200 the response for an HTTP 200 `application/json` response
-	JSON200 *Me
-	// ApplicationproblemJSON4XX the response for an HTTP 4XX `application/problem+json` response
-	ApplicationproblemJSON4XX *Problem
-	// ApplicationproblemJSON5XX the response for an HTTP 5XX `application/problem+json` response
-	ApplicationproblemJSON5XX *Problem
-}
-
-// GetJSON200 returns the response for an HTTP 200 `application/json` response
-func (r AcceptInvitationResponse) GetJSON200() *Me {
-	return r.JSON200
-}
-
-// GetApplicationproblemJSON4XX returns the response for an HTTP 4XX `application/problem+json` response
-func (r AcceptInvitationResponse) GetApplicationproblemJSON4XX() *Problem {
-	return r.ApplicationproblemJSON4XX
-}
-
-// GetApplicationproblemJSON5XX returns the response for an HTTP 5XX `application/problem+json` response
-func (r AcceptInvitationResponse) GetApplicationproblemJSON5XX() *Problem {
-	return r.ApplicationproblemJSON5XX
-}
-
-// GetBody returns the raw response body bytes
-func (r AcceptInvitationResponse) GetBody() []byte {
-	return r.Body
-}
-
-// Status returns HTTPResponse.Status
-func (r AcceptInvitationResponse) Status() string {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.Status
-	}
-	return http.StatusText(0)
-}
-
-// StatusCode returns HTTPResponse.StatusCode
-func (r AcceptInvitationResponse) StatusCode() int {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.StatusCode
-	}
-	return 0
-}
-
-// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
-func (r AcceptInvitationResponse) ContentType() string {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.Header.Get("Content-Type")
-	}
-	return ""
-}
-
-type SwitchOrganizationResponse struct {
-	Body         []byte
-	HTTPResponse *http.Response
-	// JSON200 the response for an HTTP 200 `application/json` response
-	JSON200 *Me
-	// ApplicationproblemJSON4XX the response for an HTTP 4XX `application/problem+json` response
-	ApplicationproblemJSON4XX *Problem
-	// ApplicationproblemJSON5XX the response for an HTTP 5XX `application/problem+json` response
-	ApplicationproblemJSON5XX *Problem
-}
-
-// GetJSON200 returns the response for an HTTP 200 `application/json` response
-func (r SwitchOrganizationResponse) GetJSON200() *Me {
-	return r.JSON200
-}
-
-// GetApplicationproblemJSON4XX returns the response for an HTTP 4XX `application/problem+json` response
-func (r SwitchOrganizationResponse) GetApplicationproblemJSON4XX() *Problem {
-	return r.ApplicationproblemJSON4XX
-}
-
-// GetApplicationproblemJSON5XX returns the response for an HTTP 5XX `application/problem+json` response
-func (r SwitchOrganizationResponse) GetApplicationproblemJSON5XX() *Problem {
-	return r.ApplicationproblemJSON5XX
-}
-
-// GetBody returns the raw response body bytes
-func (r SwitchOrganizationResponse) GetBody() []byte {
-	return r.Body
-}
-
-// Status returns HTTPResponse.Status
-func (r SwitchOrganizationResponse) Status() string {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.Status
-	}
-	return http.StatusText(0)
-}
-
-// StatusCode returns HTTPResponse.StatusCode
-func (r SwitchOrganizationResponse) StatusCode() int {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.StatusCode
-	}
-	return 0
-}
-
-// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
-func (r SwitchOrganizationResponse) ContentType() string {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.Header.Get("Content-Type")
-	}
-	return ""
-}
-
-type ListPasskeysResponse struct {
-	Body         []byte
-	HTTPResponse *http.Response
-	// JSON200 the response for an HTTP 200 `application/json` response
-	JSON200 *Passkeys
-	// ApplicationproblemJSON4XX the response for an HTTP 4XX `application/problem+json` response
-	ApplicationproblemJSON4XX *Problem
-	// ApplicationproblemJSON5XX the response for an HTTP 5XX `application/problem+json` response
-	ApplicationproblemJSON5XX *Problem
-}
-
-// GetJSON200 returns the response for an HTTP 200 `application/json` response
-func (r ListPasskeysResponse) GetJSON200() *Passkeys {
-	return r.JSON200
-}
-
-// GetApplicationproblemJSON4XX returns the response for an HTTP 4XX `application/problem+json` response
-func (r ListPasskeysResponse) GetApplicationproblemJSON4XX() *Problem {
-	return r.ApplicationproblemJSON4XX
-}
-
-// GetApplicationproblemJSON5XX returns the response for an HTTP 5XX `application/problem+json` response
-func (r ListPasskeysResponse) GetApplicationproblemJSON5XX() *Problem {
-	return r.ApplicationproblemJSON5XX
-}
-
-// GetBody returns the raw response body bytes
-func (r ListPasskeysResponse) GetBody() []byte {
-	return r.Body
-}
-
-// Status returns HTTPResponse.Status
-func (r ListPasskeysResponse) Status() string {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.Status
-	}
-	return http.StatusText(0)
-}
-
-// StatusCode returns HTTPResponse.StatusCode
-func (r ListPasskeysResponse) StatusCode() int {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.StatusCode
-	}
-	return 0
-}
-
-// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
-func (r ListPasskeysResponse) ContentType() string {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.Header.Get("Content-Type")
-	}
-	return ""
-}
-
-type AddPasskeyResponse struct {
-	Body         []byte
-	HTTPResponse *http.Response
-	// JSON201 the response for an HTTP 201 `application/json` response
-	JSON201 *Passkey
-	// ApplicationproblemJSON4XX the response for an HTTP 4XX `application/problem+json` response
-	ApplicationproblemJSON4XX *Problem
-	// ApplicationproblemJSON5XX the response for an HTTP 5XX `application/problem+json` response
-	ApplicationproblemJSON5XX *Problem
-}
-
-// GetJSON201 returns the response for an HTTP 201 `application/json` response
-func (r AddPasskeyResponse) GetJSON201() *Passkey {
-	return r.JSON201
-}
-
-// GetApplicationproblemJSON4XX returns the response for an HTTP 4XX `application/problem+json` response
-func (r AddPasskeyResponse) GetApplicationproblemJSON4XX() *Problem {
-	return r.ApplicationproblemJSON4XX
-}
-
-// GetApplicationproblemJSON5XX returns the response for an HTTP 5XX `application/problem+json` response
-func (r AddPasskeyResponse) GetApplicationproblemJSON5XX() *Problem {
-	return r.ApplicationproblemJSON5XX
-}
-
-// GetBody returns the raw response body bytes
-func (r AddPasskeyResponse) GetBody() []byte {
-	return r.Body
-}
-
-// Status returns HTTPResponse.Status
-func (r AddPasskeyResponse) Status() string {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.Status
-	}
-	return http.StatusText(0)
-}
-
-// StatusCode returns HTTPResponse.StatusCode
-func (r AddPasskeyResponse) StatusCode() int {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.StatusCode
-	}
-	return 0
-}
-
-// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
-func (r AddPasskeyResponse) ContentType() string {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.Header.Get("Content-Type")
-	}
-	return ""
-}
-
-type BeginPasskeyResponse struct {
-	Body         []byte
-	HTTPResponse *http.Response
-	// JSON200 the response for an HTTP 200 `application/json` response
-	JSON200 *CeremonyOptions
-	// ApplicationproblemJSON4XX the response for an HTTP 4XX `application/problem+json` response
-	ApplicationproblemJSON4XX *Problem
-	// ApplicationproblemJSON5XX the response for an HTTP 5XX `application/problem+json` response
-	ApplicationproblemJSON5XX *Problem
-}
-
-// GetJSON200 returns the response for an HTTP 200 `application/json` response
-func (r BeginPasskeyResponse) GetJSON200() *CeremonyOptions {
-	return r.JSON200
-}
-
-// GetApplicationproblemJSON4XX returns the response for an HTTP 4XX `application/problem+json` response
-func (r BeginPasskeyResponse) GetApplicationproblemJSON4XX() *Problem {
-	return r.ApplicationproblemJSON4XX
-}
-
-// GetApplicationproblemJSON5XX returns the response for an HTTP 5XX `application/problem+json` response
-func (r BeginPasskeyResponse) GetApplicationproblemJSON5XX() *Problem {
-	return r.ApplicationproblemJSON5XX
-}
-
-// GetBody returns the raw response body bytes
-func (r BeginPasskeyResponse) GetBody() []byte {
-	return r.Body
-}
-
-// Status returns HTTPResponse.Status
-func (r BeginPasskeyResponse) Status() string {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.Status
-	}
-	return http.StatusText(0)
-}
-
-// StatusCode returns HTTPResponse.StatusCode
-func (r BeginPasskeyResponse) StatusCode() int {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.StatusCode
-	}
-	return 0
-}
-
-// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
-func (r BeginPasskeyResponse) ContentType() string {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.Header.Get("Content-Type")
-	}
-	return ""
-}
-
-type RemovePasskeyResponse struct {
-	Body         []byte
-	HTTPResponse *http.Response
-	// ApplicationproblemJSON4XX the response for an HTTP 4XX `application/problem+json` response
-	ApplicationproblemJSON4XX *Problem
-	// ApplicationproblemJSON5XX the response for an HTTP 5XX `application/problem+json` response
-	ApplicationproblemJSON5XX *Problem
-}
-
-// GetApplicationproblemJSON4XX returns the response for an HTTP 4XX `application/problem+json` response
-func (r RemovePasskeyResponse) GetApplicationproblemJSON4XX() *Problem {
-	return r.ApplicationproblemJSON4XX
-}
-
-// GetApplicationproblemJSON5XX returns the response for an HTTP 5XX `application/problem+json` response
-func (r RemovePasskeyResponse) GetApplicationproblemJSON5XX() *Problem {
-	return r.ApplicationproblemJSON5XX
-}
-
-// GetBody returns the raw response body bytes
-func (r RemovePasskeyResponse) GetBody() []byte {
-	return r.Body
-}
-
-// Status returns HTTPResponse.Status
-func (r RemovePasskeyResponse) Status() string {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.Status
-	}
-	return http.StatusText(0)
-}
-
-// StatusCode returns HTTPResponse.StatusCode
-func (r RemovePasskeyResponse) StatusCode() int {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.StatusCode
-	}
-	return 0
-}
-
-// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
-func (r RemovePasskeyResponse) ContentType() string {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.Header.Get("Content-Type")
-	}
-	return ""
-}
-
-type ChangePasswordResponse struct {
-	Body         []byte
-	HTTPResponse *http.Response
-	// ApplicationproblemJSON4XX the response for an HTTP 4XX `application/problem+json` response
-	ApplicationproblemJSON4XX *Problem
-	// ApplicationproblemJSON5XX the response for an HTTP 5XX `application/problem+json` response
-	ApplicationproblemJSON5XX *Problem
-}
-
-// GetApplicationproblemJSON4XX returns the response for an HTTP 4XX `application/problem+json` response
-func (r ChangePasswordResponse) GetApplicationproblemJSON4XX() *Problem {
-	return r.ApplicationproblemJSON4XX
-}
-
-// GetApplicationproblemJSON5XX returns the response for an HTTP 5XX `application/problem+json` response
-func (r ChangePasswordResponse) GetApplicationproblemJSON5XX() *Problem {
-	return r.ApplicationproblemJSON5XX
-}
-
-// GetBody returns the raw response body bytes
-func (r ChangePasswordResponse) GetBody() []byte {
-	return r.Body
-}
-
-// Status returns HTTPResponse.Status
-func (r ChangePasswordResponse) Status() string {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.Status
-	}
-	return http.StatusText(0)
-}
-
-// StatusCode returns HTTPResponse.StatusCode
-func (r ChangePasswordResponse) StatusCode() int {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.StatusCode
-	}
-	return 0
-}
-
-// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
-func (r ChangePasswordResponse) ContentType() string {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.Header.Get("Content-Type")
-	}
-	return ""
-}
-
-type RenewRecoveryCodesResponse struct {
-	Body         []byte
-	HTTPResponse *http.Response
-	// JSON200 the response for an HTTP 200 `application/json` response
-	JSON200 *RecoveryCodes
-	// ApplicationproblemJSON4XX the response for an HTTP 4XX `application/problem+json` response
-	ApplicationproblemJSON4XX *Problem
-	// ApplicationproblemJSON5XX the response for an HTTP 5XX `application/problem+json` response
-	ApplicationproblemJSON5XX *Problem
-}
-
-// GetJSON200 returns the response for an HTTP 200 `application/json` response
-func (r RenewRecoveryCodesResponse) GetJSON200() *RecoveryCodes {
-	return r.JSON200
-}
-
-// GetApplicationproblemJSON4XX returns the response for an HTTP 4XX `application/problem+json` response
-func (r RenewRecoveryCodesResponse) GetApplicationproblemJSON4XX() *Problem {
-	return r.ApplicationproblemJSON4XX
-}
-
-// GetApplicationproblemJSON5XX returns the response for an HTTP 5XX `application/problem+json` response
-func (r RenewRecoveryCodesResponse) GetApplicationproblemJSON5XX() *Problem {
-	return r.ApplicationproblemJSON5XX
-}
-
-// GetBody returns the raw response body bytes
-func (r RenewRecoveryCodesResponse) GetBody() []byte {
-	return r.Body
-}
-
-// Status returns HTTPResponse.Status
-func (r RenewRecoveryCodesResponse) Status() string {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.Status
-	}
-	return http.StatusText(0)
-}
-
-// StatusCode returns HTTPResponse.StatusCode
-func (r RenewRecoveryCodesResponse) StatusCode() int {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.StatusCode
-	}
-	return 0
-}
-
-// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
-func (r RenewRecoveryCodesResponse) ContentType() string {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.Header.Get("Content-Type")
-	}
-	return ""
-}
-
-type GetSecondFactorResponse struct {
-	Body         []byte
-	HTTPResponse *http.Response
-	// JSON200 the response for an HTTP 200 `application/json` response
-	JSON200 *SecondFactor
-	// ApplicationproblemJSON4XX the response for an HTTP 4XX `application/problem+json` response
-	ApplicationproblemJSON4XX *Problem
-	// ApplicationproblemJSON5XX the response for an HTTP 5XX `application/problem+json` response
-	ApplicationproblemJSON5XX *Problem
-}
-
-// GetJSON200 returns the response for an HTTP 200 `application/json` response
-func (r GetSecondFactorResponse) GetJSON200() *SecondFactor {
-	return r.JSON200
-}
-
-// GetApplicationproblemJSON4XX returns the response for an HTTP 4XX `application/problem+json` response
-func (r GetSecondFactorResponse) GetApplicationproblemJSON4XX() *Problem {
-	return r.ApplicationproblemJSON4XX
-}
-
-// GetApplicationproblemJSON5XX returns the response for an HTTP 5XX `application/problem+json` response
-func (r GetSecondFactorResponse) GetApplicationproblemJSON5XX() *Problem {
-	return r.ApplicationproblemJSON5XX
-}
-
-// GetBody returns the raw response body bytes
-func (r GetSecondFactorResponse) GetBody() []byte {
-	return r.Body
-}
-
-// Status returns HTTPResponse.Status
-func (r GetSecondFactorResponse) Status() string {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.Status
-	}
-	return http.StatusText(0)
-}
-
-// StatusCode returns HTTPResponse.StatusCode
-func (r GetSecondFactorResponse) StatusCode() int {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.StatusCode
-	}
-	return 0
-}
-
-// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
-func (r GetSecondFactorResponse) ContentType() string {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.Header.Get("Content-Type")
-	}
-	return ""
-}
-
-type EndOtherSessionsResponse struct {
-	Body         []byte
-	HTTPResponse *http.Response
-	// ApplicationproblemJSON4XX the response for an HTTP 4XX `application/problem+json` response
-	ApplicationproblemJSON4XX *Problem
-	// ApplicationproblemJSON5XX the response for an HTTP 5XX `application/problem+json` response
-	ApplicationproblemJSON5XX *Problem
-}
-
-// GetApplicationproblemJSON4XX returns the response for an HTTP 4XX `application/problem+json` response
-func (r EndOtherSessionsResponse) GetApplicationproblemJSON4XX() *Problem {
-	return r.ApplicationproblemJSON4XX
-}
-
-// GetApplicationproblemJSON5XX returns the response for an HTTP 5XX `application/problem+json` response
-func (r EndOtherSessionsResponse) GetApplicationproblemJSON5XX() *Problem {
-	return r.ApplicationproblemJSON5XX
-}
-
-// GetBody returns the raw response body bytes
-func (r EndOtherSessionsResponse) GetBody() []byte {
-	return r.Body
-}
-
-// Status returns HTTPResponse.Status
-func (r EndOtherSessionsResponse) Status() string {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.Status
-	}
-	return http.StatusText(0)
-}
-
-// StatusCode returns HTTPResponse.StatusCode
-func (r EndOtherSessionsResponse) StatusCode() int {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.StatusCode
-	}
-	return 0
-}
-
-// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
-func (r EndOtherSessionsResponse) ContentType() string {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.Header.Get("Content-Type")
-	}
-	return ""
-}
-
-type ListSessionsResponse struct {
-	Body         []byte
-	HTTPResponse *http.Response
-	// JSON200 the response for an HTTP 200 `application/json` response
-	JSON200 *Sessions
-	// ApplicationproblemJSON4XX the response for an HTTP 4XX `application/problem+json` response
-	ApplicationproblemJSON4XX *Problem
-	// ApplicationproblemJSON5XX the response for an HTTP 5XX `application/problem+json` response
-	ApplicationproblemJSON5XX *Problem
-}
-
-// GetJSON200 returns the response for an HTTP 200 `application/json` response
-func (r ListSessionsResponse) GetJSON200() *Sessions {
-	return r.JSON200
-}
-
-// GetApplicationproblemJSON4XX returns the response for an HTTP 4XX `application/problem+json` response
-func (r ListSessionsResponse) GetApplicationproblemJSON4XX() *Problem {
-	return r.ApplicationproblemJSON4XX
-}
-
-// GetApplicationproblemJSON5XX returns the response for an HTTP 5XX `application/problem+json` response
-func (r ListSessionsResponse) GetApplicationproblemJSON5XX() *Problem {
-	return r.ApplicationproblemJSON5XX
-}
-
-// GetBody returns the raw response body bytes
-func (r ListSessionsResponse) GetBody() []byte {
-	return r.Body
-}
-
-// Status returns HTTPResponse.Status
-func (r ListSessionsResponse) Status() string {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.Status
-	}
-	return http.StatusText(0)
-}
-
-// StatusCode returns HTTPResponse.StatusCode
-func (r ListSessionsResponse) StatusCode() int {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.StatusCode
-	}
-	return 0
-}
-
-// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
-func (r ListSessionsResponse) ContentType() string {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.Header.Get("Content-Type")
-	}
-	return ""
-}
-
-type EndSessionResponse struct {
-	Body         []byte
-	HTTPResponse *http.Response
-	// ApplicationproblemJSON4XX the response for an HTTP 4XX `application/problem+json` response
-	ApplicationproblemJSON4XX *Problem
-	// ApplicationproblemJSON5XX the response for an HTTP 5XX `application/problem+json` response
-	ApplicationproblemJSON5XX *Problem
-}
-
-// GetApplicationproblemJSON4XX returns the response for an HTTP 4XX `application/problem+json` response
-func (r EndSessionResponse) GetApplicationproblemJSON4XX() *Problem {
-	return r.ApplicationproblemJSON4XX
-}
-
-// GetApplicationproblemJSON5XX returns the response for an HTTP 5XX `application/problem+json` response
-func (r EndSessionResponse) GetApplicationproblemJSON5XX() *Problem {
-	return r.ApplicationproblemJSON5XX
-}
-
-// GetBody returns the raw response body bytes
-func (r EndSessionResponse) GetBody() []byte {
-	return r.Body
-}
-
-// Status returns HTTPResponse.Status
-func (r EndSessionResponse) Status() string {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.Status
-	}
-	return http.StatusText(0)
-}
-
-// StatusCode returns HTTPResponse.StatusCode
-func (r EndSessionResponse) StatusCode() int {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.StatusCode
-	}
-	return 0
-}
-
-// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
-func (r EndSessionResponse) ContentType() string {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.Header.Get("Content-Type")
-	}
-	return ""
-}
-
-type RemoveTotpResponse struct {
-	Body         []byte
-	HTTPResponse *http.Response
-	// ApplicationproblemJSON4XX the response for an HTTP 4XX `application/problem+json` response
-	ApplicationproblemJSON4XX *Problem
-	// ApplicationproblemJSON5XX the response for an HTTP 5XX `application/problem+json` response
-	ApplicationproblemJSON5XX *Problem
-}
-
-// GetApplicationproblemJSON4XX returns the response for an HTTP 4XX `application/problem+json` response
-func (r RemoveTotpResponse) GetApplicationproblemJSON4XX() *Problem {
-	return r.ApplicationproblemJSON4XX
-}
-
-// GetApplicationproblemJSON5XX returns the response for an HTTP 5XX `application/problem+json` response
-func (r RemoveTotpResponse) GetApplicationproblemJSON5XX() *Problem {
-	return r.ApplicationproblemJSON5XX
-}
-
-// GetBody returns the raw response body bytes
-func (r RemoveTotpResponse) GetBody() []byte {
-	return r.Body
-}
-
-// Status returns HTTPResponse.Status
-func (r RemoveTotpResponse) Status() string {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.Status
-	}
-	return http.StatusText(0)
-}
-
-// StatusCode returns HTTPResponse.StatusCode
-func (r RemoveTotpResponse) StatusCode() int {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.StatusCode
-	}
-	return 0
-}
-
-// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
-func (r RemoveTotpResponse) ContentType() string {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.Header.Get("Content-Type")
-	}
-	return ""
-}
-
-type BeginTotpResponse struct {
-	Body         []byte
-	HTTPResponse *http.Response
-	// JSON201 the response for an HTTP 201 `application/json` response
-	JSON201 *NewTotp
-	// ApplicationproblemJSON4XX the response for an HTTP 4XX `application/problem+json` response
-	ApplicationproblemJSON4XX *Problem
-	// ApplicationproblemJSON5XX the response for an HTTP 5XX `application/problem+json` response
-	ApplicationproblemJSON5XX *Problem
-}
-
-// GetJSON201 returns the response for an HTTP 201 `application/json` response
-func (r BeginTotpResponse) GetJSON201() *NewTotp {
-	return r.JSON201
-}
-
-// GetApplicationproblemJSON4XX returns the response for an HTTP 4XX `application/problem+json` response
-func (r BeginTotpResponse) GetApplicationproblemJSON4XX() *Problem {
-	return r.ApplicationproblemJSON4XX
-}
-
-// GetApplicationproblemJSON5XX returns the response for an HTTP 5XX `application/problem+json` response
-func (r BeginTotpResponse) GetApplicationproblemJSON5XX() *Problem {
-	return r.ApplicationproblemJSON5XX
-}
-
-// GetBody returns the raw response body bytes
-func (r BeginTotpResponse) GetBody() []byte {
-	return r.Body
-}
-
-// Status returns HTTPResponse.Status
-func (r BeginTotpResponse) Status() string {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.Status
-	}
-	return http.StatusText(0)
-}
-
-// StatusCode returns HTTPResponse.StatusCode
-func (r BeginTotpResponse) StatusCode() int {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.StatusCode
-	}
-	return 0
-}
-
-// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
-func (r BeginTotpResponse) ContentType() string {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.Header.Get("Content-Type")
-	}
-	return ""
-}
-
-type ConfirmTotpResponse struct {
-	Body         []byte
-	HTTPResponse *http.Response
-	// JSON200 the response for an HTTP 200 `application/json` response
-	JSON200 *RecoveryCodes
-	// ApplicationproblemJSON4XX the response for an HTTP 4XX `application/problem+json` response
-	ApplicationproblemJSON4XX *Problem
-	// ApplicationproblemJSON5XX the response for an HTTP 5XX `application/problem+json` response
-	ApplicationproblemJSON5XX *Problem
-}
-
-// GetJSON200 returns the response for an HTTP 200 `application/json` response
-func (r ConfirmTotpResponse) GetJSON200() *RecoveryCodes {
-	return r.JSON200
-}
-
-// GetApplicationproblemJSON4XX returns the response for an HTTP 4XX `application/problem+json` response
-func (r ConfirmTotpResponse) GetApplicationproblemJSON4XX() *Problem {
-	return r.ApplicationproblemJSON4XX
-}
-
-// GetApplicationproblemJSON5XX returns the response for an HTTP 5XX `application/problem+json` response
-func (r ConfirmTotpResponse) GetApplicationproblemJSON5XX() *Problem {
-	return r.ApplicationproblemJSON5XX
-}
-
-// GetBody returns the raw response body bytes
-func (r ConfirmTotpResponse) GetBody() []byte {
-	return r.Body
-}
-
-// Status returns HTTPResponse.Status
-func (r ConfirmTotpResponse) Status() string {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.Status
-	}
-	return http.StatusText(0)
-}
-
-// StatusCode returns HTTPResponse.StatusCode
-func (r ConfirmTotpResponse) StatusCode() int {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.StatusCode
-	}
-	return 0
-}
-
-// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
-func (r ConfirmTotpResponse) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -21059,164 +11563,6 @@ func (r GetSharingResponse) ContentType() string {
 	return ""
 }
 
-type ListInvitationsResponse struct {
-	Body         []byte
-	HTTPResponse *http.Response
-	// JSON200 the response for an HTTP 200 `application/json` response
-	JSON200 *Invitations
-	// ApplicationproblemJSON4XX the response for an HTTP 4XX `application/problem+json` response
-	ApplicationproblemJSON4XX *Problem
-	// ApplicationproblemJSON5XX the response for an HTTP 5XX `application/problem+json` response
-	ApplicationproblemJSON5XX *Problem
-}
-
-// GetJSON200 returns the response for an HTTP 200 `application/json` response
-func (r ListInvitationsResponse) GetJSON200() *Invitations {
-	return r.JSON200
-}
-
-// GetApplicationproblemJSON4XX returns the response for an HTTP 4XX `application/problem+json` response
-func (r ListInvitationsResponse) GetApplicationproblemJSON4XX() *Problem {
-	return r.ApplicationproblemJSON4XX
-}
-
-// GetApplicationproblemJSON5XX returns the response for an HTTP 5XX `application/problem+json` response
-func (r ListInvitationsResponse) GetApplicationproblemJSON5XX() *Problem {
-	return r.ApplicationproblemJSON5XX
-}
-
-// GetBody returns the raw response body bytes
-func (r ListInvitationsResponse) GetBody() []byte {
-	return r.Body
-}
-
-// Status returns HTTPResponse.Status
-func (r ListInvitationsResponse) Status() string {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.Status
-	}
-	return http.StatusText(0)
-}
-
-// StatusCode returns HTTPResponse.StatusCode
-func (r ListInvitationsResponse) StatusCode() int {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.StatusCode
-	}
-	return 0
-}
-
-// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
-func (r ListInvitationsResponse) ContentType() string {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.Header.Get("Content-Type")
-	}
-	return ""
-}
-
-type InviteMemberResponse struct {
-	Body         []byte
-	HTTPResponse *http.Response
-	// JSON201 the response for an HTTP 201 `application/json` response
-	JSON201 *Invitation
-	// ApplicationproblemJSON4XX the response for an HTTP 4XX `application/problem+json` response
-	ApplicationproblemJSON4XX *Problem
-	// ApplicationproblemJSON5XX the response for an HTTP 5XX `application/problem+json` response
-	ApplicationproblemJSON5XX *Problem
-}
-
-// GetJSON201 returns the response for an HTTP 201 `application/json` response
-func (r InviteMemberResponse) GetJSON201() *Invitation {
-	return r.JSON201
-}
-
-// GetApplicationproblemJSON4XX returns the response for an HTTP 4XX `application/problem+json` response
-func (r InviteMemberResponse) GetApplicationproblemJSON4XX() *Problem {
-	return r.ApplicationproblemJSON4XX
-}
-
-// GetApplicationproblemJSON5XX returns the response for an HTTP 5XX `application/problem+json` response
-func (r InviteMemberResponse) GetApplicationproblemJSON5XX() *Problem {
-	return r.ApplicationproblemJSON5XX
-}
-
-// GetBody returns the raw response body bytes
-func (r InviteMemberResponse) GetBody() []byte {
-	return r.Body
-}
-
-// Status returns HTTPResponse.Status
-func (r InviteMemberResponse) Status() string {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.Status
-	}
-	return http.StatusText(0)
-}
-
-// StatusCode returns HTTPResponse.StatusCode
-func (r InviteMemberResponse) StatusCode() int {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.StatusCode
-	}
-	return 0
-}
-
-// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
-func (r InviteMemberResponse) ContentType() string {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.Header.Get("Content-Type")
-	}
-	return ""
-}
-
-type WithdrawInvitationResponse struct {
-	Body         []byte
-	HTTPResponse *http.Response
-	// ApplicationproblemJSON4XX the response for an HTTP 4XX `application/problem+json` response
-	ApplicationproblemJSON4XX *Problem
-	// ApplicationproblemJSON5XX the response for an HTTP 5XX `application/problem+json` response
-	ApplicationproblemJSON5XX *Problem
-}
-
-// GetApplicationproblemJSON4XX returns the response for an HTTP 4XX `application/problem+json` response
-func (r WithdrawInvitationResponse) GetApplicationproblemJSON4XX() *Problem {
-	return r.ApplicationproblemJSON4XX
-}
-
-// GetApplicationproblemJSON5XX returns the response for an HTTP 5XX `application/problem+json` response
-func (r WithdrawInvitationResponse) GetApplicationproblemJSON5XX() *Problem {
-	return r.ApplicationproblemJSON5XX
-}
-
-// GetBody returns the raw response body bytes
-func (r WithdrawInvitationResponse) GetBody() []byte {
-	return r.Body
-}
-
-// Status returns HTTPResponse.Status
-func (r WithdrawInvitationResponse) Status() string {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.Status
-	}
-	return http.StatusText(0)
-}
-
-// StatusCode returns HTTPResponse.StatusCode
-func (r WithdrawInvitationResponse) StatusCode() int {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.StatusCode
-	}
-	return 0
-}
-
-// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
-func (r WithdrawInvitationResponse) ContentType() string {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.Header.Get("Content-Type")
-	}
-	return ""
-}
-
 type ListOrganizationKeysResponse struct {
 	Body         []byte
 	HTTPResponse *http.Response
@@ -21321,487 +11667,6 @@ func (r CreateOrganizationKeyResponse) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r CreateOrganizationKeyResponse) ContentType() string {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.Header.Get("Content-Type")
-	}
-	return ""
-}
-
-type ListMembersResponse struct {
-	Body         []byte
-	HTTPResponse *http.Response
-	// JSON200 the response for an HTTP 200 `application/json` response
-	JSON200 *Members
-	// ApplicationproblemJSON4XX the response for an HTTP 4XX `application/problem+json` response
-	ApplicationproblemJSON4XX *Problem
-	// ApplicationproblemJSON5XX the response for an HTTP 5XX `application/problem+json` response
-	ApplicationproblemJSON5XX *Problem
-}
-
-// GetJSON200 returns the response for an HTTP 200 `application/json` response
-func (r ListMembersResponse) GetJSON200() *Members {
-	return r.JSON200
-}
-
-// GetApplicationproblemJSON4XX returns the response for an HTTP 4XX `application/problem+json` response
-func (r ListMembersResponse) GetApplicationproblemJSON4XX() *Problem {
-	return r.ApplicationproblemJSON4XX
-}
-
-// GetApplicationproblemJSON5XX returns the response for an HTTP 5XX `application/problem+json` response
-func (r ListMembersResponse) GetApplicationproblemJSON5XX() *Problem {
-	return r.ApplicationproblemJSON5XX
-}
-
-// GetBody returns the raw response body bytes
-func (r ListMembersResponse) GetBody() []byte {
-	return r.Body
-}
-
-// Status returns HTTPResponse.Status
-func (r ListMembersResponse) Status() string {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.Status
-	}
-	return http.StatusText(0)
-}
-
-// StatusCode returns HTTPResponse.StatusCode
-func (r ListMembersResponse) StatusCode() int {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.StatusCode
-	}
-	return 0
-}
-
-// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
-func (r ListMembersResponse) ContentType() string {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.Header.Get("Content-Type")
-	}
-	return ""
-}
-
-type RemoveMemberResponse struct {
-	Body         []byte
-	HTTPResponse *http.Response
-	// ApplicationproblemJSON4XX the response for an HTTP 4XX `application/problem+json` response
-	ApplicationproblemJSON4XX *Problem
-	// ApplicationproblemJSON5XX the response for an HTTP 5XX `application/problem+json` response
-	ApplicationproblemJSON5XX *Problem
-}
-
-// GetApplicationproblemJSON4XX returns the response for an HTTP 4XX `application/problem+json` response
-func (r RemoveMemberResponse) GetApplicationproblemJSON4XX() *Problem {
-	return r.ApplicationproblemJSON4XX
-}
-
-// GetApplicationproblemJSON5XX returns the response for an HTTP 5XX `application/problem+json` response
-func (r RemoveMemberResponse) GetApplicationproblemJSON5XX() *Problem {
-	return r.ApplicationproblemJSON5XX
-}
-
-// GetBody returns the raw response body bytes
-func (r RemoveMemberResponse) GetBody() []byte {
-	return r.Body
-}
-
-// Status returns HTTPResponse.Status
-func (r RemoveMemberResponse) Status() string {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.Status
-	}
-	return http.StatusText(0)
-}
-
-// StatusCode returns HTTPResponse.StatusCode
-func (r RemoveMemberResponse) StatusCode() int {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.StatusCode
-	}
-	return 0
-}
-
-// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
-func (r RemoveMemberResponse) ContentType() string {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.Header.Get("Content-Type")
-	}
-	return ""
-}
-
-type ChangeRoleResponse struct {
-	Body         []byte
-	HTTPResponse *http.Response
-	// JSON200 the response for an HTTP 200 `application/json` response
-	JSON200 *Member
-	// ApplicationproblemJSON4XX the response for an HTTP 4XX `application/problem+json` response
-	ApplicationproblemJSON4XX *Problem
-	// ApplicationproblemJSON5XX the response for an HTTP 5XX `application/problem+json` response
-	ApplicationproblemJSON5XX *Problem
-}
-
-// GetJSON200 returns the response for an HTTP 200 `application/json` response
-func (r ChangeRoleResponse) GetJSON200() *Member {
-	return r.JSON200
-}
-
-// GetApplicationproblemJSON4XX returns the response for an HTTP 4XX `application/problem+json` response
-func (r ChangeRoleResponse) GetApplicationproblemJSON4XX() *Problem {
-	return r.ApplicationproblemJSON4XX
-}
-
-// GetApplicationproblemJSON5XX returns the response for an HTTP 5XX `application/problem+json` response
-func (r ChangeRoleResponse) GetApplicationproblemJSON5XX() *Problem {
-	return r.ApplicationproblemJSON5XX
-}
-
-// GetBody returns the raw response body bytes
-func (r ChangeRoleResponse) GetBody() []byte {
-	return r.Body
-}
-
-// Status returns HTTPResponse.Status
-func (r ChangeRoleResponse) Status() string {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.Status
-	}
-	return http.StatusText(0)
-}
-
-// StatusCode returns HTTPResponse.StatusCode
-func (r ChangeRoleResponse) StatusCode() int {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.StatusCode
-	}
-	return 0
-}
-
-// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
-func (r ChangeRoleResponse) ContentType() string {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.Header.Get("Content-Type")
-	}
-	return ""
-}
-
-type AskForPasskeyResponse struct {
-	Body         []byte
-	HTTPResponse *http.Response
-	// JSON200 the response for an HTTP 200 `application/json` response
-	JSON200 *CeremonyOptions
-	// ApplicationproblemJSON4XX the response for an HTTP 4XX `application/problem+json` response
-	ApplicationproblemJSON4XX *Problem
-	// ApplicationproblemJSON5XX the response for an HTTP 5XX `application/problem+json` response
-	ApplicationproblemJSON5XX *Problem
-}
-
-// GetJSON200 returns the response for an HTTP 200 `application/json` response
-func (r AskForPasskeyResponse) GetJSON200() *CeremonyOptions {
-	return r.JSON200
-}
-
-// GetApplicationproblemJSON4XX returns the response for an HTTP 4XX `application/problem+json` response
-func (r AskForPasskeyResponse) GetApplicationproblemJSON4XX() *Problem {
-	return r.ApplicationproblemJSON4XX
-}
-
-// GetApplicationproblemJSON5XX returns the response for an HTTP 5XX `application/problem+json` response
-func (r AskForPasskeyResponse) GetApplicationproblemJSON5XX() *Problem {
-	return r.ApplicationproblemJSON5XX
-}
-
-// GetBody returns the raw response body bytes
-func (r AskForPasskeyResponse) GetBody() []byte {
-	return r.Body
-}
-
-// Status returns HTTPResponse.Status
-func (r AskForPasskeyResponse) Status() string {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.Status
-	}
-	return http.StatusText(0)
-}
-
-// StatusCode returns HTTPResponse.StatusCode
-func (r AskForPasskeyResponse) StatusCode() int {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.StatusCode
-	}
-	return 0
-}
-
-// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
-func (r AskForPasskeyResponse) ContentType() string {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.Header.Get("Content-Type")
-	}
-	return ""
-}
-
-type ResetPasswordResponse struct {
-	Body         []byte
-	HTTPResponse *http.Response
-	// ApplicationproblemJSON4XX the response for an HTTP 4XX `application/problem+json` response
-	ApplicationproblemJSON4XX *Problem
-	// ApplicationproblemJSON5XX the response for an HTTP 5XX `application/problem+json` response
-	ApplicationproblemJSON5XX *Problem
-}
-
-// GetApplicationproblemJSON4XX returns the response for an HTTP 4XX `application/problem+json` response
-func (r ResetPasswordResponse) GetApplicationproblemJSON4XX() *Problem {
-	return r.ApplicationproblemJSON4XX
-}
-
-// GetApplicationproblemJSON5XX returns the response for an HTTP 5XX `application/problem+json` response
-func (r ResetPasswordResponse) GetApplicationproblemJSON5XX() *Problem {
-	return r.ApplicationproblemJSON5XX
-}
-
-// GetBody returns the raw response body bytes
-func (r ResetPasswordResponse) GetBody() []byte {
-	return r.Body
-}
-
-// Status returns HTTPResponse.Status
-func (r ResetPasswordResponse) Status() string {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.Status
-	}
-	return http.StatusText(0)
-}
-
-// StatusCode returns HTTPResponse.StatusCode
-func (r ResetPasswordResponse) StatusCode() int {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.StatusCode
-	}
-	return 0
-}
-
-// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
-func (r ResetPasswordResponse) ContentType() string {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.Header.Get("Content-Type")
-	}
-	return ""
-}
-
-type RequestPasswordResetResponse struct {
-	Body         []byte
-	HTTPResponse *http.Response
-	// JSON202 the response for an HTTP 202 `application/json` response
-	JSON202 *interface{}
-	// ApplicationproblemJSON4XX the response for an HTTP 4XX `application/problem+json` response
-	ApplicationproblemJSON4XX *Problem
-	// ApplicationproblemJSON5XX the response for an HTTP 5XX `application/problem+json` response
-	ApplicationproblemJSON5XX *Problem
-}
-
-// GetJSON202 returns the response for an HTTP 202 `application/json` response
-func (r RequestPasswordResetResponse) GetJSON202() *interface{} {
-	return r.JSON202
-}
-
-// GetApplicationproblemJSON4XX returns the response for an HTTP 4XX `application/problem+json` response
-func (r RequestPasswordResetResponse) GetApplicationproblemJSON4XX() *Problem {
-	return r.ApplicationproblemJSON4XX
-}
-
-// GetApplicationproblemJSON5XX returns the response for an HTTP 5XX `application/problem+json` response
-func (r RequestPasswordResetResponse) GetApplicationproblemJSON5XX() *Problem {
-	return r.ApplicationproblemJSON5XX
-}
-
-// GetBody returns the raw response body bytes
-func (r RequestPasswordResetResponse) GetBody() []byte {
-	return r.Body
-}
-
-// Status returns HTTPResponse.Status
-func (r RequestPasswordResetResponse) Status() string {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.Status
-	}
-	return http.StatusText(0)
-}
-
-// StatusCode returns HTTPResponse.StatusCode
-func (r RequestPasswordResetResponse) StatusCode() int {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.StatusCode
-	}
-	return 0
-}
-
-// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
-func (r RequestPasswordResetResponse) ContentType() string {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.Header.Get("Content-Type")
-	}
-	return ""
-}
-
-type ReceiveStripeEventResponse struct {
-	Body         []byte
-	HTTPResponse *http.Response
-	// JSON200 the response for an HTTP 200 `application/json` response
-	JSON200 *EventAnswer
-	// ApplicationproblemJSON4XX the response for an HTTP 4XX `application/problem+json` response
-	ApplicationproblemJSON4XX *Problem
-	// ApplicationproblemJSON5XX the response for an HTTP 5XX `application/problem+json` response
-	ApplicationproblemJSON5XX *Problem
-}
-
-// GetJSON200 returns the response for an HTTP 200 `application/json` response
-func (r ReceiveStripeEventResponse) GetJSON200() *EventAnswer {
-	return r.JSON200
-}
-
-// GetApplicationproblemJSON4XX returns the response for an HTTP 4XX `application/problem+json` response
-func (r ReceiveStripeEventResponse) GetApplicationproblemJSON4XX() *Problem {
-	return r.ApplicationproblemJSON4XX
-}
-
-// GetApplicationproblemJSON5XX returns the response for an HTTP 5XX `application/problem+json` response
-func (r ReceiveStripeEventResponse) GetApplicationproblemJSON5XX() *Problem {
-	return r.ApplicationproblemJSON5XX
-}
-
-// GetBody returns the raw response body bytes
-func (r ReceiveStripeEventResponse) GetBody() []byte {
-	return r.Body
-}
-
-// Status returns HTTPResponse.Status
-func (r ReceiveStripeEventResponse) Status() string {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.Status
-	}
-	return http.StatusText(0)
-}
-
-// StatusCode returns HTTPResponse.StatusCode
-func (r ReceiveStripeEventResponse) StatusCode() int {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.StatusCode
-	}
-	return 0
-}
-
-// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
-func (r ReceiveStripeEventResponse) ContentType() string {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.Header.Get("Content-Type")
-	}
-	return ""
-}
-
-type AddProbedMinutesResponse struct {
-	Body         []byte
-	HTTPResponse *http.Response
-	// JSON200 the response for an HTTP 200 `application/json` response
-	JSON200 *Taken
-	// ApplicationproblemJSON4XX the response for an HTTP 4XX `application/problem+json` response
-	ApplicationproblemJSON4XX *Problem
-	// ApplicationproblemJSON5XX the response for an HTTP 5XX `application/problem+json` response
-	ApplicationproblemJSON5XX *Problem
-}
-
-// GetJSON200 returns the response for an HTTP 200 `application/json` response
-func (r AddProbedMinutesResponse) GetJSON200() *Taken {
-	return r.JSON200
-}
-
-// GetApplicationproblemJSON4XX returns the response for an HTTP 4XX `application/problem+json` response
-func (r AddProbedMinutesResponse) GetApplicationproblemJSON4XX() *Problem {
-	return r.ApplicationproblemJSON4XX
-}
-
-// GetApplicationproblemJSON5XX returns the response for an HTTP 5XX `application/problem+json` response
-func (r AddProbedMinutesResponse) GetApplicationproblemJSON5XX() *Problem {
-	return r.ApplicationproblemJSON5XX
-}
-
-// GetBody returns the raw response body bytes
-func (r AddProbedMinutesResponse) GetBody() []byte {
-	return r.Body
-}
-
-// Status returns HTTPResponse.Status
-func (r AddProbedMinutesResponse) Status() string {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.Status
-	}
-	return http.StatusText(0)
-}
-
-// StatusCode returns HTTPResponse.StatusCode
-func (r AddProbedMinutesResponse) StatusCode() int {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.StatusCode
-	}
-	return 0
-}
-
-// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
-func (r AddProbedMinutesResponse) ContentType() string {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.Header.Get("Content-Type")
-	}
-	return ""
-}
-
-type GetProbeTargetsResponse struct {
-	Body         []byte
-	HTTPResponse *http.Response
-	// JSON200 the response for an HTTP 200 `application/json` response
-	JSON200 *Targets
-	// ApplicationproblemJSON4XX the response for an HTTP 4XX `application/problem+json` response
-	ApplicationproblemJSON4XX *Problem
-	// ApplicationproblemJSON5XX the response for an HTTP 5XX `application/problem+json` response
-	ApplicationproblemJSON5XX *Problem
-}
-
-// GetJSON200 returns the response for an HTTP 200 `application/json` response
-func (r GetProbeTargetsResponse) GetJSON200() *Targets {
-	return r.JSON200
-}
-
-// GetApplicationproblemJSON4XX returns the response for an HTTP 4XX `application/problem+json` response
-func (r GetProbeTargetsResponse) GetApplicationproblemJSON4XX() *Problem {
-	return r.ApplicationproblemJSON4XX
-}
-
-// GetApplicationproblemJSON5XX returns the response for an HTTP 5XX `application/problem+json` response
-func (r GetProbeTargetsResponse) GetApplicationproblemJSON5XX() *Problem {
-	return r.ApplicationproblemJSON5XX
-}
-
-// GetBody returns the raw response body bytes
-func (r GetProbeTargetsResponse) GetBody() []byte {
-	return r.Body
-}
-
-// Status returns HTTPResponse.Status
-func (r GetProbeTargetsResponse) Status() string {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.Status
-	}
-	return http.StatusText(0)
-}
-
-// StatusCode returns HTTPResponse.StatusCode
-func (r GetProbeTargetsResponse) StatusCode() int {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.StatusCode
-	}
-	return 0
-}
-
-// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
-func (r GetProbeTargetsResponse) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -22564,46 +12429,39 @@ func (r CreateQuoteResponse) ContentType() string {
 	return ""
 }
 
-type GetReadinessResponse struct {
+type ListWebhooksResponse struct {
 	Body         []byte
 	HTTPResponse *http.Response
 	// JSON200 the response for an HTTP 200 `application/json` response
-	JSON200 *Readiness
+	JSON200 *PageWebhook
 	// ApplicationproblemJSON4XX the response for an HTTP 4XX `application/problem+json` response
 	ApplicationproblemJSON4XX *Problem
-	// JSON503 the response for an HTTP 503 `application/json` response
-	JSON503 *Readiness
 	// ApplicationproblemJSON5XX the response for an HTTP 5XX `application/problem+json` response
 	ApplicationproblemJSON5XX *Problem
 }
 
 // GetJSON200 returns the response for an HTTP 200 `application/json` response
-func (r GetReadinessResponse) GetJSON200() *Readiness {
+func (r ListWebhooksResponse) GetJSON200() *PageWebhook {
 	return r.JSON200
 }
 
 // GetApplicationproblemJSON4XX returns the response for an HTTP 4XX `application/problem+json` response
-func (r GetReadinessResponse) GetApplicationproblemJSON4XX() *Problem {
+func (r ListWebhooksResponse) GetApplicationproblemJSON4XX() *Problem {
 	return r.ApplicationproblemJSON4XX
 }
 
-// GetJSON503 returns the response for an HTTP 503 `application/json` response
-func (r GetReadinessResponse) GetJSON503() *Readiness {
-	return r.JSON503
-}
-
 // GetApplicationproblemJSON5XX returns the response for an HTTP 5XX `application/problem+json` response
-func (r GetReadinessResponse) GetApplicationproblemJSON5XX() *Problem {
+func (r ListWebhooksResponse) GetApplicationproblemJSON5XX() *Problem {
 	return r.ApplicationproblemJSON5XX
 }
 
 // GetBody returns the raw response body bytes
-func (r GetReadinessResponse) GetBody() []byte {
+func (r ListWebhooksResponse) GetBody() []byte {
 	return r.Body
 }
 
 // Status returns HTTPResponse.Status
-func (r GetReadinessResponse) Status() string {
+func (r ListWebhooksResponse) Status() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Status
 	}
@@ -22611,7 +12469,7 @@ func (r GetReadinessResponse) Status() string {
 }
 
 // StatusCode returns HTTPResponse.StatusCode
-func (r GetReadinessResponse) StatusCode() int {
+func (r ListWebhooksResponse) StatusCode() int {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.StatusCode
 	}
@@ -22619,18 +12477,18 @@ func (r GetReadinessResponse) StatusCode() int {
 }
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
-func (r GetReadinessResponse) ContentType() string {
+func (r ListWebhooksResponse) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
 	return ""
 }
 
-type SignUpResponse struct {
+type CreateWebhookResponse struct {
 	Body         []byte
 	HTTPResponse *http.Response
 	// JSON201 the response for an HTTP 201 `application/json` response
-	JSON201 *SignedUp
+	JSON201 *CreatedWebhook
 	// ApplicationproblemJSON4XX the response for an HTTP 4XX `application/problem+json` response
 	ApplicationproblemJSON4XX *Problem
 	// ApplicationproblemJSON5XX the response for an HTTP 5XX `application/problem+json` response
@@ -22638,27 +12496,27 @@ type SignUpResponse struct {
 }
 
 // GetJSON201 returns the response for an HTTP 201 `application/json` response
-func (r SignUpResponse) GetJSON201() *SignedUp {
+func (r CreateWebhookResponse) GetJSON201() *CreatedWebhook {
 	return r.JSON201
 }
 
 // GetApplicationproblemJSON4XX returns the response for an HTTP 4XX `application/problem+json` response
-func (r SignUpResponse) GetApplicationproblemJSON4XX() *Problem {
+func (r CreateWebhookResponse) GetApplicationproblemJSON4XX() *Problem {
 	return r.ApplicationproblemJSON4XX
 }
 
 // GetApplicationproblemJSON5XX returns the response for an HTTP 5XX `application/problem+json` response
-func (r SignUpResponse) GetApplicationproblemJSON5XX() *Problem {
+func (r CreateWebhookResponse) GetApplicationproblemJSON5XX() *Problem {
 	return r.ApplicationproblemJSON5XX
 }
 
 // GetBody returns the raw response body bytes
-func (r SignUpResponse) GetBody() []byte {
+func (r CreateWebhookResponse) GetBody() []byte {
 	return r.Body
 }
 
 // Status returns HTTPResponse.Status
-func (r SignUpResponse) Status() string {
+func (r CreateWebhookResponse) Status() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Status
 	}
@@ -22666,7 +12524,7 @@ func (r SignUpResponse) Status() string {
 }
 
 // StatusCode returns HTTPResponse.StatusCode
-func (r SignUpResponse) StatusCode() int {
+func (r CreateWebhookResponse) StatusCode() int {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.StatusCode
 	}
@@ -22674,18 +12532,66 @@ func (r SignUpResponse) StatusCode() int {
 }
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
-func (r SignUpResponse) ContentType() string {
+func (r CreateWebhookResponse) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
 	return ""
 }
 
-type GetSpendResponse struct {
+type DeleteWebhookResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// ApplicationproblemJSON4XX the response for an HTTP 4XX `application/problem+json` response
+	ApplicationproblemJSON4XX *Problem
+	// ApplicationproblemJSON5XX the response for an HTTP 5XX `application/problem+json` response
+	ApplicationproblemJSON5XX *Problem
+}
+
+// GetApplicationproblemJSON4XX returns the response for an HTTP 4XX `application/problem+json` response
+func (r DeleteWebhookResponse) GetApplicationproblemJSON4XX() *Problem {
+	return r.ApplicationproblemJSON4XX
+}
+
+// GetApplicationproblemJSON5XX returns the response for an HTTP 5XX `application/problem+json` response
+func (r DeleteWebhookResponse) GetApplicationproblemJSON5XX() *Problem {
+	return r.ApplicationproblemJSON5XX
+}
+
+// GetBody returns the raw response body bytes
+func (r DeleteWebhookResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r DeleteWebhookResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r DeleteWebhookResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r DeleteWebhookResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type GetWebhookResponse struct {
 	Body         []byte
 	HTTPResponse *http.Response
 	// JSON200 the response for an HTTP 200 `application/json` response
-	JSON200 *Spend
+	JSON200 *Webhook
 	// ApplicationproblemJSON4XX the response for an HTTP 4XX `application/problem+json` response
 	ApplicationproblemJSON4XX *Problem
 	// ApplicationproblemJSON5XX the response for an HTTP 5XX `application/problem+json` response
@@ -22693,27 +12599,27 @@ type GetSpendResponse struct {
 }
 
 // GetJSON200 returns the response for an HTTP 200 `application/json` response
-func (r GetSpendResponse) GetJSON200() *Spend {
+func (r GetWebhookResponse) GetJSON200() *Webhook {
 	return r.JSON200
 }
 
 // GetApplicationproblemJSON4XX returns the response for an HTTP 4XX `application/problem+json` response
-func (r GetSpendResponse) GetApplicationproblemJSON4XX() *Problem {
+func (r GetWebhookResponse) GetApplicationproblemJSON4XX() *Problem {
 	return r.ApplicationproblemJSON4XX
 }
 
 // GetApplicationproblemJSON5XX returns the response for an HTTP 5XX `application/problem+json` response
-func (r GetSpendResponse) GetApplicationproblemJSON5XX() *Problem {
+func (r GetWebhookResponse) GetApplicationproblemJSON5XX() *Problem {
 	return r.ApplicationproblemJSON5XX
 }
 
 // GetBody returns the raw response body bytes
-func (r GetSpendResponse) GetBody() []byte {
+func (r GetWebhookResponse) GetBody() []byte {
 	return r.Body
 }
 
 // Status returns HTTPResponse.Status
-func (r GetSpendResponse) Status() string {
+func (r GetWebhookResponse) Status() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Status
 	}
@@ -22721,7 +12627,7 @@ func (r GetSpendResponse) Status() string {
 }
 
 // StatusCode returns HTTPResponse.StatusCode
-func (r GetSpendResponse) StatusCode() int {
+func (r GetWebhookResponse) StatusCode() int {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.StatusCode
 	}
@@ -22729,18 +12635,18 @@ func (r GetSpendResponse) StatusCode() int {
 }
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
-func (r GetSpendResponse) ContentType() string {
+func (r GetWebhookResponse) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
 	return ""
 }
 
-type GetSpendDaysResponse struct {
+type ChangeWebhookResponse struct {
 	Body         []byte
 	HTTPResponse *http.Response
 	// JSON200 the response for an HTTP 200 `application/json` response
-	JSON200 *SpendDays
+	JSON200 *Webhook
 	// ApplicationproblemJSON4XX the response for an HTTP 4XX `application/problem+json` response
 	ApplicationproblemJSON4XX *Problem
 	// ApplicationproblemJSON5XX the response for an HTTP 5XX `application/problem+json` response
@@ -22748,27 +12654,27 @@ type GetSpendDaysResponse struct {
 }
 
 // GetJSON200 returns the response for an HTTP 200 `application/json` response
-func (r GetSpendDaysResponse) GetJSON200() *SpendDays {
+func (r ChangeWebhookResponse) GetJSON200() *Webhook {
 	return r.JSON200
 }
 
 // GetApplicationproblemJSON4XX returns the response for an HTTP 4XX `application/problem+json` response
-func (r GetSpendDaysResponse) GetApplicationproblemJSON4XX() *Problem {
+func (r ChangeWebhookResponse) GetApplicationproblemJSON4XX() *Problem {
 	return r.ApplicationproblemJSON4XX
 }
 
 // GetApplicationproblemJSON5XX returns the response for an HTTP 5XX `application/problem+json` response
-func (r GetSpendDaysResponse) GetApplicationproblemJSON5XX() *Problem {
+func (r ChangeWebhookResponse) GetApplicationproblemJSON5XX() *Problem {
 	return r.ApplicationproblemJSON5XX
 }
 
 // GetBody returns the raw response body bytes
-func (r GetSpendDaysResponse) GetBody() []byte {
+func (r ChangeWebhookResponse) GetBody() []byte {
 	return r.Body
 }
 
 // Status returns HTTPResponse.Status
-func (r GetSpendDaysResponse) Status() string {
+func (r ChangeWebhookResponse) Status() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Status
 	}
@@ -22776,7 +12682,7 @@ func (r GetSpendDaysResponse) Status() string {
 }
 
 // StatusCode returns HTTPResponse.StatusCode
-func (r GetSpendDaysResponse) StatusCode() int {
+func (r ChangeWebhookResponse) StatusCode() int {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.StatusCode
 	}
@@ -22784,66 +12690,18 @@ func (r GetSpendDaysResponse) StatusCode() int {
 }
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
-func (r GetSpendDaysResponse) ContentType() string {
+func (r ChangeWebhookResponse) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
 	return ""
 }
 
-type GetSpendMetricsResponse struct {
-	Body         []byte
-	HTTPResponse *http.Response
-	// ApplicationproblemJSON4XX the response for an HTTP 4XX `application/problem+json` response
-	ApplicationproblemJSON4XX *Problem
-	// ApplicationproblemJSON5XX the response for an HTTP 5XX `application/problem+json` response
-	ApplicationproblemJSON5XX *Problem
-}
-
-// GetApplicationproblemJSON4XX returns the response for an HTTP 4XX `application/problem+json` response
-func (r GetSpendMetricsResponse) GetApplicationproblemJSON4XX() *Problem {
-	return r.ApplicationproblemJSON4XX
-}
-
-// GetApplicationproblemJSON5XX returns the response for an HTTP 5XX `application/problem+json` response
-func (r GetSpendMetricsResponse) GetApplicationproblemJSON5XX() *Problem {
-	return r.ApplicationproblemJSON5XX
-}
-
-// GetBody returns the raw response body bytes
-func (r GetSpendMetricsResponse) GetBody() []byte {
-	return r.Body
-}
-
-// Status returns HTTPResponse.Status
-func (r GetSpendMetricsResponse) Status() string {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.Status
-	}
-	return http.StatusText(0)
-}
-
-// StatusCode returns HTTPResponse.StatusCode
-func (r GetSpendMetricsResponse) StatusCode() int {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.StatusCode
-	}
-	return 0
-}
-
-// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
-func (r GetSpendMetricsResponse) ContentType() string {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.Header.Get("Content-Type")
-	}
-	return ""
-}
-
-type GetStatusResponse struct {
+type ListWebhookDeliveriesResponse struct {
 	Body         []byte
 	HTTPResponse *http.Response
 	// JSON200 the response for an HTTP 200 `application/json` response
-	JSON200 *Status
+	JSON200 *PageDelivery
 	// ApplicationproblemJSON4XX the response for an HTTP 4XX `application/problem+json` response
 	ApplicationproblemJSON4XX *Problem
 	// ApplicationproblemJSON5XX the response for an HTTP 5XX `application/problem+json` response
@@ -22851,27 +12709,27 @@ type GetStatusResponse struct {
 }
 
 // GetJSON200 returns the response for an HTTP 200 `application/json` response
-func (r GetStatusResponse) GetJSON200() *Status {
+func (r ListWebhookDeliveriesResponse) GetJSON200() *PageDelivery {
 	return r.JSON200
 }
 
 // GetApplicationproblemJSON4XX returns the response for an HTTP 4XX `application/problem+json` response
-func (r GetStatusResponse) GetApplicationproblemJSON4XX() *Problem {
+func (r ListWebhookDeliveriesResponse) GetApplicationproblemJSON4XX() *Problem {
 	return r.ApplicationproblemJSON4XX
 }
 
 // GetApplicationproblemJSON5XX returns the response for an HTTP 5XX `application/problem+json` response
-func (r GetStatusResponse) GetApplicationproblemJSON5XX() *Problem {
+func (r ListWebhookDeliveriesResponse) GetApplicationproblemJSON5XX() *Problem {
 	return r.ApplicationproblemJSON5XX
 }
 
 // GetBody returns the raw response body bytes
-func (r GetStatusResponse) GetBody() []byte {
+func (r ListWebhookDeliveriesResponse) GetBody() []byte {
 	return r.Body
 }
 
 // Status returns HTTPResponse.Status
-func (r GetStatusResponse) Status() string {
+func (r ListWebhookDeliveriesResponse) Status() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Status
 	}
@@ -22879,7 +12737,7 @@ func (r GetStatusResponse) Status() string {
 }
 
 // StatusCode returns HTTPResponse.StatusCode
-func (r GetStatusResponse) StatusCode() int {
+func (r ListWebhookDeliveriesResponse) StatusCode() int {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.StatusCode
 	}
@@ -22887,39 +12745,46 @@ func (r GetStatusResponse) StatusCode() int {
 }
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
-func (r GetStatusResponse) ContentType() string {
+func (r ListWebhookDeliveriesResponse) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
 	return ""
 }
 
-type GetStatusFeedResponse struct {
+type ResendWebhookDeliveryResponse struct {
 	Body         []byte
 	HTTPResponse *http.Response
+	// JSON202 the response for an HTTP 202 `application/json` response
+	JSON202 *Delivery
 	// ApplicationproblemJSON4XX the response for an HTTP 4XX `application/problem+json` response
 	ApplicationproblemJSON4XX *Problem
 	// ApplicationproblemJSON5XX the response for an HTTP 5XX `application/problem+json` response
 	ApplicationproblemJSON5XX *Problem
 }
 
+// GetJSON202 returns the response for an HTTP 202 `application/json` response
+func (r ResendWebhookDeliveryResponse) GetJSON202() *Delivery {
+	return r.JSON202
+}
+
 // GetApplicationproblemJSON4XX returns the response for an HTTP 4XX `application/problem+json` response
-func (r GetStatusFeedResponse) GetApplicationproblemJSON4XX() *Problem {
+func (r ResendWebhookDeliveryResponse) GetApplicationproblemJSON4XX() *Problem {
 	return r.ApplicationproblemJSON4XX
 }
 
 // GetApplicationproblemJSON5XX returns the response for an HTTP 5XX `application/problem+json` response
-func (r GetStatusFeedResponse) GetApplicationproblemJSON5XX() *Problem {
+func (r ResendWebhookDeliveryResponse) GetApplicationproblemJSON5XX() *Problem {
 	return r.ApplicationproblemJSON5XX
 }
 
 // GetBody returns the raw response body bytes
-func (r GetStatusFeedResponse) GetBody() []byte {
+func (r ResendWebhookDeliveryResponse) GetBody() []byte {
 	return r.Body
 }
 
 // Status returns HTTPResponse.Status
-func (r GetStatusFeedResponse) Status() string {
+func (r ResendWebhookDeliveryResponse) Status() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Status
 	}
@@ -22927,7 +12792,7 @@ func (r GetStatusFeedResponse) Status() string {
 }
 
 // StatusCode returns HTTPResponse.StatusCode
-func (r GetStatusFeedResponse) StatusCode() int {
+func (r ResendWebhookDeliveryResponse) StatusCode() int {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.StatusCode
 	}
@@ -22935,18 +12800,73 @@ func (r GetStatusFeedResponse) StatusCode() int {
 }
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
-func (r GetStatusFeedResponse) ContentType() string {
+func (r ResendWebhookDeliveryResponse) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
 	return ""
 }
 
-type GetIncidentResponse struct {
+type ReplayWebhookResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON202 the response for an HTTP 202 `application/json` response
+	JSON202 *Replayed
+	// ApplicationproblemJSON4XX the response for an HTTP 4XX `application/problem+json` response
+	ApplicationproblemJSON4XX *Problem
+	// ApplicationproblemJSON5XX the response for an HTTP 5XX `application/problem+json` response
+	ApplicationproblemJSON5XX *Problem
+}
+
+// GetJSON202 returns the response for an HTTP 202 `application/json` response
+func (r ReplayWebhookResponse) GetJSON202() *Replayed {
+	return r.JSON202
+}
+
+// GetApplicationproblemJSON4XX returns the response for an HTTP 4XX `application/problem+json` response
+func (r ReplayWebhookResponse) GetApplicationproblemJSON4XX() *Problem {
+	return r.ApplicationproblemJSON4XX
+}
+
+// GetApplicationproblemJSON5XX returns the response for an HTTP 5XX `application/problem+json` response
+func (r ReplayWebhookResponse) GetApplicationproblemJSON5XX() *Problem {
+	return r.ApplicationproblemJSON5XX
+}
+
+// GetBody returns the raw response body bytes
+func (r ReplayWebhookResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ReplayWebhookResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ReplayWebhookResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ReplayWebhookResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type RotateWebhookSecretResponse struct {
 	Body         []byte
 	HTTPResponse *http.Response
 	// JSON200 the response for an HTTP 200 `application/json` response
-	JSON200 *Incident
+	JSON200 *RotatedSecret
 	// ApplicationproblemJSON4XX the response for an HTTP 4XX `application/problem+json` response
 	ApplicationproblemJSON4XX *Problem
 	// ApplicationproblemJSON5XX the response for an HTTP 5XX `application/problem+json` response
@@ -22954,27 +12874,27 @@ type GetIncidentResponse struct {
 }
 
 // GetJSON200 returns the response for an HTTP 200 `application/json` response
-func (r GetIncidentResponse) GetJSON200() *Incident {
+func (r RotateWebhookSecretResponse) GetJSON200() *RotatedSecret {
 	return r.JSON200
 }
 
 // GetApplicationproblemJSON4XX returns the response for an HTTP 4XX `application/problem+json` response
-func (r GetIncidentResponse) GetApplicationproblemJSON4XX() *Problem {
+func (r RotateWebhookSecretResponse) GetApplicationproblemJSON4XX() *Problem {
 	return r.ApplicationproblemJSON4XX
 }
 
 // GetApplicationproblemJSON5XX returns the response for an HTTP 5XX `application/problem+json` response
-func (r GetIncidentResponse) GetApplicationproblemJSON5XX() *Problem {
+func (r RotateWebhookSecretResponse) GetApplicationproblemJSON5XX() *Problem {
 	return r.ApplicationproblemJSON5XX
 }
 
 // GetBody returns the raw response body bytes
-func (r GetIncidentResponse) GetBody() []byte {
+func (r RotateWebhookSecretResponse) GetBody() []byte {
 	return r.Body
 }
 
 // Status returns HTTPResponse.Status
-func (r GetIncidentResponse) Status() string {
+func (r RotateWebhookSecretResponse) Status() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Status
 	}
@@ -22982,7 +12902,7 @@ func (r GetIncidentResponse) Status() string {
 }
 
 // StatusCode returns HTTPResponse.StatusCode
-func (r GetIncidentResponse) StatusCode() int {
+func (r RotateWebhookSecretResponse) StatusCode() int {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.StatusCode
 	}
@@ -22990,186 +12910,81 @@ func (r GetIncidentResponse) StatusCode() int {
 }
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
-func (r GetIncidentResponse) ContentType() string {
+func (r RotateWebhookSecretResponse) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
 	return ""
 }
 
-// ListAuditEventsWithResponse List Audit Events
+type TestWebhookResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON202 the response for an HTTP 202 `application/json` response
+	JSON202 *Delivery
+	// ApplicationproblemJSON4XX the response for an HTTP 4XX `application/problem+json` response
+	ApplicationproblemJSON4XX *Problem
+	// ApplicationproblemJSON5XX the response for an HTTP 5XX `application/problem+json` response
+	ApplicationproblemJSON5XX *Problem
+}
+
+// GetJSON202 returns the response for an HTTP 202 `application/json` response
+func (r TestWebhookResponse) GetJSON202() *Delivery {
+	return r.JSON202
+}
+
+// GetApplicationproblemJSON4XX returns the response for an HTTP 4XX `application/problem+json` response
+func (r TestWebhookResponse) GetApplicationproblemJSON4XX() *Problem {
+	return r.ApplicationproblemJSON4XX
+}
+
+// GetApplicationproblemJSON5XX returns the response for an HTTP 5XX `application/problem+json` response
+func (r TestWebhookResponse) GetApplicationproblemJSON5XX() *Problem {
+	return r.ApplicationproblemJSON5XX
+}
+
+// GetBody returns the raw response body bytes
+func (r TestWebhookResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r TestWebhookResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r TestWebhookResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r TestWebhookResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// ListEventsWithResponse List Events
 //
-// Each change in the organization, by whom, from where and with what key; newest first.
+// Events of the last 30 days, as webhooks get them, newest first. For receivers that no webhook reaches.
 //
 // Returns a wrapper object for the known response body format(s).
 //
-// Corresponds with GET /v1/audit (the `ListAuditEvents` operationId).
-func (c *ClientWithResponses) ListAuditEventsWithResponse(ctx context.Context, params *ListAuditEventsParams, reqEditors ...RequestEditorFn) (*ListAuditEventsResponse, error) {
-	rsp, err := c.ListAuditEvents(ctx, params, reqEditors...)
+// Corresponds with GET /v1/events (the `ListEvents` operationId).
+func (c *ClientWithResponses) ListEventsWithResponse(ctx context.Context, params *ListEventsParams, reqEditors ...RequestEditorFn) (*ListEventsResponse, error) {
+	rsp, err := c.ListEvents(ctx, params, reqEditors...)
 	if err != nil {
 		return nil, err
 	}
-	return ParseListAuditEventsResponse(rsp)
-}
-
-// ExportAuditLogWithResponse Export Audit Log
-//
-// The whole log as JSON lines, oldest first. `quorate-api audit-verify FILE` checks the chain of hashes.
-//
-// Returns a wrapper object for the known response body format(s).
-//
-// Corresponds with GET /v1/audit/export (the `ExportAuditLog` operationId).
-func (c *ClientWithResponses) ExportAuditLogWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*ExportAuditLogResponse, error) {
-	rsp, err := c.ExportAuditLog(ctx, reqEditors...)
-	if err != nil {
-		return nil, err
-	}
-	return ParseExportAuditLogResponse(rsp)
-}
-
-// ListBudgetsWithResponse List Budgets
-//
-// The organization's budgets with this month's alerts, newest first.
-//
-// Returns a wrapper object for the known response body format(s).
-//
-// Corresponds with GET /v1/budgets (the `ListBudgets` operationId).
-func (c *ClientWithResponses) ListBudgetsWithResponse(ctx context.Context, params *ListBudgetsParams, reqEditors ...RequestEditorFn) (*ListBudgetsResponse, error) {
-	rsp, err := c.ListBudgets(ctx, params, reqEditors...)
-	if err != nil {
-		return nil, err
-	}
-	return ParseListBudgetsResponse(rsp)
-}
-
-// PutBudgetWithBodyWithResponse Put Budget
-//
-// Set the budget of a project, or of the organization. Repeating it is harmless.
-//
-// Each threshold gives an alert once a month, within a minute. Changing the amount does not repeat alerts of the
-// month; deleting the budget and setting it again does.
-//
-// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
-//
-// Corresponds with PUT /v1/budgets (the `PutBudget` operationId).
-func (c *ClientWithResponses) PutBudgetWithBodyWithResponse(ctx context.Context, params *PutBudgetParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*PutBudgetResponse, error) {
-	rsp, err := c.PutBudgetWithBody(ctx, params, contentType, body, reqEditors...)
-	if err != nil {
-		return nil, err
-	}
-	return ParsePutBudgetResponse(rsp)
-}
-
-// PutBudgetWithResponse Put Budget
-//
-// Set the budget of a project, or of the organization. Repeating it is harmless.
-//
-// Each threshold gives an alert once a month, within a minute. Changing the amount does not repeat alerts of the
-// month; deleting the budget and setting it again does.
-//
-// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
-//
-// Corresponds with PUT /v1/budgets (the `PutBudget` operationId).
-func (c *ClientWithResponses) PutBudgetWithResponse(ctx context.Context, params *PutBudgetParams, body PutBudgetJSONRequestBody, reqEditors ...RequestEditorFn) (*PutBudgetResponse, error) {
-	rsp, err := c.PutBudget(ctx, params, body, reqEditors...)
-	if err != nil {
-		return nil, err
-	}
-	return ParsePutBudgetResponse(rsp)
-}
-
-// DeleteBudgetWithResponse Delete Budget
-//
-// Delete a budget. Its alerts stay on record.
-//
-// Returns a wrapper object for the known response body format(s).
-//
-// Corresponds with DELETE /v1/budgets/{budget_id} (the `DeleteBudget` operationId).
-func (c *ClientWithResponses) DeleteBudgetWithResponse(ctx context.Context, budgetId openapi_types.UUID, params *DeleteBudgetParams, reqEditors ...RequestEditorFn) (*DeleteBudgetResponse, error) {
-	rsp, err := c.DeleteBudget(ctx, budgetId, params, reqEditors...)
-	if err != nil {
-		return nil, err
-	}
-	return ParseDeleteBudgetResponse(rsp)
-}
-
-// GetBudgetWithResponse Get Budget
-//
-// One budget with this month's alerts.
-//
-// Returns a wrapper object for the known response body format(s).
-//
-// Corresponds with GET /v1/budgets/{budget_id} (the `GetBudget` operationId).
-func (c *ClientWithResponses) GetBudgetWithResponse(ctx context.Context, budgetId openapi_types.UUID, reqEditors ...RequestEditorFn) (*GetBudgetResponse, error) {
-	rsp, err := c.GetBudget(ctx, budgetId, reqEditors...)
-	if err != nil {
-		return nil, err
-	}
-	return ParseGetBudgetResponse(rsp)
-}
-
-// ListBudgetAlertsWithResponse List Budget Alerts
-//
-// The budget's alerts of all months, newest first.
-//
-// Returns a wrapper object for the known response body format(s).
-//
-// Corresponds with GET /v1/budgets/{budget_id}/alerts (the `ListBudgetAlerts` operationId).
-func (c *ClientWithResponses) ListBudgetAlertsWithResponse(ctx context.Context, budgetId openapi_types.UUID, params *ListBudgetAlertsParams, reqEditors ...RequestEditorFn) (*ListBudgetAlertsResponse, error) {
-	rsp, err := c.ListBudgetAlerts(ctx, budgetId, params, reqEditors...)
-	if err != nil {
-		return nil, err
-	}
-	return ParseListBudgetAlertsResponse(rsp)
-}
-
-// ListCommitmentsWithResponse List Commitments
-//
-// The organization's commitments, and the terms that can be committed to.
-//
-// Returns a wrapper object for the known response body format(s).
-//
-// Corresponds with GET /v1/commitments (the `ListCommitments` operationId).
-func (c *ClientWithResponses) ListCommitmentsWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*ListCommitmentsResponse, error) {
-	rsp, err := c.ListCommitments(ctx, reqEditors...)
-	if err != nil {
-		return nil, err
-	}
-	return ParseListCommitmentsResponse(rsp)
-}
-
-// MakeCommitmentWithBodyWithResponse Make Commitment
-//
-// Commit to reservations from the next month on, for a discount. It cannot be called off.
-//
-// `Idempotency-Key` is required. People alone commit: API keys do not.
-//
-// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
-//
-// Corresponds with POST /v1/commitments (the `MakeCommitment` operationId).
-func (c *ClientWithResponses) MakeCommitmentWithBodyWithResponse(ctx context.Context, params *MakeCommitmentParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*MakeCommitmentResponse, error) {
-	rsp, err := c.MakeCommitmentWithBody(ctx, params, contentType, body, reqEditors...)
-	if err != nil {
-		return nil, err
-	}
-	return ParseMakeCommitmentResponse(rsp)
-}
-
-// MakeCommitmentWithResponse Make Commitment
-//
-// Commit to reservations from the next month on, for a discount. It cannot be called off.
-//
-// `Idempotency-Key` is required. People alone commit: API keys do not.
-//
-// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
-//
-// Corresponds with POST /v1/commitments (the `MakeCommitment` operationId).
-func (c *ClientWithResponses) MakeCommitmentWithResponse(ctx context.Context, params *MakeCommitmentParams, body MakeCommitmentJSONRequestBody, reqEditors ...RequestEditorFn) (*MakeCommitmentResponse, error) {
-	rsp, err := c.MakeCommitment(ctx, params, body, reqEditors...)
-	if err != nil {
-		return nil, err
-	}
-	return ParseMakeCommitmentResponse(rsp)
+	return ParseListEventsResponse(rsp)
 }
 
 // DeleteGroupWithResponse Delete Group
@@ -23360,36 +13175,6 @@ func (c *ClientWithResponses) GetHandleWithResponse(ctx context.Context, groupId
 	return ParseGetHandleResponse(rsp)
 }
 
-// StreamGroupWithResponse Stream Group
-//
-// Watch the group, live.
-//
-// Returns a wrapper object for the known response body format(s).
-//
-// Corresponds with GET /v1/groups/{group_id}/live (the `StreamGroup` operationId).
-func (c *ClientWithResponses) StreamGroupWithResponse(ctx context.Context, groupId openapi_types.UUID, reqEditors ...RequestEditorFn) (*StreamGroupResponse, error) {
-	rsp, err := c.StreamGroup(ctx, groupId, reqEditors...)
-	if err != nil {
-		return nil, err
-	}
-	return ParseStreamGroupResponse(rsp)
-}
-
-// GetMetricsWithResponse Get Metrics
-//
-// Per minute: reserved, offered, committed, throttled, latency.
-//
-// Returns a wrapper object for the known response body format(s).
-//
-// Corresponds with GET /v1/groups/{group_id}/metrics (the `GetMetrics` operationId).
-func (c *ClientWithResponses) GetMetricsWithResponse(ctx context.Context, groupId openapi_types.UUID, params *GetMetricsParams, reqEditors ...RequestEditorFn) (*GetMetricsResponse, error) {
-	rsp, err := c.GetMetrics(ctx, groupId, params, reqEditors...)
-	if err != nil {
-		return nil, err
-	}
-	return ParseGetMetricsResponse(rsp)
-}
-
 // GetPartitionsWithResponse Get Partitions
 //
 // The group's partitions, each with its chain. A group without has one, which is itself.
@@ -23454,293 +13239,6 @@ func (c *ClientWithResponses) ResetGroupWithResponse(ctx context.Context, groupI
 	return ParseResetGroupResponse(rsp)
 }
 
-// GetSlaReportWithResponse Get Sla Report
-//
-// The SLA's attainment in a month, clause by clause, with the credits owed.
-//
-// Returns a wrapper object for the known response body format(s).
-//
-// Corresponds with GET /v1/groups/{group_id}/sla (the `GetSlaReport` operationId).
-func (c *ClientWithResponses) GetSlaReportWithResponse(ctx context.Context, groupId openapi_types.UUID, params *GetSlaReportParams, reqEditors ...RequestEditorFn) (*GetSlaReportResponse, error) {
-	rsp, err := c.GetSlaReport(ctx, groupId, params, reqEditors...)
-	if err != nil {
-		return nil, err
-	}
-	return ParseGetSlaReportResponse(rsp)
-}
-
-// ListBadMinutesWithResponse List Bad Minutes
-//
-// The minutes of a month that missed a clause, oldest first, with what was measured in each.
-//
-// Returns a wrapper object for the known response body format(s).
-//
-// Corresponds with GET /v1/groups/{group_id}/sla/bad-minutes (the `ListBadMinutes` operationId).
-func (c *ClientWithResponses) ListBadMinutesWithResponse(ctx context.Context, groupId openapi_types.UUID, params *ListBadMinutesParams, reqEditors ...RequestEditorFn) (*ListBadMinutesResponse, error) {
-	rsp, err := c.ListBadMinutes(ctx, groupId, params, reqEditors...)
-	if err != nil {
-		return nil, err
-	}
-	return ParseListBadMinutesResponse(rsp)
-}
-
-// GetUsageWithResponse Get Usage
-//
-// The group's usage in whole minutes, of the last eight days and the present one.
-//
-// Returns a wrapper object for the known response body format(s).
-//
-// Corresponds with GET /v1/groups/{group_id}/usage (the `GetUsage` operationId).
-func (c *ClientWithResponses) GetUsageWithResponse(ctx context.Context, groupId openapi_types.UUID, params *GetUsageParams, reqEditors ...RequestEditorFn) (*GetUsageResponse, error) {
-	rsp, err := c.GetUsage(ctx, groupId, params, reqEditors...)
-	if err != nil {
-		return nil, err
-	}
-	return ParseGetUsageResponse(rsp)
-}
-
-// GetHealthWithResponse Get Health
-//
-// The process is alive.
-//
-// Returns a wrapper object for the known response body format(s).
-//
-// Corresponds with GET /v1/health (the `GetHealth` operationId).
-func (c *ClientWithResponses) GetHealthWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*GetHealthResponse, error) {
-	rsp, err := c.GetHealth(ctx, reqEditors...)
-	if err != nil {
-		return nil, err
-	}
-	return ParseGetHealthResponse(rsp)
-}
-
-// AcceptInvitationAsNewWithBodyWithResponse Accept Invitation As New
-//
-// Accept an invitation with a new account, which has a password or a passkey, and log in.
-//
-// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
-//
-// Corresponds with POST /v1/invitations/accept (the `AcceptInvitationAsNew` operationId).
-func (c *ClientWithResponses) AcceptInvitationAsNewWithBodyWithResponse(ctx context.Context, params *AcceptInvitationAsNewParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*AcceptInvitationAsNewResponse, error) {
-	rsp, err := c.AcceptInvitationAsNewWithBody(ctx, params, contentType, body, reqEditors...)
-	if err != nil {
-		return nil, err
-	}
-	return ParseAcceptInvitationAsNewResponse(rsp)
-}
-
-// AcceptInvitationAsNewWithResponse Accept Invitation As New
-//
-// Accept an invitation with a new account, which has a password or a passkey, and log in.
-//
-// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
-//
-// Corresponds with POST /v1/invitations/accept (the `AcceptInvitationAsNew` operationId).
-func (c *ClientWithResponses) AcceptInvitationAsNewWithResponse(ctx context.Context, params *AcceptInvitationAsNewParams, body AcceptInvitationAsNewJSONRequestBody, reqEditors ...RequestEditorFn) (*AcceptInvitationAsNewResponse, error) {
-	rsp, err := c.AcceptInvitationAsNew(ctx, params, body, reqEditors...)
-	if err != nil {
-		return nil, err
-	}
-	return ParseAcceptInvitationAsNewResponse(rsp)
-}
-
-// LookAtInvitationWithBodyWithResponse Look At Invitation
-//
-// The invitation of a link, for its holder.
-//
-// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
-//
-// Corresponds with POST /v1/invitations/look (the `LookAtInvitation` operationId).
-func (c *ClientWithResponses) LookAtInvitationWithBodyWithResponse(ctx context.Context, params *LookAtInvitationParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*LookAtInvitationResponse, error) {
-	rsp, err := c.LookAtInvitationWithBody(ctx, params, contentType, body, reqEditors...)
-	if err != nil {
-		return nil, err
-	}
-	return ParseLookAtInvitationResponse(rsp)
-}
-
-// LookAtInvitationWithResponse Look At Invitation
-//
-// The invitation of a link, for its holder.
-//
-// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
-//
-// Corresponds with POST /v1/invitations/look (the `LookAtInvitation` operationId).
-func (c *ClientWithResponses) LookAtInvitationWithResponse(ctx context.Context, params *LookAtInvitationParams, body LookAtInvitationJSONRequestBody, reqEditors ...RequestEditorFn) (*LookAtInvitationResponse, error) {
-	rsp, err := c.LookAtInvitation(ctx, params, body, reqEditors...)
-	if err != nil {
-		return nil, err
-	}
-	return ParseLookAtInvitationResponse(rsp)
-}
-
-// BeginFirstPasskeyWithBodyWithResponse Begin First Passkey
-//
-// Begin to make a passkey for the account with which an invitation is accepted.
-//
-// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
-//
-// Corresponds with POST /v1/invitations/passkey (the `BeginFirstPasskey` operationId).
-func (c *ClientWithResponses) BeginFirstPasskeyWithBodyWithResponse(ctx context.Context, params *BeginFirstPasskeyParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*BeginFirstPasskeyResponse, error) {
-	rsp, err := c.BeginFirstPasskeyWithBody(ctx, params, contentType, body, reqEditors...)
-	if err != nil {
-		return nil, err
-	}
-	return ParseBeginFirstPasskeyResponse(rsp)
-}
-
-// BeginFirstPasskeyWithResponse Begin First Passkey
-//
-// Begin to make a passkey for the account with which an invitation is accepted.
-//
-// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
-//
-// Corresponds with POST /v1/invitations/passkey (the `BeginFirstPasskey` operationId).
-func (c *ClientWithResponses) BeginFirstPasskeyWithResponse(ctx context.Context, params *BeginFirstPasskeyParams, body BeginFirstPasskeyJSONRequestBody, reqEditors ...RequestEditorFn) (*BeginFirstPasskeyResponse, error) {
-	rsp, err := c.BeginFirstPasskey(ctx, params, body, reqEditors...)
-	if err != nil {
-		return nil, err
-	}
-	return ParseBeginFirstPasskeyResponse(rsp)
-}
-
-// ListInvoicesWithResponse List Invoices
-//
-// Issued invoices and credit notes, newest first.
-//
-// Returns a wrapper object for the known response body format(s).
-//
-// Corresponds with GET /v1/invoices (the `ListInvoices` operationId).
-func (c *ClientWithResponses) ListInvoicesWithResponse(ctx context.Context, params *ListInvoicesParams, reqEditors ...RequestEditorFn) (*ListInvoicesResponse, error) {
-	rsp, err := c.ListInvoices(ctx, params, reqEditors...)
-	if err != nil {
-		return nil, err
-	}
-	return ParseListInvoicesResponse(rsp)
-}
-
-// GetCurrentInvoiceWithResponse Get Current Invoice
-//
-// The open invoice: what this month costs so far.
-//
-// Returns a wrapper object for the known response body format(s).
-//
-// Corresponds with GET /v1/invoices/current (the `GetCurrentInvoice` operationId).
-func (c *ClientWithResponses) GetCurrentInvoiceWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*GetCurrentInvoiceResponse, error) {
-	rsp, err := c.GetCurrentInvoice(ctx, reqEditors...)
-	if err != nil {
-		return nil, err
-	}
-	return ParseGetCurrentInvoiceResponse(rsp)
-}
-
-// GetCurrentInvoiceDocumentWithResponse Get Current Invoice Document
-//
-// The open invoice as a PDF. It is a draft, and no invoice.
-//
-// Returns a wrapper object for the known response body format(s).
-//
-// Corresponds with GET /v1/invoices/current/document.pdf (the `GetCurrentInvoiceDocument` operationId).
-func (c *ClientWithResponses) GetCurrentInvoiceDocumentWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*GetCurrentInvoiceDocumentResponse, error) {
-	rsp, err := c.GetCurrentInvoiceDocument(ctx, reqEditors...)
-	if err != nil {
-		return nil, err
-	}
-	return ParseGetCurrentInvoiceDocumentResponse(rsp)
-}
-
-// GetCurrentInvoiceLinesWithResponse Get Current Invoice Lines
-//
-// The lines of the open invoice as CSV.
-//
-// Returns a wrapper object for the known response body format(s).
-//
-// Corresponds with GET /v1/invoices/current/lines.csv (the `GetCurrentInvoiceLines` operationId).
-func (c *ClientWithResponses) GetCurrentInvoiceLinesWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*GetCurrentInvoiceLinesResponse, error) {
-	rsp, err := c.GetCurrentInvoiceLines(ctx, reqEditors...)
-	if err != nil {
-		return nil, err
-	}
-	return ParseGetCurrentInvoiceLinesResponse(rsp)
-}
-
-// GetInvoiceWithResponse Get Invoice
-//
-// An issued invoice or credit note with its lines.
-//
-// Returns a wrapper object for the known response body format(s).
-//
-// Corresponds with GET /v1/invoices/{invoice_id} (the `GetInvoice` operationId).
-func (c *ClientWithResponses) GetInvoiceWithResponse(ctx context.Context, invoiceId openapi_types.UUID, reqEditors ...RequestEditorFn) (*GetInvoiceResponse, error) {
-	rsp, err := c.GetInvoice(ctx, invoiceId, reqEditors...)
-	if err != nil {
-		return nil, err
-	}
-	return ParseGetInvoiceResponse(rsp)
-}
-
-// CheckOutWithResponse Check Out
-//
-// How to pay what is due: the provider's page, or lines that say where to transfer it.
-//
-// Repeating it gives the same page while that is open and the amount is the same.
-//
-// Returns a wrapper object for the known response body format(s).
-//
-// Corresponds with POST /v1/invoices/{invoice_id}/checkout (the `CheckOut` operationId).
-func (c *ClientWithResponses) CheckOutWithResponse(ctx context.Context, invoiceId openapi_types.UUID, params *CheckOutParams, reqEditors ...RequestEditorFn) (*CheckOutResponse, error) {
-	rsp, err := c.CheckOut(ctx, invoiceId, params, reqEditors...)
-	if err != nil {
-		return nil, err
-	}
-	return ParseCheckOutResponse(rsp)
-}
-
-// GetInvoiceDocumentWithResponse Get Invoice Document
-//
-// An issued invoice or credit note as a PDF.
-//
-// Returns a wrapper object for the known response body format(s).
-//
-// Corresponds with GET /v1/invoices/{invoice_id}/document.pdf (the `GetInvoiceDocument` operationId).
-func (c *ClientWithResponses) GetInvoiceDocumentWithResponse(ctx context.Context, invoiceId openapi_types.UUID, reqEditors ...RequestEditorFn) (*GetInvoiceDocumentResponse, error) {
-	rsp, err := c.GetInvoiceDocument(ctx, invoiceId, reqEditors...)
-	if err != nil {
-		return nil, err
-	}
-	return ParseGetInvoiceDocumentResponse(rsp)
-}
-
-// GetInvoiceLinesWithResponse Get Invoice Lines
-//
-// The lines of an issued invoice or credit note as CSV.
-//
-// Returns a wrapper object for the known response body format(s).
-//
-// Corresponds with GET /v1/invoices/{invoice_id}/lines.csv (the `GetInvoiceLines` operationId).
-func (c *ClientWithResponses) GetInvoiceLinesWithResponse(ctx context.Context, invoiceId openapi_types.UUID, reqEditors ...RequestEditorFn) (*GetInvoiceLinesResponse, error) {
-	rsp, err := c.GetInvoiceLines(ctx, invoiceId, reqEditors...)
-	if err != nil {
-		return nil, err
-	}
-	return ParseGetInvoiceLinesResponse(rsp)
-}
-
-// ListPaymentsWithResponse List Payments
-//
-// Payments of the invoice, and what took them back, newest first.
-//
-// Returns a wrapper object for the known response body format(s).
-//
-// Corresponds with GET /v1/invoices/{invoice_id}/payments (the `ListPayments` operationId).
-func (c *ClientWithResponses) ListPaymentsWithResponse(ctx context.Context, invoiceId openapi_types.UUID, params *ListPaymentsParams, reqEditors ...RequestEditorFn) (*ListPaymentsResponse, error) {
-	rsp, err := c.ListPayments(ctx, invoiceId, params, reqEditors...)
-	if err != nil {
-		return nil, err
-	}
-	return ParseListPaymentsResponse(rsp)
-}
-
 // RevokeKeyWithResponse Revoke Key
 //
 // Revoke an API key. The API refuses it at once, and servers refuse its tokens within ten seconds.
@@ -23784,475 +13282,6 @@ func (c *ClientWithResponses) RotateKeyWithResponse(ctx context.Context, keyId o
 		return nil, err
 	}
 	return ParseRotateKeyResponse(rsp)
-}
-
-// LogInWithBodyWithResponse Log In
-//
-// Log in: sets the session cookie.
-//
-// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
-//
-// Corresponds with POST /v1/login (the `LogIn` operationId).
-func (c *ClientWithResponses) LogInWithBodyWithResponse(ctx context.Context, params *LogInParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*LogInResponse, error) {
-	rsp, err := c.LogInWithBody(ctx, params, contentType, body, reqEditors...)
-	if err != nil {
-		return nil, err
-	}
-	return ParseLogInResponse(rsp)
-}
-
-// LogInWithResponse Log In
-//
-// Log in: sets the session cookie.
-//
-// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
-//
-// Corresponds with POST /v1/login (the `LogIn` operationId).
-func (c *ClientWithResponses) LogInWithResponse(ctx context.Context, params *LogInParams, body LogInJSONRequestBody, reqEditors ...RequestEditorFn) (*LogInResponse, error) {
-	rsp, err := c.LogIn(ctx, params, body, reqEditors...)
-	if err != nil {
-		return nil, err
-	}
-	return ParseLogInResponse(rsp)
-}
-
-// LogInWithPasskeyWithBodyWithResponse Log In With Passkey
-//
-// Log in with a passkey, after `POST /v1/passkey-requests`: sets the session cookie.
-//
-// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
-//
-// Corresponds with POST /v1/login/passkey (the `LogInWithPasskey` operationId).
-func (c *ClientWithResponses) LogInWithPasskeyWithBodyWithResponse(ctx context.Context, params *LogInWithPasskeyParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*LogInWithPasskeyResponse, error) {
-	rsp, err := c.LogInWithPasskeyWithBody(ctx, params, contentType, body, reqEditors...)
-	if err != nil {
-		return nil, err
-	}
-	return ParseLogInWithPasskeyResponse(rsp)
-}
-
-// LogInWithPasskeyWithResponse Log In With Passkey
-//
-// Log in with a passkey, after `POST /v1/passkey-requests`: sets the session cookie.
-//
-// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
-//
-// Corresponds with POST /v1/login/passkey (the `LogInWithPasskey` operationId).
-func (c *ClientWithResponses) LogInWithPasskeyWithResponse(ctx context.Context, params *LogInWithPasskeyParams, body LogInWithPasskeyJSONRequestBody, reqEditors ...RequestEditorFn) (*LogInWithPasskeyResponse, error) {
-	rsp, err := c.LogInWithPasskey(ctx, params, body, reqEditors...)
-	if err != nil {
-		return nil, err
-	}
-	return ParseLogInWithPasskeyResponse(rsp)
-}
-
-// LogOutWithResponse Log Out
-//
-// End this session.
-//
-// Returns a wrapper object for the known response body format(s).
-//
-// Corresponds with POST /v1/logout (the `LogOut` operationId).
-func (c *ClientWithResponses) LogOutWithResponse(ctx context.Context, params *LogOutParams, reqEditors ...RequestEditorFn) (*LogOutResponse, error) {
-	rsp, err := c.LogOut(ctx, params, reqEditors...)
-	if err != nil {
-		return nil, err
-	}
-	return ParseLogOutResponse(rsp)
-}
-
-// GetMeWithResponse Get Me
-//
-// The caller, its organization and its permissions.
-//
-// Returns a wrapper object for the known response body format(s).
-//
-// Corresponds with GET /v1/me (the `GetMe` operationId).
-func (c *ClientWithResponses) GetMeWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*GetMeResponse, error) {
-	rsp, err := c.GetMe(ctx, reqEditors...)
-	if err != nil {
-		return nil, err
-	}
-	return ParseGetMeResponse(rsp)
-}
-
-// ConfirmPersonWithBodyWithResponse Confirm Person
-//
-// Show again who it is: with a passkey, with the password or, where there is a second factor, with a code.
-//
-// It lasts for 15 minutes.
-//
-// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
-//
-// Corresponds with POST /v1/me/confirm (the `ConfirmPerson` operationId).
-func (c *ClientWithResponses) ConfirmPersonWithBodyWithResponse(ctx context.Context, params *ConfirmPersonParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ConfirmPersonResponse, error) {
-	rsp, err := c.ConfirmPersonWithBody(ctx, params, contentType, body, reqEditors...)
-	if err != nil {
-		return nil, err
-	}
-	return ParseConfirmPersonResponse(rsp)
-}
-
-// ConfirmPersonWithResponse Confirm Person
-//
-// Show again who it is: with a passkey, with the password or, where there is a second factor, with a code.
-//
-// It lasts for 15 minutes.
-//
-// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
-//
-// Corresponds with POST /v1/me/confirm (the `ConfirmPerson` operationId).
-func (c *ClientWithResponses) ConfirmPersonWithResponse(ctx context.Context, params *ConfirmPersonParams, body ConfirmPersonJSONRequestBody, reqEditors ...RequestEditorFn) (*ConfirmPersonResponse, error) {
-	rsp, err := c.ConfirmPerson(ctx, params, body, reqEditors...)
-	if err != nil {
-		return nil, err
-	}
-	return ParseConfirmPersonResponse(rsp)
-}
-
-// SendVerificationWithResponse Send Verification
-//
-// Have another link mailed that verifies the person's address. The one before it does not work any more.
-//
-// Returns a wrapper object for the known response body format(s).
-//
-// Corresponds with POST /v1/me/email/verification (the `SendVerification` operationId).
-func (c *ClientWithResponses) SendVerificationWithResponse(ctx context.Context, params *SendVerificationParams, reqEditors ...RequestEditorFn) (*SendVerificationResponse, error) {
-	rsp, err := c.SendVerification(ctx, params, reqEditors...)
-	if err != nil {
-		return nil, err
-	}
-	return ParseSendVerificationResponse(rsp)
-}
-
-// VerifyEmailWithBodyWithResponse Verify Email
-//
-// Verify the address by the link in the mail, in a session of the account that signed up.
-//
-// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
-//
-// Corresponds with POST /v1/me/email/verify (the `VerifyEmail` operationId).
-func (c *ClientWithResponses) VerifyEmailWithBodyWithResponse(ctx context.Context, params *VerifyEmailParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*VerifyEmailResponse, error) {
-	rsp, err := c.VerifyEmailWithBody(ctx, params, contentType, body, reqEditors...)
-	if err != nil {
-		return nil, err
-	}
-	return ParseVerifyEmailResponse(rsp)
-}
-
-// VerifyEmailWithResponse Verify Email
-//
-// Verify the address by the link in the mail, in a session of the account that signed up.
-//
-// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
-//
-// Corresponds with POST /v1/me/email/verify (the `VerifyEmail` operationId).
-func (c *ClientWithResponses) VerifyEmailWithResponse(ctx context.Context, params *VerifyEmailParams, body VerifyEmailJSONRequestBody, reqEditors ...RequestEditorFn) (*VerifyEmailResponse, error) {
-	rsp, err := c.VerifyEmail(ctx, params, body, reqEditors...)
-	if err != nil {
-		return nil, err
-	}
-	return ParseVerifyEmailResponse(rsp)
-}
-
-// AcceptInvitationWithBodyWithResponse Accept Invitation
-//
-// Accept an invitation with the account that is logged in, and go on in its organization.
-//
-// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
-//
-// Corresponds with POST /v1/me/invitations/accept (the `AcceptInvitation` operationId).
-func (c *ClientWithResponses) AcceptInvitationWithBodyWithResponse(ctx context.Context, params *AcceptInvitationParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*AcceptInvitationResponse, error) {
-	rsp, err := c.AcceptInvitationWithBody(ctx, params, contentType, body, reqEditors...)
-	if err != nil {
-		return nil, err
-	}
-	return ParseAcceptInvitationResponse(rsp)
-}
-
-// AcceptInvitationWithResponse Accept Invitation
-//
-// Accept an invitation with the account that is logged in, and go on in its organization.
-//
-// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
-//
-// Corresponds with POST /v1/me/invitations/accept (the `AcceptInvitation` operationId).
-func (c *ClientWithResponses) AcceptInvitationWithResponse(ctx context.Context, params *AcceptInvitationParams, body AcceptInvitationJSONRequestBody, reqEditors ...RequestEditorFn) (*AcceptInvitationResponse, error) {
-	rsp, err := c.AcceptInvitation(ctx, params, body, reqEditors...)
-	if err != nil {
-		return nil, err
-	}
-	return ParseAcceptInvitationResponse(rsp)
-}
-
-// SwitchOrganizationWithBodyWithResponse Switch Organization
-//
-// Go on in another organization of the person, with another session: sets the cookie anew.
-//
-// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
-//
-// Corresponds with POST /v1/me/organization (the `SwitchOrganization` operationId).
-func (c *ClientWithResponses) SwitchOrganizationWithBodyWithResponse(ctx context.Context, params *SwitchOrganizationParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*SwitchOrganizationResponse, error) {
-	rsp, err := c.SwitchOrganizationWithBody(ctx, params, contentType, body, reqEditors...)
-	if err != nil {
-		return nil, err
-	}
-	return ParseSwitchOrganizationResponse(rsp)
-}
-
-// SwitchOrganizationWithResponse Switch Organization
-//
-// Go on in another organization of the person, with another session: sets the cookie anew.
-//
-// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
-//
-// Corresponds with POST /v1/me/organization (the `SwitchOrganization` operationId).
-func (c *ClientWithResponses) SwitchOrganizationWithResponse(ctx context.Context, params *SwitchOrganizationParams, body SwitchOrganizationJSONRequestBody, reqEditors ...RequestEditorFn) (*SwitchOrganizationResponse, error) {
-	rsp, err := c.SwitchOrganization(ctx, params, body, reqEditors...)
-	if err != nil {
-		return nil, err
-	}
-	return ParseSwitchOrganizationResponse(rsp)
-}
-
-// ListPasskeysWithResponse List Passkeys
-//
-// The person's passkeys.
-//
-// Returns a wrapper object for the known response body format(s).
-//
-// Corresponds with GET /v1/me/passkeys (the `ListPasskeys` operationId).
-func (c *ClientWithResponses) ListPasskeysWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*ListPasskeysResponse, error) {
-	rsp, err := c.ListPasskeys(ctx, reqEditors...)
-	if err != nil {
-		return nil, err
-	}
-	return ParseListPasskeysResponse(rsp)
-}
-
-// AddPasskeyWithBodyWithResponse Add Passkey
-//
-// Add the passkey that the browser has made. It logs in alone, without password and code.
-//
-// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
-//
-// Corresponds with POST /v1/me/passkeys (the `AddPasskey` operationId).
-func (c *ClientWithResponses) AddPasskeyWithBodyWithResponse(ctx context.Context, params *AddPasskeyParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*AddPasskeyResponse, error) {
-	rsp, err := c.AddPasskeyWithBody(ctx, params, contentType, body, reqEditors...)
-	if err != nil {
-		return nil, err
-	}
-	return ParseAddPasskeyResponse(rsp)
-}
-
-// AddPasskeyWithResponse Add Passkey
-//
-// Add the passkey that the browser has made. It logs in alone, without password and code.
-//
-// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
-//
-// Corresponds with POST /v1/me/passkeys (the `AddPasskey` operationId).
-func (c *ClientWithResponses) AddPasskeyWithResponse(ctx context.Context, params *AddPasskeyParams, body AddPasskeyJSONRequestBody, reqEditors ...RequestEditorFn) (*AddPasskeyResponse, error) {
-	rsp, err := c.AddPasskey(ctx, params, body, reqEditors...)
-	if err != nil {
-		return nil, err
-	}
-	return ParseAddPasskeyResponse(rsp)
-}
-
-// BeginPasskeyWithResponse Begin Passkey
-//
-// Begin to add a passkey: what the browser's `navigator.credentials.create` takes.
-//
-// Returns a wrapper object for the known response body format(s).
-//
-// Corresponds with POST /v1/me/passkeys/begin (the `BeginPasskey` operationId).
-func (c *ClientWithResponses) BeginPasskeyWithResponse(ctx context.Context, params *BeginPasskeyParams, reqEditors ...RequestEditorFn) (*BeginPasskeyResponse, error) {
-	rsp, err := c.BeginPasskey(ctx, params, reqEditors...)
-	if err != nil {
-		return nil, err
-	}
-	return ParseBeginPasskeyResponse(rsp)
-}
-
-// RemovePasskeyWithResponse Remove Passkey
-//
-// Remove a passkey.
-//
-// Returns a wrapper object for the known response body format(s).
-//
-// Corresponds with DELETE /v1/me/passkeys/{passkey_id} (the `RemovePasskey` operationId).
-func (c *ClientWithResponses) RemovePasskeyWithResponse(ctx context.Context, passkeyId openapi_types.UUID, reqEditors ...RequestEditorFn) (*RemovePasskeyResponse, error) {
-	rsp, err := c.RemovePasskey(ctx, passkeyId, reqEditors...)
-	if err != nil {
-		return nil, err
-	}
-	return ParseRemovePasskeyResponse(rsp)
-}
-
-// ChangePasswordWithBodyWithResponse Change Password
-//
-// Change the password. Other sessions end.
-//
-// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
-//
-// Corresponds with POST /v1/me/password (the `ChangePassword` operationId).
-func (c *ClientWithResponses) ChangePasswordWithBodyWithResponse(ctx context.Context, params *ChangePasswordParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ChangePasswordResponse, error) {
-	rsp, err := c.ChangePasswordWithBody(ctx, params, contentType, body, reqEditors...)
-	if err != nil {
-		return nil, err
-	}
-	return ParseChangePasswordResponse(rsp)
-}
-
-// ChangePasswordWithResponse Change Password
-//
-// Change the password. Other sessions end.
-//
-// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
-//
-// Corresponds with POST /v1/me/password (the `ChangePassword` operationId).
-func (c *ClientWithResponses) ChangePasswordWithResponse(ctx context.Context, params *ChangePasswordParams, body ChangePasswordJSONRequestBody, reqEditors ...RequestEditorFn) (*ChangePasswordResponse, error) {
-	rsp, err := c.ChangePassword(ctx, params, body, reqEditors...)
-	if err != nil {
-		return nil, err
-	}
-	return ParseChangePasswordResponse(rsp)
-}
-
-// RenewRecoveryCodesWithResponse Renew Recovery Codes
-//
-// Replace the recovery codes. The former ones do not work any more.
-//
-// Returns a wrapper object for the known response body format(s).
-//
-// Corresponds with POST /v1/me/recovery-codes (the `RenewRecoveryCodes` operationId).
-func (c *ClientWithResponses) RenewRecoveryCodesWithResponse(ctx context.Context, params *RenewRecoveryCodesParams, reqEditors ...RequestEditorFn) (*RenewRecoveryCodesResponse, error) {
-	rsp, err := c.RenewRecoveryCodes(ctx, params, reqEditors...)
-	if err != nil {
-		return nil, err
-	}
-	return ParseRenewRecoveryCodesResponse(rsp)
-}
-
-// GetSecondFactorWithResponse Get Second Factor
-//
-// The person's second factor.
-//
-// Returns a wrapper object for the known response body format(s).
-//
-// Corresponds with GET /v1/me/second-factor (the `GetSecondFactor` operationId).
-func (c *ClientWithResponses) GetSecondFactorWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*GetSecondFactorResponse, error) {
-	rsp, err := c.GetSecondFactor(ctx, reqEditors...)
-	if err != nil {
-		return nil, err
-	}
-	return ParseGetSecondFactorResponse(rsp)
-}
-
-// EndOtherSessionsWithResponse End Other Sessions
-//
-// End all sessions of the person except the present one.
-//
-// Returns a wrapper object for the known response body format(s).
-//
-// Corresponds with DELETE /v1/me/sessions (the `EndOtherSessions` operationId).
-func (c *ClientWithResponses) EndOtherSessionsWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*EndOtherSessionsResponse, error) {
-	rsp, err := c.EndOtherSessions(ctx, reqEditors...)
-	if err != nil {
-		return nil, err
-	}
-	return ParseEndOtherSessionsResponse(rsp)
-}
-
-// ListSessionsWithResponse List Sessions
-//
-// The person's sessions in all organizations, the one used last first.
-//
-// Returns a wrapper object for the known response body format(s).
-//
-// Corresponds with GET /v1/me/sessions (the `ListSessions` operationId).
-func (c *ClientWithResponses) ListSessionsWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*ListSessionsResponse, error) {
-	rsp, err := c.ListSessions(ctx, reqEditors...)
-	if err != nil {
-		return nil, err
-	}
-	return ParseListSessionsResponse(rsp)
-}
-
-// EndSessionWithResponse End Session
-//
-// End one session of the person.
-//
-// Returns a wrapper object for the known response body format(s).
-//
-// Corresponds with DELETE /v1/me/sessions/{session_id} (the `EndSession` operationId).
-func (c *ClientWithResponses) EndSessionWithResponse(ctx context.Context, sessionId openapi_types.UUID, reqEditors ...RequestEditorFn) (*EndSessionResponse, error) {
-	rsp, err := c.EndSession(ctx, sessionId, reqEditors...)
-	if err != nil {
-		return nil, err
-	}
-	return ParseEndSessionResponse(rsp)
-}
-
-// RemoveTotpWithResponse Remove Totp
-//
-// Remove the authenticator and its recovery codes: the password alone is enough to log in.
-//
-// Returns a wrapper object for the known response body format(s).
-//
-// Corresponds with DELETE /v1/me/totp (the `RemoveTotp` operationId).
-func (c *ClientWithResponses) RemoveTotpWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*RemoveTotpResponse, error) {
-	rsp, err := c.RemoveTotp(ctx, reqEditors...)
-	if err != nil {
-		return nil, err
-	}
-	return ParseRemoveTotpResponse(rsp)
-}
-
-// BeginTotpWithResponse Begin Totp
-//
-// Begin to add an authenticator. It counts once it is confirmed with a code that it shows.
-//
-// Returns a wrapper object for the known response body format(s).
-//
-// Corresponds with POST /v1/me/totp (the `BeginTotp` operationId).
-func (c *ClientWithResponses) BeginTotpWithResponse(ctx context.Context, params *BeginTotpParams, reqEditors ...RequestEditorFn) (*BeginTotpResponse, error) {
-	rsp, err := c.BeginTotp(ctx, params, reqEditors...)
-	if err != nil {
-		return nil, err
-	}
-	return ParseBeginTotpResponse(rsp)
-}
-
-// ConfirmTotpWithBodyWithResponse Confirm Totp
-//
-// Confirm the authenticator. From then on logging in takes a code.
-//
-// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
-//
-// Corresponds with POST /v1/me/totp/confirm (the `ConfirmTotp` operationId).
-func (c *ClientWithResponses) ConfirmTotpWithBodyWithResponse(ctx context.Context, params *ConfirmTotpParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ConfirmTotpResponse, error) {
-	rsp, err := c.ConfirmTotpWithBody(ctx, params, contentType, body, reqEditors...)
-	if err != nil {
-		return nil, err
-	}
-	return ParseConfirmTotpResponse(rsp)
-}
-
-// ConfirmTotpWithResponse Confirm Totp
-//
-// Confirm the authenticator. From then on logging in takes a code.
-//
-// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
-//
-// Corresponds with POST /v1/me/totp/confirm (the `ConfirmTotp` operationId).
-func (c *ClientWithResponses) ConfirmTotpWithResponse(ctx context.Context, params *ConfirmTotpParams, body ConfirmTotpJSONRequestBody, reqEditors ...RequestEditorFn) (*ConfirmTotpResponse, error) {
-	rsp, err := c.ConfirmTotp(ctx, params, body, reqEditors...)
-	if err != nil {
-		return nil, err
-	}
-	return ParseConfirmTotpResponse(rsp)
 }
 
 // GetBalanceWithResponse Get Balance
@@ -24662,66 +13691,6 @@ func (c *ClientWithResponses) GetSharingWithResponse(ctx context.Context, reqEdi
 	return ParseGetSharingResponse(rsp)
 }
 
-// ListInvitationsWithResponse List Invitations
-//
-// Invitations that wait for an answer, newest first.
-//
-// Returns a wrapper object for the known response body format(s).
-//
-// Corresponds with GET /v1/organization/invitations (the `ListInvitations` operationId).
-func (c *ClientWithResponses) ListInvitationsWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*ListInvitationsResponse, error) {
-	rsp, err := c.ListInvitations(ctx, reqEditors...)
-	if err != nil {
-		return nil, err
-	}
-	return ParseListInvitationsResponse(rsp)
-}
-
-// InviteMemberWithBodyWithResponse Invite Member
-//
-// Invite a person by mail. Another invitation of the same address takes the place of the one before.
-//
-// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
-//
-// Corresponds with POST /v1/organization/invitations (the `InviteMember` operationId).
-func (c *ClientWithResponses) InviteMemberWithBodyWithResponse(ctx context.Context, params *InviteMemberParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*InviteMemberResponse, error) {
-	rsp, err := c.InviteMemberWithBody(ctx, params, contentType, body, reqEditors...)
-	if err != nil {
-		return nil, err
-	}
-	return ParseInviteMemberResponse(rsp)
-}
-
-// InviteMemberWithResponse Invite Member
-//
-// Invite a person by mail. Another invitation of the same address takes the place of the one before.
-//
-// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
-//
-// Corresponds with POST /v1/organization/invitations (the `InviteMember` operationId).
-func (c *ClientWithResponses) InviteMemberWithResponse(ctx context.Context, params *InviteMemberParams, body InviteMemberJSONRequestBody, reqEditors ...RequestEditorFn) (*InviteMemberResponse, error) {
-	rsp, err := c.InviteMember(ctx, params, body, reqEditors...)
-	if err != nil {
-		return nil, err
-	}
-	return ParseInviteMemberResponse(rsp)
-}
-
-// WithdrawInvitationWithResponse Withdraw Invitation
-//
-// Withdraw an invitation: its link does not work any more.
-//
-// Returns a wrapper object for the known response body format(s).
-//
-// Corresponds with DELETE /v1/organization/invitations/{invitation_id} (the `WithdrawInvitation` operationId).
-func (c *ClientWithResponses) WithdrawInvitationWithResponse(ctx context.Context, invitationId openapi_types.UUID, reqEditors ...RequestEditorFn) (*WithdrawInvitationResponse, error) {
-	rsp, err := c.WithdrawInvitation(ctx, invitationId, reqEditors...)
-	if err != nil {
-		return nil, err
-	}
-	return ParseWithdrawInvitationResponse(rsp)
-}
-
 // ListOrganizationKeysWithResponse List Organization Keys
 //
 // The organization's own API keys, newest first, without their secrets.
@@ -24765,216 +13734,6 @@ func (c *ClientWithResponses) CreateOrganizationKeyWithResponse(ctx context.Cont
 		return nil, err
 	}
 	return ParseCreateOrganizationKeyResponse(rsp)
-}
-
-// ListMembersWithResponse List Members
-//
-// The organization's members, oldest first.
-//
-// Returns a wrapper object for the known response body format(s).
-//
-// Corresponds with GET /v1/organization/members (the `ListMembers` operationId).
-func (c *ClientWithResponses) ListMembersWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*ListMembersResponse, error) {
-	rsp, err := c.ListMembers(ctx, reqEditors...)
-	if err != nil {
-		return nil, err
-	}
-	return ParseListMembersResponse(rsp)
-}
-
-// RemoveMemberWithResponse Remove Member
-//
-// Remove a member from the organization, or leave it.
-//
-// Returns a wrapper object for the known response body format(s).
-//
-// Corresponds with DELETE /v1/organization/members/{user_id} (the `RemoveMember` operationId).
-func (c *ClientWithResponses) RemoveMemberWithResponse(ctx context.Context, userId openapi_types.UUID, reqEditors ...RequestEditorFn) (*RemoveMemberResponse, error) {
-	rsp, err := c.RemoveMember(ctx, userId, reqEditors...)
-	if err != nil {
-		return nil, err
-	}
-	return ParseRemoveMemberResponse(rsp)
-}
-
-// ChangeRoleWithBodyWithResponse Change Role
-//
-// Give a member another role. Only owners make and unmake owners. The member logs in again.
-//
-// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
-//
-// Corresponds with PATCH /v1/organization/members/{user_id} (the `ChangeRole` operationId).
-func (c *ClientWithResponses) ChangeRoleWithBodyWithResponse(ctx context.Context, userId openapi_types.UUID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ChangeRoleResponse, error) {
-	rsp, err := c.ChangeRoleWithBody(ctx, userId, contentType, body, reqEditors...)
-	if err != nil {
-		return nil, err
-	}
-	return ParseChangeRoleResponse(rsp)
-}
-
-// ChangeRoleWithResponse Change Role
-//
-// Give a member another role. Only owners make and unmake owners. The member logs in again.
-//
-// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
-//
-// Corresponds with PATCH /v1/organization/members/{user_id} (the `ChangeRole` operationId).
-func (c *ClientWithResponses) ChangeRoleWithResponse(ctx context.Context, userId openapi_types.UUID, body ChangeRoleJSONRequestBody, reqEditors ...RequestEditorFn) (*ChangeRoleResponse, error) {
-	rsp, err := c.ChangeRole(ctx, userId, body, reqEditors...)
-	if err != nil {
-		return nil, err
-	}
-	return ParseChangeRoleResponse(rsp)
-}
-
-// AskForPasskeyWithResponse Ask For Passkey
-//
-// Begin to show a passkey, to log in or to confirm who one is. The answer is good for five minutes, once.
-//
-// Returns a wrapper object for the known response body format(s).
-//
-// Corresponds with POST /v1/passkey-requests (the `AskForPasskey` operationId).
-func (c *ClientWithResponses) AskForPasskeyWithResponse(ctx context.Context, params *AskForPasskeyParams, reqEditors ...RequestEditorFn) (*AskForPasskeyResponse, error) {
-	rsp, err := c.AskForPasskey(ctx, params, reqEditors...)
-	if err != nil {
-		return nil, err
-	}
-	return ParseAskForPasskeyResponse(rsp)
-}
-
-// ResetPasswordWithBodyWithResponse Reset Password
-//
-// Set a new password by the link in the mail. All sessions end.
-//
-// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
-//
-// Corresponds with POST /v1/password/reset (the `ResetPassword` operationId).
-func (c *ClientWithResponses) ResetPasswordWithBodyWithResponse(ctx context.Context, params *ResetPasswordParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ResetPasswordResponse, error) {
-	rsp, err := c.ResetPasswordWithBody(ctx, params, contentType, body, reqEditors...)
-	if err != nil {
-		return nil, err
-	}
-	return ParseResetPasswordResponse(rsp)
-}
-
-// ResetPasswordWithResponse Reset Password
-//
-// Set a new password by the link in the mail. All sessions end.
-//
-// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
-//
-// Corresponds with POST /v1/password/reset (the `ResetPassword` operationId).
-func (c *ClientWithResponses) ResetPasswordWithResponse(ctx context.Context, params *ResetPasswordParams, body ResetPasswordJSONRequestBody, reqEditors ...RequestEditorFn) (*ResetPasswordResponse, error) {
-	rsp, err := c.ResetPassword(ctx, params, body, reqEditors...)
-	if err != nil {
-		return nil, err
-	}
-	return ParseResetPasswordResponse(rsp)
-}
-
-// RequestPasswordResetWithBodyWithResponse Request Password Reset
-//
-// Have a link mailed that sets a new password. The answer is the same for every address.
-//
-// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
-//
-// Corresponds with POST /v1/password/reset-requests (the `RequestPasswordReset` operationId).
-func (c *ClientWithResponses) RequestPasswordResetWithBodyWithResponse(ctx context.Context, params *RequestPasswordResetParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*RequestPasswordResetResponse, error) {
-	rsp, err := c.RequestPasswordResetWithBody(ctx, params, contentType, body, reqEditors...)
-	if err != nil {
-		return nil, err
-	}
-	return ParseRequestPasswordResetResponse(rsp)
-}
-
-// RequestPasswordResetWithResponse Request Password Reset
-//
-// Have a link mailed that sets a new password. The answer is the same for every address.
-//
-// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
-//
-// Corresponds with POST /v1/password/reset-requests (the `RequestPasswordReset` operationId).
-func (c *ClientWithResponses) RequestPasswordResetWithResponse(ctx context.Context, params *RequestPasswordResetParams, body RequestPasswordResetJSONRequestBody, reqEditors ...RequestEditorFn) (*RequestPasswordResetResponse, error) {
-	rsp, err := c.RequestPasswordReset(ctx, params, body, reqEditors...)
-	if err != nil {
-		return nil, err
-	}
-	return ParseRequestPasswordResetResponse(rsp)
-}
-
-// ReceiveStripeEventWithBodyWithResponse Receive Stripe Event
-//
-// For Stripe: a signed event. A paid checkout is recorded once.
-//
-// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
-//
-// Corresponds with POST /v1/payments/stripe/events (the `ReceiveStripeEvent` operationId).
-func (c *ClientWithResponses) ReceiveStripeEventWithBodyWithResponse(ctx context.Context, params *ReceiveStripeEventParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ReceiveStripeEventResponse, error) {
-	rsp, err := c.ReceiveStripeEventWithBody(ctx, params, contentType, body, reqEditors...)
-	if err != nil {
-		return nil, err
-	}
-	return ParseReceiveStripeEventResponse(rsp)
-}
-
-// ReceiveStripeEventWithResponse Receive Stripe Event
-//
-// For Stripe: a signed event. A paid checkout is recorded once.
-//
-// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
-//
-// Corresponds with POST /v1/payments/stripe/events (the `ReceiveStripeEvent` operationId).
-func (c *ClientWithResponses) ReceiveStripeEventWithResponse(ctx context.Context, params *ReceiveStripeEventParams, body ReceiveStripeEventJSONRequestBody, reqEditors ...RequestEditorFn) (*ReceiveStripeEventResponse, error) {
-	rsp, err := c.ReceiveStripeEvent(ctx, params, body, reqEditors...)
-	if err != nil {
-		return nil, err
-	}
-	return ParseReceiveStripeEventResponse(rsp)
-}
-
-// AddProbedMinutesWithBodyWithResponse Add Probed Minutes
-//
-// Tell what was seen in minutes that are over. Telling a minute again changes nothing.
-//
-// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
-//
-// Corresponds with POST /v1/prober/minutes (the `AddProbedMinutes` operationId).
-func (c *ClientWithResponses) AddProbedMinutesWithBodyWithResponse(ctx context.Context, params *AddProbedMinutesParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*AddProbedMinutesResponse, error) {
-	rsp, err := c.AddProbedMinutesWithBody(ctx, params, contentType, body, reqEditors...)
-	if err != nil {
-		return nil, err
-	}
-	return ParseAddProbedMinutesResponse(rsp)
-}
-
-// AddProbedMinutesWithResponse Add Probed Minutes
-//
-// Tell what was seen in minutes that are over. Telling a minute again changes nothing.
-//
-// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
-//
-// Corresponds with POST /v1/prober/minutes (the `AddProbedMinutes` operationId).
-func (c *ClientWithResponses) AddProbedMinutesWithResponse(ctx context.Context, params *AddProbedMinutesParams, body AddProbedMinutesJSONRequestBody, reqEditors ...RequestEditorFn) (*AddProbedMinutesResponse, error) {
-	rsp, err := c.AddProbedMinutes(ctx, params, body, reqEditors...)
-	if err != nil {
-		return nil, err
-	}
-	return ParseAddProbedMinutesResponse(rsp)
-}
-
-// GetProbeTargetsWithResponse Get Probe Targets
-//
-// The servers to knock at, and the authority of their certificates.
-//
-// Returns a wrapper object for the known response body format(s).
-//
-// Corresponds with GET /v1/prober/targets (the `GetProbeTargets` operationId).
-func (c *ClientWithResponses) GetProbeTargetsWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*GetProbeTargetsResponse, error) {
-	rsp, err := c.GetProbeTargets(ctx, reqEditors...)
-	if err != nil {
-		return nil, err
-	}
-	return ParseGetProbeTargetsResponse(rsp)
 }
 
 // ListProjectsWithResponse List Projects
@@ -25281,470 +14040,236 @@ func (c *ClientWithResponses) CreateQuoteWithResponse(ctx context.Context, param
 	return ParseCreateQuoteResponse(rsp)
 }
 
-// GetReadinessWithResponse Get Readiness
+// ListWebhooksWithResponse List Webhooks
 //
-// Whether requests can be served; 503 only when none can. Operators see each dependency's state, too.
+// The organization's webhooks, newest first, without their secrets.
 //
 // Returns a wrapper object for the known response body format(s).
 //
-// Corresponds with GET /v1/ready (the `GetReadiness` operationId).
-func (c *ClientWithResponses) GetReadinessWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*GetReadinessResponse, error) {
-	rsp, err := c.GetReadiness(ctx, reqEditors...)
+// Corresponds with GET /v1/webhooks (the `ListWebhooks` operationId).
+func (c *ClientWithResponses) ListWebhooksWithResponse(ctx context.Context, params *ListWebhooksParams, reqEditors ...RequestEditorFn) (*ListWebhooksResponse, error) {
+	rsp, err := c.ListWebhooks(ctx, params, reqEditors...)
 	if err != nil {
 		return nil, err
 	}
-	return ParseGetReadinessResponse(rsp)
+	return ParseListWebhooksResponse(rsp)
 }
 
-// SignUpWithBodyWithResponse Sign Up
+// CreateWebhookWithBodyWithResponse Create Webhook
 //
-// Create an account with an organization and its first project, and log in.
+// Have events sent to a URL, signed after Standard Webhooks. The secret is in this answer only.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
-// Corresponds with POST /v1/signup (the `SignUp` operationId).
-func (c *ClientWithResponses) SignUpWithBodyWithResponse(ctx context.Context, params *SignUpParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*SignUpResponse, error) {
-	rsp, err := c.SignUpWithBody(ctx, params, contentType, body, reqEditors...)
+// Corresponds with POST /v1/webhooks (the `CreateWebhook` operationId).
+func (c *ClientWithResponses) CreateWebhookWithBodyWithResponse(ctx context.Context, params *CreateWebhookParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CreateWebhookResponse, error) {
+	rsp, err := c.CreateWebhookWithBody(ctx, params, contentType, body, reqEditors...)
 	if err != nil {
 		return nil, err
 	}
-	return ParseSignUpResponse(rsp)
+	return ParseCreateWebhookResponse(rsp)
 }
 
-// SignUpWithResponse Sign Up
+// CreateWebhookWithResponse Create Webhook
 //
-// Create an account with an organization and its first project, and log in.
+// Have events sent to a URL, signed after Standard Webhooks. The secret is in this answer only.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
-// Corresponds with POST /v1/signup (the `SignUp` operationId).
-func (c *ClientWithResponses) SignUpWithResponse(ctx context.Context, params *SignUpParams, body SignUpJSONRequestBody, reqEditors ...RequestEditorFn) (*SignUpResponse, error) {
-	rsp, err := c.SignUp(ctx, params, body, reqEditors...)
+// Corresponds with POST /v1/webhooks (the `CreateWebhook` operationId).
+func (c *ClientWithResponses) CreateWebhookWithResponse(ctx context.Context, params *CreateWebhookParams, body CreateWebhookJSONRequestBody, reqEditors ...RequestEditorFn) (*CreateWebhookResponse, error) {
+	rsp, err := c.CreateWebhook(ctx, params, body, reqEditors...)
 	if err != nil {
 		return nil, err
 	}
-	return ParseSignUpResponse(rsp)
+	return ParseCreateWebhookResponse(rsp)
 }
 
-// GetSpendWithResponse Get Spend
+// DeleteWebhookWithResponse Delete Webhook
 //
-// Get this month's cost so far and by its end, by project and group, and the month before.
+// Delete a webhook. Waiting events are not sent.
 //
 // Returns a wrapper object for the known response body format(s).
 //
-// Corresponds with GET /v1/spend (the `GetSpend` operationId).
-func (c *ClientWithResponses) GetSpendWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*GetSpendResponse, error) {
-	rsp, err := c.GetSpend(ctx, reqEditors...)
+// Corresponds with DELETE /v1/webhooks/{webhook_id} (the `DeleteWebhook` operationId).
+func (c *ClientWithResponses) DeleteWebhookWithResponse(ctx context.Context, webhookId openapi_types.UUID, reqEditors ...RequestEditorFn) (*DeleteWebhookResponse, error) {
+	rsp, err := c.DeleteWebhook(ctx, webhookId, reqEditors...)
 	if err != nil {
 		return nil, err
 	}
-	return ParseGetSpendResponse(rsp)
+	return ParseDeleteWebhookResponse(rsp)
 }
 
-// GetSpendDaysWithResponse Get Spend Days
+// GetWebhookWithResponse Get Webhook
 //
-// The cost of each day of a month, by kind.
+// One webhook.
 //
 // Returns a wrapper object for the known response body format(s).
 //
-// Corresponds with GET /v1/spend/days (the `GetSpendDays` operationId).
-func (c *ClientWithResponses) GetSpendDaysWithResponse(ctx context.Context, params *GetSpendDaysParams, reqEditors ...RequestEditorFn) (*GetSpendDaysResponse, error) {
-	rsp, err := c.GetSpendDays(ctx, params, reqEditors...)
+// Corresponds with GET /v1/webhooks/{webhook_id} (the `GetWebhook` operationId).
+func (c *ClientWithResponses) GetWebhookWithResponse(ctx context.Context, webhookId openapi_types.UUID, reqEditors ...RequestEditorFn) (*GetWebhookResponse, error) {
+	rsp, err := c.GetWebhook(ctx, webhookId, reqEditors...)
 	if err != nil {
 		return nil, err
 	}
-	return ParseGetSpendDaysResponse(rsp)
+	return ParseGetWebhookResponse(rsp)
 }
 
-// GetSpendMetricsWithResponse Get Spend Metrics
+// ChangeWebhookWithBodyWithResponse Change Webhook
 //
-// This month's spend, its forecast and the budgets as OpenMetrics, for a scraper with an API key.
+// Change where events go, which, and whether. It also enables a webhook that the service has disabled.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with PUT /v1/webhooks/{webhook_id} (the `ChangeWebhook` operationId).
+func (c *ClientWithResponses) ChangeWebhookWithBodyWithResponse(ctx context.Context, webhookId openapi_types.UUID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ChangeWebhookResponse, error) {
+	rsp, err := c.ChangeWebhookWithBody(ctx, webhookId, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseChangeWebhookResponse(rsp)
+}
+
+// ChangeWebhookWithResponse Change Webhook
+//
+// Change where events go, which, and whether. It also enables a webhook that the service has disabled.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with PUT /v1/webhooks/{webhook_id} (the `ChangeWebhook` operationId).
+func (c *ClientWithResponses) ChangeWebhookWithResponse(ctx context.Context, webhookId openapi_types.UUID, body ChangeWebhookJSONRequestBody, reqEditors ...RequestEditorFn) (*ChangeWebhookResponse, error) {
+	rsp, err := c.ChangeWebhook(ctx, webhookId, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseChangeWebhookResponse(rsp)
+}
+
+// ListWebhookDeliveriesWithResponse List Webhook Deliveries
+//
+// Deliveries of the last 30 days, newest first.
 //
 // Returns a wrapper object for the known response body format(s).
 //
-// Corresponds with GET /v1/spend/metrics (the `GetSpendMetrics` operationId).
-func (c *ClientWithResponses) GetSpendMetricsWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*GetSpendMetricsResponse, error) {
-	rsp, err := c.GetSpendMetrics(ctx, reqEditors...)
+// Corresponds with GET /v1/webhooks/{webhook_id}/deliveries (the `ListWebhookDeliveries` operationId).
+func (c *ClientWithResponses) ListWebhookDeliveriesWithResponse(ctx context.Context, webhookId openapi_types.UUID, params *ListWebhookDeliveriesParams, reqEditors ...RequestEditorFn) (*ListWebhookDeliveriesResponse, error) {
+	rsp, err := c.ListWebhookDeliveries(ctx, webhookId, params, reqEditors...)
 	if err != nil {
 		return nil, err
 	}
-	return ParseGetSpendMetricsResponse(rsp)
+	return ParseListWebhookDeliveriesResponse(rsp)
 }
 
-// GetStatusWithResponse Get Status
+// ResendWebhookDeliveryWithResponse Resend Webhook Delivery
 //
-// The state of each region's components, their last 90 days, and incidents. It needs no login.
+// Send an event again, with the same `webhook-id`.
 //
 // Returns a wrapper object for the known response body format(s).
 //
-// Corresponds with GET /v1/status (the `GetStatus` operationId).
-func (c *ClientWithResponses) GetStatusWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*GetStatusResponse, error) {
-	rsp, err := c.GetStatus(ctx, reqEditors...)
+// Corresponds with POST /v1/webhooks/{webhook_id}/deliveries/{delivery_id}/resend (the `ResendWebhookDelivery` operationId).
+func (c *ClientWithResponses) ResendWebhookDeliveryWithResponse(ctx context.Context, webhookId openapi_types.UUID, deliveryId openapi_types.UUID, params *ResendWebhookDeliveryParams, reqEditors ...RequestEditorFn) (*ResendWebhookDeliveryResponse, error) {
+	rsp, err := c.ResendWebhookDelivery(ctx, webhookId, deliveryId, params, reqEditors...)
 	if err != nil {
 		return nil, err
 	}
-	return ParseGetStatusResponse(rsp)
+	return ParseResendWebhookDeliveryResponse(rsp)
 }
 
-// GetStatusFeedWithResponse Get Status Feed
+// ReplayWebhookWithBodyWithResponse Replay Webhook
 //
-// Incidents as an Atom feed.
+// Send events again that failed, or that came while the webhook was paused or disabled.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/webhooks/{webhook_id}/replay (the `ReplayWebhook` operationId).
+func (c *ClientWithResponses) ReplayWebhookWithBodyWithResponse(ctx context.Context, webhookId openapi_types.UUID, params *ReplayWebhookParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ReplayWebhookResponse, error) {
+	rsp, err := c.ReplayWebhookWithBody(ctx, webhookId, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseReplayWebhookResponse(rsp)
+}
+
+// ReplayWebhookWithResponse Replay Webhook
+//
+// Send events again that failed, or that came while the webhook was paused or disabled.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/webhooks/{webhook_id}/replay (the `ReplayWebhook` operationId).
+func (c *ClientWithResponses) ReplayWebhookWithResponse(ctx context.Context, webhookId openapi_types.UUID, params *ReplayWebhookParams, body ReplayWebhookJSONRequestBody, reqEditors ...RequestEditorFn) (*ReplayWebhookResponse, error) {
+	rsp, err := c.ReplayWebhook(ctx, webhookId, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseReplayWebhookResponse(rsp)
+}
+
+// RotateWebhookSecretWithBodyWithResponse Rotate Webhook Secret
+//
+// Give a webhook another secret. Meanwhile both sign, so that no delivery is refused.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/webhooks/{webhook_id}/rotate (the `RotateWebhookSecret` operationId).
+func (c *ClientWithResponses) RotateWebhookSecretWithBodyWithResponse(ctx context.Context, webhookId openapi_types.UUID, params *RotateWebhookSecretParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*RotateWebhookSecretResponse, error) {
+	rsp, err := c.RotateWebhookSecretWithBody(ctx, webhookId, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseRotateWebhookSecretResponse(rsp)
+}
+
+// RotateWebhookSecretWithResponse Rotate Webhook Secret
+//
+// Give a webhook another secret. Meanwhile both sign, so that no delivery is refused.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/webhooks/{webhook_id}/rotate (the `RotateWebhookSecret` operationId).
+func (c *ClientWithResponses) RotateWebhookSecretWithResponse(ctx context.Context, webhookId openapi_types.UUID, params *RotateWebhookSecretParams, body RotateWebhookSecretJSONRequestBody, reqEditors ...RequestEditorFn) (*RotateWebhookSecretResponse, error) {
+	rsp, err := c.RotateWebhookSecret(ctx, webhookId, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseRotateWebhookSecretResponse(rsp)
+}
+
+// TestWebhookWithResponse Test Webhook
+//
+// Send an event of the type `webhook.test`. The list of deliveries tells within seconds how it went.
 //
 // Returns a wrapper object for the known response body format(s).
 //
-// Corresponds with GET /v1/status/feed (the `GetStatusFeed` operationId).
-func (c *ClientWithResponses) GetStatusFeedWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*GetStatusFeedResponse, error) {
-	rsp, err := c.GetStatusFeed(ctx, reqEditors...)
+// Corresponds with POST /v1/webhooks/{webhook_id}/test (the `TestWebhook` operationId).
+func (c *ClientWithResponses) TestWebhookWithResponse(ctx context.Context, webhookId openapi_types.UUID, params *TestWebhookParams, reqEditors ...RequestEditorFn) (*TestWebhookResponse, error) {
+	rsp, err := c.TestWebhook(ctx, webhookId, params, reqEditors...)
 	if err != nil {
 		return nil, err
 	}
-	return ParseGetStatusFeedResponse(rsp)
+	return ParseTestWebhookResponse(rsp)
 }
 
-// GetIncidentWithResponse Get Incident
-//
-// One incident, however old.
-//
-// Returns a wrapper object for the known response body format(s).
-//
-// Corresponds with GET /v1/status/incidents/{incident_id} (the `GetIncident` operationId).
-func (c *ClientWithResponses) GetIncidentWithResponse(ctx context.Context, incidentId openapi_types.UUID, reqEditors ...RequestEditorFn) (*GetIncidentResponse, error) {
-	rsp, err := c.GetIncident(ctx, incidentId, reqEditors...)
-	if err != nil {
-		return nil, err
-	}
-	return ParseGetIncidentResponse(rsp)
-}
-
-// ParseListAuditEventsResponse parses an HTTP response from a ListAuditEventsWithResponse call
-func ParseListAuditEventsResponse(rsp *http.Response) (*ListAuditEventsResponse, error) {
+// ParseListEventsResponse parses an HTTP response from a ListEventsWithResponse call
+func ParseListEventsResponse(rsp *http.Response) (*ListEventsResponse, error) {
 	bodyBytes, err := io.ReadAll(rsp.Body)
 	defer func() { _ = rsp.Body.Close() }()
 	if err != nil {
 		return nil, err
 	}
 
-	response := &ListAuditEventsResponse{
+	response := &ListEventsResponse{
 		Body:         bodyBytes,
 		HTTPResponse: rsp,
 	}
 
 	switch {
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
-		var dest PageAuditEvent
+		var dest PageListedEvent
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON200 = &dest
-
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 4:
-		var dest Problem
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationproblemJSON4XX = &dest
-
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 5:
-		var dest Problem
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationproblemJSON5XX = &dest
-
-	}
-
-	return response, nil
-}
-
-// ParseExportAuditLogResponse parses an HTTP response from a ExportAuditLogWithResponse call
-func ParseExportAuditLogResponse(rsp *http.Response) (*ExportAuditLogResponse, error) {
-	bodyBytes, err := io.ReadAll(rsp.Body)
-	defer func() { _ = rsp.Body.Close() }()
-	if err != nil {
-		return nil, err
-	}
-
-	response := &ExportAuditLogResponse{
-		Body:         bodyBytes,
-		HTTPResponse: rsp,
-	}
-
-	switch {
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 4:
-		var dest Problem
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationproblemJSON4XX = &dest
-
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 5:
-		var dest Problem
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationproblemJSON5XX = &dest
-
-	}
-
-	return response, nil
-}
-
-// ParseListBudgetsResponse parses an HTTP response from a ListBudgetsWithResponse call
-func ParseListBudgetsResponse(rsp *http.Response) (*ListBudgetsResponse, error) {
-	bodyBytes, err := io.ReadAll(rsp.Body)
-	defer func() { _ = rsp.Body.Close() }()
-	if err != nil {
-		return nil, err
-	}
-
-	response := &ListBudgetsResponse{
-		Body:         bodyBytes,
-		HTTPResponse: rsp,
-	}
-
-	switch {
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
-		var dest PageBudget
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.JSON200 = &dest
-
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 4:
-		var dest Problem
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationproblemJSON4XX = &dest
-
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 5:
-		var dest Problem
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationproblemJSON5XX = &dest
-
-	}
-
-	return response, nil
-}
-
-// ParsePutBudgetResponse parses an HTTP response from a PutBudgetWithResponse call
-func ParsePutBudgetResponse(rsp *http.Response) (*PutBudgetResponse, error) {
-	bodyBytes, err := io.ReadAll(rsp.Body)
-	defer func() { _ = rsp.Body.Close() }()
-	if err != nil {
-		return nil, err
-	}
-
-	response := &PutBudgetResponse{
-		Body:         bodyBytes,
-		HTTPResponse: rsp,
-	}
-
-	switch {
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
-		var dest Budget
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.JSON200 = &dest
-
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 4:
-		var dest Problem
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationproblemJSON4XX = &dest
-
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 5:
-		var dest Problem
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationproblemJSON5XX = &dest
-
-	}
-
-	return response, nil
-}
-
-// ParseDeleteBudgetResponse parses an HTTP response from a DeleteBudgetWithResponse call
-func ParseDeleteBudgetResponse(rsp *http.Response) (*DeleteBudgetResponse, error) {
-	bodyBytes, err := io.ReadAll(rsp.Body)
-	defer func() { _ = rsp.Body.Close() }()
-	if err != nil {
-		return nil, err
-	}
-
-	response := &DeleteBudgetResponse{
-		Body:         bodyBytes,
-		HTTPResponse: rsp,
-	}
-
-	switch {
-	case rsp.StatusCode == 204:
-		break // No content-type
-
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 4:
-		var dest Problem
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationproblemJSON4XX = &dest
-
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 5:
-		var dest Problem
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationproblemJSON5XX = &dest
-
-	}
-
-	return response, nil
-}
-
-// ParseGetBudgetResponse parses an HTTP response from a GetBudgetWithResponse call
-func ParseGetBudgetResponse(rsp *http.Response) (*GetBudgetResponse, error) {
-	bodyBytes, err := io.ReadAll(rsp.Body)
-	defer func() { _ = rsp.Body.Close() }()
-	if err != nil {
-		return nil, err
-	}
-
-	response := &GetBudgetResponse{
-		Body:         bodyBytes,
-		HTTPResponse: rsp,
-	}
-
-	switch {
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
-		var dest Budget
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.JSON200 = &dest
-
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 4:
-		var dest Problem
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationproblemJSON4XX = &dest
-
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 5:
-		var dest Problem
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationproblemJSON5XX = &dest
-
-	}
-
-	return response, nil
-}
-
-// ParseListBudgetAlertsResponse parses an HTTP response from a ListBudgetAlertsWithResponse call
-func ParseListBudgetAlertsResponse(rsp *http.Response) (*ListBudgetAlertsResponse, error) {
-	bodyBytes, err := io.ReadAll(rsp.Body)
-	defer func() { _ = rsp.Body.Close() }()
-	if err != nil {
-		return nil, err
-	}
-
-	response := &ListBudgetAlertsResponse{
-		Body:         bodyBytes,
-		HTTPResponse: rsp,
-	}
-
-	switch {
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
-		var dest PageBudgetAlert
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.JSON200 = &dest
-
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 4:
-		var dest Problem
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationproblemJSON4XX = &dest
-
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 5:
-		var dest Problem
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationproblemJSON5XX = &dest
-
-	}
-
-	return response, nil
-}
-
-// ParseListCommitmentsResponse parses an HTTP response from a ListCommitmentsWithResponse call
-func ParseListCommitmentsResponse(rsp *http.Response) (*ListCommitmentsResponse, error) {
-	bodyBytes, err := io.ReadAll(rsp.Body)
-	defer func() { _ = rsp.Body.Close() }()
-	if err != nil {
-		return nil, err
-	}
-
-	response := &ListCommitmentsResponse{
-		Body:         bodyBytes,
-		HTTPResponse: rsp,
-	}
-
-	switch {
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
-		var dest Commitments
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.JSON200 = &dest
-
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 4:
-		var dest Problem
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationproblemJSON4XX = &dest
-
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 5:
-		var dest Problem
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationproblemJSON5XX = &dest
-
-	}
-
-	return response, nil
-}
-
-// ParseMakeCommitmentResponse parses an HTTP response from a MakeCommitmentWithResponse call
-func ParseMakeCommitmentResponse(rsp *http.Response) (*MakeCommitmentResponse, error) {
-	bodyBytes, err := io.ReadAll(rsp.Body)
-	defer func() { _ = rsp.Body.Close() }()
-	if err != nil {
-		return nil, err
-	}
-
-	response := &MakeCommitmentResponse{
-		Body:         bodyBytes,
-		HTTPResponse: rsp,
-	}
-
-	switch {
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 201:
-		var dest Commitment
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.JSON201 = &dest
 
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 4:
 		var dest Problem
@@ -26157,79 +14682,6 @@ func ParseGetHandleResponse(rsp *http.Response) (*GetHandleResponse, error) {
 	return response, nil
 }
 
-// ParseStreamGroupResponse parses an HTTP response from a StreamGroupWithResponse call
-func ParseStreamGroupResponse(rsp *http.Response) (*StreamGroupResponse, error) {
-	bodyBytes, err := io.ReadAll(rsp.Body)
-	defer func() { _ = rsp.Body.Close() }()
-	if err != nil {
-		return nil, err
-	}
-
-	response := &StreamGroupResponse{
-		Body:         bodyBytes,
-		HTTPResponse: rsp,
-	}
-
-	switch {
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 4:
-		var dest Problem
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationproblemJSON4XX = &dest
-
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 5:
-		var dest Problem
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationproblemJSON5XX = &dest
-
-	}
-
-	return response, nil
-}
-
-// ParseGetMetricsResponse parses an HTTP response from a GetMetricsWithResponse call
-func ParseGetMetricsResponse(rsp *http.Response) (*GetMetricsResponse, error) {
-	bodyBytes, err := io.ReadAll(rsp.Body)
-	defer func() { _ = rsp.Body.Close() }()
-	if err != nil {
-		return nil, err
-	}
-
-	response := &GetMetricsResponse{
-		Body:         bodyBytes,
-		HTTPResponse: rsp,
-	}
-
-	switch {
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
-		var dest Metrics
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.JSON200 = &dest
-
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 4:
-		var dest Problem
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationproblemJSON4XX = &dest
-
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 5:
-		var dest Problem
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationproblemJSON5XX = &dest
-
-	}
-
-	return response, nil
-}
-
 // ParseGetPartitionsResponse parses an HTTP response from a GetPartitionsWithResponse call
 func ParseGetPartitionsResponse(rsp *http.Response) (*GetPartitionsResponse, error) {
 	bodyBytes, err := io.ReadAll(rsp.Body)
@@ -26350,618 +14802,6 @@ func ParseResetGroupResponse(rsp *http.Response) (*ResetGroupResponse, error) {
 	return response, nil
 }
 
-// ParseGetSlaReportResponse parses an HTTP response from a GetSlaReportWithResponse call
-func ParseGetSlaReportResponse(rsp *http.Response) (*GetSlaReportResponse, error) {
-	bodyBytes, err := io.ReadAll(rsp.Body)
-	defer func() { _ = rsp.Body.Close() }()
-	if err != nil {
-		return nil, err
-	}
-
-	response := &GetSlaReportResponse{
-		Body:         bodyBytes,
-		HTTPResponse: rsp,
-	}
-
-	switch {
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
-		var dest SlaReport
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.JSON200 = &dest
-
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 4:
-		var dest Problem
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationproblemJSON4XX = &dest
-
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 5:
-		var dest Problem
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationproblemJSON5XX = &dest
-
-	}
-
-	return response, nil
-}
-
-// ParseListBadMinutesResponse parses an HTTP response from a ListBadMinutesWithResponse call
-func ParseListBadMinutesResponse(rsp *http.Response) (*ListBadMinutesResponse, error) {
-	bodyBytes, err := io.ReadAll(rsp.Body)
-	defer func() { _ = rsp.Body.Close() }()
-	if err != nil {
-		return nil, err
-	}
-
-	response := &ListBadMinutesResponse{
-		Body:         bodyBytes,
-		HTTPResponse: rsp,
-	}
-
-	switch {
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
-		var dest PageSlaMinute
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.JSON200 = &dest
-
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 4:
-		var dest Problem
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationproblemJSON4XX = &dest
-
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 5:
-		var dest Problem
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationproblemJSON5XX = &dest
-
-	}
-
-	return response, nil
-}
-
-// ParseGetUsageResponse parses an HTTP response from a GetUsageWithResponse call
-func ParseGetUsageResponse(rsp *http.Response) (*GetUsageResponse, error) {
-	bodyBytes, err := io.ReadAll(rsp.Body)
-	defer func() { _ = rsp.Body.Close() }()
-	if err != nil {
-		return nil, err
-	}
-
-	response := &GetUsageResponse{
-		Body:         bodyBytes,
-		HTTPResponse: rsp,
-	}
-
-	switch {
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
-		var dest Usage
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.JSON200 = &dest
-
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 4:
-		var dest Problem
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationproblemJSON4XX = &dest
-
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 5:
-		var dest Problem
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationproblemJSON5XX = &dest
-
-	}
-
-	return response, nil
-}
-
-// ParseGetHealthResponse parses an HTTP response from a GetHealthWithResponse call
-func ParseGetHealthResponse(rsp *http.Response) (*GetHealthResponse, error) {
-	bodyBytes, err := io.ReadAll(rsp.Body)
-	defer func() { _ = rsp.Body.Close() }()
-	if err != nil {
-		return nil, err
-	}
-
-	response := &GetHealthResponse{
-		Body:         bodyBytes,
-		HTTPResponse: rsp,
-	}
-
-	switch {
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
-		var dest Health
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.JSON200 = &dest
-
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 4:
-		var dest Problem
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationproblemJSON4XX = &dest
-
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 5:
-		var dest Problem
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationproblemJSON5XX = &dest
-
-	}
-
-	return response, nil
-}
-
-// ParseAcceptInvitationAsNewResponse parses an HTTP response from a AcceptInvitationAsNewWithResponse call
-func ParseAcceptInvitationAsNewResponse(rsp *http.Response) (*AcceptInvitationAsNewResponse, error) {
-	bodyBytes, err := io.ReadAll(rsp.Body)
-	defer func() { _ = rsp.Body.Close() }()
-	if err != nil {
-		return nil, err
-	}
-
-	response := &AcceptInvitationAsNewResponse{
-		Body:         bodyBytes,
-		HTTPResponse: rsp,
-	}
-
-	switch {
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
-		var dest Me
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.JSON200 = &dest
-
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 4:
-		var dest Problem
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationproblemJSON4XX = &dest
-
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 5:
-		var dest Problem
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationproblemJSON5XX = &dest
-
-	}
-
-	return response, nil
-}
-
-// ParseLookAtInvitationResponse parses an HTTP response from a LookAtInvitationWithResponse call
-func ParseLookAtInvitationResponse(rsp *http.Response) (*LookAtInvitationResponse, error) {
-	bodyBytes, err := io.ReadAll(rsp.Body)
-	defer func() { _ = rsp.Body.Close() }()
-	if err != nil {
-		return nil, err
-	}
-
-	response := &LookAtInvitationResponse{
-		Body:         bodyBytes,
-		HTTPResponse: rsp,
-	}
-
-	switch {
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
-		var dest Invited
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.JSON200 = &dest
-
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 4:
-		var dest Problem
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationproblemJSON4XX = &dest
-
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 5:
-		var dest Problem
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationproblemJSON5XX = &dest
-
-	}
-
-	return response, nil
-}
-
-// ParseBeginFirstPasskeyResponse parses an HTTP response from a BeginFirstPasskeyWithResponse call
-func ParseBeginFirstPasskeyResponse(rsp *http.Response) (*BeginFirstPasskeyResponse, error) {
-	bodyBytes, err := io.ReadAll(rsp.Body)
-	defer func() { _ = rsp.Body.Close() }()
-	if err != nil {
-		return nil, err
-	}
-
-	response := &BeginFirstPasskeyResponse{
-		Body:         bodyBytes,
-		HTTPResponse: rsp,
-	}
-
-	switch {
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
-		var dest FirstPasskeyOptions
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.JSON200 = &dest
-
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 4:
-		var dest Problem
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationproblemJSON4XX = &dest
-
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 5:
-		var dest Problem
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationproblemJSON5XX = &dest
-
-	}
-
-	return response, nil
-}
-
-// ParseListInvoicesResponse parses an HTTP response from a ListInvoicesWithResponse call
-func ParseListInvoicesResponse(rsp *http.Response) (*ListInvoicesResponse, error) {
-	bodyBytes, err := io.ReadAll(rsp.Body)
-	defer func() { _ = rsp.Body.Close() }()
-	if err != nil {
-		return nil, err
-	}
-
-	response := &ListInvoicesResponse{
-		Body:         bodyBytes,
-		HTTPResponse: rsp,
-	}
-
-	switch {
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
-		var dest PageInvoiceHead
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.JSON200 = &dest
-
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 4:
-		var dest Problem
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationproblemJSON4XX = &dest
-
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 5:
-		var dest Problem
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationproblemJSON5XX = &dest
-
-	}
-
-	return response, nil
-}
-
-// ParseGetCurrentInvoiceResponse parses an HTTP response from a GetCurrentInvoiceWithResponse call
-func ParseGetCurrentInvoiceResponse(rsp *http.Response) (*GetCurrentInvoiceResponse, error) {
-	bodyBytes, err := io.ReadAll(rsp.Body)
-	defer func() { _ = rsp.Body.Close() }()
-	if err != nil {
-		return nil, err
-	}
-
-	response := &GetCurrentInvoiceResponse{
-		Body:         bodyBytes,
-		HTTPResponse: rsp,
-	}
-
-	switch {
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
-		var dest Invoice
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.JSON200 = &dest
-
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 4:
-		var dest Problem
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationproblemJSON4XX = &dest
-
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 5:
-		var dest Problem
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationproblemJSON5XX = &dest
-
-	}
-
-	return response, nil
-}
-
-// ParseGetCurrentInvoiceDocumentResponse parses an HTTP response from a GetCurrentInvoiceDocumentWithResponse call
-func ParseGetCurrentInvoiceDocumentResponse(rsp *http.Response) (*GetCurrentInvoiceDocumentResponse, error) {
-	bodyBytes, err := io.ReadAll(rsp.Body)
-	defer func() { _ = rsp.Body.Close() }()
-	if err != nil {
-		return nil, err
-	}
-
-	response := &GetCurrentInvoiceDocumentResponse{
-		Body:         bodyBytes,
-		HTTPResponse: rsp,
-	}
-
-	switch {
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 4:
-		var dest Problem
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationproblemJSON4XX = &dest
-
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 5:
-		var dest Problem
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationproblemJSON5XX = &dest
-
-	}
-
-	return response, nil
-}
-
-// ParseGetCurrentInvoiceLinesResponse parses an HTTP response from a GetCurrentInvoiceLinesWithResponse call
-func ParseGetCurrentInvoiceLinesResponse(rsp *http.Response) (*GetCurrentInvoiceLinesResponse, error) {
-	bodyBytes, err := io.ReadAll(rsp.Body)
-	defer func() { _ = rsp.Body.Close() }()
-	if err != nil {
-		return nil, err
-	}
-
-	response := &GetCurrentInvoiceLinesResponse{
-		Body:         bodyBytes,
-		HTTPResponse: rsp,
-	}
-
-	switch {
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 4:
-		var dest Problem
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationproblemJSON4XX = &dest
-
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 5:
-		var dest Problem
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationproblemJSON5XX = &dest
-
-	}
-
-	return response, nil
-}
-
-// ParseGetInvoiceResponse parses an HTTP response from a GetInvoiceWithResponse call
-func ParseGetInvoiceResponse(rsp *http.Response) (*GetInvoiceResponse, error) {
-	bodyBytes, err := io.ReadAll(rsp.Body)
-	defer func() { _ = rsp.Body.Close() }()
-	if err != nil {
-		return nil, err
-	}
-
-	response := &GetInvoiceResponse{
-		Body:         bodyBytes,
-		HTTPResponse: rsp,
-	}
-
-	switch {
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
-		var dest Invoice
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.JSON200 = &dest
-
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 4:
-		var dest Problem
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationproblemJSON4XX = &dest
-
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 5:
-		var dest Problem
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationproblemJSON5XX = &dest
-
-	}
-
-	return response, nil
-}
-
-// ParseCheckOutResponse parses an HTTP response from a CheckOutWithResponse call
-func ParseCheckOutResponse(rsp *http.Response) (*CheckOutResponse, error) {
-	bodyBytes, err := io.ReadAll(rsp.Body)
-	defer func() { _ = rsp.Body.Close() }()
-	if err != nil {
-		return nil, err
-	}
-
-	response := &CheckOutResponse{
-		Body:         bodyBytes,
-		HTTPResponse: rsp,
-	}
-
-	switch {
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
-		var dest Checkout
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.JSON200 = &dest
-
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 4:
-		var dest Problem
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationproblemJSON4XX = &dest
-
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 5:
-		var dest Problem
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationproblemJSON5XX = &dest
-
-	}
-
-	return response, nil
-}
-
-// ParseGetInvoiceDocumentResponse parses an HTTP response from a GetInvoiceDocumentWithResponse call
-func ParseGetInvoiceDocumentResponse(rsp *http.Response) (*GetInvoiceDocumentResponse, error) {
-	bodyBytes, err := io.ReadAll(rsp.Body)
-	defer func() { _ = rsp.Body.Close() }()
-	if err != nil {
-		return nil, err
-	}
-
-	response := &GetInvoiceDocumentResponse{
-		Body:         bodyBytes,
-		HTTPResponse: rsp,
-	}
-
-	switch {
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 4:
-		var dest Problem
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationproblemJSON4XX = &dest
-
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 5:
-		var dest Problem
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationproblemJSON5XX = &dest
-
-	}
-
-	return response, nil
-}
-
-// ParseGetInvoiceLinesResponse parses an HTTP response from a GetInvoiceLinesWithResponse call
-func ParseGetInvoiceLinesResponse(rsp *http.Response) (*GetInvoiceLinesResponse, error) {
-	bodyBytes, err := io.ReadAll(rsp.Body)
-	defer func() { _ = rsp.Body.Close() }()
-	if err != nil {
-		return nil, err
-	}
-
-	response := &GetInvoiceLinesResponse{
-		Body:         bodyBytes,
-		HTTPResponse: rsp,
-	}
-
-	switch {
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 4:
-		var dest Problem
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationproblemJSON4XX = &dest
-
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 5:
-		var dest Problem
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationproblemJSON5XX = &dest
-
-	}
-
-	return response, nil
-}
-
-// ParseListPaymentsResponse parses an HTTP response from a ListPaymentsWithResponse call
-func ParseListPaymentsResponse(rsp *http.Response) (*ListPaymentsResponse, error) {
-	bodyBytes, err := io.ReadAll(rsp.Body)
-	defer func() { _ = rsp.Body.Close() }()
-	if err != nil {
-		return nil, err
-	}
-
-	response := &ListPaymentsResponse{
-		Body:         bodyBytes,
-		HTTPResponse: rsp,
-	}
-
-	switch {
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
-		var dest PagePaymentEntry
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.JSON200 = &dest
-
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 4:
-		var dest Problem
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationproblemJSON4XX = &dest
-
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 5:
-		var dest Problem
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationproblemJSON5XX = &dest
-
-	}
-
-	return response, nil
-}
-
 // ParseRevokeKeyResponse parses an HTTP response from a RevokeKeyWithResponse call
 func ParseRevokeKeyResponse(rsp *http.Response) (*RevokeKeyResponse, error) {
 	bodyBytes, err := io.ReadAll(rsp.Body)
@@ -27014,854 +14854,6 @@ func ParseRotateKeyResponse(rsp *http.Response) (*RotateKeyResponse, error) {
 	switch {
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
 		var dest RotatedKey
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.JSON200 = &dest
-
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 4:
-		var dest Problem
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationproblemJSON4XX = &dest
-
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 5:
-		var dest Problem
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationproblemJSON5XX = &dest
-
-	}
-
-	return response, nil
-}
-
-// ParseLogInResponse parses an HTTP response from a LogInWithResponse call
-func ParseLogInResponse(rsp *http.Response) (*LogInResponse, error) {
-	bodyBytes, err := io.ReadAll(rsp.Body)
-	defer func() { _ = rsp.Body.Close() }()
-	if err != nil {
-		return nil, err
-	}
-
-	response := &LogInResponse{
-		Body:         bodyBytes,
-		HTTPResponse: rsp,
-	}
-
-	switch {
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
-		var dest Me
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.JSON200 = &dest
-
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 4:
-		var dest Problem
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationproblemJSON4XX = &dest
-
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 5:
-		var dest Problem
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationproblemJSON5XX = &dest
-
-	}
-
-	return response, nil
-}
-
-// ParseLogInWithPasskeyResponse parses an HTTP response from a LogInWithPasskeyWithResponse call
-func ParseLogInWithPasskeyResponse(rsp *http.Response) (*LogInWithPasskeyResponse, error) {
-	bodyBytes, err := io.ReadAll(rsp.Body)
-	defer func() { _ = rsp.Body.Close() }()
-	if err != nil {
-		return nil, err
-	}
-
-	response := &LogInWithPasskeyResponse{
-		Body:         bodyBytes,
-		HTTPResponse: rsp,
-	}
-
-	switch {
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
-		var dest Me
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.JSON200 = &dest
-
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 4:
-		var dest Problem
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationproblemJSON4XX = &dest
-
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 5:
-		var dest Problem
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationproblemJSON5XX = &dest
-
-	}
-
-	return response, nil
-}
-
-// ParseLogOutResponse parses an HTTP response from a LogOutWithResponse call
-func ParseLogOutResponse(rsp *http.Response) (*LogOutResponse, error) {
-	bodyBytes, err := io.ReadAll(rsp.Body)
-	defer func() { _ = rsp.Body.Close() }()
-	if err != nil {
-		return nil, err
-	}
-
-	response := &LogOutResponse{
-		Body:         bodyBytes,
-		HTTPResponse: rsp,
-	}
-
-	switch {
-	case rsp.StatusCode == 204:
-		break // No content-type
-
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 4:
-		var dest Problem
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationproblemJSON4XX = &dest
-
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 5:
-		var dest Problem
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationproblemJSON5XX = &dest
-
-	}
-
-	return response, nil
-}
-
-// ParseGetMeResponse parses an HTTP response from a GetMeWithResponse call
-func ParseGetMeResponse(rsp *http.Response) (*GetMeResponse, error) {
-	bodyBytes, err := io.ReadAll(rsp.Body)
-	defer func() { _ = rsp.Body.Close() }()
-	if err != nil {
-		return nil, err
-	}
-
-	response := &GetMeResponse{
-		Body:         bodyBytes,
-		HTTPResponse: rsp,
-	}
-
-	switch {
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
-		var dest Me
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.JSON200 = &dest
-
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 4:
-		var dest Problem
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationproblemJSON4XX = &dest
-
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 5:
-		var dest Problem
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationproblemJSON5XX = &dest
-
-	}
-
-	return response, nil
-}
-
-// ParseConfirmPersonResponse parses an HTTP response from a ConfirmPersonWithResponse call
-func ParseConfirmPersonResponse(rsp *http.Response) (*ConfirmPersonResponse, error) {
-	bodyBytes, err := io.ReadAll(rsp.Body)
-	defer func() { _ = rsp.Body.Close() }()
-	if err != nil {
-		return nil, err
-	}
-
-	response := &ConfirmPersonResponse{
-		Body:         bodyBytes,
-		HTTPResponse: rsp,
-	}
-
-	switch {
-	case rsp.StatusCode == 204:
-		break // No content-type
-
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 4:
-		var dest Problem
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationproblemJSON4XX = &dest
-
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 5:
-		var dest Problem
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationproblemJSON5XX = &dest
-
-	}
-
-	return response, nil
-}
-
-// ParseSendVerificationResponse parses an HTTP response from a SendVerificationWithResponse call
-func ParseSendVerificationResponse(rsp *http.Response) (*SendVerificationResponse, error) {
-	bodyBytes, err := io.ReadAll(rsp.Body)
-	defer func() { _ = rsp.Body.Close() }()
-	if err != nil {
-		return nil, err
-	}
-
-	response := &SendVerificationResponse{
-		Body:         bodyBytes,
-		HTTPResponse: rsp,
-	}
-
-	switch {
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 202:
-		var dest interface{}
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.JSON202 = &dest
-
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 4:
-		var dest Problem
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationproblemJSON4XX = &dest
-
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 5:
-		var dest Problem
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationproblemJSON5XX = &dest
-
-	}
-
-	return response, nil
-}
-
-// ParseVerifyEmailResponse parses an HTTP response from a VerifyEmailWithResponse call
-func ParseVerifyEmailResponse(rsp *http.Response) (*VerifyEmailResponse, error) {
-	bodyBytes, err := io.ReadAll(rsp.Body)
-	defer func() { _ = rsp.Body.Close() }()
-	if err != nil {
-		return nil, err
-	}
-
-	response := &VerifyEmailResponse{
-		Body:         bodyBytes,
-		HTTPResponse: rsp,
-	}
-
-	switch {
-	case rsp.StatusCode == 204:
-		break // No content-type
-
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 4:
-		var dest Problem
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationproblemJSON4XX = &dest
-
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 5:
-		var dest Problem
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationproblemJSON5XX = &dest
-
-	}
-
-	return response, nil
-}
-
-// ParseAcceptInvitationResponse parses an HTTP response from a AcceptInvitationWithResponse call
-func ParseAcceptInvitationResponse(rsp *http.Response) (*AcceptInvitationResponse, error) {
-	bodyBytes, err := io.ReadAll(rsp.Body)
-	defer func() { _ = rsp.Body.Close() }()
-	if err != nil {
-		return nil, err
-	}
-
-	response := &AcceptInvitationResponse{
-		Body:         bodyBytes,
-		HTTPResponse: rsp,
-	}
-
-	switch {
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
-		var dest Me
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.JSON200 = &dest
-
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 4:
-		var dest Problem
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationproblemJSON4XX = &dest
-
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 5:
-		var dest Problem
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationproblemJSON5XX = &dest
-
-	}
-
-	return response, nil
-}
-
-// ParseSwitchOrganizationResponse parses an HTTP response from a SwitchOrganizationWithResponse call
-func ParseSwitchOrganizationResponse(rsp *http.Response) (*SwitchOrganizationResponse, error) {
-	bodyBytes, err := io.ReadAll(rsp.Body)
-	defer func() { _ = rsp.Body.Close() }()
-	if err != nil {
-		return nil, err
-	}
-
-	response := &SwitchOrganizationResponse{
-		Body:         bodyBytes,
-		HTTPResponse: rsp,
-	}
-
-	switch {
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
-		var dest Me
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.JSON200 = &dest
-
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 4:
-		var dest Problem
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationproblemJSON4XX = &dest
-
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 5:
-		var dest Problem
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationproblemJSON5XX = &dest
-
-	}
-
-	return response, nil
-}
-
-// ParseListPasskeysResponse parses an HTTP response from a ListPasskeysWithResponse call
-func ParseListPasskeysResponse(rsp *http.Response) (*ListPasskeysResponse, error) {
-	bodyBytes, err := io.ReadAll(rsp.Body)
-	defer func() { _ = rsp.Body.Close() }()
-	if err != nil {
-		return nil, err
-	}
-
-	response := &ListPasskeysResponse{
-		Body:         bodyBytes,
-		HTTPResponse: rsp,
-	}
-
-	switch {
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
-		var dest Passkeys
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.JSON200 = &dest
-
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 4:
-		var dest Problem
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationproblemJSON4XX = &dest
-
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 5:
-		var dest Problem
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationproblemJSON5XX = &dest
-
-	}
-
-	return response, nil
-}
-
-// ParseAddPasskeyResponse parses an HTTP response from a AddPasskeyWithResponse call
-func ParseAddPasskeyResponse(rsp *http.Response) (*AddPasskeyResponse, error) {
-	bodyBytes, err := io.ReadAll(rsp.Body)
-	defer func() { _ = rsp.Body.Close() }()
-	if err != nil {
-		return nil, err
-	}
-
-	response := &AddPasskeyResponse{
-		Body:         bodyBytes,
-		HTTPResponse: rsp,
-	}
-
-	switch {
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 201:
-		var dest Passkey
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.JSON201 = &dest
-
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 4:
-		var dest Problem
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationproblemJSON4XX = &dest
-
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 5:
-		var dest Problem
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationproblemJSON5XX = &dest
-
-	}
-
-	return response, nil
-}
-
-// ParseBeginPasskeyResponse parses an HTTP response from a BeginPasskeyWithResponse call
-func ParseBeginPasskeyResponse(rsp *http.Response) (*BeginPasskeyResponse, error) {
-	bodyBytes, err := io.ReadAll(rsp.Body)
-	defer func() { _ = rsp.Body.Close() }()
-	if err != nil {
-		return nil, err
-	}
-
-	response := &BeginPasskeyResponse{
-		Body:         bodyBytes,
-		HTTPResponse: rsp,
-	}
-
-	switch {
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
-		var dest CeremonyOptions
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.JSON200 = &dest
-
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 4:
-		var dest Problem
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationproblemJSON4XX = &dest
-
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 5:
-		var dest Problem
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationproblemJSON5XX = &dest
-
-	}
-
-	return response, nil
-}
-
-// ParseRemovePasskeyResponse parses an HTTP response from a RemovePasskeyWithResponse call
-func ParseRemovePasskeyResponse(rsp *http.Response) (*RemovePasskeyResponse, error) {
-	bodyBytes, err := io.ReadAll(rsp.Body)
-	defer func() { _ = rsp.Body.Close() }()
-	if err != nil {
-		return nil, err
-	}
-
-	response := &RemovePasskeyResponse{
-		Body:         bodyBytes,
-		HTTPResponse: rsp,
-	}
-
-	switch {
-	case rsp.StatusCode == 204:
-		break // No content-type
-
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 4:
-		var dest Problem
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationproblemJSON4XX = &dest
-
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 5:
-		var dest Problem
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationproblemJSON5XX = &dest
-
-	}
-
-	return response, nil
-}
-
-// ParseChangePasswordResponse parses an HTTP response from a ChangePasswordWithResponse call
-func ParseChangePasswordResponse(rsp *http.Response) (*ChangePasswordResponse, error) {
-	bodyBytes, err := io.ReadAll(rsp.Body)
-	defer func() { _ = rsp.Body.Close() }()
-	if err != nil {
-		return nil, err
-	}
-
-	response := &ChangePasswordResponse{
-		Body:         bodyBytes,
-		HTTPResponse: rsp,
-	}
-
-	switch {
-	case rsp.StatusCode == 204:
-		break // No content-type
-
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 4:
-		var dest Problem
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationproblemJSON4XX = &dest
-
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 5:
-		var dest Problem
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationproblemJSON5XX = &dest
-
-	}
-
-	return response, nil
-}
-
-// ParseRenewRecoveryCodesResponse parses an HTTP response from a RenewRecoveryCodesWithResponse call
-func ParseRenewRecoveryCodesResponse(rsp *http.Response) (*RenewRecoveryCodesResponse, error) {
-	bodyBytes, err := io.ReadAll(rsp.Body)
-	defer func() { _ = rsp.Body.Close() }()
-	if err != nil {
-		return nil, err
-	}
-
-	response := &RenewRecoveryCodesResponse{
-		Body:         bodyBytes,
-		HTTPResponse: rsp,
-	}
-
-	switch {
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
-		var dest RecoveryCodes
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.JSON200 = &dest
-
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 4:
-		var dest Problem
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationproblemJSON4XX = &dest
-
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 5:
-		var dest Problem
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationproblemJSON5XX = &dest
-
-	}
-
-	return response, nil
-}
-
-// ParseGetSecondFactorResponse parses an HTTP response from a GetSecondFactorWithResponse call
-func ParseGetSecondFactorResponse(rsp *http.Response) (*GetSecondFactorResponse, error) {
-	bodyBytes, err := io.ReadAll(rsp.Body)
-	defer func() { _ = rsp.Body.Close() }()
-	if err != nil {
-		return nil, err
-	}
-
-	response := &GetSecondFactorResponse{
-		Body:         bodyBytes,
-		HTTPResponse: rsp,
-	}
-
-	switch {
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
-		var dest SecondFactor
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.JSON200 = &dest
-
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 4:
-		var dest Problem
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationproblemJSON4XX = &dest
-
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 5:
-		var dest Problem
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationproblemJSON5XX = &dest
-
-	}
-
-	return response, nil
-}
-
-// ParseEndOtherSessionsResponse parses an HTTP response from a EndOtherSessionsWithResponse call
-func ParseEndOtherSessionsResponse(rsp *http.Response) (*EndOtherSessionsResponse, error) {
-	bodyBytes, err := io.ReadAll(rsp.Body)
-	defer func() { _ = rsp.Body.Close() }()
-	if err != nil {
-		return nil, err
-	}
-
-	response := &EndOtherSessionsResponse{
-		Body:         bodyBytes,
-		HTTPResponse: rsp,
-	}
-
-	switch {
-	case rsp.StatusCode == 204:
-		break // No content-type
-
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 4:
-		var dest Problem
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationproblemJSON4XX = &dest
-
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 5:
-		var dest Problem
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationproblemJSON5XX = &dest
-
-	}
-
-	return response, nil
-}
-
-// ParseListSessionsResponse parses an HTTP response from a ListSessionsWithResponse call
-func ParseListSessionsResponse(rsp *http.Response) (*ListSessionsResponse, error) {
-	bodyBytes, err := io.ReadAll(rsp.Body)
-	defer func() { _ = rsp.Body.Close() }()
-	if err != nil {
-		return nil, err
-	}
-
-	response := &ListSessionsResponse{
-		Body:         bodyBytes,
-		HTTPResponse: rsp,
-	}
-
-	switch {
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
-		var dest Sessions
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.JSON200 = &dest
-
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 4:
-		var dest Problem
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationproblemJSON4XX = &dest
-
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 5:
-		var dest Problem
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationproblemJSON5XX = &dest
-
-	}
-
-	return response, nil
-}
-
-// ParseEndSessionResponse parses an HTTP response from a EndSessionWithResponse call
-func ParseEndSessionResponse(rsp *http.Response) (*EndSessionResponse, error) {
-	bodyBytes, err := io.ReadAll(rsp.Body)
-	defer func() { _ = rsp.Body.Close() }()
-	if err != nil {
-		return nil, err
-	}
-
-	response := &EndSessionResponse{
-		Body:         bodyBytes,
-		HTTPResponse: rsp,
-	}
-
-	switch {
-	case rsp.StatusCode == 204:
-		break // No content-type
-
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 4:
-		var dest Problem
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationproblemJSON4XX = &dest
-
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 5:
-		var dest Problem
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationproblemJSON5XX = &dest
-
-	}
-
-	return response, nil
-}
-
-// ParseRemoveTotpResponse parses an HTTP response from a RemoveTotpWithResponse call
-func ParseRemoveTotpResponse(rsp *http.Response) (*RemoveTotpResponse, error) {
-	bodyBytes, err := io.ReadAll(rsp.Body)
-	defer func() { _ = rsp.Body.Close() }()
-	if err != nil {
-		return nil, err
-	}
-
-	response := &RemoveTotpResponse{
-		Body:         bodyBytes,
-		HTTPResponse: rsp,
-	}
-
-	switch {
-	case rsp.StatusCode == 204:
-		break // No content-type
-
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 4:
-		var dest Problem
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationproblemJSON4XX = &dest
-
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 5:
-		var dest Problem
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationproblemJSON5XX = &dest
-
-	}
-
-	return response, nil
-}
-
-// ParseBeginTotpResponse parses an HTTP response from a BeginTotpWithResponse call
-func ParseBeginTotpResponse(rsp *http.Response) (*BeginTotpResponse, error) {
-	bodyBytes, err := io.ReadAll(rsp.Body)
-	defer func() { _ = rsp.Body.Close() }()
-	if err != nil {
-		return nil, err
-	}
-
-	response := &BeginTotpResponse{
-		Body:         bodyBytes,
-		HTTPResponse: rsp,
-	}
-
-	switch {
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 201:
-		var dest NewTotp
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.JSON201 = &dest
-
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 4:
-		var dest Problem
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationproblemJSON4XX = &dest
-
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 5:
-		var dest Problem
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationproblemJSON5XX = &dest
-
-	}
-
-	return response, nil
-}
-
-// ParseConfirmTotpResponse parses an HTTP response from a ConfirmTotpWithResponse call
-func ParseConfirmTotpResponse(rsp *http.Response) (*ConfirmTotpResponse, error) {
-	bodyBytes, err := io.ReadAll(rsp.Body)
-	defer func() { _ = rsp.Body.Close() }()
-	if err != nil {
-		return nil, err
-	}
-
-	response := &ConfirmTotpResponse{
-		Body:         bodyBytes,
-		HTTPResponse: rsp,
-	}
-
-	switch {
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
-		var dest RecoveryCodes
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
@@ -28718,122 +15710,6 @@ func ParseGetSharingResponse(rsp *http.Response) (*GetSharingResponse, error) {
 	return response, nil
 }
 
-// ParseListInvitationsResponse parses an HTTP response from a ListInvitationsWithResponse call
-func ParseListInvitationsResponse(rsp *http.Response) (*ListInvitationsResponse, error) {
-	bodyBytes, err := io.ReadAll(rsp.Body)
-	defer func() { _ = rsp.Body.Close() }()
-	if err != nil {
-		return nil, err
-	}
-
-	response := &ListInvitationsResponse{
-		Body:         bodyBytes,
-		HTTPResponse: rsp,
-	}
-
-	switch {
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
-		var dest Invitations
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.JSON200 = &dest
-
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 4:
-		var dest Problem
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationproblemJSON4XX = &dest
-
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 5:
-		var dest Problem
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationproblemJSON5XX = &dest
-
-	}
-
-	return response, nil
-}
-
-// ParseInviteMemberResponse parses an HTTP response from a InviteMemberWithResponse call
-func ParseInviteMemberResponse(rsp *http.Response) (*InviteMemberResponse, error) {
-	bodyBytes, err := io.ReadAll(rsp.Body)
-	defer func() { _ = rsp.Body.Close() }()
-	if err != nil {
-		return nil, err
-	}
-
-	response := &InviteMemberResponse{
-		Body:         bodyBytes,
-		HTTPResponse: rsp,
-	}
-
-	switch {
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 201:
-		var dest Invitation
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.JSON201 = &dest
-
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 4:
-		var dest Problem
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationproblemJSON4XX = &dest
-
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 5:
-		var dest Problem
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationproblemJSON5XX = &dest
-
-	}
-
-	return response, nil
-}
-
-// ParseWithdrawInvitationResponse parses an HTTP response from a WithdrawInvitationWithResponse call
-func ParseWithdrawInvitationResponse(rsp *http.Response) (*WithdrawInvitationResponse, error) {
-	bodyBytes, err := io.ReadAll(rsp.Body)
-	defer func() { _ = rsp.Body.Close() }()
-	if err != nil {
-		return nil, err
-	}
-
-	response := &WithdrawInvitationResponse{
-		Body:         bodyBytes,
-		HTTPResponse: rsp,
-	}
-
-	switch {
-	case rsp.StatusCode == 204:
-		break // No content-type
-
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 4:
-		var dest Problem
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationproblemJSON4XX = &dest
-
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 5:
-		var dest Problem
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationproblemJSON5XX = &dest
-
-	}
-
-	return response, nil
-}
-
 // ParseListOrganizationKeysResponse parses an HTTP response from a ListOrganizationKeysWithResponse call
 func ParseListOrganizationKeysResponse(rsp *http.Response) (*ListOrganizationKeysResponse, error) {
 	bodyBytes, err := io.ReadAll(rsp.Body)
@@ -28894,358 +15770,6 @@ func ParseCreateOrganizationKeyResponse(rsp *http.Response) (*CreateOrganization
 			return nil, err
 		}
 		response.JSON201 = &dest
-
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 4:
-		var dest Problem
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationproblemJSON4XX = &dest
-
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 5:
-		var dest Problem
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationproblemJSON5XX = &dest
-
-	}
-
-	return response, nil
-}
-
-// ParseListMembersResponse parses an HTTP response from a ListMembersWithResponse call
-func ParseListMembersResponse(rsp *http.Response) (*ListMembersResponse, error) {
-	bodyBytes, err := io.ReadAll(rsp.Body)
-	defer func() { _ = rsp.Body.Close() }()
-	if err != nil {
-		return nil, err
-	}
-
-	response := &ListMembersResponse{
-		Body:         bodyBytes,
-		HTTPResponse: rsp,
-	}
-
-	switch {
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
-		var dest Members
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.JSON200 = &dest
-
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 4:
-		var dest Problem
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationproblemJSON4XX = &dest
-
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 5:
-		var dest Problem
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationproblemJSON5XX = &dest
-
-	}
-
-	return response, nil
-}
-
-// ParseRemoveMemberResponse parses an HTTP response from a RemoveMemberWithResponse call
-func ParseRemoveMemberResponse(rsp *http.Response) (*RemoveMemberResponse, error) {
-	bodyBytes, err := io.ReadAll(rsp.Body)
-	defer func() { _ = rsp.Body.Close() }()
-	if err != nil {
-		return nil, err
-	}
-
-	response := &RemoveMemberResponse{
-		Body:         bodyBytes,
-		HTTPResponse: rsp,
-	}
-
-	switch {
-	case rsp.StatusCode == 204:
-		break // No content-type
-
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 4:
-		var dest Problem
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationproblemJSON4XX = &dest
-
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 5:
-		var dest Problem
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationproblemJSON5XX = &dest
-
-	}
-
-	return response, nil
-}
-
-// ParseChangeRoleResponse parses an HTTP response from a ChangeRoleWithResponse call
-func ParseChangeRoleResponse(rsp *http.Response) (*ChangeRoleResponse, error) {
-	bodyBytes, err := io.ReadAll(rsp.Body)
-	defer func() { _ = rsp.Body.Close() }()
-	if err != nil {
-		return nil, err
-	}
-
-	response := &ChangeRoleResponse{
-		Body:         bodyBytes,
-		HTTPResponse: rsp,
-	}
-
-	switch {
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
-		var dest Member
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.JSON200 = &dest
-
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 4:
-		var dest Problem
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationproblemJSON4XX = &dest
-
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 5:
-		var dest Problem
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationproblemJSON5XX = &dest
-
-	}
-
-	return response, nil
-}
-
-// ParseAskForPasskeyResponse parses an HTTP response from a AskForPasskeyWithResponse call
-func ParseAskForPasskeyResponse(rsp *http.Response) (*AskForPasskeyResponse, error) {
-	bodyBytes, err := io.ReadAll(rsp.Body)
-	defer func() { _ = rsp.Body.Close() }()
-	if err != nil {
-		return nil, err
-	}
-
-	response := &AskForPasskeyResponse{
-		Body:         bodyBytes,
-		HTTPResponse: rsp,
-	}
-
-	switch {
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
-		var dest CeremonyOptions
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.JSON200 = &dest
-
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 4:
-		var dest Problem
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationproblemJSON4XX = &dest
-
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 5:
-		var dest Problem
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationproblemJSON5XX = &dest
-
-	}
-
-	return response, nil
-}
-
-// ParseResetPasswordResponse parses an HTTP response from a ResetPasswordWithResponse call
-func ParseResetPasswordResponse(rsp *http.Response) (*ResetPasswordResponse, error) {
-	bodyBytes, err := io.ReadAll(rsp.Body)
-	defer func() { _ = rsp.Body.Close() }()
-	if err != nil {
-		return nil, err
-	}
-
-	response := &ResetPasswordResponse{
-		Body:         bodyBytes,
-		HTTPResponse: rsp,
-	}
-
-	switch {
-	case rsp.StatusCode == 204:
-		break // No content-type
-
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 4:
-		var dest Problem
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationproblemJSON4XX = &dest
-
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 5:
-		var dest Problem
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationproblemJSON5XX = &dest
-
-	}
-
-	return response, nil
-}
-
-// ParseRequestPasswordResetResponse parses an HTTP response from a RequestPasswordResetWithResponse call
-func ParseRequestPasswordResetResponse(rsp *http.Response) (*RequestPasswordResetResponse, error) {
-	bodyBytes, err := io.ReadAll(rsp.Body)
-	defer func() { _ = rsp.Body.Close() }()
-	if err != nil {
-		return nil, err
-	}
-
-	response := &RequestPasswordResetResponse{
-		Body:         bodyBytes,
-		HTTPResponse: rsp,
-	}
-
-	switch {
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 202:
-		var dest interface{}
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.JSON202 = &dest
-
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 4:
-		var dest Problem
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationproblemJSON4XX = &dest
-
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 5:
-		var dest Problem
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationproblemJSON5XX = &dest
-
-	}
-
-	return response, nil
-}
-
-// ParseReceiveStripeEventResponse parses an HTTP response from a ReceiveStripeEventWithResponse call
-func ParseReceiveStripeEventResponse(rsp *http.Response) (*ReceiveStripeEventResponse, error) {
-	bodyBytes, err := io.ReadAll(rsp.Body)
-	defer func() { _ = rsp.Body.Close() }()
-	if err != nil {
-		return nil, err
-	}
-
-	response := &ReceiveStripeEventResponse{
-		Body:         bodyBytes,
-		HTTPResponse: rsp,
-	}
-
-	switch {
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
-		var dest EventAnswer
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.JSON200 = &dest
-
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 4:
-		var dest Problem
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationproblemJSON4XX = &dest
-
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 5:
-		var dest Problem
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationproblemJSON5XX = &dest
-
-	}
-
-	return response, nil
-}
-
-// ParseAddProbedMinutesResponse parses an HTTP response from a AddProbedMinutesWithResponse call
-func ParseAddProbedMinutesResponse(rsp *http.Response) (*AddProbedMinutesResponse, error) {
-	bodyBytes, err := io.ReadAll(rsp.Body)
-	defer func() { _ = rsp.Body.Close() }()
-	if err != nil {
-		return nil, err
-	}
-
-	response := &AddProbedMinutesResponse{
-		Body:         bodyBytes,
-		HTTPResponse: rsp,
-	}
-
-	switch {
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
-		var dest Taken
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.JSON200 = &dest
-
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 4:
-		var dest Problem
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationproblemJSON4XX = &dest
-
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 5:
-		var dest Problem
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationproblemJSON5XX = &dest
-
-	}
-
-	return response, nil
-}
-
-// ParseGetProbeTargetsResponse parses an HTTP response from a GetProbeTargetsWithResponse call
-func ParseGetProbeTargetsResponse(rsp *http.Response) (*GetProbeTargetsResponse, error) {
-	bodyBytes, err := io.ReadAll(rsp.Body)
-	defer func() { _ = rsp.Body.Close() }()
-	if err != nil {
-		return nil, err
-	}
-
-	response := &GetProbeTargetsResponse{
-		Body:         bodyBytes,
-		HTTPResponse: rsp,
-	}
-
-	switch {
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
-		var dest Targets
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.JSON200 = &dest
 
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 4:
 		var dest Problem
@@ -29818,22 +16342,22 @@ func ParseCreateQuoteResponse(rsp *http.Response) (*CreateQuoteResponse, error) 
 	return response, nil
 }
 
-// ParseGetReadinessResponse parses an HTTP response from a GetReadinessWithResponse call
-func ParseGetReadinessResponse(rsp *http.Response) (*GetReadinessResponse, error) {
+// ParseListWebhooksResponse parses an HTTP response from a ListWebhooksWithResponse call
+func ParseListWebhooksResponse(rsp *http.Response) (*ListWebhooksResponse, error) {
 	bodyBytes, err := io.ReadAll(rsp.Body)
 	defer func() { _ = rsp.Body.Close() }()
 	if err != nil {
 		return nil, err
 	}
 
-	response := &GetReadinessResponse{
+	response := &ListWebhooksResponse{
 		Body:         bodyBytes,
 		HTTPResponse: rsp,
 	}
 
 	switch {
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
-		var dest Readiness
+		var dest PageWebhook
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
@@ -29845,13 +16369,6 @@ func ParseGetReadinessResponse(rsp *http.Response) (*GetReadinessResponse, error
 			return nil, err
 		}
 		response.ApplicationproblemJSON4XX = &dest
-
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 503:
-		var dest Readiness
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.JSON503 = &dest
 
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 5:
 		var dest Problem
@@ -29865,22 +16382,22 @@ func ParseGetReadinessResponse(rsp *http.Response) (*GetReadinessResponse, error
 	return response, nil
 }
 
-// ParseSignUpResponse parses an HTTP response from a SignUpWithResponse call
-func ParseSignUpResponse(rsp *http.Response) (*SignUpResponse, error) {
+// ParseCreateWebhookResponse parses an HTTP response from a CreateWebhookWithResponse call
+func ParseCreateWebhookResponse(rsp *http.Response) (*CreateWebhookResponse, error) {
 	bodyBytes, err := io.ReadAll(rsp.Body)
 	defer func() { _ = rsp.Body.Close() }()
 	if err != nil {
 		return nil, err
 	}
 
-	response := &SignUpResponse{
+	response := &CreateWebhookResponse{
 		Body:         bodyBytes,
 		HTTPResponse: rsp,
 	}
 
 	switch {
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 201:
-		var dest SignedUp
+		var dest CreatedWebhook
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
@@ -29905,22 +16422,58 @@ func ParseSignUpResponse(rsp *http.Response) (*SignUpResponse, error) {
 	return response, nil
 }
 
-// ParseGetSpendResponse parses an HTTP response from a GetSpendWithResponse call
-func ParseGetSpendResponse(rsp *http.Response) (*GetSpendResponse, error) {
+// ParseDeleteWebhookResponse parses an HTTP response from a DeleteWebhookWithResponse call
+func ParseDeleteWebhookResponse(rsp *http.Response) (*DeleteWebhookResponse, error) {
 	bodyBytes, err := io.ReadAll(rsp.Body)
 	defer func() { _ = rsp.Body.Close() }()
 	if err != nil {
 		return nil, err
 	}
 
-	response := &GetSpendResponse{
+	response := &DeleteWebhookResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case rsp.StatusCode == 204:
+		break // No content-type
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 4:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON4XX = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 5:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON5XX = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseGetWebhookResponse parses an HTTP response from a GetWebhookWithResponse call
+func ParseGetWebhookResponse(rsp *http.Response) (*GetWebhookResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &GetWebhookResponse{
 		Body:         bodyBytes,
 		HTTPResponse: rsp,
 	}
 
 	switch {
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
-		var dest Spend
+		var dest Webhook
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
@@ -29945,22 +16498,22 @@ func ParseGetSpendResponse(rsp *http.Response) (*GetSpendResponse, error) {
 	return response, nil
 }
 
-// ParseGetSpendDaysResponse parses an HTTP response from a GetSpendDaysWithResponse call
-func ParseGetSpendDaysResponse(rsp *http.Response) (*GetSpendDaysResponse, error) {
+// ParseChangeWebhookResponse parses an HTTP response from a ChangeWebhookWithResponse call
+func ParseChangeWebhookResponse(rsp *http.Response) (*ChangeWebhookResponse, error) {
 	bodyBytes, err := io.ReadAll(rsp.Body)
 	defer func() { _ = rsp.Body.Close() }()
 	if err != nil {
 		return nil, err
 	}
 
-	response := &GetSpendDaysResponse{
+	response := &ChangeWebhookResponse{
 		Body:         bodyBytes,
 		HTTPResponse: rsp,
 	}
 
 	switch {
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
-		var dest SpendDays
+		var dest Webhook
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
@@ -29985,55 +16538,22 @@ func ParseGetSpendDaysResponse(rsp *http.Response) (*GetSpendDaysResponse, error
 	return response, nil
 }
 
-// ParseGetSpendMetricsResponse parses an HTTP response from a GetSpendMetricsWithResponse call
-func ParseGetSpendMetricsResponse(rsp *http.Response) (*GetSpendMetricsResponse, error) {
+// ParseListWebhookDeliveriesResponse parses an HTTP response from a ListWebhookDeliveriesWithResponse call
+func ParseListWebhookDeliveriesResponse(rsp *http.Response) (*ListWebhookDeliveriesResponse, error) {
 	bodyBytes, err := io.ReadAll(rsp.Body)
 	defer func() { _ = rsp.Body.Close() }()
 	if err != nil {
 		return nil, err
 	}
 
-	response := &GetSpendMetricsResponse{
-		Body:         bodyBytes,
-		HTTPResponse: rsp,
-	}
-
-	switch {
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 4:
-		var dest Problem
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationproblemJSON4XX = &dest
-
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 5:
-		var dest Problem
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationproblemJSON5XX = &dest
-
-	}
-
-	return response, nil
-}
-
-// ParseGetStatusResponse parses an HTTP response from a GetStatusWithResponse call
-func ParseGetStatusResponse(rsp *http.Response) (*GetStatusResponse, error) {
-	bodyBytes, err := io.ReadAll(rsp.Body)
-	defer func() { _ = rsp.Body.Close() }()
-	if err != nil {
-		return nil, err
-	}
-
-	response := &GetStatusResponse{
+	response := &ListWebhookDeliveriesResponse{
 		Body:         bodyBytes,
 		HTTPResponse: rsp,
 	}
 
 	switch {
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
-		var dest Status
+		var dest PageDelivery
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
@@ -30058,20 +16578,27 @@ func ParseGetStatusResponse(rsp *http.Response) (*GetStatusResponse, error) {
 	return response, nil
 }
 
-// ParseGetStatusFeedResponse parses an HTTP response from a GetStatusFeedWithResponse call
-func ParseGetStatusFeedResponse(rsp *http.Response) (*GetStatusFeedResponse, error) {
+// ParseResendWebhookDeliveryResponse parses an HTTP response from a ResendWebhookDeliveryWithResponse call
+func ParseResendWebhookDeliveryResponse(rsp *http.Response) (*ResendWebhookDeliveryResponse, error) {
 	bodyBytes, err := io.ReadAll(rsp.Body)
 	defer func() { _ = rsp.Body.Close() }()
 	if err != nil {
 		return nil, err
 	}
 
-	response := &GetStatusFeedResponse{
+	response := &ResendWebhookDeliveryResponse{
 		Body:         bodyBytes,
 		HTTPResponse: rsp,
 	}
 
 	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 202:
+		var dest Delivery
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON202 = &dest
+
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 4:
 		var dest Problem
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
@@ -30091,26 +16618,106 @@ func ParseGetStatusFeedResponse(rsp *http.Response) (*GetStatusFeedResponse, err
 	return response, nil
 }
 
-// ParseGetIncidentResponse parses an HTTP response from a GetIncidentWithResponse call
-func ParseGetIncidentResponse(rsp *http.Response) (*GetIncidentResponse, error) {
+// ParseReplayWebhookResponse parses an HTTP response from a ReplayWebhookWithResponse call
+func ParseReplayWebhookResponse(rsp *http.Response) (*ReplayWebhookResponse, error) {
 	bodyBytes, err := io.ReadAll(rsp.Body)
 	defer func() { _ = rsp.Body.Close() }()
 	if err != nil {
 		return nil, err
 	}
 
-	response := &GetIncidentResponse{
+	response := &ReplayWebhookResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 202:
+		var dest Replayed
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON202 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 4:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON4XX = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 5:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON5XX = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseRotateWebhookSecretResponse parses an HTTP response from a RotateWebhookSecretWithResponse call
+func ParseRotateWebhookSecretResponse(rsp *http.Response) (*RotateWebhookSecretResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &RotateWebhookSecretResponse{
 		Body:         bodyBytes,
 		HTTPResponse: rsp,
 	}
 
 	switch {
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
-		var dest Incident
+		var dest RotatedSecret
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 4:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON4XX = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 5:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON5XX = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseTestWebhookResponse parses an HTTP response from a TestWebhookWithResponse call
+func ParseTestWebhookResponse(rsp *http.Response) (*TestWebhookResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &TestWebhookResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 202:
+		var dest Delivery
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON202 = &dest
 
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 4:
 		var dest Problem
