@@ -15,6 +15,9 @@ const NOT_USED = new Set([
   'GET /v1/budgets/:id',
   'GET /v1/budgets/:id/alerts',
   // Operations for infrastructure as code and for operators.
+  'GET /v1/operator/organizations',
+  'PUT /v1/operator/organizations/:id/suspension',
+  'DELETE /v1/operator/organizations/:id/suspension',
   // Shown by the tests of the real stack: sessions of another organization.
   'POST /v1/me/organization',
   'POST /v1/me/invitations/accept',

@@ -44,6 +44,7 @@ export interface MockDb {
   passkeys: Passkey[]
   secondFactor: SecondFactor
   organization: Organization
+  closing_at: string | null
   projects: Project[]
   keys: ApiKey[]
   groups: MockGroup[]

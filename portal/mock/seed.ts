@@ -26,7 +26,8 @@ export function seed(nowMs: number): MockDb {
     sessions: seedSessions(nowMs),
     passkeys: seedPasskeys(nowMs),
     secondFactor: { totp: false, recovery_codes_left: 0 },
-    organization: { id: uuid(8), name: 'Example Ltd', created_at: iso(nowMs - 61 * DAY_MS) },
+    organization: { id: uuid(8), name: 'Example Ltd', created_at: iso(nowMs - 61 * DAY_MS), standing: 'active' },
+    closing_at: null,
     projects,
     groups: [...groups, lostGroup(nowMs)],
     keys: [

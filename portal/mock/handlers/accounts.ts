@@ -54,7 +54,7 @@ const signUp = http.post('/v1/signup', async ({ request }) => {
     payments: {},
     budgets: [],
   })
-  db.organization = { id: newId(), name: body.organization, created_at: project.created_at }
+  db.organization = { id: newId(), name: body.organization, created_at: project.created_at, standing: 'active' }
   return HttpResponse.json({ ...startSession(user.id), project }, { status: 201 })
 })
 

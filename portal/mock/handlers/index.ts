@@ -2,6 +2,7 @@ import { accounts } from './accounts'
 import { billing } from './billing'
 import { groups } from './groups'
 import { guarantees } from './guarantees'
+import { organization } from './organization'
 import { paying } from './payments'
 import { people } from './people'
 import { spending } from './spend'
@@ -15,6 +16,7 @@ export const handlers = [
   ...billing,
   ...groups,
   ...guarantees,
+  ...organization,
   ...paying,
   ...people,
   ...spending,

@@ -42,6 +42,7 @@ export type {
   NewWebhook,
   ObservedSla,
   Organization,
+  OrganizationStanding,
   Payment,
   PaymentEntry,
   PlacedRelocation as Relocation,

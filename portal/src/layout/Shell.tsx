@@ -7,6 +7,7 @@ import { Logo } from '@/ui/Logo'
 import { ConfirmPerson } from './ConfirmPerson'
 import { RouteAnnouncer } from './RouteAnnouncer'
 import { Sidebar } from './Sidebar'
+import { StandingNotice } from './StandingNotice'
 import { VerifyNotice } from './VerifyNotice'
 
 /** The frame of every signed-in page: navigation at the side, or in a drawer on narrow screens. */
@@ -28,6 +29,7 @@ export function Shell() {
         tabIndex={-1}
         className="mx-auto w-full max-w-6xl min-w-0 px-4 pt-6 pb-16 outline-none sm:px-8 lg:pt-10"
       >
+        <StandingNotice />
         <VerifyNotice />
         <Outlet />
       </main>

@@ -1,5 +1,5 @@
 import { Link, useParams } from '@tanstack/react-router'
-import { Activity, FileText, Gauge, KeyRound, Layers, Scale, ScrollText, Users, Webhook } from 'lucide-react'
+import { Activity, Building2, FileText, Gauge, KeyRound, Layers, Scale, ScrollText, Users, Webhook } from 'lucide-react'
 import type { ReactNode } from 'react'
 import { homeProject, useMay, useMe } from '@/session'
 import { Logo } from '@/ui/Logo'
@@ -74,6 +74,10 @@ export function Sidebar() {
           <Link to="/quotas" className={LINK}>
             <Gauge aria-hidden className={ICON} />
             Quotas
+          </Link>
+          <Link to="/organization" className={LINK}>
+            <Building2 aria-hidden className={ICON} />
+            Organization
           </Link>
         </Group>
       </nav>

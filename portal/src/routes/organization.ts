@@ -59,6 +59,11 @@ const quotas = createRoute({
   path: '/quotas',
   component: lazyRouteComponent(() => import('@/pages/settings/QuotasPage'), 'QuotasPage'),
 })
+const standing = createRoute({
+  getParentRoute: () => app,
+  path: '/organization',
+  component: lazyRouteComponent(() => import('@/pages/organization/OrganizationPage'), 'OrganizationPage'),
+})
 
 /** Pages of the organization, and of the person's own account. */
 export const organization = [
@@ -66,6 +71,7 @@ export const organization = [
   invoices,
   invoice,
   quotas,
+  standing,
   members,
   audit,
   webhooks,

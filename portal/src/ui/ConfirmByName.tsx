@@ -26,7 +26,7 @@ export function ConfirmByName({
   children,
 }: {
   name: string
-  kind: 'group' | 'project'
+  kind: 'group' | 'project' | 'organization'
   deed: Deed
   open: boolean
   onOpenChange: (open: boolean) => void

@@ -55,7 +55,7 @@ def streamed(services: Services, customer: Customer, group_id: str) -> AsyncIter
 
 def principal_of(customer: Customer) -> Principal:
     organization_id, credential = uuid.UUID(customer.organization_id), Credential(uuid.uuid4(), None, None)
-    return Principal(uuid.uuid4(), "user", organization_id, Allowed.of_role("owner"), credential)
+    return Principal(uuid.uuid4(), "user", organization_id, Allowed.of_role("owner"), credential, "active")
 
 
 def events_in(text: str) -> list[tuple[str, dict[str, Any]]]:

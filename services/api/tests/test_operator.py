@@ -21,10 +21,11 @@ OPERATIONS = [
 PROBER = "/v1/prober/"
 NAMED = (
     "project_id", "group_id", "key_id", "invoice_id", "budget_id", "session_id", "user_id", "invitation_id",
-    "passkey_id", "incident_id", "webhook_id", "delivery_id",
+    "passkey_id", "incident_id", "webhook_id", "delivery_id", "organization_id",
 )  # fmt: skip
 IDS = {name: str(uuid.uuid4()) for name in NAMED} | {"server_id": "1", "token_id": "0" * 16, "consumer": "billing"}
 INCIDENTS = "/v1/operator/incidents"  # needs no coordinator, least of all during an outage of it: test_status
+ORGANIZATIONS = "/v1/operator/organizations"
 
 
 async def test_customers_do_not_reach_the_fleet(alice: Customer, coordinator: FakeCoordinator) -> None:
@@ -186,8 +187,8 @@ async def test_join_tokens(operator: httpx2.AsyncClient, coordinator: FakeCoordi
 async def test_a_coordinator_that_is_away(operator: httpx2.AsyncClient, coordinator: FakeCoordinator) -> None:
     coordinator.down = True
     for method, path, operators, _ in OPERATIONS:
-        # Corrections, invoices and incidents are in PostgreSQL alone.
-        apart = path.endswith("/corrections") or "/invoices" in path or path.startswith(INCIDENTS)
+        # Corrections, invoices, incidents and organizations are in PostgreSQL alone.
+        apart = path.endswith("/corrections") or "/invoices" in path or path.startswith((INCIDENTS, ORGANIZATIONS))
         if operators and not apart:
             body = {"from_server": 1} if path.endswith("/moves") else {}
             answer = await operator.request(method, path.format(**IDS), json=body)

@@ -32,7 +32,7 @@ export type Actor = {
     /**
      * Kind
      */
-    kind: 'person' | 'key';
+    kind: 'person' | 'key' | 'operator';
     /**
      * Id
      */
@@ -40,7 +40,7 @@ export type Actor = {
     /**
      * Name
      *
-     * A person's e-mail address, or a key's name.
+     * A person's e-mail address, a key's name, or an operator of the service.
      */
     name: string;
     /**
@@ -649,6 +649,18 @@ export type ClauseReport = {
      * Availability only: time counted.
      */
     elapsed_ms?: number | null;
+};
+
+/**
+ * Closure
+ */
+export type Closure = {
+    /**
+     * Name
+     *
+     * The organization's name: to show that it is this one.
+     */
+    name: string;
 };
 
 /**
@@ -3556,6 +3568,12 @@ export type Organization = {
      * Created At
      */
     created_at: string;
+    /**
+     * Standing
+     *
+     * Unless it is active, little can be changed; `GET /v1/organization` says more.
+     */
+    standing: 'active' | 'suspended' | 'closing' | 'closed';
 };
 
 /**
@@ -3604,6 +3622,62 @@ export type OrganizationKey = {
      * Until then the secret before the last rotation is accepted, too; null: it is not.
      */
     former_secret_until: string | null;
+};
+
+/**
+ * OrganizationStanding
+ */
+export type OrganizationStanding = {
+    /**
+     * Id
+     */
+    id: string;
+    /**
+     * Name
+     */
+    name: string;
+    /**
+     * Created At
+     */
+    created_at: string;
+    /**
+     * Standing
+     *
+     * suspended: by operators. closing: an owner can reopen it until `closes_at`. closed: its groups are deleted.
+     */
+    standing: 'active' | 'suspended' | 'closing' | 'closed';
+    /**
+     * Suspended At
+     */
+    suspended_at: string | null;
+    /**
+     * Suspension Reason
+     *
+     * The operators' words; null unless it is suspended.
+     */
+    suspension_reason: string | null;
+    /**
+     * Closing At
+     *
+     * When an owner asked to close it; null: nobody has.
+     */
+    closing_at: string | null;
+    /**
+     * Closes At
+     *
+     * Then its groups are deleted; null: it does not close.
+     */
+    closes_at: string | null;
+    /**
+     * Closed At
+     */
+    closed_at: string | null;
+    /**
+     * Erased After
+     *
+     * From then on people's data is erased; null unless it is closed.
+     */
+    erased_after: string | null;
 };
 
 /**
@@ -3846,6 +3920,22 @@ export type PageSlaMinute = {
      * Items
      */
     items: Array<SlaMinute>;
+    /**
+     * Next Cursor
+     *
+     * The next page's `cursor`; null on the last page.
+     */
+    next_cursor: string | null;
+};
+
+/**
+ * Page[Tenant]
+ */
+export type PageTenant = {
+    /**
+     * Items
+     */
+    items: Array<Tenant>;
     /**
      * Next Cursor
      *
@@ -5746,6 +5836,18 @@ export type StatusRegion = {
 };
 
 /**
+ * Suspension
+ */
+export type Suspension = {
+    /**
+     * Reason
+     *
+     * For its members, who see it.
+     */
+    reason: string;
+};
+
+/**
  * Taken
  */
 export type Taken = {
@@ -5787,6 +5889,52 @@ export type Targets = {
      * The fleet's certificate authority.
      */
     ca_pem: string;
+};
+
+/**
+ * Tenant
+ *
+ * An organization, for operators.
+ */
+export type Tenant = {
+    /**
+     * Id
+     */
+    id: string;
+    /**
+     * Name
+     */
+    name: string;
+    /**
+     * Created At
+     */
+    created_at: string;
+    /**
+     * Standing
+     *
+     * suspended: by operators. closing: an owner can reopen it until `closes_at`. closed: its groups are deleted.
+     */
+    standing: 'active' | 'suspended' | 'closing' | 'closed';
+    /**
+     * Members
+     */
+    members: number;
+    /**
+     * Groups
+     */
+    groups: number;
+    /**
+     * Rate Per S
+     *
+     * Reserved appends per second of all groups.
+     */
+    rate_per_s: number;
+    /**
+     * Hourly Micros
+     *
+     * The price of all reservations, in millionths of the currency.
+     */
+    hourly_micros: number;
 };
 
 /**
@@ -6027,7 +6175,7 @@ export type QuorateApiPasswordsSchemasReset = {
 /**
  * Code
  */
-export type Code = 'malformed_json' | 'validation_failed' | 'body_too_large' | 'unsupported_media_type' | 'cursor_invalid' | 'not_authenticated' | 'credentials_invalid' | 'session_expired' | 'second_factor_required' | 'second_factor_wrong' | 'confirmation_required' | 'link_invalid' | 'mail_off' | 'last_owner' | 'member_already' | 'csrf_token_invalid' | 'permission_denied' | 'quota_exceeded' | 'not_found' | 'method_not_allowed' | 'email_taken' | 'name_taken' | 'project_not_empty' | 'server_alive' | 'too_many_join_tokens' | 'move_refused' | 'admission_refused' | 'guarantee_refused' | 'spend_cap' | 'group_not_ready' | 'group_lost' | 'group_not_lost' | 'group_is_partition' | 'partitions_busy' | 'document_too_large' | 'month_not_closed' | 'nothing_due' | 'payment_recorded' | 'payment_exceeds_due' | 'payment_in_progress' | 'signature_invalid' | 'idempotency_in_progress' | 'idempotency_key_reused' | 'precondition_failed' | 'rate_limited' | 'coordinator_unavailable' | 'database_unavailable' | 'payment_provider_unavailable' | 'overloaded' | 'internal';
+export type Code = 'malformed_json' | 'validation_failed' | 'body_too_large' | 'unsupported_media_type' | 'cursor_invalid' | 'not_authenticated' | 'credentials_invalid' | 'session_expired' | 'second_factor_required' | 'second_factor_wrong' | 'confirmation_required' | 'link_invalid' | 'mail_off' | 'last_owner' | 'member_already' | 'csrf_token_invalid' | 'permission_denied' | 'organization_inactive' | 'closure_refused' | 'quota_exceeded' | 'not_found' | 'method_not_allowed' | 'email_taken' | 'name_taken' | 'project_not_empty' | 'server_alive' | 'too_many_join_tokens' | 'move_refused' | 'admission_refused' | 'guarantee_refused' | 'spend_cap' | 'group_not_ready' | 'group_lost' | 'group_not_lost' | 'group_is_partition' | 'partitions_busy' | 'document_too_large' | 'month_not_closed' | 'nothing_due' | 'payment_recorded' | 'payment_exceeds_due' | 'payment_in_progress' | 'signature_invalid' | 'idempotency_in_progress' | 'idempotency_key_reused' | 'precondition_failed' | 'rate_limited' | 'coordinator_unavailable' | 'database_unavailable' | 'payment_provider_unavailable' | 'overloaded' | 'internal';
 
 /**
  * FieldError
@@ -6295,7 +6443,7 @@ export type AuditRecorded = {
     /**
      * Actor Kind
      */
-    actor_kind: 'person' | 'key';
+    actor_kind: 'person' | 'key' | 'operator';
     /**
      * Actor Id
      */
@@ -6303,7 +6451,7 @@ export type AuditRecorded = {
     /**
      * Actor Name
      *
-     * A person's e-mail address, or a key's name.
+     * A person's e-mail address, a key's name, or an operator of the service.
      */
     actor_name: string;
     /**
@@ -7491,6 +7639,244 @@ export type AcceptInvitationResponses = {
 };
 
 export type AcceptInvitationResponse = AcceptInvitationResponses[keyof AcceptInvitationResponses];
+
+export type GetOrganizationData = {
+    body?: never;
+    path?: never;
+    query?: never;
+    url: '/v1/organization';
+};
+
+export type GetOrganizationErrors = {
+    /**
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
+     */
+    '4XX': Problem;
+    /**
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
+     */
+    '5XX': Problem;
+};
+
+export type GetOrganizationError = GetOrganizationErrors[keyof GetOrganizationErrors];
+
+export type GetOrganizationResponses = {
+    /**
+     * Successful Response
+     */
+    200: OrganizationStanding;
+};
+
+export type GetOrganizationResponse = GetOrganizationResponses[keyof GetOrganizationResponses];
+
+export type ExportOrganizationData = {
+    body?: never;
+    path?: never;
+    query?: never;
+    url: '/v1/organization/export';
+};
+
+export type ExportOrganizationErrors = {
+    /**
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
+     */
+    '4XX': Problem;
+    /**
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
+     */
+    '5XX': Problem;
+};
+
+export type ExportOrganizationError = ExportOrganizationErrors[keyof ExportOrganizationErrors];
+
+export type ExportOrganizationResponses = {
+    /**
+     * JSON lines.
+     */
+    200: string;
+};
+
+export type ExportOrganizationResponse = ExportOrganizationResponses[keyof ExportOrganizationResponses];
+
+export type ReopenOrganizationData = {
+    body?: never;
+    path?: never;
+    query?: never;
+    url: '/v1/organization/closure';
+};
+
+export type ReopenOrganizationErrors = {
+    /**
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
+     */
+    '4XX': Problem;
+    /**
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
+     */
+    '5XX': Problem;
+};
+
+export type ReopenOrganizationError = ReopenOrganizationErrors[keyof ReopenOrganizationErrors];
+
+export type ReopenOrganizationResponses = {
+    /**
+     * Successful Response
+     */
+    200: OrganizationStanding;
+};
+
+export type ReopenOrganizationResponse = ReopenOrganizationResponses[keyof ReopenOrganizationResponses];
+
+export type CloseOrganizationData = {
+    body: Closure;
+    headers?: {
+        /**
+         * A random string for this request. Repeating it with the same body only repeats the answer.
+         */
+        'Idempotency-Key'?: string;
+    };
+    path?: never;
+    query?: never;
+    url: '/v1/organization/closure';
+};
+
+export type CloseOrganizationErrors = {
+    /**
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
+     */
+    '4XX': Problem;
+    /**
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
+     */
+    '5XX': Problem;
+};
+
+export type CloseOrganizationError = CloseOrganizationErrors[keyof CloseOrganizationErrors];
+
+export type CloseOrganizationResponses = {
+    /**
+     * Successful Response
+     */
+    202: OrganizationStanding;
+};
+
+export type CloseOrganizationResponse = CloseOrganizationResponses[keyof CloseOrganizationResponses];
+
+export type ListOrganizationsData = {
+    body?: never;
+    path?: never;
+    query?: {
+        /**
+         * Search
+         *
+         * A part of the name, an id, or a member's address.
+         */
+        search?: string | null;
+        /**
+         * Limit
+         *
+         * Items per page.
+         */
+        limit?: number;
+        /**
+         * Cursor
+         *
+         * `next_cursor` of the previous page.
+         */
+        cursor?: string | null;
+    };
+    url: '/v1/operator/organizations';
+};
+
+export type ListOrganizationsErrors = {
+    /**
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
+     */
+    '4XX': Problem;
+    /**
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
+     */
+    '5XX': Problem;
+};
+
+export type ListOrganizationsError = ListOrganizationsErrors[keyof ListOrganizationsErrors];
+
+export type ListOrganizationsResponses = {
+    /**
+     * Successful Response
+     */
+    200: PageTenant;
+};
+
+export type ListOrganizationsResponse = ListOrganizationsResponses[keyof ListOrganizationsResponses];
+
+export type EndSuspensionData = {
+    body?: never;
+    path: {
+        /**
+         * Organization Id
+         */
+        organization_id: string;
+    };
+    query?: never;
+    url: '/v1/operator/organizations/{organization_id}/suspension';
+};
+
+export type EndSuspensionErrors = {
+    /**
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
+     */
+    '4XX': Problem;
+    /**
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
+     */
+    '5XX': Problem;
+};
+
+export type EndSuspensionError = EndSuspensionErrors[keyof EndSuspensionErrors];
+
+export type EndSuspensionResponses = {
+    /**
+     * Successful Response
+     */
+    200: OrganizationStanding;
+};
+
+export type EndSuspensionResponse = EndSuspensionResponses[keyof EndSuspensionResponses];
+
+export type SuspendOrganizationData = {
+    body: Suspension;
+    path: {
+        /**
+         * Organization Id
+         */
+        organization_id: string;
+    };
+    query?: never;
+    url: '/v1/operator/organizations/{organization_id}/suspension';
+};
+
+export type SuspendOrganizationErrors = {
+    /**
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
+     */
+    '4XX': Problem;
+    /**
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
+     */
+    '5XX': Problem;
+};
+
+export type SuspendOrganizationError = SuspendOrganizationErrors[keyof SuspendOrganizationErrors];
+
+export type SuspendOrganizationResponses = {
+    /**
+     * Successful Response
+     */
+    200: OrganizationStanding;
+};
+
+export type SuspendOrganizationResponse = SuspendOrganizationResponses[keyof SuspendOrganizationResponses];
 
 export type ListAuditEventsData = {
     body?: never;

@@ -3,7 +3,7 @@ import { FileDown, Sheet } from 'lucide-react'
 import { api, type Invoice, type InvoiceFile } from '@/api'
 import { Button } from '@/ui/Button'
 import { ProblemNotice } from '@/ui/Notice'
-import { saveFile } from './saveFile'
+import { saveFile } from '@/ui/saveFile'
 
 /** The invoice as files: the PDF that accountants keep, and its lines for spreadsheets. */
 export function Downloads({ invoice }: { invoice: Invoice }) {

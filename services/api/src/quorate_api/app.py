@@ -19,6 +19,7 @@ from quorate_api.budgets import endpoints as budgets
 from quorate_api.caps import service as caps
 from quorate_api.checkout import providers
 from quorate_api.checkpoints import endpoints as checkpoints
+from quorate_api.closure import endpoints as closure
 from quorate_api.commitments import endpoints as commitments
 from quorate_api.coordinator.client import Coordinator
 from quorate_api.database import engine
@@ -71,7 +72,7 @@ from quorate_api.webhooks import endpoints as webhooks
 ROUTERS = (
     accounts.public, accounts.router, emails.router, passwords.public, passwords.router, sessions.router,
     factors.router, passkeys.public, passkeys.router, members.router, invitations.public, invitations.router,
-    audit_log.router, events.router, webhooks.router, projects.router,
+    closure.router, closure.operator_router, audit_log.router, events.router, webhooks.router, projects.router,
     guarantees.router, keys.router, quotes.router, groups.router, checkpoints.router, usage.router, sla.router,
     live.router, billing.router, payments.router, payments.event_router, spend.router, budgets.router,
     commitments.router, quotas.router, operator.router, payments.operator_router, adjustments.router,

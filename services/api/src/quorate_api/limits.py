@@ -66,6 +66,14 @@ TOTP_STEPS_OFF = 1  # a clock may be half a minute off
 
 AUDIT_EXPORT_ROWS = 1_000  # read at once
 
+# The end of an organization.
+CLOSURE_GRACE_S = 14 * 24 * 3_600  # an owner who is on holiday can reopen it
+CLOSED_KEPT_S = 60 * 24 * 3_600  # the last invoice comes within a month, and is due two weeks later
+CLOSURE_REASONS_SHOWN = 5
+SUSPENSION_REASON_LENGTH_MAX = 500
+CLOSURE_INTERVAL_S = 30.0
+EXPORT_ROWS = 1_000  # read at once
+
 # Events and webhooks.
 EVENTS_KEPT_S = 30 * 24 * 3_600  # a receiver that was away over the holidays gets all by a replay
 WEBHOOKS_MAX = 10  # an organization has a few systems that listen

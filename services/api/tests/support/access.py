@@ -44,8 +44,11 @@ _OF_WEBHOOKS = (
 )  # fmt: skip
 
 
+_OF_OWNERS = ("export_organization", "close_organization", "reopen_organization")
+
+
 def _needs() -> dict[str, Need]:
-    nothing = ("get_me", "list_projects", "get_project", "list_groups")
+    nothing = ("get_me", "list_projects", "get_project", "list_groups", "get_organization")
     of_person = (
         "log_out", "switch_organization", "send_verification", "verify_email", "change_password", "list_sessions",
         "end_other_sessions", "end_session", "confirm_person", "get_second_factor", "begin_totp", "remove_totp",
@@ -79,6 +82,7 @@ def _needs() -> dict[str, Need]:
         found |= {name: Need(permission) for name in names}
     return found | {
         "create_organization_key": Need(P.ADMINISTER, person=True),
+        **{name: Need(P.OWN, person=True) for name in _OF_OWNERS},
         "change_role": Need(P.ADMINISTER, person=True),
         "remove_member": Need(P.ADMINISTER, person=True),
         "invite_member": Need(P.ADMINISTER, person=True),
@@ -159,6 +163,7 @@ BODIES: dict[str, Any] = {
     "begin_totp": {},
     "renew_recovery_codes": {},
     "log_out": {},
+    "close_organization": {"name": "not its name"},
     "create_webhook": {"url": "https://example.com/"},
     "change_webhook": {"url": "https://example.com/"},
     "rotate_webhook_secret": {},
@@ -215,6 +220,7 @@ async def things_of(customer: Customer, owner: psycopg.Connection) -> dict[str, 
     webhook = (await customer.post("/v1/webhooks", {"url": "https://example.com/"})).json()
     delivery = (await customer.post(f"/v1/webhooks/{webhook['id']}/test", {})).json()
     return {name: str(value) for name, value in ids.items()} | {
+        "organization_id": customer.organization_id,
         "webhook_id": webhook["id"],
         "delivery_id": delivery["id"],
         "project_id": customer.project_id,

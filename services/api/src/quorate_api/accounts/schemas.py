@@ -1,7 +1,7 @@
 """People, their organizations, their session."""
 
 from datetime import datetime
-from typing import Annotated
+from typing import Annotated, Literal
 from uuid import UUID
 
 from pydantic import Field
@@ -39,6 +39,9 @@ class Organization(Output):
     id: UUID
     name: str
     created_at: datetime
+    standing: Literal["active", "suspended", "closing", "closed"] = Field(
+        description="Unless it is active, little can be changed; `GET /v1/organization` says more."
+    )
 
 
 class Membership(Output):

@@ -63,7 +63,7 @@ async def sign_up(work: Work, services: Services, asked: SignUp, client: Client)
         await emails.send_link(work, services, user_id, asked.email)
     body = SignedUp(
         user=User(id=user_id, email=asked.email, created_at=now, email_verified=verified),
-        organization=Organization(id=organization_id, name=asked.organization, created_at=now),
+        organization=Organization(id=organization_id, name=asked.organization, created_at=now, standing="active"),
         project=Project(id=project_id, name=FIRST_PROJECT, created_at=now),
         csrf_token=csrf_token(services, token),
     )
@@ -122,6 +122,7 @@ async def open_in(
         organization_id,
         Allowed.of_role(role),
         credential,
+        (await OrganizationRepository(work.scope).get()).standing,
         role=role,
         user_id=user.id,
         csrf_token=csrf_token(services, token),
@@ -152,7 +153,10 @@ async def me(work: Work, principal: Principal) -> Me:
     return Me(
         user=_user(user) if user else None,
         organization=Organization(
-            id=organization.organization_id, name=organization.name, created_at=organization.created_at
+            id=organization.organization_id,
+            name=organization.name,
+            created_at=organization.created_at,
+            standing=organization.standing,
         ),
         role=principal.role,
         permissions=principal.allowed.names(),

@@ -9,9 +9,9 @@ from quorate_api.http.schemas import Output
 
 
 class Actor(Output):
-    kind: Literal["person", "key"]
+    kind: Literal["person", "key", "operator"]
     id: str
-    name: str = Field(description="A person's e-mail address, or a key's name.")
+    name: str = Field(description="A person's e-mail address, a key's name, or an operator of the service.")
     credential: str | None = Field(description="The session, or the secret of the key.")
 
 

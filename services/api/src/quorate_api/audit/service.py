@@ -38,9 +38,13 @@ async def record(request: Request, work: Work, response: Response) -> None:
     operation = request.scope["route"].name
     principal: Principal | None = getattr(request.state, "principal", None)
     person = getattr(request.state, "person", None)  # who has begun a session
-    if operation in NOT_RECORDED or not work.has_scope or (principal is None and person is None):
+    staff: str | None = getattr(request.state, "staff", None)
+    if operation in NOT_RECORDED or not work.has_scope or (principal is None and person is None and staff is None):
         return
-    actor = person if person is not None else await _actor(work, principal)
+    if staff is not None:
+        actor = {"kind": "operator", "id": staff, "name": staff, "credential": None}
+    else:
+        actor = person if person is not None else await _actor(work, principal)
     client, now = client_of(request), datetime.now(UTC)
     event = chain.text_of(
         {

@@ -12,7 +12,7 @@ from quorate_api.caps.decision import Action, Cap
 from quorate_api.coordinator.schemas import Access
 from quorate_api.database.ids import new_id
 from quorate_api.database.scope import EveryOrganization, Scope, SomeOrganizations
-from quorate_api.database.tables import budget_actions, budgets, groups
+from quorate_api.database.tables import budget_actions, budgets, groups, organizations
 
 _BUDGETS, _ACTIONS, _GROUPS = budgets.c, budget_actions.c, groups.c
 
@@ -36,6 +36,13 @@ class CapRepository:
         rows = (await self._scope.connection.execute(statement)).all()
         return {(row.budget_id, row.action, int(row.monthly_micros)): row for row in rows}
 
+    async def barred(self) -> set[UUID]:
+        """Organizations that are suspended or closing."""
+        statement = self._scope.select(organizations, organizations.c.organization_id).where(
+            organizations.c.standing != "active"
+        )
+        return set((await self._scope.connection.execute(statement)).scalars())
+
     async def going_on(self) -> dict[UUID, list[Row[Any]]]:
         """Groups whose access may be set, by organization."""
         columns = (_GROUPS.id, _GROUPS.organization_id, _GROUPS.project_id, _GROUPS.access_wanted)
@@ -55,19 +62,22 @@ class AccessRepository:
         self._scope = scope
 
     async def organizations(self, after: UUID | None, limit: int) -> list[UUID]:
-        """Organizations with a cap, or with a group whose access is limited still, in the order of their ids."""
+        """Organizations with a cap, with a group whose access is limited still, and those that are suspended or
+        closing, in the order of their ids."""
         capped = self._scope.select(budgets, _BUDGETS.organization_id).where(
             _BUDGETS.deleted_at.is_(None), _BUDGETS.action.in_(get_args(Action))
         )
         limited = self._scope.select(groups, _GROUPS.organization_id).where(
             _GROUPS.access_wanted != "full", _GROUPS.deleted_at.is_(None)
         )
+        barred = self._scope.select(organizations, organizations.c.organization_id).where(
+            organizations.c.standing != "active", organizations.c.erased_at.is_(None)
+        )
         if after is not None:
-            capped, limited = (
-                capped.where(_BUDGETS.organization_id > after),
-                limited.where(_GROUPS.organization_id > after),
-            )
-        statement = union(capped, limited).order_by("organization_id").limit(limit)
+            capped = capped.where(_BUDGETS.organization_id > after)
+            limited = limited.where(_GROUPS.organization_id > after)
+            barred = barred.where(organizations.c.organization_id > after)
+        statement = union(capped, limited, barred).order_by("organization_id").limit(limit)
         return [row[0] for row in (await self._scope.connection.execute(statement)).all()]
 
     async def record(self, reached: Iterable[tuple[Cap, int]], month: str, now: datetime) -> list[Row[Any]]:

@@ -60,6 +60,13 @@ organizations = Table(
     _text("name"),
     _time("created_at"),
     _time("closed_until", nullable=True),
+    _time("suspended_at", nullable=True),
+    _text("suspension_reason", nullable=True),
+    _time("closing_at", nullable=True),
+    _time("closes_at", nullable=True),
+    _time("closed_at", nullable=True),
+    _time("erased_at", nullable=True),
+    _text("standing"),
 )
 users = Table(
     "users",

@@ -25,6 +25,8 @@ class Code(StrEnum):
     MEMBER_ALREADY = "member_already"
     CSRF_TOKEN_INVALID = "csrf_token_invalid"  # noqa: S105 - a code
     PERMISSION_DENIED = "permission_denied"
+    ORGANIZATION_INACTIVE = "organization_inactive"
+    CLOSURE_REFUSED = "closure_refused"
     QUOTA_EXCEEDED = "quota_exceeded"
     NOT_FOUND = "not_found"
     METHOD_NOT_ALLOWED = "method_not_allowed"
@@ -142,6 +144,16 @@ CATALOGUE: dict[Code, Entry] = {
     ),
     Code.PERMISSION_DENIED: Entry(
         403, "Not permitted", "Ask an owner of the organization for the role, or use a key with the scope named here."
+    ),
+    Code.ORGANIZATION_INACTIVE: Entry(
+        403,
+        "The organization is suspended or closing",
+        "Reading works still. `GET /v1/organization` says why it is so, and what ends it.",
+    ),
+    Code.CLOSURE_REFUSED: Entry(
+        409,
+        "The organization cannot close now",
+        "Do what `detail` names first: take guarantees back, wait for commitments to end, pay invoices.",
     ),
     Code.QUOTA_EXCEEDED: Entry(
         403,

@@ -73,9 +73,9 @@ class AuditRecorded(Output):
     seq: int = Field(description="The number of the entry in the audit log.")
     operation: str = Field(description="The call of the contract (`operationId`).")
     subject: str = Field(description="The address that was called.")
-    actor_kind: Literal["person", "key"]
+    actor_kind: Literal["person", "key", "operator"]
     actor_id: str
-    actor_name: str = Field(description="A person's e-mail address, or a key's name.")
+    actor_name: str = Field(description="A person's e-mail address, a key's name, or an operator of the service.")
     created_id: str | None = Field(description="The id of what the call has made; null if it made nothing.")
 
 

@@ -43,6 +43,7 @@ class Principal:
     organization_id: UUID
     allowed: Allowed
     credential: Credential
+    standing: str  # whether its organization is active
     role: str | None = None
     user_id: UUID | None = None
     project_id: UUID | None = None
@@ -137,6 +138,8 @@ async def _by_key(services: Services, work: Work, authorization: str, address: s
         raise Problem(Code.CREDENTIALS_INVALID, "This API key does not exist or was revoked.")
     if found.ends_at is not None and found.ends_at <= now:
         raise Problem(Code.CREDENTIALS_INVALID, "This API key has expired, or was replaced by a new secret.")
+    if found.standing == "closed":
+        raise Problem(Code.CREDENTIALS_INVALID, "The organization of this API key is closed.")
     scope = await work.enter(found.organization_id)
     if found.last_used_at is None or now - found.last_used_at > USE_RESOLUTION:
         await repository.touch_api_key(scope, found.id, now)
@@ -146,6 +149,7 @@ async def _by_key(services: Services, work: Work, authorization: str, address: s
         found.organization_id,
         Allowed.of_scopes(found.scopes),
         Credential(found.credential_id, found.ends_at, found.tokens_until),
+        found.standing,
         project_id=found.project_id,
     )
 
@@ -164,6 +168,7 @@ async def _by_session(services: Services, work: Work, token: str) -> Principal:
         found.organization_id,
         Allowed.of_role(found.role),
         Credential(found.id, found.expires_at, found.tokens_until),
+        found.standing,
         role=found.role,
         user_id=found.user_id,
         csrf_token=csrf_token(services, token),

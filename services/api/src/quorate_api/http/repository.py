@@ -29,6 +29,7 @@ class PrincipalRepository:
             "credential_id",
             "ends_at",
             "tokens_until",
+            "standing",
         )
         return (await self._connection.execute(select(found))).one_or_none()
 
@@ -42,6 +43,7 @@ class PrincipalRepository:
             "tokens_until",
             "authenticated_at",
             "last_seen_at",
+            "standing",
         )
         return (await self._connection.execute(select(found))).one_or_none()
 

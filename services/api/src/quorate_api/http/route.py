@@ -20,6 +20,7 @@ from quorate_api.errors.handlers import from_exception
 from quorate_api.http import idempotency, staff
 from quorate_api.http.principal import SAFE_METHODS, authenticate
 from quorate_api.http.services import services_of
+from quorate_api.http.standing import require_active
 
 log = structlog.get_logger(__name__)
 
@@ -105,6 +106,8 @@ class _Run:
             name = self._request.state.staff = staff.authenticate(self._request, self._caller)
         else:
             principal = self._request.state.principal = await authenticate(self._request, work)
+            if self._request.method not in SAFE_METHODS:
+                require_active(principal.standing, self._request.scope["route"].name)
             name = str(principal.id)
         await self._count(name)
         return name

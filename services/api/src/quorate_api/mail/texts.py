@@ -1,5 +1,7 @@
 """The texts of all mail. Links have their secret behind `#`, which browsers send to no server."""
 
+from datetime import datetime
+
 from quorate_api.mail.message import Mail
 
 
@@ -64,4 +66,33 @@ def invitation(to: str, organization: str, inviter: str, role: str, origin: str,
         f"{inviter} invites you to the organization {organization} on Quorate, with the role {role}.\n\n"
         f"Accept it here:\n\n  {origin}/invitation#{token}\n\n"
         f"It works for a week.\nIf you do not know {inviter}, nothing needs to be done.\n",
+    )
+
+
+def closing(to: str, organization: str, closes_at: datetime, origin: str) -> Mail:
+    return Mail(
+        to,
+        f"{organization} is closing on Quorate",
+        f"An owner asked to close the organization {organization} on Quorate.\n\n"
+        f"Its groups refuse appends and reads now. On {closes_at:%Y-%m-%d} they are deleted, with their logs.\n"
+        f"Until then an owner can reopen the organization:\n\n  {origin}/organization\n\n"
+        f"Reservations are paid until the groups are deleted; delete them earlier to pay less.\n",
+    )
+
+
+def reopened(to: str, organization: str, origin: str) -> Mail:
+    return Mail(
+        to,
+        f"{organization} is active again on Quorate",
+        f"The organization {organization} on Quorate is active again. Its groups accept appends within seconds.\n\n"
+        f"  {origin}/organization\n",
+    )
+
+
+def suspended(to: str, organization: str, reason: str, origin: str) -> Mail:
+    return Mail(
+        to,
+        f"{organization} is suspended on Quorate",
+        f"The operators of this service have suspended the organization {organization}:\n\n  {reason}\n\n"
+        f"Its groups refuse appends and reads. Nothing is deleted.\n\n  {origin}/organization\n",
     )

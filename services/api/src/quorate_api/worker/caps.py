@@ -7,7 +7,7 @@ has acted does so until the month is over, or until somebody changes it.
 
 import asyncio
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
@@ -76,7 +76,8 @@ class CapWatch:
             recorded = await access.record(reached, month_name(now), now)
             await _tell(EventRepository(EveryOrganization(connection, REASON)), recorded, now)
             in_force = acting(found, acted | {cap.key for cap, _ in reached})
-            for wanted, group_ids in _changes(await caps.going_on(), in_force).items():
+            changes = _changes(await caps.going_on(), in_force, await caps.barred())
+            for wanted, group_ids in changes.items():
                 await access.want(wanted, group_ids)
         for row in recorded:
             log.info("a spend cap acts", budget_id=str(row.budget_id), action=row.action, amount=row.amount_micros)
@@ -152,15 +153,18 @@ def _looks(
     return found
 
 
-def _changes(groups: dict[UUID, list[Row[Any]]], in_force: Iterable[Cap]) -> dict[Access, list[UUID]]:
-    """Groups that are to have another access than they were to have, by it."""
+def _changes(
+    groups: dict[UUID, list[Row[Any]]], in_force: Iterable[Cap], barred: Collection[UUID]
+) -> dict[Access, list[UUID]]:
+    """Groups that are to have another access than they were to have, by it. `barred`: suspended organizations."""
     caps: dict[UUID, list[Cap]] = defaultdict(list)
     for cap in in_force:
         caps[cap.organization_id].append(cap)
     changes: dict[Access, list[UUID]] = defaultdict(list)
     for organization_id, rows in groups.items():
         for row in rows:
-            wanted = access_of(row.project_id, caps.get(organization_id, ()))
+            left = access_of(row.project_id, caps.get(organization_id, ()))
+            wanted: Access = "suspended" if organization_id in barred else left
             if wanted != row.access_wanted:
                 changes[wanted].append(row.id)
     return changes

@@ -4,7 +4,9 @@ import asyncio
 import signal
 import socket
 import sys
+from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
+from functools import partial
 
 import structlog
 from redis.asyncio import Redis
@@ -28,6 +30,7 @@ from quorate_api.webhooks.transport import PublicOnly
 from quorate_api.worker.adjustments import adjust_closed_months
 from quorate_api.worker.budgets import evaluate_budgets
 from quorate_api.worker.caps import CapWatch
+from quorate_api.worker.closures import close_organizations
 from quorate_api.worker.dunning import remind
 from quorate_api.worker.events import Follower
 from quorate_api.worker.ingest import Ingest
@@ -44,6 +47,9 @@ from quorate_api.worker.watch import Watch
 from quorate_api.worker.webhooks import Messenger, forget_events
 
 log = structlog.get_logger(__name__)
+
+# A name for logs, one pass or endless work, and the pause between two passes in seconds.
+Work = tuple[str, Callable[[], Awaitable[object]], float | None]
 
 
 def run() -> int:
@@ -81,6 +87,7 @@ async def _work(settings: Settings) -> int:
     engine = database.create(settings.database_url, database.WORKER_ROLE)
     coordinator = Coordinator.configured(settings)
     api = client(settings.origin)
+    messenger: Messenger | None = None
     try:
         there = await lifecycle.wait_for(
             [
@@ -93,99 +100,81 @@ async def _work(settings: Settings) -> int:
         if not there:
             return exit_codes.DEPENDENCY
         ingest = Ingest(redis, engine, settings.worker_name or socket.gethostname())
-        follower, reconciler = Follower(engine, coordinator), Reconciler(engine, coordinator)
+        messenger = Messenger(engine, Keys(settings.secret()), Sender.over(_public_only(settings)))
         status = StatusWatch(engine, coordinator, ingest, api)
-
-        issuer = Issuer.configured(settings)
-
-        revoker = Revoker(engine, coordinator)
-
-        async def revoke() -> None:
-            await revoker.run()
-
-        async def close() -> None:
-            await close_months(engine, issuer, datetime.now(UTC))
-
-        async def adjust() -> None:
-            await adjust_closed_months(engine, issuer)
-
-        async def roll() -> None:
-            await roll_up(engine)
-            await judge_late_looks(engine)
-
-        async def pack() -> None:
-            await pack_hours(engine)
-
-        async def settle() -> None:
-            await settle_days(engine, settings.usage_archive_dir)
-            await forget_events(engine)
-
-        messenger = _messenger(settings, engine)
-
-        async def send() -> None:
-            await messenger.run()
-
-        async def evaluate() -> None:
-            await evaluate_budgets(engine)
-
-        cap_watch = CapWatch(engine, coordinator)
-
-        async def cap() -> None:
-            await cap_watch.run()
-
-        async def dun() -> None:
-            await remind(engine)
-
-        tasks = [
-            asyncio.create_task(keep_running("ingest", ingest.run)),
-            asyncio.create_task(keep_running("events", follower.run)),
-            asyncio.create_task(keep_running("reconcile", reconciler.run, every_s=limits.RECONCILE_INTERVAL_S)),
-            asyncio.create_task(keep_running("revocations", revoke, every_s=limits.REVOCATION_INTERVAL_S)),
-            asyncio.create_task(keep_running("roll-up", roll, every_s=limits.ROLL_INTERVAL_S)),
-            asyncio.create_task(keep_running("packing", pack, every_s=limits.PACK_INTERVAL_S)),
-            asyncio.create_task(keep_running("retention", settle, every_s=limits.RETENTION_INTERVAL_S)),
-            asyncio.create_task(keep_running("month close", close, every_s=limits.MONTH_CLOSE_INTERVAL_S)),
-            asyncio.create_task(keep_running("adjustments", adjust, every_s=limits.ADJUST_INTERVAL_S)),
-            asyncio.create_task(keep_running("budgets", evaluate, every_s=limits.BUDGET_INTERVAL_S)),
-            asyncio.create_task(keep_running("caps", cap, every_s=limits.CAP_INTERVAL_S)),
-            asyncio.create_task(keep_running("dunning", dun, every_s=limits.DUNNING_INTERVAL_S)),
-            asyncio.create_task(keep_running("status", status.run, every_s=limits.STATUS_SAMPLE_S)),
+        works: list[Work] = [
+            ("ingest", ingest.run, None),
+            ("status", status.run, limits.STATUS_SAMPLE_S),
+            ("webhooks", messenger.run, limits.WEBHOOK_INTERVAL_S),
+            *_of_fleet(engine, coordinator),
+            *_of_database(settings, engine),
+            *_of_mail(settings, engine),
         ]
-        tasks.append(asyncio.create_task(keep_running("webhooks", send, every_s=limits.WEBHOOK_INTERVAL_S)))
-        tasks += _postmen(settings, engine)
         if settings.otlp_endpoint:
-            tasks += _watching(engine, redis, coordinator, ingest)
+            works += _watching(engine, redis, coordinator, ingest)
+        tasks = [asyncio.create_task(keep_running(name, work, every_s=every_s)) for name, work, every_s in works]
         sys.stdout.write("worker ready\n")
         sys.stdout.flush()
         return await _until_stopped(tasks)
     finally:
+        if messenger is not None:
+            await messenger.aclose()
         await api.aclose()
         await coordinator.aclose()
         await redis.aclose()
         await engine.dispose()
 
 
-def _messenger(settings: Settings, engine: AsyncEngine) -> Messenger:
-    transport = PublicOnly(parse_networks(settings.webhook_networks))
-    return Messenger(engine, Keys(settings.secret()), Sender.over(transport))
+def _of_fleet(engine: AsyncEngine, coordinator: Coordinator) -> list[Work]:
+    return [
+        ("events", Follower(engine, coordinator).run, None),
+        ("reconcile", Reconciler(engine, coordinator).run, limits.RECONCILE_INTERVAL_S),
+        ("revocations", Revoker(engine, coordinator).run, limits.REVOCATION_INTERVAL_S),
+        ("caps", CapWatch(engine, coordinator).run, limits.CAP_INTERVAL_S),
+    ]
 
 
-def _postmen(settings: Settings, engine: AsyncEngine) -> list[asyncio.Task[None]]:
-    """The task that sends mail, if this service sends any."""
+def _of_database(settings: Settings, engine: AsyncEngine) -> list[Work]:
+    issuer = Issuer.configured(settings)
+
+    async def roll() -> None:
+        await roll_up(engine)
+        await judge_late_looks(engine)
+
+    async def settle() -> None:
+        await settle_days(engine, settings.usage_archive_dir)
+        await forget_events(engine)
+
+    async def close() -> None:
+        await close_months(engine, issuer, datetime.now(UTC))
+
+    return [
+        ("roll-up", roll, limits.ROLL_INTERVAL_S),
+        ("packing", partial(pack_hours, engine), limits.PACK_INTERVAL_S),
+        ("retention", settle, limits.RETENTION_INTERVAL_S),
+        ("month close", close, limits.MONTH_CLOSE_INTERVAL_S),
+        ("adjustments", partial(adjust_closed_months, engine, issuer), limits.ADJUST_INTERVAL_S),
+        ("budgets", partial(evaluate_budgets, engine), limits.BUDGET_INTERVAL_S),
+        ("closures", partial(close_organizations, engine), limits.CLOSURE_INTERVAL_S),
+        ("dunning", partial(remind, engine), limits.DUNNING_INTERVAL_S),
+    ]
+
+
+def _public_only(settings: Settings) -> PublicOnly:
+    return PublicOnly(parse_networks(settings.webhook_networks))
+
+
+def _of_mail(settings: Settings, engine: AsyncEngine) -> list[Work]:
+    """The work of sending mail, if this service sends any."""
     sender = senders.configured(settings)
     if sender is None:
         log.warning("no mail is sent: addresses are not verified, nobody is invited, no password is reset")
         return []
-    postman = Postman(engine, Keys(settings.secret()), sender)
-
-    async def send() -> None:
-        await postman.run()
-
-    return [asyncio.create_task(keep_running("mail", send, every_s=limits.MAIL_INTERVAL_S))]
+    return [("mail", Postman(engine, Keys(settings.secret()), sender).run, limits.MAIL_INTERVAL_S)]
 
 
-def _watching(engine: AsyncEngine, redis: Redis, coordinator: Coordinator, ingest: Ingest) -> list[asyncio.Task[None]]:
-    """Tasks that read the exported metrics."""
+def _watching(engine: AsyncEngine, redis: Redis, coordinator: Coordinator, ingest: Ingest) -> list[Work]:
+    """Work that reads the exported metrics."""
     counters.begin_worker()
     readings = Readings()
     watch = Watch(readings, engine, coordinator, ingest)
@@ -196,8 +185,8 @@ def _watching(engine: AsyncEngine, redis: Redis, coordinator: Coordinator, inges
     }
     dependencies = Dependencies(readings, engine, probes)
     return [
-        asyncio.create_task(keep_running("watch", watch.run, every_s=limits.WATCH_INTERVAL_S)),
-        asyncio.create_task(keep_running("dependencies", dependencies.run, every_s=limits.WATCH_INTERVAL_S)),
+        ("watch", watch.run, limits.WATCH_INTERVAL_S),
+        ("dependencies", dependencies.run, limits.WATCH_INTERVAL_S),
     ]
 
 

@@ -18,7 +18,7 @@ log = structlog.get_logger(__name__)
 AWAY = (RedisError, SQLAlchemyError, CoordinatorUnavailable, OSError, TimeoutError)
 
 
-async def keep_running(name: str, task: Callable[[], Awaitable[None]], *, every_s: float | None = None) -> None:
+async def keep_running(name: str, task: Callable[[], Awaitable[object]], *, every_s: float | None = None) -> None:
     """Call `task` for ever: after a failure with backoff and jitter, after a return once `every_s` has passed."""
     delay_s = limits.RETRY_DELAY_S_MIN
     failing = False

@@ -40,6 +40,7 @@ func (e ChangedWebhookStatus) Valid() bool {
 const (
 	AdmissionRefused           Code = "admission_refused"
 	BodyTooLarge               Code = "body_too_large"
+	ClosureRefused             Code = "closure_refused"
 	ConfirmationRequired       Code = "confirmation_required"
 	CoordinatorUnavailable     Code = "coordinator_unavailable"
 	CredentialsInvalid         Code = "credentials_invalid"
@@ -68,6 +69,7 @@ const (
 	NotAuthenticated           Code = "not_authenticated"
 	NotFound                   Code = "not_found"
 	NothingDue                 Code = "nothing_due"
+	OrganizationInactive       Code = "organization_inactive"
 	Overloaded                 Code = "overloaded"
 	PartitionsBusy             Code = "partitions_busy"
 	PaymentExceedsDue          Code = "payment_exceeds_due"
@@ -96,6 +98,8 @@ func (e Code) Valid() bool {
 	case AdmissionRefused:
 		return true
 	case BodyTooLarge:
+		return true
+	case ClosureRefused:
 		return true
 	case ConfirmationRequired:
 		return true
@@ -152,6 +156,8 @@ func (e Code) Valid() bool {
 	case NotFound:
 		return true
 	case NothingDue:
+		return true
+	case OrganizationInactive:
 		return true
 	case Overloaded:
 		return true
@@ -891,6 +897,30 @@ func (e OperationCostOperation) Valid() bool {
 	}
 }
 
+// Defines values for OrganizationStandingStanding.
+const (
+	OrganizationStandingStandingActive    OrganizationStandingStanding = "active"
+	OrganizationStandingStandingClosed    OrganizationStandingStanding = "closed"
+	OrganizationStandingStandingClosing   OrganizationStandingStanding = "closing"
+	OrganizationStandingStandingSuspended OrganizationStandingStanding = "suspended"
+)
+
+// Valid indicates whether the value is a known member of the OrganizationStandingStanding enum.
+func (e OrganizationStandingStanding) Valid() bool {
+	switch e {
+	case OrganizationStandingStandingActive:
+		return true
+	case OrganizationStandingStandingClosed:
+		return true
+	case OrganizationStandingStandingClosing:
+		return true
+	case OrganizationStandingStandingSuspended:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for PaymentProvider.
 const (
 	PaymentProviderManual PaymentProvider = "manual"
@@ -1113,6 +1143,30 @@ func (e ResizeLatency) Valid() bool {
 	}
 }
 
+// Defines values for TenantStanding.
+const (
+	TenantStandingActive    TenantStanding = "active"
+	TenantStandingClosed    TenantStanding = "closed"
+	TenantStandingClosing   TenantStanding = "closing"
+	TenantStandingSuspended TenantStanding = "suspended"
+)
+
+// Valid indicates whether the value is a known member of the TenantStanding enum.
+func (e TenantStanding) Valid() bool {
+	switch e {
+	case TenantStandingActive:
+		return true
+	case TenantStandingClosed:
+		return true
+	case TenantStandingClosing:
+		return true
+	case TenantStandingSuspended:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for UsagePriceLineKind.
 const (
 	UsagePriceLineKindAppends UsagePriceLineKind = "appends"
@@ -1306,6 +1360,12 @@ type Checkpointed struct {
 	NextOffset int       `json:"next_offset"`
 	Partition  int       `json:"partition"`
 	UpdatedAt  time.Time `json:"updated_at"`
+}
+
+// Closure defines model for Closure.
+type Closure struct {
+	// Name The organization's name: to show that it is this one.
+	Name string `json:"name"`
 }
 
 // Code defines model for Code.
@@ -2235,6 +2295,33 @@ type OrganizationKey struct {
 	Scopes []string `json:"scopes"`
 }
 
+// OrganizationStanding defines model for OrganizationStanding.
+type OrganizationStanding struct {
+	ClosedAt *time.Time `json:"closed_at"`
+
+	// ClosesAt Then its groups are deleted; null: it does not close.
+	ClosesAt *time.Time `json:"closes_at"`
+
+	// ClosingAt When an owner asked to close it; null: nobody has.
+	ClosingAt *time.Time `json:"closing_at"`
+	CreatedAt time.Time  `json:"created_at"`
+
+	// ErasedAfter From then on people's data is erased; null unless it is closed.
+	ErasedAfter *time.Time         `json:"erased_after"`
+	Id          openapi_types.UUID `json:"id"`
+	Name        string             `json:"name"`
+
+	// Standing suspended: by operators. closing: an owner can reopen it until `closes_at`. closed: its groups are deleted.
+	Standing    OrganizationStandingStanding `json:"standing"`
+	SuspendedAt *time.Time                   `json:"suspended_at"`
+
+	// SuspensionReason The operators' words; null unless it is suspended.
+	SuspensionReason *string `json:"suspension_reason"`
+}
+
+// OrganizationStandingStanding suspended: by operators. closing: an owner can reopen it until `closes_at`. closed: its groups are deleted.
+type OrganizationStandingStanding string
+
 // PageCorrection defines model for Page_Correction_.
 type PageCorrection struct {
 	Items []Correction `json:"items"`
@@ -2294,6 +2381,14 @@ type PageOrganizationKey struct {
 // PageProject defines model for Page_Project_.
 type PageProject struct {
 	Items []Project `json:"items"`
+
+	// NextCursor The next page's `cursor`; null on the last page.
+	NextCursor *string `json:"next_cursor"`
+}
+
+// PageTenant defines model for Page_Tenant_.
+type PageTenant struct {
+	Items []Tenant `json:"items"`
 
 	// NextCursor The next page's `cursor`; null on the last page.
 	NextCursor *string `json:"next_cursor"`
@@ -2908,6 +3003,33 @@ type SlaPromise struct {
 	LatencyP99Us int `json:"latency_p99_us"`
 }
 
+// Suspension defines model for Suspension.
+type Suspension struct {
+	// Reason For its members, who see it.
+	Reason string `json:"reason"`
+}
+
+// Tenant An organization, for operators.
+type Tenant struct {
+	CreatedAt time.Time `json:"created_at"`
+	Groups    int       `json:"groups"`
+
+	// HourlyMicros The price of all reservations, in millionths of the currency.
+	HourlyMicros int                `json:"hourly_micros"`
+	Id           openapi_types.UUID `json:"id"`
+	Members      int                `json:"members"`
+	Name         string             `json:"name"`
+
+	// RatePerS Reserved appends per second of all groups.
+	RatePerS int `json:"rate_per_s"`
+
+	// Standing suspended: by operators. closing: an owner can reopen it until `closes_at`. closed: its groups are deleted.
+	Standing TenantStanding `json:"standing"`
+}
+
+// TenantStanding suspended: by operators. closing: an owner can reopen it until `closes_at`. closed: its groups are deleted.
+type TenantStanding string
+
 // UsagePriceLine defines model for UsagePriceLine.
 type UsagePriceLine struct {
 	Kind  UsagePriceLineKind `json:"kind"`
@@ -3078,6 +3200,18 @@ type ListLendingParams struct {
 	Cursor *string `form:"cursor,omitempty" json:"cursor,omitempty"`
 }
 
+// ListOrganizationsParams defines parameters for ListOrganizations.
+type ListOrganizationsParams struct {
+	// Search A part of the name, an id, or a member's address.
+	Search *string `form:"search,omitempty" json:"search,omitempty"`
+
+	// Limit Items per page.
+	Limit *int `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// Cursor `next_cursor` of the previous page.
+	Cursor *string `form:"cursor,omitempty" json:"cursor,omitempty"`
+}
+
 // ListServersParams defines parameters for ListServers.
 type ListServersParams struct {
 	// Name Only the server of this name.
@@ -3086,6 +3220,12 @@ type ListServersParams struct {
 
 // DrainServerParams defines parameters for DrainServer.
 type DrainServerParams struct {
+	// IdempotencyKey A random string for this request. Repeating it with the same body only repeats the answer.
+	IdempotencyKey *string `json:"Idempotency-Key,omitempty"`
+}
+
+// CloseOrganizationParams defines parameters for CloseOrganization.
+type CloseOrganizationParams struct {
 	// IdempotencyKey A random string for this request. Repeating it with the same body only repeats the answer.
 	IdempotencyKey *string `json:"Idempotency-Key,omitempty"`
 }
@@ -3245,6 +3385,12 @@ type RecordPaymentJSONRequestBody = NewPaymentEntry
 
 // CreateJoinTokenJSONRequestBody defines body for CreateJoinToken for application/json ContentType.
 type CreateJoinTokenJSONRequestBody = NewJoinToken
+
+// SuspendOrganizationJSONRequestBody defines body for SuspendOrganization for application/json ContentType.
+type SuspendOrganizationJSONRequestBody = Suspension
+
+// CloseOrganizationJSONRequestBody defines body for CloseOrganization for application/json ContentType.
+type CloseOrganizationJSONRequestBody = Closure
 
 // CreateOrganizationKeyJSONRequestBody defines body for CreateOrganizationKey for application/json ContentType.
 type CreateOrganizationKeyJSONRequestBody = NewOrganizationKey
@@ -3694,6 +3840,38 @@ type ClientInterface interface {
 	// Corresponds with GET /v1/operator/lending (the `ListLending` operationId).
 	ListLending(ctx context.Context, params *ListLendingParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// ListOrganizations List Organizations
+	//
+	// All organizations, newest first, with their reservations.
+	//
+	// Corresponds with GET /v1/operator/organizations (the `ListOrganizations` operationId).
+	ListOrganizations(ctx context.Context, params *ListOrganizationsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// EndSuspension End Suspension
+	//
+	// End a suspension.
+	//
+	// Corresponds with DELETE /v1/operator/organizations/{organization_id}/suspension (the `EndSuspension` operationId).
+	EndSuspension(ctx context.Context, organizationId openapi_types.UUID, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// SuspendOrganizationWithBody Suspend Organization
+	//
+	// Suspend an organization: its groups refuse appends and reads within seconds, and nothing is deleted.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with PUT /v1/operator/organizations/{organization_id}/suspension (the `SuspendOrganization` operationId).
+	SuspendOrganizationWithBody(ctx context.Context, organizationId openapi_types.UUID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// SuspendOrganization Suspend Organization
+	//
+	// Suspend an organization: its groups refuse appends and reads within seconds, and nothing is deleted.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with PUT /v1/operator/organizations/{organization_id}/suspension (the `SuspendOrganization` operationId).
+	SuspendOrganization(ctx context.Context, organizationId openapi_types.UUID, body SuspendOrganizationJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// ListServers List Servers
 	//
 	// The fleet's servers, failed ones included. Servers removed from the fleet are left out.
@@ -3735,6 +3913,46 @@ type ClientInterface interface {
 	//
 	// Corresponds with GET /v1/operator/sharing (the `GetSharing` operationId).
 	GetSharing(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// GetOrganization Get Organization
+	//
+	// The organization: whether it is active, suspended or closing.
+	//
+	// Corresponds with GET /v1/organization (the `GetOrganization` operationId).
+	GetOrganization(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ReopenOrganization Reopen Organization
+	//
+	// Call off the closing. Groups accept appends again within seconds.
+	//
+	// Corresponds with DELETE /v1/organization/closure (the `ReopenOrganization` operationId).
+	ReopenOrganization(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// CloseOrganizationWithBody Close Organization
+	//
+	// Close the organization, after a time in which an owner can reopen it. Its groups are suspended at once.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /v1/organization/closure (the `CloseOrganization` operationId).
+	CloseOrganizationWithBody(ctx context.Context, params *CloseOrganizationParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// CloseOrganization Close Organization
+	//
+	// Close the organization, after a time in which an owner can reopen it. Its groups are suspended at once.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /v1/organization/closure (the `CloseOrganization` operationId).
+	CloseOrganization(ctx context.Context, params *CloseOrganizationParams, body CloseOrganizationJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ExportOrganization Export Organization
+	//
+	// The organization's data, without logs and secrets, for its owners. The last line has the number of lines before
+	// it, and the SHA-256 of their bytes.
+	//
+	// Corresponds with GET /v1/organization/export (the `ExportOrganization` operationId).
+	ExportOrganization(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// ListOrganizationKeys List Organization Keys
 	//
@@ -4795,6 +5013,78 @@ func (c *Client) ListLending(ctx context.Context, params *ListLendingParams, req
 	return c.Client.Do(req)
 }
 
+// ListOrganizations List Organizations
+//
+// All organizations, newest first, with their reservations.
+//
+// Corresponds with GET /v1/operator/organizations (the `ListOrganizations` operationId).
+func (c *Client) ListOrganizations(ctx context.Context, params *ListOrganizationsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListOrganizationsRequest(c.Server, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// EndSuspension End Suspension
+//
+// End a suspension.
+//
+// Corresponds with DELETE /v1/operator/organizations/{organization_id}/suspension (the `EndSuspension` operationId).
+func (c *Client) EndSuspension(ctx context.Context, organizationId openapi_types.UUID, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewEndSuspensionRequest(c.Server, organizationId)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// SuspendOrganizationWithBody Suspend Organization
+//
+// Suspend an organization: its groups refuse appends and reads within seconds, and nothing is deleted.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with PUT /v1/operator/organizations/{organization_id}/suspension (the `SuspendOrganization` operationId).
+func (c *Client) SuspendOrganizationWithBody(ctx context.Context, organizationId openapi_types.UUID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewSuspendOrganizationRequestWithBody(c.Server, organizationId, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// SuspendOrganization Suspend Organization
+//
+// Suspend an organization: its groups refuse appends and reads within seconds, and nothing is deleted.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with PUT /v1/operator/organizations/{organization_id}/suspension (the `SuspendOrganization` operationId).
+func (c *Client) SuspendOrganization(ctx context.Context, organizationId openapi_types.UUID, body SuspendOrganizationJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewSuspendOrganizationRequest(c.Server, organizationId, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
 // ListServers List Servers
 //
 // The fleet's servers, failed ones included. Servers removed from the fleet are left out.
@@ -4887,6 +5177,96 @@ func (c *Client) DrainServer(ctx context.Context, serverId int, params *DrainSer
 // Corresponds with GET /v1/operator/sharing (the `GetSharing` operationId).
 func (c *Client) GetSharing(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewGetSharingRequest(c.Server)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// GetOrganization Get Organization
+//
+// The organization: whether it is active, suspended or closing.
+//
+// Corresponds with GET /v1/organization (the `GetOrganization` operationId).
+func (c *Client) GetOrganization(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewGetOrganizationRequest(c.Server)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ReopenOrganization Reopen Organization
+//
+// Call off the closing. Groups accept appends again within seconds.
+//
+// Corresponds with DELETE /v1/organization/closure (the `ReopenOrganization` operationId).
+func (c *Client) ReopenOrganization(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewReopenOrganizationRequest(c.Server)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// CloseOrganizationWithBody Close Organization
+//
+// Close the organization, after a time in which an owner can reopen it. Its groups are suspended at once.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /v1/organization/closure (the `CloseOrganization` operationId).
+func (c *Client) CloseOrganizationWithBody(ctx context.Context, params *CloseOrganizationParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCloseOrganizationRequestWithBody(c.Server, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// CloseOrganization Close Organization
+//
+// Close the organization, after a time in which an owner can reopen it. Its groups are suspended at once.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /v1/organization/closure (the `CloseOrganization` operationId).
+func (c *Client) CloseOrganization(ctx context.Context, params *CloseOrganizationParams, body CloseOrganizationJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCloseOrganizationRequest(c.Server, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ExportOrganization Export Organization
+//
+// The organization's data, without logs and secrets, for its owners. The last line has the number of lines before
+// it, and the SHA-256 of their bytes.
+//
+// Corresponds with GET /v1/organization/export (the `ExportOrganization` operationId).
+func (c *Client) ExportOrganization(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewExportOrganizationRequest(c.Server)
 	if err != nil {
 		return nil, err
 	}
@@ -7123,6 +7503,165 @@ func NewListLendingRequest(server string, params *ListLendingParams) (*http.Requ
 	return req, nil
 }
 
+// NewListOrganizationsRequest constructs an http.Request for the ListOrganizations method
+func NewListOrganizationsRequest(server string, params *ListOrganizationsParams) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/operator/organizations")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.Search != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "search", *params.Search, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Limit != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "limit", *params.Limit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Cursor != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "cursor", *params.Cursor, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewEndSuspensionRequest constructs an http.Request for the EndSuspension method
+func NewEndSuspensionRequest(server string, organizationId openapi_types.UUID) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "organization_id", organizationId, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/operator/organizations/%s/suspension", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodDelete, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewSuspendOrganizationRequest calls the generic SuspendOrganization builder with application/json body
+func NewSuspendOrganizationRequest(server string, organizationId openapi_types.UUID, body SuspendOrganizationJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewSuspendOrganizationRequestWithBody(server, organizationId, "application/json", bodyReader)
+}
+
+// NewSuspendOrganizationRequestWithBody constructs an http.Request for the SuspendOrganization method, with any body, and a specified content type
+func NewSuspendOrganizationRequestWithBody(server string, organizationId openapi_types.UUID, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "organization_id", organizationId, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/operator/organizations/%s/suspension", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPut, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
 // NewListServersRequest constructs an http.Request for the ListServers method
 func NewListServersRequest(server string, params *ListServersParams) (*http.Request, error) {
 	var err error
@@ -7338,6 +7877,142 @@ func NewGetSharingRequest(server string) (*http.Request, error) {
 	}
 
 	operationPath := fmt.Sprintf("/v1/operator/sharing")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewGetOrganizationRequest constructs an http.Request for the GetOrganization method
+func NewGetOrganizationRequest(server string) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/organization")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewReopenOrganizationRequest constructs an http.Request for the ReopenOrganization method
+func NewReopenOrganizationRequest(server string) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/organization/closure")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodDelete, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewCloseOrganizationRequest calls the generic CloseOrganization builder with application/json body
+func NewCloseOrganizationRequest(server string, params *CloseOrganizationParams, body CloseOrganizationJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewCloseOrganizationRequestWithBody(server, params, "application/json", bodyReader)
+}
+
+// NewCloseOrganizationRequestWithBody constructs an http.Request for the CloseOrganization method, with any body, and a specified content type
+func NewCloseOrganizationRequestWithBody(server string, params *CloseOrganizationParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/organization/closure")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.IdempotencyKey != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Idempotency-Key", *params.IdempotencyKey, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("Idempotency-Key", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewExportOrganizationRequest constructs an http.Request for the ExportOrganization method
+func NewExportOrganizationRequest(server string) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/organization/export")
 	if operationPath[0] == '/' {
 		operationPath = "." + operationPath
 	}
@@ -9171,6 +9846,42 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with GET /v1/operator/lending (the `ListLending` operationId).
 	ListLendingWithResponse(ctx context.Context, params *ListLendingParams, reqEditors ...RequestEditorFn) (*ListLendingResponse, error)
 
+	// ListOrganizationsWithResponse List Organizations
+	//
+	// All organizations, newest first, with their reservations.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /v1/operator/organizations (the `ListOrganizations` operationId).
+	ListOrganizationsWithResponse(ctx context.Context, params *ListOrganizationsParams, reqEditors ...RequestEditorFn) (*ListOrganizationsResponse, error)
+
+	// EndSuspensionWithResponse End Suspension
+	//
+	// End a suspension.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with DELETE /v1/operator/organizations/{organization_id}/suspension (the `EndSuspension` operationId).
+	EndSuspensionWithResponse(ctx context.Context, organizationId openapi_types.UUID, reqEditors ...RequestEditorFn) (*EndSuspensionResponse, error)
+
+	// SuspendOrganizationWithBodyWithResponse Suspend Organization
+	//
+	// Suspend an organization: its groups refuse appends and reads within seconds, and nothing is deleted.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with PUT /v1/operator/organizations/{organization_id}/suspension (the `SuspendOrganization` operationId).
+	SuspendOrganizationWithBodyWithResponse(ctx context.Context, organizationId openapi_types.UUID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*SuspendOrganizationResponse, error)
+
+	// SuspendOrganizationWithResponse Suspend Organization
+	//
+	// Suspend an organization: its groups refuse appends and reads within seconds, and nothing is deleted.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with PUT /v1/operator/organizations/{organization_id}/suspension (the `SuspendOrganization` operationId).
+	SuspendOrganizationWithResponse(ctx context.Context, organizationId openapi_types.UUID, body SuspendOrganizationJSONRequestBody, reqEditors ...RequestEditorFn) (*SuspendOrganizationResponse, error)
+
 	// ListServersWithResponse List Servers
 	//
 	// The fleet's servers, failed ones included. Servers removed from the fleet are left out.
@@ -9224,6 +9935,52 @@ type ClientWithResponsesInterface interface {
 	//
 	// Corresponds with GET /v1/operator/sharing (the `GetSharing` operationId).
 	GetSharingWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*GetSharingResponse, error)
+
+	// GetOrganizationWithResponse Get Organization
+	//
+	// The organization: whether it is active, suspended or closing.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /v1/organization (the `GetOrganization` operationId).
+	GetOrganizationWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*GetOrganizationResponse, error)
+
+	// ReopenOrganizationWithResponse Reopen Organization
+	//
+	// Call off the closing. Groups accept appends again within seconds.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with DELETE /v1/organization/closure (the `ReopenOrganization` operationId).
+	ReopenOrganizationWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*ReopenOrganizationResponse, error)
+
+	// CloseOrganizationWithBodyWithResponse Close Organization
+	//
+	// Close the organization, after a time in which an owner can reopen it. Its groups are suspended at once.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/organization/closure (the `CloseOrganization` operationId).
+	CloseOrganizationWithBodyWithResponse(ctx context.Context, params *CloseOrganizationParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CloseOrganizationResponse, error)
+
+	// CloseOrganizationWithResponse Close Organization
+	//
+	// Close the organization, after a time in which an owner can reopen it. Its groups are suspended at once.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/organization/closure (the `CloseOrganization` operationId).
+	CloseOrganizationWithResponse(ctx context.Context, params *CloseOrganizationParams, body CloseOrganizationJSONRequestBody, reqEditors ...RequestEditorFn) (*CloseOrganizationResponse, error)
+
+	// ExportOrganizationWithResponse Export Organization
+	//
+	// The organization's data, without logs and secrets, for its owners. The last line has the number of lines before
+	// it, and the SHA-256 of their bytes.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /v1/organization/export (the `ExportOrganization` operationId).
+	ExportOrganizationWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*ExportOrganizationResponse, error)
 
 	// ListOrganizationKeysWithResponse List Organization Keys
 	//
@@ -11240,6 +11997,171 @@ func (r ListLendingResponse) ContentType() string {
 	return ""
 }
 
+type ListOrganizationsResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *PageTenant
+	// ApplicationproblemJSON4XX the response for an HTTP 4XX `application/problem+json` response
+	ApplicationproblemJSON4XX *Problem
+	// ApplicationproblemJSON5XX the response for an HTTP 5XX `application/problem+json` response
+	ApplicationproblemJSON5XX *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ListOrganizationsResponse) GetJSON200() *PageTenant {
+	return r.JSON200
+}
+
+// GetApplicationproblemJSON4XX returns the response for an HTTP 4XX `application/problem+json` response
+func (r ListOrganizationsResponse) GetApplicationproblemJSON4XX() *Problem {
+	return r.ApplicationproblemJSON4XX
+}
+
+// GetApplicationproblemJSON5XX returns the response for an HTTP 5XX `application/problem+json` response
+func (r ListOrganizationsResponse) GetApplicationproblemJSON5XX() *Problem {
+	return r.ApplicationproblemJSON5XX
+}
+
+// GetBody returns the raw response body bytes
+func (r ListOrganizationsResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ListOrganizationsResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ListOrganizationsResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ListOrganizationsResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type EndSuspensionResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *OrganizationStanding
+	// ApplicationproblemJSON4XX the response for an HTTP 4XX `application/problem+json` response
+	ApplicationproblemJSON4XX *Problem
+	// ApplicationproblemJSON5XX the response for an HTTP 5XX `application/problem+json` response
+	ApplicationproblemJSON5XX *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r EndSuspensionResponse) GetJSON200() *OrganizationStanding {
+	return r.JSON200
+}
+
+// GetApplicationproblemJSON4XX returns the response for an HTTP 4XX `application/problem+json` response
+func (r EndSuspensionResponse) GetApplicationproblemJSON4XX() *Problem {
+	return r.ApplicationproblemJSON4XX
+}
+
+// GetApplicationproblemJSON5XX returns the response for an HTTP 5XX `application/problem+json` response
+func (r EndSuspensionResponse) GetApplicationproblemJSON5XX() *Problem {
+	return r.ApplicationproblemJSON5XX
+}
+
+// GetBody returns the raw response body bytes
+func (r EndSuspensionResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r EndSuspensionResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r EndSuspensionResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r EndSuspensionResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type SuspendOrganizationResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *OrganizationStanding
+	// ApplicationproblemJSON4XX the response for an HTTP 4XX `application/problem+json` response
+	ApplicationproblemJSON4XX *Problem
+	// ApplicationproblemJSON5XX the response for an HTTP 5XX `application/problem+json` response
+	ApplicationproblemJSON5XX *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r SuspendOrganizationResponse) GetJSON200() *OrganizationStanding {
+	return r.JSON200
+}
+
+// GetApplicationproblemJSON4XX returns the response for an HTTP 4XX `application/problem+json` response
+func (r SuspendOrganizationResponse) GetApplicationproblemJSON4XX() *Problem {
+	return r.ApplicationproblemJSON4XX
+}
+
+// GetApplicationproblemJSON5XX returns the response for an HTTP 5XX `application/problem+json` response
+func (r SuspendOrganizationResponse) GetApplicationproblemJSON5XX() *Problem {
+	return r.ApplicationproblemJSON5XX
+}
+
+// GetBody returns the raw response body bytes
+func (r SuspendOrganizationResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r SuspendOrganizationResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r SuspendOrganizationResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r SuspendOrganizationResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
 type ListServersResponse struct {
 	Body         []byte
 	HTTPResponse *http.Response
@@ -11557,6 +12479,219 @@ func (r GetSharingResponse) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r GetSharingResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type GetOrganizationResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *OrganizationStanding
+	// ApplicationproblemJSON4XX the response for an HTTP 4XX `application/problem+json` response
+	ApplicationproblemJSON4XX *Problem
+	// ApplicationproblemJSON5XX the response for an HTTP 5XX `application/problem+json` response
+	ApplicationproblemJSON5XX *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r GetOrganizationResponse) GetJSON200() *OrganizationStanding {
+	return r.JSON200
+}
+
+// GetApplicationproblemJSON4XX returns the response for an HTTP 4XX `application/problem+json` response
+func (r GetOrganizationResponse) GetApplicationproblemJSON4XX() *Problem {
+	return r.ApplicationproblemJSON4XX
+}
+
+// GetApplicationproblemJSON5XX returns the response for an HTTP 5XX `application/problem+json` response
+func (r GetOrganizationResponse) GetApplicationproblemJSON5XX() *Problem {
+	return r.ApplicationproblemJSON5XX
+}
+
+// GetBody returns the raw response body bytes
+func (r GetOrganizationResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r GetOrganizationResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r GetOrganizationResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r GetOrganizationResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type ReopenOrganizationResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *OrganizationStanding
+	// ApplicationproblemJSON4XX the response for an HTTP 4XX `application/problem+json` response
+	ApplicationproblemJSON4XX *Problem
+	// ApplicationproblemJSON5XX the response for an HTTP 5XX `application/problem+json` response
+	ApplicationproblemJSON5XX *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ReopenOrganizationResponse) GetJSON200() *OrganizationStanding {
+	return r.JSON200
+}
+
+// GetApplicationproblemJSON4XX returns the response for an HTTP 4XX `application/problem+json` response
+func (r ReopenOrganizationResponse) GetApplicationproblemJSON4XX() *Problem {
+	return r.ApplicationproblemJSON4XX
+}
+
+// GetApplicationproblemJSON5XX returns the response for an HTTP 5XX `application/problem+json` response
+func (r ReopenOrganizationResponse) GetApplicationproblemJSON5XX() *Problem {
+	return r.ApplicationproblemJSON5XX
+}
+
+// GetBody returns the raw response body bytes
+func (r ReopenOrganizationResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ReopenOrganizationResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ReopenOrganizationResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ReopenOrganizationResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type CloseOrganizationResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON202 the response for an HTTP 202 `application/json` response
+	JSON202 *OrganizationStanding
+	// ApplicationproblemJSON4XX the response for an HTTP 4XX `application/problem+json` response
+	ApplicationproblemJSON4XX *Problem
+	// ApplicationproblemJSON5XX the response for an HTTP 5XX `application/problem+json` response
+	ApplicationproblemJSON5XX *Problem
+}
+
+// GetJSON202 returns the response for an HTTP 202 `application/json` response
+func (r CloseOrganizationResponse) GetJSON202() *OrganizationStanding {
+	return r.JSON202
+}
+
+// GetApplicationproblemJSON4XX returns the response for an HTTP 4XX `application/problem+json` response
+func (r CloseOrganizationResponse) GetApplicationproblemJSON4XX() *Problem {
+	return r.ApplicationproblemJSON4XX
+}
+
+// GetApplicationproblemJSON5XX returns the response for an HTTP 5XX `application/problem+json` response
+func (r CloseOrganizationResponse) GetApplicationproblemJSON5XX() *Problem {
+	return r.ApplicationproblemJSON5XX
+}
+
+// GetBody returns the raw response body bytes
+func (r CloseOrganizationResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r CloseOrganizationResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r CloseOrganizationResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r CloseOrganizationResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type ExportOrganizationResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// ApplicationproblemJSON4XX the response for an HTTP 4XX `application/problem+json` response
+	ApplicationproblemJSON4XX *Problem
+	// ApplicationproblemJSON5XX the response for an HTTP 5XX `application/problem+json` response
+	ApplicationproblemJSON5XX *Problem
+}
+
+// GetApplicationproblemJSON4XX returns the response for an HTTP 4XX `application/problem+json` response
+func (r ExportOrganizationResponse) GetApplicationproblemJSON4XX() *Problem {
+	return r.ApplicationproblemJSON4XX
+}
+
+// GetApplicationproblemJSON5XX returns the response for an HTTP 5XX `application/problem+json` response
+func (r ExportOrganizationResponse) GetApplicationproblemJSON5XX() *Problem {
+	return r.ApplicationproblemJSON5XX
+}
+
+// GetBody returns the raw response body bytes
+func (r ExportOrganizationResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ExportOrganizationResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ExportOrganizationResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ExportOrganizationResponse) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -13601,6 +14736,66 @@ func (c *ClientWithResponses) ListLendingWithResponse(ctx context.Context, param
 	return ParseListLendingResponse(rsp)
 }
 
+// ListOrganizationsWithResponse List Organizations
+//
+// All organizations, newest first, with their reservations.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /v1/operator/organizations (the `ListOrganizations` operationId).
+func (c *ClientWithResponses) ListOrganizationsWithResponse(ctx context.Context, params *ListOrganizationsParams, reqEditors ...RequestEditorFn) (*ListOrganizationsResponse, error) {
+	rsp, err := c.ListOrganizations(ctx, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseListOrganizationsResponse(rsp)
+}
+
+// EndSuspensionWithResponse End Suspension
+//
+// End a suspension.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with DELETE /v1/operator/organizations/{organization_id}/suspension (the `EndSuspension` operationId).
+func (c *ClientWithResponses) EndSuspensionWithResponse(ctx context.Context, organizationId openapi_types.UUID, reqEditors ...RequestEditorFn) (*EndSuspensionResponse, error) {
+	rsp, err := c.EndSuspension(ctx, organizationId, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseEndSuspensionResponse(rsp)
+}
+
+// SuspendOrganizationWithBodyWithResponse Suspend Organization
+//
+// Suspend an organization: its groups refuse appends and reads within seconds, and nothing is deleted.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with PUT /v1/operator/organizations/{organization_id}/suspension (the `SuspendOrganization` operationId).
+func (c *ClientWithResponses) SuspendOrganizationWithBodyWithResponse(ctx context.Context, organizationId openapi_types.UUID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*SuspendOrganizationResponse, error) {
+	rsp, err := c.SuspendOrganizationWithBody(ctx, organizationId, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseSuspendOrganizationResponse(rsp)
+}
+
+// SuspendOrganizationWithResponse Suspend Organization
+//
+// Suspend an organization: its groups refuse appends and reads within seconds, and nothing is deleted.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with PUT /v1/operator/organizations/{organization_id}/suspension (the `SuspendOrganization` operationId).
+func (c *ClientWithResponses) SuspendOrganizationWithResponse(ctx context.Context, organizationId openapi_types.UUID, body SuspendOrganizationJSONRequestBody, reqEditors ...RequestEditorFn) (*SuspendOrganizationResponse, error) {
+	rsp, err := c.SuspendOrganization(ctx, organizationId, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseSuspendOrganizationResponse(rsp)
+}
+
 // ListServersWithResponse List Servers
 //
 // The fleet's servers, failed ones included. Servers removed from the fleet are left out.
@@ -13689,6 +14884,82 @@ func (c *ClientWithResponses) GetSharingWithResponse(ctx context.Context, reqEdi
 		return nil, err
 	}
 	return ParseGetSharingResponse(rsp)
+}
+
+// GetOrganizationWithResponse Get Organization
+//
+// The organization: whether it is active, suspended or closing.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /v1/organization (the `GetOrganization` operationId).
+func (c *ClientWithResponses) GetOrganizationWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*GetOrganizationResponse, error) {
+	rsp, err := c.GetOrganization(ctx, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseGetOrganizationResponse(rsp)
+}
+
+// ReopenOrganizationWithResponse Reopen Organization
+//
+// Call off the closing. Groups accept appends again within seconds.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with DELETE /v1/organization/closure (the `ReopenOrganization` operationId).
+func (c *ClientWithResponses) ReopenOrganizationWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*ReopenOrganizationResponse, error) {
+	rsp, err := c.ReopenOrganization(ctx, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseReopenOrganizationResponse(rsp)
+}
+
+// CloseOrganizationWithBodyWithResponse Close Organization
+//
+// Close the organization, after a time in which an owner can reopen it. Its groups are suspended at once.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/organization/closure (the `CloseOrganization` operationId).
+func (c *ClientWithResponses) CloseOrganizationWithBodyWithResponse(ctx context.Context, params *CloseOrganizationParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CloseOrganizationResponse, error) {
+	rsp, err := c.CloseOrganizationWithBody(ctx, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseCloseOrganizationResponse(rsp)
+}
+
+// CloseOrganizationWithResponse Close Organization
+//
+// Close the organization, after a time in which an owner can reopen it. Its groups are suspended at once.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/organization/closure (the `CloseOrganization` operationId).
+func (c *ClientWithResponses) CloseOrganizationWithResponse(ctx context.Context, params *CloseOrganizationParams, body CloseOrganizationJSONRequestBody, reqEditors ...RequestEditorFn) (*CloseOrganizationResponse, error) {
+	rsp, err := c.CloseOrganization(ctx, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseCloseOrganizationResponse(rsp)
+}
+
+// ExportOrganizationWithResponse Export Organization
+//
+// The organization's data, without logs and secrets, for its owners. The last line has the number of lines before
+// it, and the SHA-256 of their bytes.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /v1/organization/export (the `ExportOrganization` operationId).
+func (c *ClientWithResponses) ExportOrganizationWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*ExportOrganizationResponse, error) {
+	rsp, err := c.ExportOrganization(ctx, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseExportOrganizationResponse(rsp)
 }
 
 // ListOrganizationKeysWithResponse List Organization Keys
@@ -15474,6 +16745,126 @@ func ParseListLendingResponse(rsp *http.Response) (*ListLendingResponse, error) 
 	return response, nil
 }
 
+// ParseListOrganizationsResponse parses an HTTP response from a ListOrganizationsWithResponse call
+func ParseListOrganizationsResponse(rsp *http.Response) (*ListOrganizationsResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ListOrganizationsResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest PageTenant
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 4:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON4XX = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 5:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON5XX = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseEndSuspensionResponse parses an HTTP response from a EndSuspensionWithResponse call
+func ParseEndSuspensionResponse(rsp *http.Response) (*EndSuspensionResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &EndSuspensionResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest OrganizationStanding
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 4:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON4XX = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 5:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON5XX = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseSuspendOrganizationResponse parses an HTTP response from a SuspendOrganizationWithResponse call
+func ParseSuspendOrganizationResponse(rsp *http.Response) (*SuspendOrganizationResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &SuspendOrganizationResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest OrganizationStanding
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 4:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON4XX = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 5:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON5XX = &dest
+
+	}
+
+	return response, nil
+}
+
 // ParseListServersResponse parses an HTTP response from a ListServersWithResponse call
 func ParseListServersResponse(rsp *http.Response) (*ListServersResponse, error) {
 	bodyBytes, err := io.ReadAll(rsp.Body)
@@ -15691,6 +17082,159 @@ func ParseGetSharingResponse(rsp *http.Response) (*GetSharingResponse, error) {
 		}
 		response.JSON200 = &dest
 
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 4:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON4XX = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 5:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON5XX = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseGetOrganizationResponse parses an HTTP response from a GetOrganizationWithResponse call
+func ParseGetOrganizationResponse(rsp *http.Response) (*GetOrganizationResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &GetOrganizationResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest OrganizationStanding
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 4:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON4XX = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 5:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON5XX = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseReopenOrganizationResponse parses an HTTP response from a ReopenOrganizationWithResponse call
+func ParseReopenOrganizationResponse(rsp *http.Response) (*ReopenOrganizationResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ReopenOrganizationResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest OrganizationStanding
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 4:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON4XX = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 5:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON5XX = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseCloseOrganizationResponse parses an HTTP response from a CloseOrganizationWithResponse call
+func ParseCloseOrganizationResponse(rsp *http.Response) (*CloseOrganizationResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &CloseOrganizationResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 202:
+		var dest OrganizationStanding
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON202 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 4:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON4XX = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 5:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON5XX = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseExportOrganizationResponse parses an HTTP response from a ExportOrganizationWithResponse call
+func ParseExportOrganizationResponse(rsp *http.Response) (*ExportOrganizationResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ExportOrganizationResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 4:
 		var dest Problem
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {

@@ -1,0 +1,4 @@
+export * from './billing'
+export * from './groups'
+export * from './organization'
+export * from './people'

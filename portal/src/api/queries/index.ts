@@ -1,0 +1,5 @@
+export { keys } from './keys'
+export * from './billing'
+export * from './groups'
+export * from './organization'
+export * from './people'

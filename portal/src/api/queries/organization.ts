@@ -1,0 +1,42 @@
+import { infiniteQueryOptions, queryOptions } from '@tanstack/react-query'
+import * as calls from '../calls'
+import { keys, SETTLED_MS, UNSETTLED_MS } from './keys'
+
+export const auditQuery = infiniteQueryOptions({
+  queryKey: keys.audit,
+  queryFn: ({ pageParam, signal }) => calls.listAudit(pageParam, signal),
+  initialPageParam: null as string | null,
+  getNextPageParam: (last) => last.next_cursor,
+})
+export const organizationQuery = queryOptions({
+  queryKey: keys.organization,
+  queryFn: ({ signal }) => calls.getOrganization(signal),
+})
+export const webhooksQuery = queryOptions({
+  queryKey: keys.webhooks,
+  queryFn: ({ signal }) => calls.listWebhooks(signal),
+  refetchInterval: SETTLED_MS,
+})
+export const webhookQuery = (webhookId: string) =>
+  queryOptions({
+    queryKey: [...keys.webhooks, webhookId],
+    queryFn: ({ signal }) => calls.getWebhook(webhookId, signal),
+    refetchInterval: SETTLED_MS,
+  })
+/** A test's delivery is over within a second or two, so it is read often while one waits that has not been tried. */
+export const deliveriesQuery = (webhookId: string) =>
+  infiniteQueryOptions({
+    queryKey: [...keys.webhooks, webhookId, 'deliveries'],
+    queryFn: ({ pageParam, signal }) => calls.listDeliveries(webhookId, pageParam, signal),
+    initialPageParam: null as string | null,
+    getNextPageParam: (last) => last.next_cursor,
+    refetchInterval: ({ state }) =>
+      state.data?.pages.some((page) => page.items.some((each) => each.status === 'waiting' && each.attempts === 0))
+        ? UNSETTLED_MS
+        : SETTLED_MS,
+  })
+
+export const apiKeysQuery = (projectId: string) =>
+  queryOptions({ queryKey: keys.apiKeys(projectId), queryFn: ({ signal }) => calls.listKeys(projectId, signal) })
+
+export const quotasQuery = queryOptions({ queryKey: keys.quotas, queryFn: ({ signal }) => calls.listQuotas(signal) })
