@@ -74,6 +74,13 @@ SUSPENSION_REASON_LENGTH_MAX = 500
 CLOSURE_INTERVAL_S = 30.0
 EXPORT_ROWS = 1_000  # read at once
 
+# Backups, and the doctor.
+BACKUP_BASE_EVERY_S = 24 * 3_600
+BACKUP_BASES_KEPT = 7
+BACKUP_LOOK_S = 1.0
+BACKUP_STOP_S = 10.0
+DOCTOR_CLOCK_S = 2.0  # more than the doctor's own call takes
+
 # Events and webhooks.
 EVENTS_KEPT_S = 30 * 24 * 3_600  # a receiver that was away over the holidays gets all by a replay
 WEBHOOKS_MAX = 10  # an organization has a few systems that listen

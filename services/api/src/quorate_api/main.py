@@ -3,6 +3,7 @@
 import argparse
 import os
 import sys
+from datetime import UTC, datetime
 from pathlib import Path
 
 from quorate_api import exit_codes
@@ -46,6 +47,7 @@ def _parser() -> argparse.ArgumentParser:
     verification = commands.add_parser("audit-verify", help="check the chain of hashes in an export of the audit log")
     verification.add_argument("file", type=Path, help="as `GET /v1/audit/export` gives it")
     verification.set_defaults(run=_audit_verify)
+    _add_operators_day(commands)
     rotation = commands.add_parser(
         "keys-rotate",
         help="sign tokens with another key, in three steps without a gap (docs/operating/signing-keys.md)",
@@ -65,6 +67,25 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
+def _add_operators_day(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    backup = commands.add_parser(
+        "backup",
+        help="keep backups of PostgreSQL: one a day, and each commit (docs/operating/backups.md)",
+    )
+    backup.add_argument("--dir", type=Path, required=True, help="folder for them (created with mode 0700)")
+    backup.add_argument("--once", action="store_true", help="make one backup that is whole by itself, then exit")
+    backup.set_defaults(run=_backup)
+    restoration = commands.add_parser("restore", help="make a new PostgreSQL cluster from backups")
+    restoration.add_argument("--dir", type=Path, required=True, help="folder of the backups")
+    restoration.add_argument("--to", type=Path, required=True, help="folder of the new cluster; it must be empty")
+    restoration.add_argument("--until", help="RFC 3339; without it everything that was committed is restored")
+    restoration.set_defaults(run=_restore)
+    doctor = commands.add_parser("doctor", help="look at everything that this service needs, and say what to mend")
+    doctor.add_argument("--backups", type=Path, help="folder of `quorate-api backup`, to be looked at, too")
+    doctor.add_argument("--json", action="store_true", help="JSON instead of text")
+    doctor.set_defaults(run=_doctor)
+
+
 def _api(_asked: argparse.Namespace) -> int:
     from quorate_api import server
 
@@ -78,17 +99,20 @@ def _worker(_asked: argparse.Namespace) -> int:
 
 
 def _close_months(asked: argparse.Namespace) -> int:
-    from datetime import UTC, datetime
-
-    from quorate_api.settings import ConfigurationError
     from quorate_api.worker import process
 
-    try:
-        at = datetime.fromisoformat(asked.as_of).astimezone(UTC) if asked.as_of else datetime.now(UTC)
-    except ValueError:
-        raise ConfigurationError("--as-of must be RFC 3339, as in 2026-12-01T00:00:00Z.") from None
+    at = _time(asked.as_of, "--as-of") if asked.as_of else datetime.now(UTC)
     print(f"{process.close_months_once(at)} documents issued")
     return 0
+
+
+def _time(text: str, option: str) -> datetime:
+    from quorate_api.settings import ConfigurationError
+
+    try:
+        return datetime.fromisoformat(text).astimezone(UTC)
+    except ValueError:
+        raise ConfigurationError(f"{option} must be RFC 3339, as in 2026-12-01T00:00:00Z.") from None
 
 
 def _migrate(_asked: argparse.Namespace) -> int:
@@ -128,6 +152,42 @@ def _keys_init(asked: argparse.Namespace) -> int:
         print(f"quorate-api: keys-init: {error}", file=sys.stderr)
         return exit_codes.CONFIGURATION
     return 0
+
+
+def _backup(asked: argparse.Namespace) -> int:
+    from quorate_api.backup import keeping
+    from quorate_api.settings import load
+
+    settings = load()
+    return keeping.keep(settings.owner_database_url or settings.database_url, asked.dir, once=asked.once)
+
+
+def _restore(asked: argparse.Namespace) -> int:
+    from quorate_api.backup import restoring, tools
+
+    until = _time(asked.until, "--until") if asked.until else None
+    try:
+        restored = restoring.restore(asked.dir, asked.to, until)
+    except (tools.BackupFailed, OSError) as error:
+        print(f"quorate-api: restore: {error}", file=sys.stderr)
+        return exit_codes.FAILED
+    print(f"{asked.to} holds the base backup {restored.base.path.name} and {restored.segments} segments of the log.")
+    print("Start PostgreSQL on it: it replays them, and is the database then.")
+    return 0
+
+
+def _doctor(asked: argparse.Namespace) -> int:
+    import asyncio
+
+    from quorate_api.doctor import examination, findings
+    from quorate_api.observability import logs
+    from quorate_api.settings import load
+
+    settings = load()
+    logs.configure(settings.log_format)
+    found = asyncio.run(examination.examine(settings, asked.backups))
+    print(findings.as_json(found) if asked.json else findings.as_text(found))
+    return 0 if findings.is_well(found) else exit_codes.FAILED
 
 
 def _keys_rotate(asked: argparse.Namespace) -> int:

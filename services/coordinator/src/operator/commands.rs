@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use tokio::time::{Instant, sleep};
 
 use super::alone::lead_alone;
+use super::backup::{backup, restore};
 use super::client::{CallError, Client};
 use super::options::{Command, Operator};
 use super::table;
@@ -32,6 +33,8 @@ pub async fn run(operator: Operator) -> Result<(), Failure> {
             data_dir,
             the_others_are_lost,
         } => lead_alone(&data_dir, the_others_are_lost),
+        Command::Backup { data_dir, to, once } => backup(&data_dir, &to, once).await,
+        Command::Restore { from, data_dir } => restore(&from, &data_dir),
         Command::FleetVersion { access, raise } => fleet_version(&Client::new(&access)?, raise).await,
         Command::Remove { access, member } => remove(&mut Client::new(&access)?, &member).await,
     }

@@ -1,8 +1,9 @@
-//! Commands of operators: `quorate-coordinator status | step-down | replace | remove | lead-alone`.
+//! Commands of operators: `quorate-coordinator status | step-down | replace | remove | lead-alone | backup | restore`.
 //!
-//! - `options`: flags; `commands`: each command; `alone`: the last of several coordinators; `client`: HTTP to the coordinators; `table`: the status for people
+//! - `options`: flags; `commands`: each command; `alone`: the last of several coordinators; `backup`: copies of its log; `client`: HTTP to the coordinators; `table`: the status for people
 
 mod alone;
+mod backup;
 mod client;
 mod commands;
 mod options;

@@ -5,12 +5,14 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand};
 
 /// Names by which the process knows that it is to run a command, and not to be a coordinator.
-pub const COMMANDS: [&str; 7] = [
+pub const COMMANDS: [&str; 9] = [
     "status",
     "step-down",
     "replace",
     "remove",
     "lead-alone",
+    "backup",
+    "restore",
     "fleet-version",
     "help",
 ];
@@ -61,6 +63,27 @@ pub enum Command {
         /// Their disks will not come back: without this it only says what would be lost
         #[arg(long)]
         the_others_are_lost: bool,
+    },
+    /// Keeps a copy of a running coordinator's log in another folder, on another disk: docs/operating/backups.md
+    Backup {
+        /// The coordinator's folder
+        #[arg(long, env = "QUORATE_DATA_DIR")]
+        data_dir: PathBuf,
+        /// The copy's folder
+        #[arg(long)]
+        to: PathBuf,
+        /// Copies once and ends, where otherwise it goes on until it is stopped
+        #[arg(long)]
+        once: bool,
+    },
+    /// Puts a copy in place as the log of a coordinator whose disk is lost, before its start
+    Restore {
+        /// The copy's folder
+        #[arg(long)]
+        from: PathBuf,
+        /// The coordinator's folder, without a log
+        #[arg(long, env = "QUORATE_DATA_DIR")]
+        data_dir: PathBuf,
     },
     /// Shows the fleet's version, and what must be upgraded before it can be raised
     FleetVersion {
