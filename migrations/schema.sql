@@ -548,6 +548,15 @@ CREATE TABLE public.memberships (
     CONSTRAINT memberships_role_check CHECK ((role = ANY (ARRAY['owner'::text, 'admin'::text, 'developer'::text, 'billing'::text, 'viewer'::text])))
 );
 
+CREATE TABLE public.operator_events (
+    seq bigint NOT NULL,
+    at timestamp with time zone NOT NULL,
+    event text NOT NULL,
+    hash bytea NOT NULL,
+    CONSTRAINT operator_events_hash_check CHECK ((length(hash) = 32)),
+    CONSTRAINT operator_events_seq_check CHECK ((seq >= 1))
+);
+
 CREATE TABLE public.organizations (
     organization_id uuid NOT NULL,
     name text NOT NULL,
@@ -1169,6 +1178,9 @@ ALTER TABLE ONLY public.mails
 ALTER TABLE ONLY public.memberships
     ADD CONSTRAINT memberships_pkey PRIMARY KEY (organization_id, user_id);
 
+ALTER TABLE ONLY public.operator_events
+    ADD CONSTRAINT operator_events_pkey PRIMARY KEY (seq);
+
 ALTER TABLE ONLY public.organizations
     ADD CONSTRAINT organizations_pkey PRIMARY KEY (organization_id);
 
@@ -1478,6 +1490,8 @@ CREATE TRIGGER append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON public.budget_
 CREATE TRIGGER append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON public.commitments FOR EACH STATEMENT EXECUTE FUNCTION public.refuse_rewriting();
 
 CREATE TRIGGER append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON public.corrections FOR EACH STATEMENT EXECUTE FUNCTION public.refuse_rewriting();
+
+CREATE TRIGGER append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON public.operator_events FOR EACH STATEMENT EXECUTE FUNCTION public.refuse_rewriting();
 
 CREATE TRIGGER append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON public.payment_entries FOR EACH STATEMENT EXECUTE FUNCTION public.refuse_rewriting();
 
@@ -2106,6 +2120,9 @@ GRANT INSERT ON TABLE public.mails TO quorate_api;
 GRANT SELECT,DELETE,UPDATE ON TABLE public.mails TO quorate_worker;
 
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.memberships TO quorate_api;
+
+GRANT SELECT,INSERT ON TABLE public.operator_events TO quorate_api;
+GRANT SELECT ON TABLE public.operator_events TO quorate_worker;
 
 GRANT SELECT,INSERT,UPDATE ON TABLE public.organizations TO quorate_api;
 GRANT SELECT ON TABLE public.organizations TO quorate_worker;

@@ -128,9 +128,8 @@ async def test_operators_suspend_and_say_why(
     watch = CapWatch(worker_engine, services.coordinator)
     await watch.run()
     assert (await alice.get(f"/v1/groups/{group['id']}"))["access"] == "suspended"
-    subject, text = (await mailbox.fetch(alice.email))[-1]
-    assert "suspended" in subject
-    assert "Reports of spam." in text
+    texts = dict(await mailbox.fetch(alice.email))
+    assert "Reports of spam." in texts["alice is suspended on Quorate"]
     event = (await alice.get("/v1/audit"))["items"][0]
     assert (event["operation"], event["actor"]["kind"]) == ("suspend_organization", "operator")
     assert (await operator.delete(suspension(alice))).json()["standing"] == "active"

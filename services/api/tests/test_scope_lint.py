@@ -128,6 +128,7 @@ def test_free_tables_are_the_ones_meant() -> None:
         "passkeys",
         "answered_challenges",
         "coordinator_cursor",
+        "operator_events",
         "idempotency_keys",
         "rejected_usage",
         "document_counters",

@@ -971,6 +971,26 @@ export type CreatedKey = {
 };
 
 /**
+ * CreatedOperatorSession
+ */
+export type CreatedOperatorSession = {
+    /**
+     * Token
+     *
+     * `qos_…`. It is shown only now, and cannot be revoked: keep it short.
+     */
+    token: string;
+    /**
+     * Name
+     */
+    name: string;
+    /**
+     * Expires At
+     */
+    expires_at: string;
+};
+
+/**
  * CreatedOrganizationKey
  */
 export type CreatedOrganizationKey = {
@@ -3020,6 +3040,22 @@ export type MovingGroup = {
 };
 
 /**
+ * NamedOperator
+ */
+export type NamedOperator = {
+    /**
+     * Name
+     */
+    name: string;
+    /**
+     * Expires At
+     *
+     * null: a long-lived token from the file.
+     */
+    expires_at: string | null;
+};
+
+/**
  * NewBudget
  *
  * The budget of a project, or without one of the organization. It takes the place of an earlier one.
@@ -3298,6 +3334,24 @@ export type NewKey = {
 };
 
 /**
+ * NewOperatorSession
+ */
+export type NewOperatorSession = {
+    /**
+     * Name
+     *
+     * Who works with it, for the operators' audit log.
+     */
+    name: string;
+    /**
+     * Ttl S
+     *
+     * It ends after so long.
+     */
+    ttl_s?: number;
+};
+
+/**
  * NewOrganizationKey
  */
 export type NewOrganizationKey = {
@@ -3550,6 +3604,66 @@ export type OperationCost = {
      * Storage Operations
      */
     storage_operations: number;
+};
+
+/**
+ * OperatorEvent
+ */
+export type OperatorEvent = {
+    /**
+     * Seq
+     *
+     * From 1, without gaps.
+     */
+    seq: number;
+    /**
+     * At
+     */
+    at: string;
+    /**
+     * Operation
+     *
+     * The call of the contract (`operationId`).
+     */
+    operation: string;
+    /**
+     * Subject
+     *
+     * The address that was called.
+     */
+    subject: string;
+    /**
+     * Operator
+     */
+    operator: string;
+    /**
+     * Session
+     *
+     * null: a long-lived token from the file.
+     */
+    session: string | null;
+    /**
+     * Address
+     *
+     * The operator's network address.
+     */
+    address: string;
+    /**
+     * Request Id
+     */
+    request_id: string;
+    /**
+     * Request
+     *
+     * The body, without secrets; null without a body.
+     */
+    request: unknown;
+    /**
+     * Hash
+     *
+     * SHA-256 of the hash before it and of this event's text in the export, hexadecimal.
+     */
+    hash: string;
 };
 
 /**
@@ -3856,6 +3970,22 @@ export type PageListedEvent = {
      * Items
      */
     items: Array<ListedEvent>;
+    /**
+     * Next Cursor
+     *
+     * The next page's `cursor`; null on the last page.
+     */
+    next_cursor: string | null;
+};
+
+/**
+ * Page[OperatorEvent]
+ */
+export type PageOperatorEvent = {
+    /**
+     * Items
+     */
+    items: Array<OperatorEvent>;
     /**
      * Next Cursor
      *
@@ -10989,6 +11119,141 @@ export type RevokeJoinTokenResponses = {
 };
 
 export type RevokeJoinTokenResponse = RevokeJoinTokenResponses[keyof RevokeJoinTokenResponses];
+
+export type GetOperatorData = {
+    body?: never;
+    path?: never;
+    query?: never;
+    url: '/v1/operator/me';
+};
+
+export type GetOperatorErrors = {
+    /**
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
+     */
+    '4XX': Problem;
+    /**
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
+     */
+    '5XX': Problem;
+};
+
+export type GetOperatorError = GetOperatorErrors[keyof GetOperatorErrors];
+
+export type GetOperatorResponses = {
+    /**
+     * Successful Response
+     */
+    200: NamedOperator;
+};
+
+export type GetOperatorResponse = GetOperatorResponses[keyof GetOperatorResponses];
+
+export type BeginOperatorSessionData = {
+    body: NewOperatorSession;
+    headers?: {
+        /**
+         * A random string for this request. Repeating it with the same body only repeats the answer.
+         */
+        'Idempotency-Key'?: string;
+    };
+    path?: never;
+    query?: never;
+    url: '/v1/operator/sessions';
+};
+
+export type BeginOperatorSessionErrors = {
+    /**
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
+     */
+    '4XX': Problem;
+    /**
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
+     */
+    '5XX': Problem;
+};
+
+export type BeginOperatorSessionError = BeginOperatorSessionErrors[keyof BeginOperatorSessionErrors];
+
+export type BeginOperatorSessionResponses = {
+    /**
+     * Successful Response
+     */
+    201: CreatedOperatorSession;
+};
+
+export type BeginOperatorSessionResponse = BeginOperatorSessionResponses[keyof BeginOperatorSessionResponses];
+
+export type ListOperatorEventsData = {
+    body?: never;
+    path?: never;
+    query?: {
+        /**
+         * Limit
+         *
+         * Items per page.
+         */
+        limit?: number;
+        /**
+         * Cursor
+         *
+         * `next_cursor` of the previous page.
+         */
+        cursor?: string | null;
+    };
+    url: '/v1/operator/audit';
+};
+
+export type ListOperatorEventsErrors = {
+    /**
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
+     */
+    '4XX': Problem;
+    /**
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
+     */
+    '5XX': Problem;
+};
+
+export type ListOperatorEventsError = ListOperatorEventsErrors[keyof ListOperatorEventsErrors];
+
+export type ListOperatorEventsResponses = {
+    /**
+     * Successful Response
+     */
+    200: PageOperatorEvent;
+};
+
+export type ListOperatorEventsResponse = ListOperatorEventsResponses[keyof ListOperatorEventsResponses];
+
+export type ExportOperatorLogData = {
+    body?: never;
+    path?: never;
+    query?: never;
+    url: '/v1/operator/audit/export';
+};
+
+export type ExportOperatorLogErrors = {
+    /**
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
+     */
+    '4XX': Problem;
+    /**
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
+     */
+    '5XX': Problem;
+};
+
+export type ExportOperatorLogError = ExportOperatorLogErrors[keyof ExportOperatorLogErrors];
+
+export type ExportOperatorLogResponses = {
+    /**
+     * JSON lines.
+     */
+    200: string;
+};
+
+export type ExportOperatorLogResponse = ExportOperatorLogResponses[keyof ExportOperatorLogResponses];
 
 export type FindInvoicesData = {
     body?: never;

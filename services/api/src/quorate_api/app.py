@@ -45,6 +45,7 @@ from quorate_api.members import endpoints as members
 from quorate_api.observability import counters, telemetry
 from quorate_api.observability.readings import Readings
 from quorate_api.operator import endpoints as operator
+from quorate_api.operators import endpoints as operators
 from quorate_api.outside import endpoints as outside
 from quorate_api.passkeys import endpoints as passkeys
 from quorate_api.passwords import endpoints as passwords
@@ -75,7 +76,7 @@ ROUTERS = (
     closure.router, closure.operator_router, audit_log.router, events.router, webhooks.router, projects.router,
     guarantees.router, keys.router, quotes.router, groups.router, checkpoints.router, usage.router, sla.router,
     live.router, billing.router, payments.router, payments.event_router, spend.router, budgets.router,
-    commitments.router, quotas.router, operator.router, payments.operator_router, adjustments.router,
+    commitments.router, quotas.router, operator.router, operators.router, payments.operator_router, adjustments.router,
     status.public, status.operator, outside.router, health.router,
 )  # fmt: skip
 

@@ -80,6 +80,12 @@ def _add_operators_day(commands: "argparse._SubParsersAction[argparse.ArgumentPa
     restoration.add_argument("--to", type=Path, required=True, help="folder of the new cluster; it must be empty")
     restoration.add_argument("--until", help="RFC 3339; without it everything that was committed is restored")
     restoration.set_defaults(run=_restore)
+    session = commands.add_parser(
+        "operator-session", help="print a token for one operator's work, which ends by itself"
+    )
+    session.add_argument("--name", required=True, help="who works with it, for the operators' audit log")
+    session.add_argument("--hours", type=float, default=8.0, help="until it ends: 8, at most 12")
+    session.set_defaults(run=_operator_session)
     doctor = commands.add_parser("doctor", help="look at everything that this service needs, and say what to mend")
     doctor.add_argument("--backups", type=Path, help="folder of `quorate-api backup`, to be looked at, too")
     doctor.add_argument("--json", action="store_true", help="JSON instead of text")
@@ -173,6 +179,25 @@ def _restore(asked: argparse.Namespace) -> int:
         return exit_codes.FAILED
     print(f"{asked.to} holds the base backup {restored.base.path.name} and {restored.segments} segments of the log.")
     print("Start PostgreSQL on it: it replays them, and is the database then.")
+    return 0
+
+
+def _operator_session(asked: argparse.Namespace) -> int:
+    from datetime import timedelta
+
+    from quorate_api import limits
+    from quorate_api.database.ids import new_id
+    from quorate_api.security import operator_sessions
+    from quorate_api.security.keys import Keys
+    from quorate_api.settings import ConfigurationError, load
+
+    if not operator_sessions.NAME.fullmatch(asked.name):
+        raise ConfigurationError("--name must be letters, digits, and . _ - @, as in ada@example.com.")
+    if not 0 < asked.hours * 3_600 <= limits.OPERATOR_SESSION_S_MAX:
+        raise ConfigurationError(f"--hours must be at most {limits.OPERATOR_SESSION_S_MAX // 3_600}.")
+    until = datetime.now(UTC) + timedelta(hours=asked.hours)
+    session = operator_sessions.OperatorSession(new_id(), asked.name, until)
+    print(operator_sessions.issue(Keys(load().secret()), session))
     return 0
 
 

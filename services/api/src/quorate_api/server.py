@@ -7,20 +7,25 @@ import gc
 import signal
 import socket
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from typing import Literal
 
 import structlog
 import uvicorn
+from starlette.types import ASGIApp
 
 from quorate_api import app, exit_codes, lifecycle
 from quorate_api.database.engine import API_ROLE
 from quorate_api.health import service as health
+from quorate_api.http.listeners import Customers
 from quorate_api.http.services import Services
 from quorate_api.observability import logs, telemetry
 from quorate_api.settings import ConfigurationError, Settings, load
 
 log = structlog.get_logger(__name__)
 
+Role = Literal["api", "operator"]
+VARIABLES: dict[Role, str] = {"api": "QUORATE_LISTEN", "operator": "QUORATE_OPERATOR_LISTEN"}
 SHUTDOWN_S = 5  # live connections are closed after it
 GARBAGE_OBJECTS = 20_000  # a long answer makes ten thousand, which go with it
 
@@ -33,39 +38,66 @@ def run() -> int:
         )
     logs.configure(settings.log_format)
     telemetry.configure(settings, "quorate-api")
-    listener = _bind(settings)
-    if listener is None:
-        return exit_codes.PORT
+    listeners: dict[Role, socket.socket] = {}
+    wanted: dict[Role, str | None] = {"api": settings.listen, "operator": settings.operator_listen}
     try:
+        for role, address in wanted.items():
+            if address is None:
+                continue
+            listener = _bind(role, address)
+            if listener is None:
+                return exit_codes.PORT
+            listeners[role] = listener
         with asyncio.Runner(loop_factory=uvicorn.Config(app="", log_config=None).get_loop_factory()) as runner:
-            return runner.run(_serve(settings, listener))
+            return runner.run(_serve(settings, listeners))
     finally:
-        listener.close()
+        for listener in listeners.values():
+            listener.close()
         telemetry.shutdown(settings)
 
 
-def _bind(settings: Settings) -> socket.socket | None:
+def _bind(role: Role, address: str) -> socket.socket | None:
+    host, _, port = address.rpartition(":")
     try:
-        family = socket.getaddrinfo(settings.host, settings.port, type=socket.SOCK_STREAM)[0][0]
-        listener = socket.create_server((settings.host, settings.port), family=family, backlog=512)
+        family = socket.getaddrinfo(host.strip("[]"), int(port), type=socket.SOCK_STREAM)[0][0]
+        listener = socket.create_server((host.strip("[]"), int(port)), family=family, backlog=512)
     except OSError as error:
         if error.errno == errno.EADDRINUSE:
-            why = "the port is in use. Stop what listens there, or set QUORATE_LISTEN to another; port 0 is a free one"
+            other = f"set {VARIABLES[role]} to another; port 0 is a free one"
+            why = f"the port is in use. Stop what listens there, or {other}"
         else:
             why = str(error)
-        sys.stderr.write(f"quorate-api: cannot listen on {settings.listen}: {why}.\n")
+        sys.stderr.write(f"quorate-api: cannot listen on {address}: {why}.\n")
         return None
     listener.setblocking(False)
     return listener
 
 
-async def _serve(settings: Settings, listener: socket.socket) -> int:
+async def _serve(settings: Settings, listeners: dict[Role, socket.socket]) -> int:
     services = app.make_services(settings)
     if not await _everything_needed(services):
         await app.close(services)
         return exit_codes.DEPENDENCY
-    config = uvicorn.Config(
-        app.build(services),
+    built = app.build(services)
+    servers = {"api": _Server(_config(Customers(built) if "operator" in listeners else built))}
+    if "operator" in listeners:
+        servers["operator"] = _Server(_config(built, lifespan="off"))
+    for role, listener in listeners.items():
+        host, port = listener.getsockname()[:2]
+        sys.stdout.write(f"listening role={role} address={host}:{port}\n")
+        log.info("serving", role=role, address=f"{host}:{port}", public_url=settings.origin)
+    sys.stdout.flush()
+    _leave_modules_to_themselves()
+    with _signals(list(servers.values())):
+        await asyncio.gather(*(servers[role].serve([listener]) for role, listener in listeners.items()))
+    return 0
+
+
+def _config(built: ASGIApp, lifespan: Literal["auto", "off"] = "auto") -> uvicorn.Config:
+    """`lifespan` off: the application has begun already, and ends with the other server."""
+    return uvicorn.Config(
+        built,
+        lifespan=lifespan,
         log_config=None,
         access_log=False,
         proxy_headers=False,  # http/address.py reads X-Forwarded-For, as QUORATE_TRUSTED_PROXIES allows
@@ -75,13 +107,6 @@ async def _serve(settings: Settings, listener: socket.socket) -> int:
         limit_concurrency=2_000,
         h11_max_incomplete_event_size=32 << 10,
     )
-    host, port = listener.getsockname()[:2]
-    sys.stdout.write(f"listening role=api address={host}:{port}\n")
-    sys.stdout.flush()
-    _leave_modules_to_themselves()
-    log.info("serving", address=f"{host}:{port}", public_url=settings.origin)
-    await _Server(config).serve([listener])
-    return 0
 
 
 def _leave_modules_to_themselves() -> None:
@@ -92,18 +117,28 @@ def _leave_modules_to_themselves() -> None:
 
 
 class _Server(uvicorn.Server):
-    """uvicorn's server, but SIGTERM and SIGINT end the process with exit code 0."""
+    """uvicorn's server, without its handlers of signals: `_signals` ends all servers, with exit code 0."""
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
-        loop = asyncio.get_running_loop()
+        yield
+
+
+@contextlib.contextmanager
+def _signals(servers: Sequence[_Server]) -> Iterator[None]:
+    loop = asyncio.get_running_loop()
+
+    def end(number: int) -> None:
+        for server in servers:
+            server.handle_exit(number, None)
+
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, end, number)
+    try:
+        yield
+    finally:
         for number in (signal.SIGTERM, signal.SIGINT):
-            loop.add_signal_handler(number, self.handle_exit, number, None)
-        try:
-            yield
-        finally:
-            for number in (signal.SIGTERM, signal.SIGINT):
-                loop.remove_signal_handler(number)
+            loop.remove_signal_handler(number)
 
 
 async def _everything_needed(services: Services) -> bool:

@@ -25,6 +25,8 @@ class Settings(BaseSettings):
     owner_database_url: str | None = None
     redis_url: str | None = Field(None, validation_alias=AliasChoices("redis_url", "REDIS_URL"))
     listen: str = "127.0.0.1:8080"
+    # Address of operators' calls; without it they are where customers' calls are.
+    operator_listen: str | None = None
     public_url: str = ""
     # URLs of all coordinators, with commas between.
     coordinator_url: Annotated[str, NoDecode] = "http://127.0.0.1:7600"
@@ -114,9 +116,11 @@ class Settings(BaseSettings):
             raise ValueError(f"must be networks, as in 10.1.0.0/16,10.2.0.0/16: {error}") from None
         return value
 
-    @field_validator("listen")
+    @field_validator("listen", "operator_listen")
     @classmethod
-    def _listen(cls, value: str) -> str:
+    def _listen(cls, value: str | None) -> str | None:
+        if value is None:
+            return None
         host, _, port = value.rpartition(":")
         if not host or not port.isdigit() or int(port) > 65_535:
             raise ValueError("must be host:port, as in 127.0.0.1:8080")

@@ -38,6 +38,11 @@ def hash_of(before: bytes, event: str) -> bytes:
     return hashlib.sha256(before + event.encode()).digest()
 
 
+def exported(seq: int, digest: bytes, event: str) -> str:
+    """A line of an export."""
+    return json.dumps({"seq": seq, "hash": digest.hex(), "event": event}, ensure_ascii=False) + "\n"
+
+
 def redacted(value: Any) -> Any:
     """The same without secrets."""
     if isinstance(value, dict):

@@ -15,7 +15,7 @@ from sqlalchemy import Row
 from quorate_api import limits
 from quorate_api.access.permissions import Permission
 from quorate_api.audit import chain
-from quorate_api.audit.repository import AuditRepository
+from quorate_api.audit.repository import AuditRepository, OperatorAuditRepository
 from quorate_api.audit.schemas import Actor, AuditEvent
 from quorate_api.database.ids import new_id
 from quorate_api.database.work import Work
@@ -26,60 +26,81 @@ from quorate_api.http.pagination import Paging
 from quorate_api.http.principal import Principal
 from quorate_api.http.schemas import Page
 from quorate_api.http.services import Services
+from quorate_api.http.staff import StaffCaller
 from quorate_api.keys.repository import KeyRepository
 from quorate_api.users.repository import UserRepository
 
+OPERATOR = "operator"
 # They change nothing that a person decides: dry runs, and places of consumers, which are saved many times a second.
 NOT_RECORDED = frozenset({"create_quote", "quote_guarantee", "save_checkpoint"})
 
 
 async def record(request: Request, work: Work, response: Response) -> None:
-    """Record a change that has been made, at the end of its transaction."""
+    """Record a change that has been made, at the end of its transaction. An operator's is in two logs."""
     operation = request.scope["route"].name
-    principal: Principal | None = getattr(request.state, "principal", None)
-    person = getattr(request.state, "person", None)  # who has begun a session
-    staff: str | None = getattr(request.state, "staff", None)
-    if operation in NOT_RECORDED or not work.has_scope or (principal is None and person is None and staff is None):
+    actor = await _actor_of(request, work)
+    if operation in NOT_RECORDED or actor is None:
         return
-    if staff is not None:
-        actor = {"kind": "operator", "id": staff, "name": staff, "credential": None}
-    else:
-        actor = person if person is not None else await _actor(work, principal)
     client, now = client_of(request), datetime.now(UTC)
-    event = chain.text_of(
-        {
-            "specversion": "1.0",
-            "id": str(new_id()),
-            "source": f"/organizations/{work.scope.organization_id}",
-            "type": f"{chain.TYPE}{operation}",
-            "subject": request.url.path,
-            "time": now.isoformat(),
-            "datacontenttype": "application/json",
-            "data": {
-                "actor": actor,
-                "address": client.address,
-                "user_agent": client.user_agent,
-                "request_id": request.state.request_id,
-                "request": chain.redacted(await _body(request)),
-                "created_id": _created(response),
-            },
-        }
-    )
-    repository = AuditRepository(work.scope)
-    await repository.lock()
-    last = await repository.last()
+    created_id = _created(response)
+    data = {
+        "actor": actor,
+        "address": client.address,
+        "user_agent": client.user_agent,
+        "request_id": request.state.request_id,
+        "request": chain.redacted(await _body(request)),
+        "created_id": created_id,
+    }
+    event = {
+        "specversion": "1.0",
+        "id": str(new_id()),
+        "type": f"{chain.TYPE}{operation}",
+        "subject": request.url.path,
+        "time": now.isoformat(),
+        "datacontenttype": "application/json",
+        "data": data,
+    }
+    if actor["kind"] == OPERATOR:
+        await _append(OperatorAuditRepository(work.connection), event | {"source": "/operators"}, now)
+    if work.has_scope:
+        source = f"/organizations/{work.scope.organization_id}"
+        seq = await _append(AuditRepository(work.scope), event | {"source": source}, now)
+        told = AuditRecorded(
+            seq=seq,
+            operation=operation,
+            subject=request.url.path,
+            actor_kind=actor["kind"],
+            actor_id=actor["id"],
+            actor_name=actor["name"],
+            created_id=created_id,
+        )
+        await EventRepository(work.scope).add(work.scope.organization_id, EventType.AUDIT_RECORDED, str(seq), told, now)
+
+
+async def _append(log: AuditRepository | OperatorAuditRepository, event: dict[str, Any], now: datetime) -> int:
+    """The event's number in the log."""
+    await log.lock()
+    last = await log.last()
     seq, before = (last.seq, last.hash) if last is not None else (0, chain.BEGIN)
-    await repository.add(seq + 1, now, event, chain.hash_of(before, event))
-    told = AuditRecorded(
-        seq=seq + 1,
-        operation=operation,
-        subject=request.url.path,
-        actor_kind=actor["kind"],
-        actor_id=actor["id"],
-        actor_name=actor["name"],
-        created_id=_created(response),
-    )
-    await EventRepository(work.scope).add(work.scope.organization_id, EventType.AUDIT_RECORDED, str(seq + 1), told, now)
+    text = chain.text_of(event)
+    await log.add(seq + 1, now, text, chain.hash_of(before, text))
+    return seq + 1
+
+
+async def _actor_of(request: Request, work: Work) -> dict[str, Any] | None:
+    """The author of the change. None: it is nobody's, or a prober's report."""
+    staff: StaffCaller | None = getattr(request.state, "staff", None)
+    if staff is not None:
+        credential = None if staff.session is None else str(staff.session)
+        is_operator = staff.staff == "operator"
+        return (
+            {"kind": OPERATOR, "id": staff.name, "name": staff.name, "credential": credential} if is_operator else None
+        )
+    person: dict[str, Any] | None = getattr(request.state, "person", None)  # whose session has begun
+    if not work.has_scope or person is not None:
+        return person
+    principal: Principal | None = getattr(request.state, "principal", None)
+    return None if principal is None else await _actor(work, principal)
 
 
 async def page(work: Work, principal: Principal, paging: Paging) -> Page[AuditEvent]:
@@ -101,15 +122,11 @@ async def export(services: Services, principal: Principal) -> AsyncIterator[str]
             rows = await AuditRepository(work.scope).after(seq, limits.AUDIT_EXPORT_ROWS)
         if not rows:
             return
-        yield "".join(
-            json.dumps({"seq": row.seq, "hash": row.hash.hex(), "event": row.event}, ensure_ascii=False) + "\n"
-            for row in rows
-        )
+        yield "".join(chain.exported(row.seq, row.hash, row.event) for row in rows)
         seq = rows[-1].seq
 
 
-async def _actor(work: Work, principal: Principal | None) -> dict[str, Any]:
-    assert principal is not None
+async def _actor(work: Work, principal: Principal) -> dict[str, Any]:
     if principal.user_id is not None:
         name = (await UserRepository(work.connection).by_id(principal.user_id)).email
     else:

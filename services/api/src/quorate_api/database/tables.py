@@ -160,6 +160,14 @@ audit_events = Table(
     _text("event"),
     Column("hash", LargeBinary, nullable=False),
 )
+operator_events = Table(
+    "operator_events",
+    metadata,
+    _count("seq", primary_key=True),
+    _time("at"),
+    _text("event"),
+    Column("hash", LargeBinary, nullable=False),
+)
 events = Table(
     "events",
     metadata,

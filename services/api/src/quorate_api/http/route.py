@@ -18,6 +18,7 @@ from quorate_api.database.work import Work
 from quorate_api.errors import Code, Problem
 from quorate_api.errors.handlers import from_exception
 from quorate_api.http import idempotency, staff
+from quorate_api.http.listeners import is_for_customers
 from quorate_api.http.principal import SAFE_METHODS, authenticate
 from quorate_api.http.services import services_of
 from quorate_api.http.standing import require_active
@@ -103,7 +104,10 @@ class _Run:
         if self._caller == "anybody":
             return "anonymous"
         if self._caller in ("operator", "prober"):
-            name = self._request.state.staff = staff.authenticate(self._request, self._caller)
+            if self._caller == "operator" and is_for_customers(self._request.scope):
+                raise Problem(Code.NOT_FOUND, "Operators' calls are at an address of their own.")
+            caller = self._request.state.staff = staff.authenticate(self._request, self._caller)
+            name = f"{caller.staff} {caller.session or caller.name}"
         else:
             principal = self._request.state.principal = await authenticate(self._request, work)
             if self._request.method not in SAFE_METHODS:

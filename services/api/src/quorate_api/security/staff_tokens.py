@@ -1,5 +1,7 @@
 """Tokens of those who run the fleet: a prefix + 40 random characters (238 bits), in a file, one a line.
 
+A name may follow on the line.
+
 Operators' tokens (`qo_`) are valid for the fleet, probers' (`qp_`) for reports from outside, and API keys for one
 organization only. `tests/test_operator.py` tries each kind on every call of the others.
 """
@@ -35,25 +37,32 @@ class StaffTokens:
 
     staff: Staff
     macs: tuple[bytes, ...]
+    names: tuple[str | None, ...]
 
     @classmethod
     def read(cls, keys: Keys, staff: Staff, text: str | None) -> "StaffTokens":
         """Raises `ValueError` with the number of a line that holds no token."""
         prefix = PREFIXES[staff]
-        form = re.compile(rf"{prefix}[0-9A-Za-z]{{{RANDOM_LENGTH}}}")
-        macs = []
+        form = re.compile(rf"({prefix}[0-9A-Za-z]{{{RANDOM_LENGTH}}})(?:\s+([A-Za-z0-9][A-Za-z0-9._@-]{{0,63}}))?")
+        macs, names = [], []
         for number, line in enumerate((text or "").splitlines(), 1):
             if not line.strip():
                 continue
-            if not form.fullmatch(line.strip()):
+            found = form.fullmatch(line.strip())
+            if found is None:
                 raise ValueError(
-                    f"line {number} holds no {staff} token: `{prefix}` and {RANDOM_LENGTH} letters and digits"
+                    f"line {number} holds no {staff} token: `{prefix}` and {RANDOM_LENGTH} letters and digits, and"
+                    " perhaps a name"
                 )
-            macs.append(keys.mac(f"{staff} token", line.strip().encode()))
-        return cls(staff, tuple(macs))
+            macs.append(keys.mac(f"{staff} token", found.group(1).encode()))
+            names.append(found.group(2))
+        return cls(staff, tuple(macs), tuple(names))
 
     def who(self, keys: Keys, token: str) -> str | None:
-        """A name for the token's holder that reveals nothing of the token. None for an unknown token."""
+        """The name of the token's holder, or one that reveals nothing of the token. None for an unknown token."""
         given = keys.mac(f"{self.staff} token", token.encode())
-        found = [mac for mac in self.macs if same(mac, given)]
-        return f"{self.staff} {found[0].hex()[:12]}" if found else None
+        found = [(mac, name) for mac, name in zip(self.macs, self.names, strict=True) if same(mac, given)]
+        if not found:
+            return None
+        mac, name = found[0]
+        return name or f"{self.staff} {mac.hex()[:12]}"

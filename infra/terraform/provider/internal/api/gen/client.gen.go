@@ -1455,6 +1455,15 @@ type CreatedKey struct {
 	Secret string `json:"secret"`
 }
 
+// CreatedOperatorSession defines model for CreatedOperatorSession.
+type CreatedOperatorSession struct {
+	ExpiresAt time.Time `json:"expires_at"`
+	Name      string    `json:"name"`
+
+	// Token `qos_…`. It is shown only now, and cannot be revoked: keep it short.
+	Token string `json:"token"`
+}
+
 // CreatedOrganizationKey defines model for CreatedOrganizationKey.
 type CreatedOrganizationKey struct {
 	CreatedAt time.Time `json:"created_at"`
@@ -2062,6 +2071,13 @@ type MovingGroup struct {
 	Relocation PlacedRelocation `json:"relocation"`
 }
 
+// NamedOperator defines model for NamedOperator.
+type NamedOperator struct {
+	// ExpiresAt null: a long-lived token from the file.
+	ExpiresAt *time.Time `json:"expires_at"`
+	Name      string     `json:"name"`
+}
+
 // NewCheckpoint defines model for NewCheckpoint.
 type NewCheckpoint struct {
 	// Offsets Offsets of some partitions or all; others stay as they are.
@@ -2177,6 +2193,15 @@ type NewKey struct {
 	Scopes *[]string `json:"scopes,omitempty"`
 }
 
+// NewOperatorSession defines model for NewOperatorSession.
+type NewOperatorSession struct {
+	// Name Who works with it, for the operators' audit log.
+	Name string `json:"name"`
+
+	// TtlS It ends after so long.
+	TtlS *int `json:"ttl_s,omitempty"`
+}
+
 // NewOrganizationKey defines model for NewOrganizationKey.
 type NewOrganizationKey struct {
 	// ExpiresAt From then on the key is refused; null: it does not expire.
@@ -2275,6 +2300,33 @@ type OperationCost struct {
 // OperationCostOperation append: at the head; read: an entry in memory, at any replica; catch_up: one on its disk.
 type OperationCostOperation string
 
+// OperatorEvent defines model for OperatorEvent.
+type OperatorEvent struct {
+	// Address The operator's network address.
+	Address string    `json:"address"`
+	At      time.Time `json:"at"`
+
+	// Hash SHA-256 of the hash before it and of this event's text in the export, hexadecimal.
+	Hash string `json:"hash"`
+
+	// Operation The call of the contract (`operationId`).
+	Operation string `json:"operation"`
+	Operator  string `json:"operator"`
+
+	// Request The body, without secrets; null without a body.
+	Request   interface{} `json:"request"`
+	RequestId string      `json:"request_id"`
+
+	// Seq From 1, without gaps.
+	Seq int `json:"seq"`
+
+	// Session null: a long-lived token from the file.
+	Session *string `json:"session"`
+
+	// Subject The address that was called.
+	Subject string `json:"subject"`
+}
+
 // OrganizationKey A key for all of the organization's projects, for infrastructure as code.
 type OrganizationKey struct {
 	CreatedAt time.Time `json:"created_at"`
@@ -2365,6 +2417,14 @@ type PageKey struct {
 // PageListedEvent defines model for Page_ListedEvent_.
 type PageListedEvent struct {
 	Items []ListedEvent `json:"items"`
+
+	// NextCursor The next page's `cursor`; null on the last page.
+	NextCursor *string `json:"next_cursor"`
+}
+
+// PageOperatorEvent defines model for Page_OperatorEvent_.
+type PageOperatorEvent struct {
+	Items []OperatorEvent `json:"items"`
 
 	// NextCursor The next page's `cursor`; null on the last page.
 	NextCursor *string `json:"next_cursor"`
@@ -3128,6 +3188,15 @@ type RotateKeyParams struct {
 	IdempotencyKey *string `json:"Idempotency-Key,omitempty"`
 }
 
+// ListOperatorEventsParams defines parameters for ListOperatorEvents.
+type ListOperatorEventsParams struct {
+	// Limit Items per page.
+	Limit *int `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// Cursor `next_cursor` of the previous page.
+	Cursor *string `form:"cursor,omitempty" json:"cursor,omitempty"`
+}
+
 // ListCorrectionsParams defines parameters for ListCorrections.
 type ListCorrectionsParams struct {
 	// Limit Items per page.
@@ -3220,6 +3289,12 @@ type ListServersParams struct {
 
 // DrainServerParams defines parameters for DrainServer.
 type DrainServerParams struct {
+	// IdempotencyKey A random string for this request. Repeating it with the same body only repeats the answer.
+	IdempotencyKey *string `json:"Idempotency-Key,omitempty"`
+}
+
+// BeginOperatorSessionParams defines parameters for BeginOperatorSession.
+type BeginOperatorSessionParams struct {
 	// IdempotencyKey A random string for this request. Repeating it with the same body only repeats the answer.
 	IdempotencyKey *string `json:"Idempotency-Key,omitempty"`
 }
@@ -3388,6 +3463,9 @@ type CreateJoinTokenJSONRequestBody = NewJoinToken
 
 // SuspendOrganizationJSONRequestBody defines body for SuspendOrganization for application/json ContentType.
 type SuspendOrganizationJSONRequestBody = Suspension
+
+// BeginOperatorSessionJSONRequestBody defines body for BeginOperatorSession for application/json ContentType.
+type BeginOperatorSessionJSONRequestBody = NewOperatorSession
 
 // CloseOrganizationJSONRequestBody defines body for CloseOrganization for application/json ContentType.
 type CloseOrganizationJSONRequestBody = Closure
@@ -3667,6 +3745,20 @@ type ClientInterface interface {
 	// Corresponds with POST /v1/keys/{key_id}/rotate (the `RotateKey` operationId).
 	RotateKey(ctx context.Context, keyId openapi_types.UUID, params *RotateKeyParams, body RotateKeyJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// ListOperatorEvents List Operator Events
+	//
+	// Each change that an operator made, newest first.
+	//
+	// Corresponds with GET /v1/operator/audit (the `ListOperatorEvents` operationId).
+	ListOperatorEvents(ctx context.Context, params *ListOperatorEventsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ExportOperatorLog Export Operator Log
+	//
+	// The whole log as JSON lines, oldest first. `quorate-api audit-verify FILE` checks the chain of hashes.
+	//
+	// Corresponds with GET /v1/operator/audit/export (the `ExportOperatorLog` operationId).
+	ExportOperatorLog(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// GetBalance Get Balance
 	//
 	// Rates of partitions and replicas that follow the load: what changed and moves, and why.
@@ -3840,6 +3932,13 @@ type ClientInterface interface {
 	// Corresponds with GET /v1/operator/lending (the `ListLending` operationId).
 	ListLending(ctx context.Context, params *ListLendingParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// GetOperator Get Operator
+	//
+	// The caller's name, as the audit log has it.
+	//
+	// Corresponds with GET /v1/operator/me (the `GetOperator` operationId).
+	GetOperator(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// ListOrganizations List Organizations
 	//
 	// All organizations, newest first, with their reservations.
@@ -3906,6 +4005,24 @@ type ClientInterface interface {
 	//
 	// Corresponds with POST /v1/operator/servers/{server_id}/drain (the `DrainServer` operationId).
 	DrainServer(ctx context.Context, serverId int, params *DrainServerParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// BeginOperatorSessionWithBody Begin Operator Session
+	//
+	// A token for one person's work, which ends by itself. Only a long-lived token makes one.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /v1/operator/sessions (the `BeginOperatorSession` operationId).
+	BeginOperatorSessionWithBody(ctx context.Context, params *BeginOperatorSessionParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// BeginOperatorSession Begin Operator Session
+	//
+	// A token for one person's work, which ends by itself. Only a long-lived token makes one.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /v1/operator/sessions (the `BeginOperatorSession` operationId).
+	BeginOperatorSession(ctx context.Context, params *BeginOperatorSessionParams, body BeginOperatorSessionJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// GetSharing Get Sharing
 	//
@@ -4630,6 +4747,40 @@ func (c *Client) RotateKey(ctx context.Context, keyId openapi_types.UUID, params
 	return c.Client.Do(req)
 }
 
+// ListOperatorEvents List Operator Events
+//
+// Each change that an operator made, newest first.
+//
+// Corresponds with GET /v1/operator/audit (the `ListOperatorEvents` operationId).
+func (c *Client) ListOperatorEvents(ctx context.Context, params *ListOperatorEventsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListOperatorEventsRequest(c.Server, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ExportOperatorLog Export Operator Log
+//
+// The whole log as JSON lines, oldest first. `quorate-api audit-verify FILE` checks the chain of hashes.
+//
+// Corresponds with GET /v1/operator/audit/export (the `ExportOperatorLog` operationId).
+func (c *Client) ExportOperatorLog(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewExportOperatorLogRequest(c.Server)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
 // GetBalance Get Balance
 //
 // Rates of partitions and replicas that follow the load: what changed and moves, and why.
@@ -5013,6 +5164,23 @@ func (c *Client) ListLending(ctx context.Context, params *ListLendingParams, req
 	return c.Client.Do(req)
 }
 
+// GetOperator Get Operator
+//
+// The caller's name, as the audit log has it.
+//
+// Corresponds with GET /v1/operator/me (the `GetOperator` operationId).
+func (c *Client) GetOperator(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewGetOperatorRequest(c.Server)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
 // ListOrganizations List Organizations
 //
 // All organizations, newest first, with their reservations.
@@ -5160,6 +5328,44 @@ func (c *Client) CallOffDrain(ctx context.Context, serverId int, reqEditors ...R
 // Corresponds with POST /v1/operator/servers/{server_id}/drain (the `DrainServer` operationId).
 func (c *Client) DrainServer(ctx context.Context, serverId int, params *DrainServerParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewDrainServerRequest(c.Server, serverId, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// BeginOperatorSessionWithBody Begin Operator Session
+//
+// A token for one person's work, which ends by itself. Only a long-lived token makes one.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /v1/operator/sessions (the `BeginOperatorSession` operationId).
+func (c *Client) BeginOperatorSessionWithBody(ctx context.Context, params *BeginOperatorSessionParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewBeginOperatorSessionRequestWithBody(c.Server, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// BeginOperatorSession Begin Operator Session
+//
+// A token for one person's work, which ends by itself. Only a long-lived token makes one.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /v1/operator/sessions (the `BeginOperatorSession` operationId).
+func (c *Client) BeginOperatorSession(ctx context.Context, params *BeginOperatorSessionParams, body BeginOperatorSessionJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewBeginOperatorSessionRequest(c.Server, params, body)
 	if err != nil {
 		return nil, err
 	}
@@ -6729,6 +6935,99 @@ func NewRotateKeyRequestWithBody(server string, keyId openapi_types.UUID, params
 	return req, nil
 }
 
+// NewListOperatorEventsRequest constructs an http.Request for the ListOperatorEvents method
+func NewListOperatorEventsRequest(server string, params *ListOperatorEventsParams) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/operator/audit")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.Limit != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "limit", *params.Limit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Cursor != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "cursor", *params.Cursor, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewExportOperatorLogRequest constructs an http.Request for the ExportOperatorLog method
+func NewExportOperatorLogRequest(server string) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/operator/audit/export")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
 // NewGetBalanceRequest constructs an http.Request for the GetBalance method
 func NewGetBalanceRequest(server string) (*http.Request, error) {
 	var err error
@@ -7503,6 +7802,33 @@ func NewListLendingRequest(server string, params *ListLendingParams) (*http.Requ
 	return req, nil
 }
 
+// NewGetOperatorRequest constructs an http.Request for the GetOperator method
+func NewGetOperatorRequest(server string) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/operator/me")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
 // NewListOrganizationsRequest constructs an http.Request for the ListOrganizations method
 func NewListOrganizationsRequest(server string, params *ListOrganizationsParams) (*http.Request, error) {
 	var err error
@@ -7848,6 +8174,61 @@ func NewDrainServerRequest(server string, serverId int, params *DrainServerParam
 	if err != nil {
 		return nil, err
 	}
+
+	if params != nil {
+
+		if params.IdempotencyKey != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Idempotency-Key", *params.IdempotencyKey, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("Idempotency-Key", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewBeginOperatorSessionRequest calls the generic BeginOperatorSession builder with application/json body
+func NewBeginOperatorSessionRequest(server string, params *BeginOperatorSessionParams, body BeginOperatorSessionJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewBeginOperatorSessionRequestWithBody(server, params, "application/json", bodyReader)
+}
+
+// NewBeginOperatorSessionRequestWithBody constructs an http.Request for the BeginOperatorSession method, with any body, and a specified content type
+func NewBeginOperatorSessionRequestWithBody(server string, params *BeginOperatorSessionParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/operator/sessions")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
 
 	if params != nil {
 
@@ -9655,6 +10036,24 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with POST /v1/keys/{key_id}/rotate (the `RotateKey` operationId).
 	RotateKeyWithResponse(ctx context.Context, keyId openapi_types.UUID, params *RotateKeyParams, body RotateKeyJSONRequestBody, reqEditors ...RequestEditorFn) (*RotateKeyResponse, error)
 
+	// ListOperatorEventsWithResponse List Operator Events
+	//
+	// Each change that an operator made, newest first.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /v1/operator/audit (the `ListOperatorEvents` operationId).
+	ListOperatorEventsWithResponse(ctx context.Context, params *ListOperatorEventsParams, reqEditors ...RequestEditorFn) (*ListOperatorEventsResponse, error)
+
+	// ExportOperatorLogWithResponse Export Operator Log
+	//
+	// The whole log as JSON lines, oldest first. `quorate-api audit-verify FILE` checks the chain of hashes.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /v1/operator/audit/export (the `ExportOperatorLog` operationId).
+	ExportOperatorLogWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*ExportOperatorLogResponse, error)
+
 	// GetBalanceWithResponse Get Balance
 	//
 	// Rates of partitions and replicas that follow the load: what changed and moves, and why.
@@ -9846,6 +10245,15 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with GET /v1/operator/lending (the `ListLending` operationId).
 	ListLendingWithResponse(ctx context.Context, params *ListLendingParams, reqEditors ...RequestEditorFn) (*ListLendingResponse, error)
 
+	// GetOperatorWithResponse Get Operator
+	//
+	// The caller's name, as the audit log has it.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /v1/operator/me (the `GetOperator` operationId).
+	GetOperatorWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*GetOperatorResponse, error)
+
 	// ListOrganizationsWithResponse List Organizations
 	//
 	// All organizations, newest first, with their reservations.
@@ -9926,6 +10334,24 @@ type ClientWithResponsesInterface interface {
 	//
 	// Corresponds with POST /v1/operator/servers/{server_id}/drain (the `DrainServer` operationId).
 	DrainServerWithResponse(ctx context.Context, serverId int, params *DrainServerParams, reqEditors ...RequestEditorFn) (*DrainServerResponse, error)
+
+	// BeginOperatorSessionWithBodyWithResponse Begin Operator Session
+	//
+	// A token for one person's work, which ends by itself. Only a long-lived token makes one.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/operator/sessions (the `BeginOperatorSession` operationId).
+	BeginOperatorSessionWithBodyWithResponse(ctx context.Context, params *BeginOperatorSessionParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*BeginOperatorSessionResponse, error)
+
+	// BeginOperatorSessionWithResponse Begin Operator Session
+	//
+	// A token for one person's work, which ends by itself. Only a long-lived token makes one.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/operator/sessions (the `BeginOperatorSession` operationId).
+	BeginOperatorSessionWithResponse(ctx context.Context, params *BeginOperatorSessionParams, body BeginOperatorSessionJSONRequestBody, reqEditors ...RequestEditorFn) (*BeginOperatorSessionResponse, error)
 
 	// GetSharingWithResponse Get Sharing
 	//
@@ -11179,6 +11605,109 @@ func (r RotateKeyResponse) ContentType() string {
 	return ""
 }
 
+type ListOperatorEventsResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *PageOperatorEvent
+	// ApplicationproblemJSON4XX the response for an HTTP 4XX `application/problem+json` response
+	ApplicationproblemJSON4XX *Problem
+	// ApplicationproblemJSON5XX the response for an HTTP 5XX `application/problem+json` response
+	ApplicationproblemJSON5XX *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ListOperatorEventsResponse) GetJSON200() *PageOperatorEvent {
+	return r.JSON200
+}
+
+// GetApplicationproblemJSON4XX returns the response for an HTTP 4XX `application/problem+json` response
+func (r ListOperatorEventsResponse) GetApplicationproblemJSON4XX() *Problem {
+	return r.ApplicationproblemJSON4XX
+}
+
+// GetApplicationproblemJSON5XX returns the response for an HTTP 5XX `application/problem+json` response
+func (r ListOperatorEventsResponse) GetApplicationproblemJSON5XX() *Problem {
+	return r.ApplicationproblemJSON5XX
+}
+
+// GetBody returns the raw response body bytes
+func (r ListOperatorEventsResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ListOperatorEventsResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ListOperatorEventsResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ListOperatorEventsResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type ExportOperatorLogResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// ApplicationproblemJSON4XX the response for an HTTP 4XX `application/problem+json` response
+	ApplicationproblemJSON4XX *Problem
+	// ApplicationproblemJSON5XX the response for an HTTP 5XX `application/problem+json` response
+	ApplicationproblemJSON5XX *Problem
+}
+
+// GetApplicationproblemJSON4XX returns the response for an HTTP 4XX `application/problem+json` response
+func (r ExportOperatorLogResponse) GetApplicationproblemJSON4XX() *Problem {
+	return r.ApplicationproblemJSON4XX
+}
+
+// GetApplicationproblemJSON5XX returns the response for an HTTP 5XX `application/problem+json` response
+func (r ExportOperatorLogResponse) GetApplicationproblemJSON5XX() *Problem {
+	return r.ApplicationproblemJSON5XX
+}
+
+// GetBody returns the raw response body bytes
+func (r ExportOperatorLogResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ExportOperatorLogResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ExportOperatorLogResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ExportOperatorLogResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
 type GetBalanceResponse struct {
 	Body         []byte
 	HTTPResponse *http.Response
@@ -11997,6 +12526,61 @@ func (r ListLendingResponse) ContentType() string {
 	return ""
 }
 
+type GetOperatorResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *NamedOperator
+	// ApplicationproblemJSON4XX the response for an HTTP 4XX `application/problem+json` response
+	ApplicationproblemJSON4XX *Problem
+	// ApplicationproblemJSON5XX the response for an HTTP 5XX `application/problem+json` response
+	ApplicationproblemJSON5XX *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r GetOperatorResponse) GetJSON200() *NamedOperator {
+	return r.JSON200
+}
+
+// GetApplicationproblemJSON4XX returns the response for an HTTP 4XX `application/problem+json` response
+func (r GetOperatorResponse) GetApplicationproblemJSON4XX() *Problem {
+	return r.ApplicationproblemJSON4XX
+}
+
+// GetApplicationproblemJSON5XX returns the response for an HTTP 5XX `application/problem+json` response
+func (r GetOperatorResponse) GetApplicationproblemJSON5XX() *Problem {
+	return r.ApplicationproblemJSON5XX
+}
+
+// GetBody returns the raw response body bytes
+func (r GetOperatorResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r GetOperatorResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r GetOperatorResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r GetOperatorResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
 type ListOrganizationsResponse struct {
 	Body         []byte
 	HTTPResponse *http.Response
@@ -12424,6 +13008,61 @@ func (r DrainServerResponse) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r DrainServerResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type BeginOperatorSessionResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON201 the response for an HTTP 201 `application/json` response
+	JSON201 *CreatedOperatorSession
+	// ApplicationproblemJSON4XX the response for an HTTP 4XX `application/problem+json` response
+	ApplicationproblemJSON4XX *Problem
+	// ApplicationproblemJSON5XX the response for an HTTP 5XX `application/problem+json` response
+	ApplicationproblemJSON5XX *Problem
+}
+
+// GetJSON201 returns the response for an HTTP 201 `application/json` response
+func (r BeginOperatorSessionResponse) GetJSON201() *CreatedOperatorSession {
+	return r.JSON201
+}
+
+// GetApplicationproblemJSON4XX returns the response for an HTTP 4XX `application/problem+json` response
+func (r BeginOperatorSessionResponse) GetApplicationproblemJSON4XX() *Problem {
+	return r.ApplicationproblemJSON4XX
+}
+
+// GetApplicationproblemJSON5XX returns the response for an HTTP 5XX `application/problem+json` response
+func (r BeginOperatorSessionResponse) GetApplicationproblemJSON5XX() *Problem {
+	return r.ApplicationproblemJSON5XX
+}
+
+// GetBody returns the raw response body bytes
+func (r BeginOperatorSessionResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r BeginOperatorSessionResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r BeginOperatorSessionResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r BeginOperatorSessionResponse) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -14419,6 +15058,36 @@ func (c *ClientWithResponses) RotateKeyWithResponse(ctx context.Context, keyId o
 	return ParseRotateKeyResponse(rsp)
 }
 
+// ListOperatorEventsWithResponse List Operator Events
+//
+// Each change that an operator made, newest first.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /v1/operator/audit (the `ListOperatorEvents` operationId).
+func (c *ClientWithResponses) ListOperatorEventsWithResponse(ctx context.Context, params *ListOperatorEventsParams, reqEditors ...RequestEditorFn) (*ListOperatorEventsResponse, error) {
+	rsp, err := c.ListOperatorEvents(ctx, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseListOperatorEventsResponse(rsp)
+}
+
+// ExportOperatorLogWithResponse Export Operator Log
+//
+// The whole log as JSON lines, oldest first. `quorate-api audit-verify FILE` checks the chain of hashes.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /v1/operator/audit/export (the `ExportOperatorLog` operationId).
+func (c *ClientWithResponses) ExportOperatorLogWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*ExportOperatorLogResponse, error) {
+	rsp, err := c.ExportOperatorLog(ctx, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseExportOperatorLogResponse(rsp)
+}
+
 // GetBalanceWithResponse Get Balance
 //
 // Rates of partitions and replicas that follow the load: what changed and moves, and why.
@@ -14736,6 +15405,21 @@ func (c *ClientWithResponses) ListLendingWithResponse(ctx context.Context, param
 	return ParseListLendingResponse(rsp)
 }
 
+// GetOperatorWithResponse Get Operator
+//
+// The caller's name, as the audit log has it.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /v1/operator/me (the `GetOperator` operationId).
+func (c *ClientWithResponses) GetOperatorWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*GetOperatorResponse, error) {
+	rsp, err := c.GetOperator(ctx, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseGetOperatorResponse(rsp)
+}
+
 // ListOrganizationsWithResponse List Organizations
 //
 // All organizations, newest first, with their reservations.
@@ -14869,6 +15553,36 @@ func (c *ClientWithResponses) DrainServerWithResponse(ctx context.Context, serve
 		return nil, err
 	}
 	return ParseDrainServerResponse(rsp)
+}
+
+// BeginOperatorSessionWithBodyWithResponse Begin Operator Session
+//
+// A token for one person's work, which ends by itself. Only a long-lived token makes one.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/operator/sessions (the `BeginOperatorSession` operationId).
+func (c *ClientWithResponses) BeginOperatorSessionWithBodyWithResponse(ctx context.Context, params *BeginOperatorSessionParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*BeginOperatorSessionResponse, error) {
+	rsp, err := c.BeginOperatorSessionWithBody(ctx, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseBeginOperatorSessionResponse(rsp)
+}
+
+// BeginOperatorSessionWithResponse Begin Operator Session
+//
+// A token for one person's work, which ends by itself. Only a long-lived token makes one.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/operator/sessions (the `BeginOperatorSession` operationId).
+func (c *ClientWithResponses) BeginOperatorSessionWithResponse(ctx context.Context, params *BeginOperatorSessionParams, body BeginOperatorSessionJSONRequestBody, reqEditors ...RequestEditorFn) (*BeginOperatorSessionResponse, error) {
+	rsp, err := c.BeginOperatorSession(ctx, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseBeginOperatorSessionResponse(rsp)
 }
 
 // GetSharingWithResponse Get Sharing
@@ -16149,6 +16863,79 @@ func ParseRotateKeyResponse(rsp *http.Response) (*RotateKeyResponse, error) {
 	return response, nil
 }
 
+// ParseListOperatorEventsResponse parses an HTTP response from a ListOperatorEventsWithResponse call
+func ParseListOperatorEventsResponse(rsp *http.Response) (*ListOperatorEventsResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ListOperatorEventsResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest PageOperatorEvent
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 4:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON4XX = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 5:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON5XX = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseExportOperatorLogResponse parses an HTTP response from a ExportOperatorLogWithResponse call
+func ParseExportOperatorLogResponse(rsp *http.Response) (*ExportOperatorLogResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ExportOperatorLogResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 4:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON4XX = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 5:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON5XX = &dest
+
+	}
+
+	return response, nil
+}
+
 // ParseGetBalanceResponse parses an HTTP response from a GetBalanceWithResponse call
 func ParseGetBalanceResponse(rsp *http.Response) (*GetBalanceResponse, error) {
 	bodyBytes, err := io.ReadAll(rsp.Body)
@@ -16745,6 +17532,46 @@ func ParseListLendingResponse(rsp *http.Response) (*ListLendingResponse, error) 
 	return response, nil
 }
 
+// ParseGetOperatorResponse parses an HTTP response from a GetOperatorWithResponse call
+func ParseGetOperatorResponse(rsp *http.Response) (*GetOperatorResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &GetOperatorResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest NamedOperator
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 4:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON4XX = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 5:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON5XX = &dest
+
+	}
+
+	return response, nil
+}
+
 // ParseListOrganizationsResponse parses an HTTP response from a ListOrganizationsWithResponse call
 func ParseListOrganizationsResponse(rsp *http.Response) (*ListOrganizationsResponse, error) {
 	bodyBytes, err := io.ReadAll(rsp.Body)
@@ -17041,6 +17868,46 @@ func ParseDrainServerResponse(rsp *http.Response) (*DrainServerResponse, error) 
 			return nil, err
 		}
 		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 4:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON4XX = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 5:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON5XX = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseBeginOperatorSessionResponse parses an HTTP response from a BeginOperatorSessionWithResponse call
+func ParseBeginOperatorSessionResponse(rsp *http.Response) (*BeginOperatorSessionResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &BeginOperatorSessionResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 201:
+		var dest CreatedOperatorSession
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON201 = &dest
 
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 4:
 		var dest Problem
