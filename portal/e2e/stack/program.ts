@@ -14,7 +14,7 @@ const SECONDS = 20
  * Runs a customer's program against a group: QUORATE_APPEND_SCRIPT, a Python or a Node script (append.py unless
  * set), with the interpreter QUORATE_PYTHON for Python. Resolves with its output, rejects when it failed.
  */
-export function runProgram({ apiUrl, apiKey, groupId }: Place): Promise<string> {
+export function runProgram({ apiUrl, apiKey, groupId }: Place, seconds = SECONDS): Promise<string> {
   const script = process.env.QUORATE_APPEND_SCRIPT ?? DEFAULT_SCRIPT
   const interpreter = script.endsWith('.py') ? (process.env.QUORATE_PYTHON ?? 'python3') : process.execPath
   const child = spawn(interpreter, [script], {
@@ -23,7 +23,7 @@ export function runProgram({ apiUrl, apiKey, groupId }: Place): Promise<string> 
       QUORATE_API_URL: apiUrl,
       QUORATE_API_KEY: apiKey,
       QUORATE_GROUP_ID: groupId,
-      QUORATE_APPEND_S: String(SECONDS),
+      QUORATE_APPEND_S: String(seconds),
     },
   })
   let out = ''
