@@ -33,7 +33,7 @@ sdk_js_inputs = $(shell find sdk/js -path sdk/js/node_modules -prune -o -path sd
 
 # -- targets for people --------------------------------------------------------------------------
 
-.PHONY: help setup build release up down status logs demo test verify fix gen bench bench-peers profile figures chaos claims sla accounts drill sla-oracle scale sim evidence model fuzz e2e infra-test
+.PHONY: help setup build release up down status logs demo test verify fix gen bench bench-peers profile figures chaos claims sla accounts drill pages sla-oracle scale sim evidence model fuzz e2e infra-test
 
 help: ## Show this list
 	@echo 'make <target> [NAME=value …]'
@@ -87,6 +87,10 @@ sla: build ## Attack the SLA on the whole stack, and run what the READMEs show (
 
 drill: ## Lose the disks of PostgreSQL and the coordinator under load, restore both, and count what is lost: a minute
 	@cd infra/e2e && ../../$(venv)/python -m pytest -q -p no:cacheprovider -p no:xdist test_backups.py
+
+pages: build ## Measure how quick each page of the portal is in a real browser, as Lighthouse counts it: a minute
+	@cd portal && QUORATE_PYTHON=../$(venv)/python ../$(venv)/quorate-local run --state ../build/pages --server-cpu 2 -- \
+	  npx --no-install playwright test --project=speed
 
 accounts: build ## Measure how soon revoked keys are refused, on the whole stack: a minute (ONLY=revocation QUICK=1)
 	@$(venv)/quorate-accounts $(if $(ONLY),--only '$(ONLY)') $(if $(filter 1,$(QUICK)),--quick)

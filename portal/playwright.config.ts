@@ -40,6 +40,8 @@ export default defineConfig({
   },
   projects: [
     { name: 'mock', testMatch: 'mock/**/*.spec.ts', use: { baseURL: MOCK_URL } },
+    // Its figures need a quiet machine: `make pages`.
+    { name: 'speed', testMatch: 'speed/**/*.spec.ts', timeout: 300_000, use: { baseURL: stack } },
     { name: 'stack', testMatch: 'stack/**/*.spec.ts', timeout: 120_000, use: { baseURL: stack } },
   ],
   webServer: stack

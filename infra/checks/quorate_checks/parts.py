@@ -115,7 +115,7 @@ PARTS = [
         Lane.STACKS,
         repeats=False,
     ),
-    _playwright("portal journey", "e2e", "stack", WITH_STACK, 300, Lane.STACKS),
+    _playwright("portal journey", "e2e", "stack", WITH_STACK, 420, Lane.STACKS),
     _pytest("api", "unit", "services/api", timeout_s=1800),
     _terraform_provider("terraform provider", "infra/terraform/provider"),
     _pytest("terraform modules", "infra", "infra/terraform/offline", timeout_s=600),

@@ -1,9 +1,12 @@
 """The built portal at `/`: its files, and `index.html` for every address of the portal's router."""
 
 import re
+from mimetypes import guess_type
 from pathlib import Path
 
+from anyio import to_thread
 from fastapi import APIRouter, FastAPI
+from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
 from starlette.responses import HTMLResponse, Response
 from starlette.staticfiles import StaticFiles
@@ -20,6 +23,7 @@ RETRIES = {
     "handle": "Retry with a new handle.",
     "connection": "Retry on a new connection.",
 }
+CODINGS = {"br": ".br", "gzip": ".gz"}  # the better one first
 YEAR = "public, max-age=31536000, immutable"
 
 
@@ -37,6 +41,9 @@ class Portal(StaticFiles):
         self._pages = [re.compile(re.sub(r"\\\$\w+", "[^/]+", re.escape(route)) + "/?") for route in routes]
 
     async def get_response(self, path: str, scope: Scope) -> Response:
+        packed = await self._packed(path, scope)
+        if packed is not None:
+            return packed
         try:
             response = await super().get_response(path, scope)
         except HTTPException as error:
@@ -47,8 +54,27 @@ class Portal(StaticFiles):
             if not any(page.fullmatch(scope["path"]) for page in self._pages):
                 response.status_code = 404
             path = "index.html"
-        response.headers["Cache-Control"] = YEAR if path.startswith("assets/") else "no-cache"
+        if path.startswith("assets/"):
+            response.headers.update({"Vary": "Accept-Encoding", "Cache-Control": YEAR})
+        else:
+            response.headers["Cache-Control"] = "no-cache"
         return response
+
+    async def _packed(self, path: str, scope: Scope) -> Response | None:
+        """The file as the build has compressed it, if the browser takes that."""
+        if not path.startswith("assets/") or scope["method"] not in ("GET", "HEAD"):
+            return None
+        accepted = Headers(scope=scope).get("accept-encoding", "")
+        for coding, suffix in CODINGS.items():
+            if not re.search(rf"(^|[ ,]){coding}($|[ ,;])(?!\s*q=0(\.0*)?($|[ ,]))", accepted):
+                continue
+            full_path, found = await to_thread.run_sync(self.lookup_path, path + suffix)
+            if found is not None:
+                response = self.file_response(full_path, found, scope)
+                response.headers["Content-Type"] = guess_type(path)[0] or "application/octet-stream"
+                response.headers.update({"Content-Encoding": coding, "Vary": "Accept-Encoding", "Cache-Control": YEAR})
+                return response
+        return None
 
 
 errors_router = APIRouter(include_in_schema=False)
