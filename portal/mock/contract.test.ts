@@ -15,9 +15,6 @@ const NOT_USED = new Set([
   'GET /v1/budgets/:id',
   'GET /v1/budgets/:id/alerts',
   // Operations for infrastructure as code and for operators.
-  'GET /v1/operator/organizations',
-  'PUT /v1/operator/organizations/:id/suspension',
-  'DELETE /v1/operator/organizations/:id/suspension',
   // Shown by the tests of the real stack: sessions of another organization.
   'POST /v1/me/organization',
   'POST /v1/me/invitations/accept',
@@ -32,20 +29,12 @@ const NOT_USED = new Set([
   'GET /v1/audit/export',
   'GET /v1/organization/keys',
   'POST /v1/organization/keys',
-  'GET /v1/operator/servers',
   'GET /v1/operator/servers/:id',
-  'DELETE /v1/operator/servers/:id',
-  'POST /v1/operator/servers/:id/drain',
-  'DELETE /v1/operator/servers/:id/drain',
-  'GET /v1/operator/capacity',
-  'GET /v1/operator/lending',
-  'GET /v1/operator/sharing',
+  // Made by the command, or by programs.
+  'POST /v1/operator/sessions',
   'GET /v1/operator/balance',
   'GET /v1/operator/guarantees',
   'POST /v1/operator/groups/:id/moves',
-  'GET /v1/operator/join-tokens',
-  'POST /v1/operator/join-tokens',
-  'DELETE /v1/operator/join-tokens/:id',
   'POST /v1/operator/groups/:id/corrections',
   'GET /v1/operator/groups/:id/corrections',
   'GET /v1/operator/invoices',
@@ -56,8 +45,6 @@ const NOT_USED = new Set([
   'POST /v1/prober/minutes',
   // The payment provider calls it.
   'POST /v1/payments/stripe/events',
-  'POST /v1/operator/incidents',
-  'POST /v1/operator/incidents/:id/updates',
   // Feed readers and links from outside.
   'GET /v1/status/feed',
   'GET /v1/status/incidents/:id',

@@ -9,14 +9,19 @@ import type {
   GuaranteeTerms,
   Invitation,
   Invoice,
+  KnownJoinToken,
   Member,
   ObservedSla,
+  OperatorEvent,
   Organization,
   PaymentEntry,
   Project,
   SecondFactor,
+  Server,
   Session,
   Sla,
+  StatusIncident,
+  Tenant,
   User,
   Relocation,
   Webhook,
@@ -58,6 +63,11 @@ export interface MockDb {
   deliveries: Record<string, Delivery[]>
   /** By project. */
   guarantees: Record<string, { terms: GuaranteeTerms | null; revision: number; since: string }>
+  servers: Server[]
+  joinTokens: KnownJoinToken[]
+  tenants: Tenant[]
+  incidents: StatusIncident[]
+  operatorEvents: OperatorEvent[]
   next: number
 }
 

@@ -1,5 +1,6 @@
 import type { ApiKey, Group, GroupEvent, Relocation, Sla } from '@/api'
 import { priceOf, promiseOf } from './admission'
+import { seedServers, seedTenants } from './fleet'
 import { seedInvoices } from './invoices'
 import { seedPayments } from './payments'
 import { ACCOUNT, seedMembers, seedPasskeys, seedSessions } from './people'
@@ -40,6 +41,11 @@ export function seed(nowMs: number): MockDb {
     budgets: [],
     commitments: [],
     ...seedWebhooks(nowMs),
+    servers: seedServers(nowMs),
+    joinTokens: [],
+    tenants: seedTenants(nowMs),
+    incidents: [],
+    operatorEvents: [],
     guarantees: {
       [uuid(1)]: {
         terms: { shared_tokens_per_s: 400_000, max_tokens_per_s: null, policy: { name: 'drf', groups: [] } },

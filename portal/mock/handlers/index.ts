@@ -2,6 +2,7 @@ import { accounts } from './accounts'
 import { billing } from './billing'
 import { groups } from './groups'
 import { guarantees } from './guarantees'
+import { operators } from './operator'
 import { organization } from './organization'
 import { paying } from './payments'
 import { people } from './people'
@@ -16,6 +17,7 @@ export const handlers = [
   ...billing,
   ...groups,
   ...guarantees,
+  ...operators,
   ...organization,
   ...paying,
   ...people,

@@ -5,11 +5,17 @@ import { isProblem, ProblemError, unreachable, unreadable } from './problem'
  * an ended session.
  */
 let csrfToken: string | null = null
+let operatorToken: string | null = null
 let onSignedOut: () => void = () => undefined
 let confirmPerson: () => Promise<boolean> = () => Promise.resolve(false)
 
 export function setCsrfToken(token: string | null): void {
   csrfToken = token
+}
+
+/** Operators' calls carry this token, and no session. */
+export function setOperatorToken(token: string | null): void {
+  operatorToken = token
 }
 
 /** Called for each call whose session has ended. */
@@ -25,6 +31,7 @@ export function setConfirmer(confirmer: () => Promise<boolean>): void {
 /** Calls whose repetition is harmless, so that they need no key. */
 const DRY_RUNS = new Set(['/v1/quotes', '/v1/login', '/v1/logout', '/v1/me/confirm', '/v1/invitations/look'])
 /** Codes of a session that has ended, or was never begun. Other 401s are about a password or code. */
+const OPERATORS = '/v1/operator/'
 const NO_SESSION = new Set(['session_expired', 'not_authenticated'])
 
 /** Keys of POSTs with an unknown outcome. Sending the same body again reuses the key, so that it takes effect once. */
@@ -58,7 +65,9 @@ export async function portalFetch(input: RequestInfo | URL, init?: RequestInit):
   const request = new Request(input, init)
   const path = new URL(request.url).pathname
   const writes = request.method !== 'GET'
-  if (writes && csrfToken) request.headers.set('x-csrf-token', csrfToken)
+  const isOperators = path.startsWith(OPERATORS)
+  if (isOperators) request.headers.set('authorization', `Bearer ${operatorToken ?? ''}`)
+  else if (writes && csrfToken) request.headers.set('x-csrf-token', csrfToken)
   const print = request.method === 'POST' && !DRY_RUNS.has(path) ? await fingerprint(request, path) : null
   if (print) request.headers.set('idempotency-key', keyFor(print))
 
@@ -78,7 +87,7 @@ export async function portalFetch(input: RequestInfo | URL, init?: RequestInit):
   const settled = response.status < 500 && error.code !== 'idempotency_in_progress'
   if (print && settled) unresolved.delete(print)
   if (again && error.code === 'confirmation_required' && (await confirmPerson())) return portalFetch(again)
-  if (NO_SESSION.has(error.code) && path !== '/v1/me') onSignedOut()
+  if (!isOperators && NO_SESSION.has(error.code) && path !== '/v1/me') onSignedOut()
   throw error
 }
 

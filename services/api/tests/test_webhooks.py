@@ -254,6 +254,28 @@ async def test_a_paused_webhook_and_unchosen_types_get_nothing(
     problem(await bob.request("GET", f"/v1/webhooks/{webhook['id']}"), 404, "not_found")
 
 
+async def test_what_waits_for_a_paused_webhook_is_sent_by_a_replay(
+    alice: Customer, receiver: Receiver, messenger: Messenger, owner: psycopg.Connection
+) -> None:
+    since = datetime.now(UTC).isoformat()
+    webhook = await create(alice, receiver, event_types=["invoice.issued", "audit.recorded"])
+    path = f"/v1/webhooks/{webhook['id']}"
+    receiver.answers = [503]
+    await deliver(messenger)
+    change = {"url": receiver.url(), "event_types": ["audit.recorded"], "status": "paused"}
+    assert (await alice.request("PUT", path, json=change)).status_code == 200
+    make_due(owner)
+    await deliver(messenger)
+    (passed_by,) = await deliveries(alice, webhook)
+    assert (passed_by["status"], passed_by["last_error"]) == ("failed", "Not sent: the webhook is paused or disabled.")
+    assert len(receiver.received) == 1
+    assert (await alice.request("PUT", path, json=change | {"status": "enabled"})).status_code == 200
+    await deliver(messenger)
+    await alice.post(f"{path}/replay", {"since": since})
+    await deliver(messenger)
+    assert {each["status"] for each in await deliveries(alice, webhook)} == {"delivered"}
+
+
 async def test_redirects_are_not_followed(alice: Customer, receiver: Receiver, messenger: Messenger) -> None:
     webhook = await create(alice, receiver, event_types=["invoice.issued"])
     receiver.answers, receiver.location = [302], receiver.url().replace("/hook", "/inner")

@@ -1,4 +1,5 @@
 export * from './billing'
 export * from './groups'
+export * from './operator'
 export * from './organization'
 export * from './people'

@@ -1,5 +1,6 @@
 export { keys } from './keys'
 export * from './billing'
 export * from './groups'
+export * from './operator'
 export * from './organization'
 export * from './people'

@@ -21,6 +21,7 @@ export const keys = {
   audit: ['audit'] as const,
   webhooks: ['webhooks'] as const,
   organization: ['organization'] as const,
+  operator: ['operator'] as const,
 }
 
 export const SETTLED_MS = 15_000

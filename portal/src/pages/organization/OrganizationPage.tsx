@@ -18,7 +18,7 @@ export function OrganizationPage() {
   const found = useQuery(organizationQuery)
   return (
     <>
-      <PageHeader title="Organization" description="What it is called, what we keep of it, and how to end it." />
+      <PageHeader title="Organization" description="Its name, all data that we keep of it, and its end." />
       {found.isPending && (
         <Loading label="Loading the organization">
           <Skeleton className="h-72 w-full rounded-2xl" />

@@ -82,6 +82,7 @@ OPERATOR_SESSION_S_MAX = 12 * 3_600
 BACKUP_BASE_EVERY_S = 24 * 3_600
 BACKUP_BASES_KEPT = 7
 BACKUP_LOOK_S = 1.0
+BACKUP_AGAIN_S = 60.0  # after a base backup that failed
 BACKUP_STOP_S = 10.0
 DOCTOR_CLOCK_S = 2.0  # more than the doctor's own call takes
 

@@ -29,6 +29,7 @@ class Keeper:
         self._env = tools.environment(database_url, SLOT)
         self._release = tools.release_of(database_url)
         self._stop = threading.Event()
+        self._not_before = 0.0
 
     def run(self, *, once: bool) -> int:
         """`once`: one base backup that needs no further log, then the end. Otherwise until SIGTERM or SIGINT."""
@@ -59,12 +60,14 @@ class Keeper:
 
     def _base_if_due(self) -> None:
         bases = self._folder.bases()
-        if bases and datetime.now(UTC) - bases[-1].taken_at < EVERY:
+        is_due = not bases or datetime.now(UTC) - bases[-1].taken_at >= EVERY
+        if not is_due or time.monotonic() < self._not_before:
             return
         try:
             self._base(with_log=False)
         except tools.BackupFailed as error:
             _say(f"no base backup now: {error}")
+            self._not_before = time.monotonic() + limits.BACKUP_AGAIN_S
             return
         for path in self._folder.forget(limits.BACKUP_BASES_KEPT):
             _say(f"removed {path.name}")

@@ -19,12 +19,13 @@ from quorate_api.security.keys import Keys
 from quorate_api.tasks import end_task
 from quorate_api.webhooks import secrets
 from quorate_api.webhooks.repository import DispatchRepository, WebhookSecretRepository
-from quorate_api.webhooks.retries import after
+from quorate_api.webhooks.retries import Answer, Next, after
 from quorate_api.webhooks.sender import Sender
 
 log = structlog.get_logger(__name__)
 
 REASON = "events of all organizations are delivered alike"
+PASSED_BY = Answer(None, "Not sent: the webhook is paused or disabled.", 0)
 TAKEN = timedelta(seconds=4 * limits.WEBHOOK_TIMEOUT_S)  # longer than an attempt
 
 
@@ -91,6 +92,9 @@ class Messenger:
             if parcel is None:
                 return  # deleted meanwhile
             webhook, event = parcel
+            if webhook.status != "enabled" and event.for_webhook_id is None:
+                await _of_all(connection).note(delivery.id, PASSED_BY, Next("failed", None), datetime.now(UTC))
+                return  # a replay sends it, once the webhook is enabled
             every = EveryOrganization(connection, REASON)
             known = (await WebhookSecretRepository(every).of([webhook.id])).get(webhook.id, [])
         now = datetime.now(UTC)
