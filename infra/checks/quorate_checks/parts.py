@@ -106,7 +106,7 @@ PARTS = [
         lambda finished: of_libtest(finished.output()),
         Lane.RUST,
     ),
-    _pytest("e2e", "e2e", "infra/e2e", timeout_s=1800, lane=Lane.STACKS),
+    _pytest("e2e", "e2e", "infra/e2e", timeout_s=2400, lane=Lane.STACKS),
     Part(
         "chaos",
         "e2e",
@@ -115,11 +115,11 @@ PARTS = [
         Lane.STACKS,
         repeats=False,
     ),
-    _playwright("portal journey", "e2e", "stack", WITH_STACK, 420, Lane.STACKS),
-    _pytest("api", "unit", "services/api", timeout_s=1800),
+    _playwright("portal journey", "e2e", "stack", WITH_STACK, 600, Lane.STACKS),
+    _pytest("api", "unit", "services/api", timeout_s=2400),
     _terraform_provider("terraform provider", "infra/terraform/provider"),
     _pytest("terraform modules", "infra", "infra/terraform/offline", timeout_s=600),
-    _playwright("portal mock", "unit", "mock", [], 420, Lane.ANY),
+    _playwright("portal mock", "unit", "mock", [], 900, Lane.ANY),
     _pytest("sdk python", "unit", "sdk/python"),
     _node_test("sdk js", "sdk/js"),
     Part(

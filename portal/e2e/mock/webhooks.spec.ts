@@ -27,6 +27,7 @@ test('a webhook is made, tested, changed, rotated, paused and deleted', async ({
   await page.getByRole('button', { name: 'Change' }).click()
   await dialog.getByRole('radio', { name: 'All events' }).check()
   await dialog.getByRole('button', { name: 'Save' }).click()
+  await expect(dialog).toBeHidden()
   await expect(page.getByText('All events', { exact: true })).toBeVisible()
   await page.getByRole('button', { name: 'Rotate secret' }).click()
   await dialog.getByRole('button', { name: 'Rotate secret' }).click()

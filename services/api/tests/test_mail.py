@@ -154,3 +154,9 @@ async def test_files_are_for_their_owner_alone(tmp_path: Path) -> None:
 def test_bad_settings_are_named(settings: Settings, changed: dict[str, Any], named: str) -> None:
     with pytest.raises(ValidationError, match=named):
         Settings(**(settings.model_dump() | changed))
+
+
+async def test_no_line_break_gets_into_a_header(tmp_path: Path) -> None:
+    mail = Mail("alice@example.com", "Hello\nBcc: everybody@example.com", "text")
+    with pytest.raises(ValueError, match=r"linefeed|newline"):
+        await senders.Folder(tmp_path, "Quorate <noreply@example.com>").send(mail)

@@ -56,7 +56,7 @@ class Process:
             time.sleep(0.02)
         raise AssertionError(f"no line {beginning!r}: {self.out} {self.err}")
 
-    def wait(self, timeout_s: float = 20) -> int:
+    def wait(self, timeout_s: float = 60) -> int:
         code = self._process.wait(timeout_s)
         for thread in self._threads:
             thread.join(5)
@@ -304,6 +304,7 @@ def test_the_portal(environment: dict[str, str], tmp_path: Path) -> None:
                 assert (answer.status_code, answer.text) == (200, "<title>Quorate</title>"), path
                 assert answer.headers["cache-control"] == "no-cache"
                 assert "frame-ancestors 'none'" in answer.headers["content-security-policy"]
+                assert "base-uri 'none'" in answer.headers["content-security-policy"]
             for path in ("/docs", "/groups", "/groups/1/2", "/loginx"):
                 answer = client.get(path)
                 assert (answer.status_code, answer.text) == (404, "<title>Quorate</title>"), path

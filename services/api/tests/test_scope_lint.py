@@ -12,7 +12,8 @@ from quorate_api.database.tables import OWNED, metadata
 SOURCE = Path(quorate_api.__file__).parent
 BUILDERS = {"select", "insert", "update", "delete", "upsert", "text", "exists", "union", "union_all"}
 # Files besides repositories that may build statements.
-MAY_BUILD = {"database/scope.py", "database/engine.py", "database/tables.py"}
+TABLES = {f"database/tables/{path.name}" for path in (SOURCE / "database" / "tables").glob("*.py")}
+MAY_BUILD = {"database/scope.py", "database/engine.py", *TABLES}
 # Tables without an owner may be queried directly, in repositories.
 FREE = {table for table in metadata.tables if table not in OWNED}
 

@@ -441,7 +441,7 @@ export type Change = {
     /**
      * New Password
      *
-     * At least 10 characters, of any kind.
+     * At least 10 characters, of any kind; none that is known from breaches.
      */
     new_password: string;
 };
@@ -5479,7 +5479,7 @@ export type SignUp = {
     /**
      * Password
      *
-     * At least 10 characters, of any kind.
+     * At least 10 characters, of any kind; none that is known from breaches.
      */
     password: string;
     /**
@@ -6297,7 +6297,7 @@ export type QuorateApiPasswordsSchemasReset = {
     /**
      * Password
      *
-     * At least 10 characters, of any kind.
+     * At least 10 characters, of any kind; none that is known from breaches.
      */
     password: string;
 };

@@ -65,7 +65,7 @@ function Found({ webhook }: { webhook: Webhook }) {
         description={
           <span className="flex flex-wrap items-center gap-x-3 gap-y-1">
             <WebhookBadge webhook={webhook} />
-            {inWords(webhook.event_types)}
+            <span>{inWords(webhook.event_types)}</span>
             {webhook.description && <span className="text-ink-3">{webhook.description}</span>}
           </span>
         }

@@ -38,6 +38,7 @@ type API struct {
 	projects   map[string]object
 	groups     map[string]object
 	keys       map[string]object
+	webhooks   map[string]object
 	guarantees map[string]object
 	servers    map[string]object
 	registered int
@@ -64,7 +65,8 @@ type stored struct {
 func Start(t *testing.T) *API {
 	fake := &API{
 		t: t, projects: map[string]object{}, groups: map[string]object{}, keys: map[string]object{}, guarantees: map[string]object{},
-		servers: map[string]object{}, tokens: map[string]object{}, answers: map[string]stored{},
+		webhooks: map[string]object{},
+		servers:  map[string]object{}, tokens: map[string]object{}, answers: map[string]stored{},
 	}
 	fake.server = httptest.NewServer(http.HandlerFunc(fake.serve))
 	fake.URL = fake.server.URL
@@ -293,6 +295,14 @@ func (f *API) route(request *http.Request, body string) (int, any) {
 		return f.listKeys(parts[1], request)
 	case "DELETE keys/*":
 		return remove(f.keys, parts[1])
+	case "POST webhooks":
+		return f.makeWebhook(f.fields(body, "url", "description", "event_types"))
+	case "GET webhooks/*":
+		return found(f.webhooks[parts[1]])
+	case "PUT webhooks/*":
+		return f.changeWebhook(parts[1], f.fields(body, "url", "description", "event_types", "status"))
+	case "DELETE webhooks/*":
+		return remove(f.webhooks, parts[1])
 	case "GET operator/servers":
 		return f.listServers(request.URL.Query().Get("name"))
 	case "POST operator/servers/*/drain", "DELETE operator/servers/*/drain":

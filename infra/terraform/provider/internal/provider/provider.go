@@ -127,6 +127,7 @@ func (quorate) Resources(context.Context) []func() resource.Resource {
 		func() resource.Resource { return &guarantee{} },
 		func() resource.Resource { return &group{} },
 		func() resource.Resource { return &apiKey{} },
+		func() resource.Resource { return &webhook{} },
 		func() resource.Resource { return &joinToken{} },
 		func() resource.Resource { return &server{} },
 	}

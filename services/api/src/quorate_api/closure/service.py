@@ -1,5 +1,6 @@
 """The end of an organization: asked for by an owner, called off until it is due, and suspension by operators."""
 
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID
@@ -119,10 +120,10 @@ async def _row(work: Work, *, lock: bool = False) -> Row[Any]:
     return row
 
 
-async def _tell(work: Work, services: Services, mail: Any) -> None:
+async def _tell(work: Work, services: Services, mail: Callable[[str], Mail]) -> None:
+    """`mail`: the one to an address."""
     for address in await StandingRepository(work.scope).owners():
-        text: Mail = mail(address)
-        await outbox.post(work, services, text)
+        await outbox.post(work, services, mail(address))
 
 
 def _shown(row: Row[Any]) -> OrganizationStanding:

@@ -15,7 +15,7 @@ _SECURITY = {
     "Referrer-Policy": "same-origin",
     "X-Frame-Options": "DENY",
     "Content-Security-Policy": "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; "
-    "font-src 'self' data:; object-src 'none'; base-uri 'self'; frame-ancestors 'none'",
+    "font-src 'self' data:; object-src 'none'; base-uri 'none'; frame-ancestors 'none'",
 }
 _QUIET = ("/v1/health", "/v1/ready")
 

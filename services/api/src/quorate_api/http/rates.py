@@ -86,6 +86,7 @@ class Rates:
             _raise_unless(standing, "Too many failed logins.")
 
     async def failed_login(self, email: str, address: str, device: str | None) -> None:
+        log.warning("a login failed", address=address, known_device=device is not None)
         for item, what in _login(email, address, device):
             await self._counter.hit(item, *what)
 

@@ -5,6 +5,7 @@ from typing import Annotated
 from pydantic import AfterValidator, EmailStr, Field, StringConstraints
 
 from quorate_api import limits
+from quorate_api.security.weak_passwords import weakness
 
 
 def _no_nul(value: str) -> str:
@@ -13,13 +14,21 @@ def _no_nul(value: str) -> str:
     return value
 
 
+def _hard_to_guess(value: str) -> str:
+    why = weakness(value)
+    if why is not None:
+        raise ValueError(why)
+    return value
+
+
 Email = Annotated[EmailStr, AfterValidator(str.lower), Field(max_length=254)]
 NewPassword = Annotated[
     str,
     StringConstraints(min_length=limits.PASSWORD_LENGTH_MIN, max_length=limits.PASSWORD_LENGTH_MAX),
     AfterValidator(_no_nul),
+    AfterValidator(_hard_to_guess),
     Field(
-        description=f"At least {limits.PASSWORD_LENGTH_MIN} characters, of any kind.",
+        description=f"At least {limits.PASSWORD_LENGTH_MIN} characters, of any kind; none that is known from breaches.",
         json_schema_extra={"format": "password"},
     ),
 ]
