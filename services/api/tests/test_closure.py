@@ -4,6 +4,7 @@ import hashlib
 import json
 from datetime import UTC, datetime, timedelta
 from typing import Any
+from uuid import UUID
 
 import httpx2
 import psycopg
@@ -11,6 +12,7 @@ import pytest
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from quorate_api import limits
+from quorate_api.closure.export import lines
 from quorate_api.closure.repository import EXPORTED, HIDDEN, LEFT_OUT
 from quorate_api.database.tables import OWNED, metadata
 from quorate_api.http.services import Services
@@ -174,6 +176,15 @@ async def test_an_export_is_whole_and_holds_no_secret(
     assert [row["row"]["email"] for row in rows if row["table"] == "memberships"] == [alice.email]
     for secret in (key["secret"], webhook["secret"], alice.cookie, bob.email, bob.organization_id):
         assert secret not in answer.text
+
+
+async def test_an_export_is_of_one_moment(alice: Customer, services: Services) -> None:
+    export = lines(services, UUID(alice.organization_id))
+    text = await anext(export)
+    assert (await alice.post("/v1/projects", {"name": "later"})).status_code == 201
+    text += "".join([each async for each in export])
+    assert '"table": "projects"' in text
+    assert '"later"' not in text
 
 
 def test_each_table_is_exported_or_left_out_for_a_reason() -> None:

@@ -17,7 +17,8 @@ from quorate_api.http.services import Services
 async def lines(services: Services, organization_id: UUID) -> AsyncIterator[str]:
     """`{"table":…,"row":{…}}`, and at the end `{"end":{"lines":…,"sha256":…}}` of all bytes before it."""
     digest, count = hashlib.sha256(), 0
-    async with Work(services.engine) as work:
+    # All tables as they were at one moment.
+    async with Work(services.engine.execution_options(isolation_level="REPEATABLE READ")) as work:
         await work.enter(organization_id)
         repository = ExportRepository(work.scope)
         for table in EXPORTED:

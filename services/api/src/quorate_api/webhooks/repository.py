@@ -96,6 +96,10 @@ class DeliveryRepository:
         statement = self._shown().where(_DELIVERIES.webhook_id == webhook_id, _DELIVERIES.id == delivery_id)
         return (await self._scope.connection.execute(statement)).one_or_none()
 
+    async def of_event(self, webhook_id: UUID, event_seq: int) -> Row[Any]:
+        statement = self._shown().where(_DELIVERIES.webhook_id == webhook_id, _DELIVERIES.event_seq == event_seq)
+        return (await self._scope.connection.execute(statement)).one()
+
     async def resend(self, delivery_ids: Iterable[UUID], now: datetime) -> None:
         """Attempts are counted anew."""
         statement = self._scope.update(webhook_deliveries).where(_DELIVERIES.id.in_(list(delivery_ids)))

@@ -110,8 +110,7 @@ async def test(work: Work, services: Services, principal: Principal, webhook_id:
     event = await events.of_key(EventType.WEBHOOK_TEST, key)
     deliveries = DeliveryRepository(work.scope)
     await deliveries.add(webhook_id, [event.seq], now)
-    (row,) = await deliveries.page(webhook_id, 1, None, None)
-    return _delivery(row)
+    return _delivery(await deliveries.of_event(webhook_id, event.seq))
 
 
 async def deliveries(
