@@ -36,7 +36,7 @@ const PACKED = /\.(js|css|svg)$/
 function packed(): Plugin {
   return {
     name: 'quorate-packed',
-    // Of the files as they are on the disk: names within them are exchanged until they are written.
+    // Files are packed once they are on the disk: until then names within them are exchanged.
     writeBundle({ dir }, bundle) {
       for (const name of Object.keys(bundle).filter((each) => PACKED.test(each))) {
         const file = join(String(dir), name)

@@ -3340,7 +3340,7 @@ export type NewOperatorSession = {
     /**
      * Name
      *
-     * Who works with it, for the operators' audit log.
+     * The operator's name, for the operators' audit log.
      */
     name: string;
     /**
@@ -6443,7 +6443,7 @@ export type BudgetCapReached = {
     /**
      * Action
      *
-     * What happens to the groups until the month is over.
+     * The groups' state until the month is over.
      */
     action: 'throttle' | 'suspend';
     /**

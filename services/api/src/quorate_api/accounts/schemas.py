@@ -1,13 +1,14 @@
 """People, their organizations, their session."""
 
 from datetime import datetime
-from typing import Annotated, Literal
+from typing import Annotated
 from uuid import UUID
 
 from pydantic import Field
 
 from quorate_api.factors.schemas import Code
 from quorate_api.http.schemas import Input, Name, Output
+from quorate_api.http.standing import Standing
 from quorate_api.projects.schemas import Project
 from quorate_api.users.schemas import Email, NewPassword, Password
 
@@ -39,7 +40,7 @@ class Organization(Output):
     id: UUID
     name: str
     created_at: datetime
-    standing: Literal["active", "suspended", "closing", "closed"] = Field(
+    standing: Standing = Field(
         description="Unless it is active, little can be changed; `GET /v1/organization` says more."
     )
 

@@ -54,9 +54,8 @@ async def enter(work: Work, group_id: UUID, asked: NewCorrection, author: str, *
 async def page(work: Work, group_id: UUID, paging: Paging) -> Page[Correction]:
     await _found(work, group_id)
     rows = await CorrectionRepository(work.scope).page(group_id, paging.limit + 1, paging.after_id)
-    items = rows[: paging.limit]
-    cursor = paging.next_cursor(items[-1].id.bytes) if len(rows) > len(items) else None
-    return Page(items=[_correction(row) for row in items], next_cursor=cursor)
+    rows, cursor = paging.cut(rows)
+    return Page(items=[_correction(row) for row in rows], next_cursor=cursor)
 
 
 async def _found(work: Work, group_id: UUID) -> Row[Any]:

@@ -105,11 +105,8 @@ async def _actor_of(request: Request, work: Work) -> dict[str, Any] | None:
 
 async def page(work: Work, principal: Principal, paging: Paging) -> Page[AuditEvent]:
     principal.require(Permission.ADMINISTER)
-    before = int.from_bytes(paging.after, "big") if paging.after is not None else None
-    rows = await AuditRepository(work.scope).page(paging.limit + 1, before)
-    more = len(rows) > paging.limit
-    rows = rows[: paging.limit]
-    cursor = paging.next_cursor(rows[-1].seq.to_bytes(16, "big")) if more else None
+    rows = await AuditRepository(work.scope).page(paging.limit + 1, paging.after_number)
+    rows, cursor = paging.cut(rows, lambda row: row.seq)
     return Page(items=[_shown(row) for row in rows], next_cursor=cursor)
 
 

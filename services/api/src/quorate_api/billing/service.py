@@ -63,9 +63,7 @@ async def current(work: Work, principal: Principal, issuer: Issuer) -> Invoice:
 async def page(work: Work, principal: Principal, provider: ProviderName, paging: Paging) -> Page[InvoiceHead]:
     principal.require(Permission.BILLING)
     rows = await BillingRepository(work.scope).page(paging.limit + 1, paging.after_id)
-    more = len(rows) > paging.limit
-    rows = rows[: paging.limit]
-    cursor = paging.next_cursor(rows[-1].id.bytes) if more else None
+    rows, cursor = paging.cut(rows)
     paid = await payments.payments_of(work, provider, rows)
     return Page(items=[InvoiceHead(**_head(row), payment=paid.get(row.id)) for row in rows], next_cursor=cursor)
 

@@ -85,9 +85,7 @@ async def get(work: Work, principal: Principal, budget_id: UUID) -> tuple[Row[An
 async def page(work: Work, principal: Principal, paging: Paging) -> Page[Budget]:
     principal.require(Permission.BILLING)
     rows = await BudgetRepository(work.scope).page(paging.limit + 1, paging.after_id, principal.project_id)
-    more = len(rows) > paging.limit
-    rows = rows[: paging.limit]
-    cursor = paging.next_cursor(rows[-1].id.bytes) if more else None
+    rows, cursor = paging.cut(rows)
     return Page(items=await _shown(work, rows), next_cursor=cursor)
 
 
@@ -103,9 +101,7 @@ async def delete(work: Work, principal: Principal, budget_id: UUID, if_match: st
 async def alerts(work: Work, principal: Principal, budget_id: UUID, paging: Paging) -> Page[BudgetAlert]:
     await visible(work, principal, budget_id)
     rows = await BudgetRepository(work.scope).alerts(budget_id, paging.limit + 1, paging.after_id)
-    more = len(rows) > paging.limit
-    rows = rows[: paging.limit]
-    cursor = paging.next_cursor(rows[-1].id.bytes) if more else None
+    rows, cursor = paging.cut(rows)
     return Page(items=[_alert(row) for row in rows], next_cursor=cursor)
 
 

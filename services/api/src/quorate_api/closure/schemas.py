@@ -1,13 +1,14 @@
 """An organization's standing: active, suspended by operators, closing, or closed."""
 
 from datetime import datetime
-from typing import Annotated, Literal
+from typing import Annotated
 from uuid import UUID
 
 from pydantic import AfterValidator, Field, StringConstraints
 
 from quorate_api import limits
 from quorate_api.http.schemas import Input, Name, Output, printable
+from quorate_api.http.standing import Standing
 
 STANDING = "suspended: by operators. closing: an owner can reopen it until `closes_at`. closed: its groups are deleted."
 
@@ -16,7 +17,7 @@ class OrganizationStanding(Output):
     id: UUID
     name: str
     created_at: datetime
-    standing: Literal["active", "suspended", "closing", "closed"] = Field(description=STANDING)
+    standing: Standing = Field(description=STANDING)
     suspended_at: datetime | None
     suspension_reason: str | None = Field(description="The operators' words; null unless it is suspended.")
     closing_at: datetime | None = Field(description="When an owner asked to close it; null: nobody has.")
@@ -43,7 +44,7 @@ class Tenant(Output):
     id: UUID
     name: str
     created_at: datetime
-    standing: Literal["active", "suspended", "closing", "closed"] = Field(description=STANDING)
+    standing: Standing = Field(description=STANDING)
     members: int
     groups: int
     rate_per_s: int = Field(description="Reserved appends per second of all groups.")

@@ -78,9 +78,7 @@ async def end_suspension(work: Work, services: Services, organization_id: UUID) 
 
 async def tenants(work: Work, search: str | None, paging: Paging) -> Page[Tenant]:
     rows = await TenantRepository(work.connection).page(search, paging.after_id, paging.limit + 1)
-    more = len(rows) > paging.limit
-    rows = rows[: paging.limit]
-    cursor = paging.next_cursor(rows[-1].organization_id.bytes) if more else None
+    rows, cursor = paging.cut(rows, lambda row: row.organization_id)
     names = set(Tenant.model_fields) - {"id"}
     items = [Tenant(id=row.organization_id, **{name: getattr(row, name) for name in names}) for row in rows]
     return Page(items=items, next_cursor=cursor)

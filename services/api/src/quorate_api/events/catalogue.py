@@ -40,7 +40,7 @@ class BudgetThresholdReached(Output):
 class BudgetCapReached(Output):
     budget_id: UUID
     month: str = Field(description="As in 2026-11, UTC.")
-    action: Literal["throttle", "suspend"] = Field(description="What happens to the groups until the month is over.")
+    action: Literal["throttle", "suspend"] = Field(description="The groups' state until the month is over.")
     amount_micros: int = Field(description="The amount at which the cap acted, in millionths of the currency.")
 
 

@@ -13,10 +13,7 @@ from quorate_api.http.schemas import Page
 
 async def page(work: Work, principal: Principal, paging: Paging, kind: EventType | None) -> Page[ListedEvent]:
     principal.require(Permission.ADMINISTER)
-    before = int.from_bytes(paging.after, "big") if paging.after is not None else None
-    rows = await EventRepository(work.scope).page(paging.limit + 1, before, kind.value if kind else None)
-    more = len(rows) > paging.limit
-    rows = rows[: paging.limit]
-    cursor = paging.next_cursor(rows[-1].seq.to_bytes(16, "big")) if more else None
+    rows = await EventRepository(work.scope).page(paging.limit + 1, paging.after_number, kind.value if kind else None)
+    rows, cursor = paging.cut(rows, lambda row: row.seq)
     items = [ListedEvent(id=message_id(row.id), type=row.type, timestamp=row.at, data=row.data) for row in rows]
     return Page(items=items, next_cursor=cursor)

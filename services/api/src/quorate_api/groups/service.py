@@ -179,9 +179,7 @@ async def page(work: Work, principal: Principal, project_id: UUID, paging: Pagin
     await projects.visible(work, principal, project_id)
     seen = principal.allowed.groups_seen()
     rows = await GroupRepository(work.scope).page(project_id, paging.limit + 1, paging.after_id, seen)
-    more = len(rows) > paging.limit
-    rows = rows[: paging.limit]
-    cursor = paging.next_cursor(rows[-1].id.bytes) if more else None
+    rows, cursor = paging.cut(rows)
     return Page(items=await _groups_of(work, rows), next_cursor=cursor)
 
 
@@ -281,13 +279,7 @@ async def events(work: Work, principal: Principal, group_id: UUID, paging: Pagin
         microseconds = int.from_bytes(paging.after[:8], "big", signed=True)
         before = (_from_microseconds(microseconds), int.from_bytes(paging.after[8:], "big", signed=True))
     rows = await GroupRepository(work.scope).events(group_id, paging.limit + 1, before)
-    more = len(rows) > paging.limit
-    rows = rows[: paging.limit]
-    cursor = None
-    if more:
-        last = rows[-1]
-        position = _microseconds(last.at).to_bytes(8, "big", signed=True) + last.seq.to_bytes(8, "big", signed=True)
-        cursor = paging.next_cursor(position)
+    rows, cursor = paging.cut(rows, _position)
     return Page(items=[_event(row) for row in rows], next_cursor=cursor)
 
 
@@ -360,6 +352,11 @@ def _event(row: Row[Any]) -> GroupEvent:
 
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def _position(event: Row[Any]) -> bytes:
+    at_us, seq = _microseconds(event.at), int(event.seq)
+    return at_us.to_bytes(8, "big", signed=True) + seq.to_bytes(8, "big", signed=True)
 
 
 def _microseconds(at: datetime) -> int:

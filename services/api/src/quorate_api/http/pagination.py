@@ -2,8 +2,10 @@
 
 import base64
 import binascii
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Annotated
+from operator import attrgetter
+from typing import Annotated, Any, TypeVar
 from uuid import UUID
 
 from fastapi import Depends, Query, Request
@@ -15,6 +17,9 @@ from quorate_api.http.services import services_of
 from quorate_api.security.keys import Keys, same
 
 MAC_BYTES = 16
+POSITION_BYTES = 16
+Item = TypeVar("Item")
+Position = UUID | int | bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,9 +35,28 @@ class Paging:
     def after_id(self) -> UUID | None:
         return None if self.after is None else UUID(bytes=self.after)
 
-    def next_cursor(self, position: bytes) -> str:
+    @property
+    def after_number(self) -> int | None:
+        return None if self.after is None else int.from_bytes(self.after, "big")
+
+    def cut(
+        self, rows: list[Item], position: Callable[[Any], Position] = attrgetter("id")
+    ) -> tuple[list[Item], str | None]:
+        """A page of the rows, and the cursor of the next one. A row beyond `limit` tells that there is one."""
+        if len(rows) <= self.limit:
+            return rows, None
+        page = rows[: self.limit]
+        return page, self._cursor(_bytes_of(position(page[-1])))
+
+    def _cursor(self, position: bytes) -> str:
         mac = self.keys.mac("cursor", self.context, position)[:MAC_BYTES]
         return base64.urlsafe_b64encode(position + mac).decode().rstrip("=")
+
+
+def _bytes_of(position: Position) -> bytes:
+    if isinstance(position, UUID):
+        return position.bytes
+    return position.to_bytes(POSITION_BYTES, "big") if isinstance(position, int) else position
 
 
 Limit = Annotated[int, Query(ge=1, le=limits.PAGE_LIMIT_MAX, description="Items per page.")]
@@ -58,7 +82,7 @@ def _page(request: Request, whose: bytes, limit: int, cursor: str | None) -> Pag
     except (binascii.Error, ValueError):
         raise Problem(Code.CURSOR_INVALID) from None
     position, mac = raw[:-MAC_BYTES], raw[-MAC_BYTES:]
-    if len(position) != 16 or not same(mac, keys.mac("cursor", context, position)[:MAC_BYTES]):
+    if len(position) != POSITION_BYTES or not same(mac, keys.mac("cursor", context, position)[:MAC_BYTES]):
         raise Problem(Code.CURSOR_INVALID)
     return Paging(limit, position, keys, context)
 

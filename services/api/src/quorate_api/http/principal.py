@@ -15,6 +15,7 @@ from quorate_api.http.address import client_address
 from quorate_api.http.cookies import name_of
 from quorate_api.http.repository import PrincipalRepository
 from quorate_api.http.services import Services, services_of
+from quorate_api.http.standing import Standing
 from quorate_api.security import api_keys
 from quorate_api.security.keys import same
 
@@ -43,7 +44,7 @@ class Principal:
     organization_id: UUID
     allowed: Allowed
     credential: Credential
-    standing: str  # whether its organization is active
+    standing: Standing  # whether its organization is active
     role: str | None = None
     user_id: UUID | None = None
     project_id: UUID | None = None

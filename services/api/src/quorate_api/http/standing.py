@@ -24,8 +24,8 @@ _WHY: dict[Standing, str] = {
 }
 
 
-def require_active(standing: str, operation: str) -> None:
+def require_active(standing: Standing, operation: str) -> None:
     """Raises `organization_inactive` for a change that is not possible now."""
     if standing == "active" or operation in ALLOWED:
         return
-    raise Problem(Code.ORGANIZATION_INACTIVE, next(text for name, text in _WHY.items() if name == standing))
+    raise Problem(Code.ORGANIZATION_INACTIVE, _WHY[standing])

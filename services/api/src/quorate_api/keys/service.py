@@ -156,12 +156,11 @@ async def _add_secret(work: Work, services: Services, key_id: UUID, now: datetim
 
 async def _page(work: Work, project_id: UUID | None, paging: Paging) -> tuple[list[dict[str, Any]], str | None]:
     rows = await KeyRepository(work.scope).page(project_id, paging.limit + 1, paging.after_id)
-    more = len(rows) > paging.limit
-    rows = rows[: paging.limit]
+    rows, cursor = paging.cut(rows)
     secrets = await SecretRepository(work.scope).of([row.id for row in rows])
     now = datetime.now(UTC)
     shown = [_shown(row, secrets[row.id], now) for row in rows]
-    return shown, paging.next_cursor(rows[-1].id.bytes) if more else None
+    return shown, cursor
 
 
 async def _maker_of(work: Work, principal: Principal) -> UUID:

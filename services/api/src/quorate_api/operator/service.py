@@ -137,8 +137,7 @@ async def grants(work: Work, services: Services, server_id: int | None, paging: 
         for one in found.items
         if (server_id is None or one.server_id == server_id) and (after is None or one.group_id.bytes > after.bytes)
     ]
-    items = left[: paging.limit]
-    cursor = paging.next_cursor(items[-1].group_id.bytes) if len(left) > len(items) else None
+    items, cursor = paging.cut(left, lambda one: one.group_id)
     return Lending(items=items, next_cursor=cursor, state=found.state)
 
 

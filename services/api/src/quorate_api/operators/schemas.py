@@ -12,7 +12,7 @@ from quorate_api.security.operator_sessions import NAME
 
 class NewOperatorSession(Input):
     name: Annotated[str, StringConstraints(pattern=f"^{NAME.pattern}$")] = Field(
-        description="Who works with it, for the operators' audit log.", examples=["ada@example.com"]
+        description="The operator's name, for the operators' audit log.", examples=["ada@example.com"]
     )
     ttl_s: int = Field(
         limits.OPERATOR_SESSION_S, ge=60, le=limits.OPERATOR_SESSION_S_MAX, description="It ends after so long."

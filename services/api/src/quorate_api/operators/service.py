@@ -31,11 +31,8 @@ def begin(services: Services, caller: StaffCaller, asked: NewOperatorSession) ->
 
 
 async def page(work: Work, paging: Paging) -> Page[OperatorEvent]:
-    before = int.from_bytes(paging.after, "big") if paging.after is not None else None
-    rows = await OperatorAuditRepository(work.connection).page(paging.limit + 1, before)
-    more = len(rows) > paging.limit
-    rows = rows[: paging.limit]
-    cursor = paging.next_cursor(rows[-1].seq.to_bytes(16, "big")) if more else None
+    rows = await OperatorAuditRepository(work.connection).page(paging.limit + 1, paging.after_number)
+    rows, cursor = paging.cut(rows, lambda row: row.seq)
     return Page(items=[_shown(row) for row in rows], next_cursor=cursor)
 
 

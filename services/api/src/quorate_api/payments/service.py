@@ -130,6 +130,5 @@ async def existing(work: Work, invoice_id: UUID) -> Row[Any]:
 
 async def _page(work: Work, invoice_id: UUID, paging: Paging) -> tuple[list[PaymentEntry], str | None]:
     rows = await PaymentRepository(work.scope).page(invoice_id, paging.limit + 1, paging.after_id)
-    more = len(rows) > paging.limit
-    rows = rows[: paging.limit]
-    return [entry_of(row) for row in rows], paging.next_cursor(rows[-1].id.bytes) if more else None
+    rows, cursor = paging.cut(rows)
+    return [entry_of(row) for row in rows], cursor

@@ -57,11 +57,8 @@ async def delete(work: Work, principal: Principal, project_id: UUID) -> None:
 
 async def page(work: Work, principal: Principal, paging: Paging) -> Page[Project]:
     rows = await ProjectRepository(work.scope).page(paging.limit + 1, paging.after_id, principal.project_id)
-    more = len(rows) > paging.limit
-    rows = rows[: paging.limit]
-    return Page(
-        items=[_project(row) for row in rows], next_cursor=paging.next_cursor(rows[-1].id.bytes) if more else None
-    )
+    rows, cursor = paging.cut(rows)
+    return Page(items=[_project(row) for row in rows], next_cursor=cursor)
 
 
 def _project(row: Row[Any]) -> Project:

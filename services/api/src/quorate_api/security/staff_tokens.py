@@ -14,6 +14,7 @@ from typing import Literal
 
 from quorate_api.security.api_keys import ALPHABET
 from quorate_api.security.keys import Keys, same
+from quorate_api.security.operator_sessions import NAME
 
 Staff = Literal["operator", "prober"]
 PREFIXES: dict[Staff, str] = {"operator": "qo_", "prober": "qp_"}
@@ -43,7 +44,7 @@ class StaffTokens:
     def read(cls, keys: Keys, staff: Staff, text: str | None) -> "StaffTokens":
         """Raises `ValueError` with the number of a line that holds no token."""
         prefix = PREFIXES[staff]
-        form = re.compile(rf"({prefix}[0-9A-Za-z]{{{RANDOM_LENGTH}}})(?:\s+([A-Za-z0-9][A-Za-z0-9._@-]{{0,63}}))?")
+        form = re.compile(rf"({prefix}[0-9A-Za-z]{{{RANDOM_LENGTH}}})(?:\s+({NAME.pattern}))?")
         macs, names = [], []
         for number, line in enumerate((text or "").splitlines(), 1):
             if not line.strip():

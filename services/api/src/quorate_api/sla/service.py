@@ -222,10 +222,9 @@ async def bad_minutes(
     group = await groups.visible(work, principal, group_id, deleted=True)
     now = datetime.now(UTC)
     measured = await measure(work.scope, group, *month_bounds(month, now), now)
-    after_s = -1 if paging.after is None else int.from_bytes(paging.after)
+    after_s = -1 if paging.after_number is None else paging.after_number
     left = [minute for minute in measured.bad_minutes if minute.start_s > after_s]
-    found = left[: paging.limit]
-    cursor = paging.next_cursor(found[-1].start_s.to_bytes(16)) if len(left) > len(found) else None
+    found, cursor = paging.cut(left, lambda minute: minute.start_s)
     return Page(items=[_minute(minute, measured) for minute in found], next_cursor=cursor)
 
 

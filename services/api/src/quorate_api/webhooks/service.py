@@ -53,9 +53,7 @@ async def create(work: Work, services: Services, principal: Principal, asked: Ne
 async def page(work: Work, principal: Principal, paging: Paging) -> Page[Webhook]:
     _require(principal)
     rows = await WebhookRepository(work.scope).page(paging.limit + 1, paging.after_id)
-    more = len(rows) > paging.limit
-    rows = rows[: paging.limit]
-    cursor = paging.next_cursor(rows[-1].id.bytes) if more else None
+    rows, cursor = paging.cut(rows)
     return Page(items=await _shown(work, rows), next_cursor=cursor)
 
 
@@ -117,11 +115,8 @@ async def deliveries(
     work: Work, principal: Principal, webhook_id: UUID, paging: Paging, status: str | None
 ) -> Page[Delivery]:
     await _visible(work, principal, webhook_id)
-    before = int.from_bytes(paging.after, "big") if paging.after is not None else None
-    rows = await DeliveryRepository(work.scope).page(webhook_id, paging.limit + 1, before, status)
-    more = len(rows) > paging.limit
-    rows = rows[: paging.limit]
-    cursor = paging.next_cursor(rows[-1].event_seq.to_bytes(16, "big")) if more else None
+    rows = await DeliveryRepository(work.scope).page(webhook_id, paging.limit + 1, paging.after_number, status)
+    rows, cursor = paging.cut(rows, lambda row: row.event_seq)
     return Page(items=[_delivery(row) for row in rows], next_cursor=cursor)
 
 

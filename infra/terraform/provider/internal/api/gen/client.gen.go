@@ -2195,7 +2195,7 @@ type NewKey struct {
 
 // NewOperatorSession defines model for NewOperatorSession.
 type NewOperatorSession struct {
-	// Name Who works with it, for the operators' audit log.
+	// Name The operator's name, for the operators' audit log.
 	Name string `json:"name"`
 
 	// TtlS It ends after so long.
