@@ -76,7 +76,7 @@ END $$;
 CREATE FUNCTION public.erase_organization(wanted uuid) RETURNS boolean
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'public', 'pg_temp'
-    AS $$ DECLARE people uuid[]; BEGIN PERFORM FROM organizations o WHERE o.organization_id = wanted AND o.closed_at IS NOT NULL AND o.erased_at IS NULL FOR UPDATE; IF NOT FOUND THEN RETURN false; END IF; PERFORM set_config('app.erasing', wanted::text, true); SELECT array_agg(m.user_id) INTO people FROM memberships m WHERE m.organization_id = wanted AND NOT EXISTS (SELECT FROM memberships x WHERE x.user_id = m.user_id AND x.organization_id <> wanted); DELETE FROM audit_events WHERE organization_id = wanted; DELETE FROM webhooks WHERE organization_id = wanted; DELETE FROM events WHERE organization_id = wanted; DELETE FROM invitations WHERE organization_id = wanted; DELETE FROM sessions WHERE organization_id = wanted; DELETE FROM memberships WHERE organization_id = wanted; DELETE FROM api_key_secrets WHERE organization_id = wanted; UPDATE api_keys SET name = 'erased', revoked_at = coalesce(revoked_at, now()) WHERE organization_id = wanted; DELETE FROM sessions WHERE user_id = ANY (people); DELETE FROM passkeys WHERE user_id = ANY (people); DELETE FROM totps WHERE user_id = ANY (people); DELETE FROM recovery_codes WHERE user_id = ANY (people); DELETE FROM mail_tokens WHERE user_id = ANY (people); UPDATE users SET email = 'erased-' || id || '@invalid', password_hash = '', email_verified_at = NULL WHERE id = ANY (people); UPDATE organizations SET erased_at = now() WHERE organization_id = wanted; PERFORM set_config('app.erasing', '', true); RETURN true; END $$;
+    AS $$ DECLARE people uuid[]; BEGIN PERFORM FROM organizations o WHERE o.organization_id = wanted AND o.closed_at IS NOT NULL AND o.erased_at IS NULL FOR UPDATE; IF NOT FOUND THEN RETURN false; END IF; PERFORM set_config('app.erasing', wanted::text, true); SELECT array_agg(m.user_id) INTO people FROM memberships m WHERE m.organization_id = wanted AND NOT EXISTS (SELECT FROM memberships x WHERE x.user_id = m.user_id AND x.organization_id <> wanted); DELETE FROM audit_events WHERE organization_id = wanted; DELETE FROM webhooks WHERE organization_id = wanted; DELETE FROM events WHERE organization_id = wanted; DELETE FROM invitations WHERE organization_id = wanted; DELETE FROM sessions WHERE organization_id = wanted; DELETE FROM memberships WHERE organization_id = wanted; DELETE FROM api_key_secrets WHERE organization_id = wanted; UPDATE api_keys SET name = 'erased', revoked_at = coalesce(revoked_at, now()) WHERE organization_id = wanted; DELETE FROM sessions WHERE user_id = ANY (people); DELETE FROM passkeys WHERE user_id = ANY (people); DELETE FROM totps WHERE user_id = ANY (people); DELETE FROM recovery_codes WHERE user_id = ANY (people); DELETE FROM mail_tokens WHERE user_id = ANY (people); DELETE FROM identities WHERE user_id = ANY (people); UPDATE users SET email = 'erased-' || id || '@invalid', password_hash = '', email_verified_at = NULL WHERE id = ANY (people); UPDATE organizations SET erased_at = now() WHERE organization_id = wanted; PERFORM set_config('app.erasing', '', true); RETURN true; END $$;
 
 CREATE FUNCTION public.find_api_key(wanted bytea) RETURNS TABLE(id uuid, organization_id uuid, project_id uuid, scopes text[], revoked_at timestamp with time zone, last_used_at timestamp with time zone, credential_id uuid, ends_at timestamp with time zone, tokens_until timestamp with time zone, standing text)
     LANGUAGE sql STABLE SECURITY DEFINER
@@ -431,6 +431,18 @@ CREATE TABLE public.idempotency_keys (
     locked_until timestamp with time zone NOT NULL,
     answer bytea,
     created_at timestamp with time zone NOT NULL
+);
+
+CREATE TABLE public.identities (
+    id uuid NOT NULL,
+    user_id uuid NOT NULL,
+    provider text NOT NULL,
+    issuer text NOT NULL,
+    subject text NOT NULL,
+    email text NOT NULL,
+    created_at timestamp with time zone NOT NULL,
+    last_used_at timestamp with time zone,
+    CONSTRAINT identities_subject_check CHECK (((length(subject) >= 1) AND (length(subject) <= 255)))
 );
 
 CREATE TABLE public.invitations (
@@ -1145,6 +1157,12 @@ ALTER TABLE ONLY public.idempotency_keys
 ALTER TABLE ONLY public.idempotency_keys
     ADD CONSTRAINT idempotency_keys_principal_key_hmac_key UNIQUE (principal, key_hmac);
 
+ALTER TABLE ONLY public.identities
+    ADD CONSTRAINT identities_issuer_subject_key UNIQUE (issuer, subject);
+
+ALTER TABLE ONLY public.identities
+    ADD CONSTRAINT identities_pkey PRIMARY KEY (id);
+
 ALTER TABLE ONLY public.invitations
     ADD CONSTRAINT invitations_organization_id_email_key UNIQUE (organization_id, email);
 
@@ -1364,6 +1382,8 @@ CREATE INDEX guarantees_organization ON public.guarantees USING btree (organizat
 CREATE INDEX guarantees_unsettled ON public.guarantees USING btree (requested_at) WHERE (since IS NULL);
 
 CREATE INDEX idempotency_keys_age ON public.idempotency_keys USING btree (created_at);
+
+CREATE INDEX identities_user ON public.identities USING btree (user_id);
 
 CREATE UNIQUE INDEX invoice_lines_correction ON public.invoice_lines USING btree (correction_id) WHERE (correction_id IS NOT NULL);
 
@@ -1585,6 +1605,9 @@ ALTER TABLE ONLY public.guarantees
 
 ALTER TABLE ONLY public.guarantees
     ADD CONSTRAINT guarantees_project_id_fkey FOREIGN KEY (project_id) REFERENCES public.projects(id);
+
+ALTER TABLE ONLY public.identities
+    ADD CONSTRAINT identities_user_id_fkey FOREIGN KEY (user_id) REFERENCES public.users(id);
 
 ALTER TABLE ONLY public.invitations
     ADD CONSTRAINT invitations_invited_by_fkey FOREIGN KEY (invited_by) REFERENCES public.users(id);
@@ -2098,6 +2121,10 @@ GRANT SELECT,DELETE,UPDATE ON TABLE public.guarantees TO quorate_worker;
 
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.idempotency_keys TO quorate_api;
 GRANT SELECT,DELETE ON TABLE public.idempotency_keys TO quorate_worker;
+
+GRANT SELECT,INSERT,DELETE ON TABLE public.identities TO quorate_api;
+
+GRANT UPDATE(last_used_at) ON TABLE public.identities TO quorate_api;
 
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.invitations TO quorate_api;
 GRANT SELECT,DELETE ON TABLE public.invitations TO quorate_worker;

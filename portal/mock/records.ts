@@ -1,4 +1,5 @@
 import type {
+  Identity,
   Passkey,
   ApiKey,
   Budget,
@@ -47,6 +48,7 @@ export interface MockDb {
   invitations: Invitation[]
   sessions: Session[]
   passkeys: Passkey[]
+  identities: Identity[]
   secondFactor: SecondFactor
   organization: Organization
   closing_at: string | null

@@ -26,6 +26,7 @@ export function seed(nowMs: number): MockDb {
     invitations: [],
     sessions: seedSessions(nowMs),
     passkeys: seedPasskeys(nowMs),
+    identities: [],
     secondFactor: { totp: false, recovery_codes_left: 0 },
     organization: { id: uuid(8), name: 'Example Ltd', created_at: iso(nowMs - 61 * DAY_MS), standing: 'active' },
     closing_at: null,

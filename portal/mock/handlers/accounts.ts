@@ -18,7 +18,7 @@ function whoIs(userId: string): Omit<Me, 'csrf_token'> {
   }
 }
 
-function startSession(userId: string) {
+export function startSession(userId: string) {
   const db = database()
   db.session = { user_id: userId, csrf_token: `csrf-${newId()}` }
   persist()
@@ -32,7 +32,11 @@ const signUp = http.post('/v1/signup', async ({ request }) => {
   if (body.email === 'taken@example.com' || database().users.some((user) => user.email === body.email))
     return problem('email_taken', 'There is an account with this e-mail already. Log in instead.')
   if (body.password.length < 10) return invalid('body.password', 'Use at least 10 characters.')
-  // A new organization sees nothing of the seeded one. Its account starts empty, as in the service.
+  return HttpResponse.json(signUpAs(body), { status: 201 })
+})
+
+/** A new organization sees nothing of the seeded one. Its account starts empty, as in the service. */
+export function signUpAs(body: { email: string; password: string; organization: string }) {
   reset()
   const db = database()
   const project = { id: newId(), name: 'default', created_at: new Date().toISOString() }
@@ -55,8 +59,8 @@ const signUp = http.post('/v1/signup', async ({ request }) => {
     budgets: [],
   })
   db.organization = { id: newId(), name: body.organization, created_at: project.created_at, standing: 'active' }
-  return HttpResponse.json({ ...startSession(user.id), project }, { status: 201 })
-})
+  return { ...startSession(user.id), project }
+}
 
 const logIn = http.post('/v1/login', async ({ request }) => {
   const body = (await request.json()) as { email: string; password: string }

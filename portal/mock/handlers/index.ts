@@ -3,6 +3,7 @@ import { billing } from './billing'
 import { groups } from './groups'
 import { guarantees } from './guarantees'
 import { operators } from './operator'
+import { identities } from './identities'
 import { organization } from './organization'
 import { paying } from './payments'
 import { people } from './people'
@@ -18,6 +19,7 @@ export const handlers = [
   ...groups,
   ...guarantees,
   ...operators,
+  ...identities,
   ...organization,
   ...paying,
   ...people,

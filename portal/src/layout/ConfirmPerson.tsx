@@ -1,7 +1,16 @@
 import { useMutation, useQuery } from '@tanstack/react-query'
 import { Fingerprint } from 'lucide-react'
 import { useEffect, useState, type FormEvent } from 'react'
-import { api, passkeysQuery, problemOf, secondFactorQuery, setConfirmer, showPasskey } from '@/api'
+import {
+  api,
+  goToProvider,
+  identitiesQuery,
+  passkeysQuery,
+  problemOf,
+  secondFactorQuery,
+  setConfirmer,
+  showPasskey,
+} from '@/api'
 import { Button } from '@/ui/Button'
 import { Dialog } from '@/ui/Dialog'
 import { TextField } from '@/ui/Field'
@@ -15,7 +24,12 @@ export function ConfirmPerson() {
   const [secret, setSecret] = useState('')
   const factor = useQuery({ ...secondFactorQuery, enabled: settle !== null })
   const passkeys = useQuery({ ...passkeysQuery, enabled: settle !== null })
+  const identities = useQuery({ ...identitiesQuery, enabled: settle !== null })
   const isCode = factor.data?.totp ?? false
+  const leaving = useMutation({
+    mutationFn: (provider: { id: string; name: string }) =>
+      goToProvider(provider, { purpose: 'confirm', next: window.location.pathname }),
+  })
   useEffect(() => {
     setConfirmer(() => new Promise<boolean>((resolve) => setSettle(() => resolve)))
     return () => setConfirmer(() => Promise.resolve(false))
@@ -74,6 +88,17 @@ export function ConfirmPerson() {
             Go on
           </Button>
         </div>
+        {identities.data?.map(({ id, provider, provider_name }) => (
+          <Button
+            key={id}
+            variant="quiet"
+            className="w-full"
+            onClick={() => leaving.mutate({ id: provider, name: provider_name })}
+          >
+            Show it to {provider_name}, then begin the change again
+          </Button>
+        ))}
+        {leaving.error && <ProblemNotice error={leaving.error} />}
       </form>
     </Dialog>
   )

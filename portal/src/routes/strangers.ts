@@ -11,6 +11,17 @@ const login = createRoute({
   }),
   component: lazyRouteComponent(() => import('@/pages/auth/LoginPage'), 'LoginPage'),
 })
+const loginReturn = createRoute({
+  getParentRoute: () => root,
+  path: '/login/return',
+  // As the provider sends them. Codes may look like numbers, which the router would read as such.
+  validateSearch: z.object({
+    code: z.coerce.string().optional().catch(undefined),
+    state: z.coerce.string().optional().catch(undefined),
+    error: z.string().optional().catch(undefined),
+  }),
+  component: lazyRouteComponent(() => import('@/pages/auth/provider/ReturnPage'), 'ReturnPage'),
+})
 const signup = createRoute({
   getParentRoute: () => root,
   path: '/signup',
@@ -38,4 +49,4 @@ const status = createRoute({
 })
 
 /** Pages for those who are not logged in, too. */
-export const strangers = [login, signup, forgotPassword, resetPassword, invitation, status] as const
+export const strangers = [login, loginReturn, signup, forgotPassword, resetPassword, invitation, status] as const

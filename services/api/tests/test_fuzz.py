@@ -28,6 +28,11 @@ BUDGET_S = 35
 NEED_SECRETS = {
     "POST /v1/login",
     "POST /v1/login/passkey",
+    "POST /v1/login/provider/begin",
+    "POST /v1/login/provider",
+    "POST /v1/signup/provider",
+    "POST /v1/me/identities/begin",
+    "POST /v1/me/identities",
     "POST /v1/password/reset",
     "POST /v1/invitations/look",
     "POST /v1/invitations/passkey",

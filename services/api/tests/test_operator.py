@@ -21,7 +21,7 @@ OPERATIONS = [
 PROBER = "/v1/prober/"
 NAMED = (
     "project_id", "group_id", "key_id", "invoice_id", "budget_id", "session_id", "user_id", "invitation_id",
-    "passkey_id", "incident_id", "webhook_id", "delivery_id", "organization_id",
+    "passkey_id", "identity_id", "incident_id", "webhook_id", "delivery_id", "organization_id",
 )  # fmt: skip
 IDS = {name: str(uuid.uuid4()) for name in NAMED} | {"server_id": "1", "token_id": "0" * 16, "consumer": "billing"}
 # They are in PostgreSQL alone.

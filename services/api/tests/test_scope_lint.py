@@ -127,6 +127,7 @@ def test_free_tables_are_the_ones_meant() -> None:
         "totps",
         "recovery_codes",
         "passkeys",
+        "identities",
         "answered_challenges",
         "coordinator_cursor",
         "operator_events",

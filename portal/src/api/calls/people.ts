@@ -1,6 +1,15 @@
 import * as sdk from '../generated'
 import { setCsrfToken } from '../transport'
-import type { Acceptance, Confirmation, Login, NewInvitation, Role } from '../types'
+import type {
+  Acceptance,
+  Confirmation,
+  IdentityErrand,
+  Login,
+  NewInvitation,
+  ProviderAnswer,
+  ProviderLogin,
+  Role,
+} from '../types'
 import { throwOnError } from './paging'
 
 /** Every answer about a session brings the token for later changes. */
@@ -44,6 +53,21 @@ export const removePasskey = (passkey_id: string) => sdk.removePasskey({ path: {
 export const askForPasskey = () => sdk.askForPasskey({ throwOnError })
 export const logInWithPasskey = async (credential: Record<string, unknown>) =>
   remember(await sdk.logInWithPasskey({ body: { credential }, throwOnError }))
+
+export const listIdentityProviders = async (signal: AbortSignal) =>
+  (await sdk.listIdentityProviders({ signal, throwOnError })).items
+export const beginProviderLogin = (provider: string) => sdk.beginProviderLogin({ body: { provider }, throwOnError })
+export const logInWithProvider = async (body: ProviderLogin) => {
+  const answer = await sdk.logInWithProvider({ body, throwOnError })
+  if (answer.me) remember(answer.me)
+  return answer
+}
+export const signUpWithProvider = async (organization: string) =>
+  remember(await sdk.signUpWithProvider({ body: { organization }, throwOnError }))
+export const listIdentities = async (signal: AbortSignal) => (await sdk.listIdentities({ signal, throwOnError })).items
+export const beginIdentity = (body: IdentityErrand) => sdk.beginIdentity({ body, throwOnError })
+export const addIdentity = (body: ProviderAnswer) => sdk.addIdentity({ body, throwOnError })
+export const removeIdentity = (identity_id: string) => sdk.removeIdentity({ path: { identity_id }, throwOnError })
 
 export const listMembers = async (signal: AbortSignal) => (await sdk.listMembers({ signal, throwOnError })).items
 export const changeRole = (user_id: string, role: Role) =>

@@ -2,7 +2,7 @@
 
 import type { Client, Options as Options2, TDataShape } from './client';
 import { client } from './client.gen';
-import type { AcceptInvitationAsNewData, AcceptInvitationAsNewErrors, AcceptInvitationAsNewResponses, AcceptInvitationData, AcceptInvitationErrors, AcceptInvitationResponses, AddPasskeyData, AddPasskeyErrors, AddPasskeyResponses, AddProbedMinutesData, AddProbedMinutesErrors, AddProbedMinutesResponses, AskForPasskeyData, AskForPasskeyErrors, AskForPasskeyResponses, BeginFirstPasskeyData, BeginFirstPasskeyErrors, BeginFirstPasskeyResponses, BeginOperatorSessionData, BeginOperatorSessionErrors, BeginOperatorSessionResponses, BeginPasskeyData, BeginPasskeyErrors, BeginPasskeyResponses, BeginTotpData, BeginTotpErrors, BeginTotpResponses, CallOffDrainData, CallOffDrainErrors, CallOffDrainResponses, ChangePasswordData, ChangePasswordErrors, ChangePasswordResponses, ChangeRoleData, ChangeRoleErrors, ChangeRoleResponses, ChangeWebhookData, ChangeWebhookErrors, ChangeWebhookResponses, CheckOutData, CheckOutErrors, CheckOutResponses, CloseOrganizationData, CloseOrganizationErrors, CloseOrganizationResponses, ConfirmPersonData, ConfirmPersonErrors, ConfirmPersonResponses, ConfirmTotpData, ConfirmTotpErrors, ConfirmTotpResponses, CreateCorrectionData, CreateCorrectionErrors, CreateCorrectionResponses, CreateGroupData, CreateGroupErrors, CreateGroupResponses, CreateJoinTokenData, CreateJoinTokenErrors, CreateJoinTokenResponses, CreateKeyData, CreateKeyErrors, CreateKeyResponses, CreateOrganizationKeyData, CreateOrganizationKeyErrors, CreateOrganizationKeyResponses, CreateProjectData, CreateProjectErrors, CreateProjectResponses, CreateQuoteData, CreateQuoteErrors, CreateQuoteResponses, CreateWebhookData, CreateWebhookErrors, CreateWebhookResponses, DeleteBudgetData, DeleteBudgetErrors, DeleteBudgetResponses, DeleteCheckpointData, DeleteCheckpointErrors, DeleteCheckpointResponses, DeleteGroupData, DeleteGroupErrors, DeleteGroupResponses, DeleteGuaranteeData, DeleteGuaranteeErrors, DeleteGuaranteeResponses, DeleteProjectData, DeleteProjectErrors, DeleteProjectResponses, DeleteWebhookData, DeleteWebhookErrors, DeleteWebhookResponses, DrainServerData, DrainServerErrors, DrainServerResponses, EndOtherSessionsData, EndOtherSessionsErrors, EndOtherSessionsResponses, EndSessionData, EndSessionErrors, EndSessionResponses, EndSuspensionData, EndSuspensionErrors, EndSuspensionResponses, ExportAuditLogData, ExportAuditLogErrors, ExportAuditLogResponses, ExportOperatorLogData, ExportOperatorLogErrors, ExportOperatorLogResponses, ExportOrganizationData, ExportOrganizationErrors, ExportOrganizationResponses, FindInvoicesData, FindInvoicesErrors, FindInvoicesResponses, GetBalanceData, GetBalanceErrors, GetBalanceResponses, GetBudgetData, GetBudgetErrors, GetBudgetResponses, GetCapacityData, GetCapacityErrors, GetCapacityResponses, GetCheckpointData, GetCheckpointErrors, GetCheckpointResponses, GetCurrentInvoiceData, GetCurrentInvoiceDocumentData, GetCurrentInvoiceDocumentErrors, GetCurrentInvoiceDocumentResponses, GetCurrentInvoiceErrors, GetCurrentInvoiceLinesData, GetCurrentInvoiceLinesErrors, GetCurrentInvoiceLinesResponses, GetCurrentInvoiceResponses, GetGroupCostsData, GetGroupCostsErrors, GetGroupCostsResponses, GetGroupData, GetGroupErrors, GetGroupResponses, GetGuaranteeData, GetGuaranteeErrors, GetGuaranteeResponses, GetHandleData, GetHandleErrors, GetHandleResponses, GetHealthData, GetHealthErrors, GetHealthResponses, GetIncidentData, GetIncidentErrors, GetIncidentResponses, GetInvoiceAccountData, GetInvoiceAccountErrors, GetInvoiceAccountResponses, GetInvoiceData, GetInvoiceDocumentData, GetInvoiceDocumentErrors, GetInvoiceDocumentResponses, GetInvoiceErrors, GetInvoiceLinesData, GetInvoiceLinesErrors, GetInvoiceLinesResponses, GetInvoiceResponses, GetMeData, GetMeErrors, GetMeResponses, GetMetricsData, GetMetricsErrors, GetMetricsResponses, GetOperatorData, GetOperatorErrors, GetOperatorResponses, GetOrganizationData, GetOrganizationErrors, GetOrganizationResponses, GetPartitionsData, GetPartitionsErrors, GetPartitionsResponses, GetPlacementData, GetPlacementErrors, GetPlacementResponses, GetProbeTargetsData, GetProbeTargetsErrors, GetProbeTargetsResponses, GetProjectData, GetProjectErrors, GetProjectResponses, GetQuotasData, GetQuotasErrors, GetQuotasResponses, GetReadinessData, GetReadinessErrors, GetReadinessResponses, GetSecondFactorData, GetSecondFactorErrors, GetSecondFactorResponses, GetServerData, GetServerErrors, GetServerResponses, GetSharingData, GetSharingErrors, GetSharingResponses, GetSlaReportData, GetSlaReportErrors, GetSlaReportResponses, GetSpendData, GetSpendDaysData, GetSpendDaysErrors, GetSpendDaysResponses, GetSpendErrors, GetSpendMetricsData, GetSpendMetricsErrors, GetSpendMetricsResponses, GetSpendResponses, GetStatusData, GetStatusErrors, GetStatusFeedData, GetStatusFeedErrors, GetStatusFeedResponses, GetStatusResponses, GetUsageData, GetUsageErrors, GetUsageResponses, GetWebhookData, GetWebhookErrors, GetWebhookResponses, GiveUpServerData, GiveUpServerErrors, GiveUpServerResponses, InviteMemberData, InviteMemberErrors, InviteMemberResponses, ListAuditEventsData, ListAuditEventsErrors, ListAuditEventsResponses, ListBadMinutesData, ListBadMinutesErrors, ListBadMinutesResponses, ListBudgetAlertsData, ListBudgetAlertsErrors, ListBudgetAlertsResponses, ListBudgetsData, ListBudgetsErrors, ListBudgetsResponses, ListCheckpointsData, ListCheckpointsErrors, ListCheckpointsResponses, ListCommitmentsData, ListCommitmentsErrors, ListCommitmentsResponses, ListCorrectionsData, ListCorrectionsErrors, ListCorrectionsResponses, ListEventsData, ListEventsErrors, ListEventsResponses, ListGroupEventsData, ListGroupEventsErrors, ListGroupEventsResponses, ListGroupsData, ListGroupsErrors, ListGroupsResponses, ListGuaranteesData, ListGuaranteesErrors, ListGuaranteesResponses, ListInvitationsData, ListInvitationsErrors, ListInvitationsResponses, ListInvoicesData, ListInvoicesErrors, ListInvoicesResponses, ListJoinTokensData, ListJoinTokensErrors, ListJoinTokensResponses, ListKeysData, ListKeysErrors, ListKeysResponses, ListLendingData, ListLendingErrors, ListLendingResponses, ListMembersData, ListMembersErrors, ListMembersResponses, ListOperatorEventsData, ListOperatorEventsErrors, ListOperatorEventsResponses, ListOrganizationKeysData, ListOrganizationKeysErrors, ListOrganizationKeysResponses, ListOrganizationsData, ListOrganizationsErrors, ListOrganizationsResponses, ListPasskeysData, ListPasskeysErrors, ListPasskeysResponses, ListPaymentsData, ListPaymentsErrors, ListPaymentsResponses, ListProjectsData, ListProjectsErrors, ListProjectsResponses, ListServersData, ListServersErrors, ListServersResponses, ListSessionsData, ListSessionsErrors, ListSessionsResponses, ListWebhookDeliveriesData, ListWebhookDeliveriesErrors, ListWebhookDeliveriesResponses, ListWebhooksData, ListWebhooksErrors, ListWebhooksResponses, LogInData, LogInErrors, LogInResponses, LogInWithPasskeyData, LogInWithPasskeyErrors, LogInWithPasskeyResponses, LogOutData, LogOutErrors, LogOutResponses, LookAtInvitationData, LookAtInvitationErrors, LookAtInvitationResponses, MakeCommitmentData, MakeCommitmentErrors, MakeCommitmentResponses, MoveReplicaData, MoveReplicaErrors, MoveReplicaResponses, OpenIncidentData, OpenIncidentErrors, OpenIncidentResponses, PutBudgetData, PutBudgetErrors, PutBudgetResponses, PutGuaranteeData, PutGuaranteeErrors, PutGuaranteeResponses, QuoteGuaranteeData, QuoteGuaranteeErrors, QuoteGuaranteeResponses, ReceiveStripeEventData, ReceiveStripeEventErrors, ReceiveStripeEventResponses, RecordPaymentData, RecordPaymentErrors, RecordPaymentResponses, RemoveMemberData, RemoveMemberErrors, RemoveMemberResponses, RemovePasskeyData, RemovePasskeyErrors, RemovePasskeyResponses, RemoveTotpData, RemoveTotpErrors, RemoveTotpResponses, RenewRecoveryCodesData, RenewRecoveryCodesErrors, RenewRecoveryCodesResponses, ReopenOrganizationData, ReopenOrganizationErrors, ReopenOrganizationResponses, ReplayWebhookData, ReplayWebhookErrors, ReplayWebhookResponses, RequestPasswordResetData, RequestPasswordResetErrors, RequestPasswordResetResponses, ResendWebhookDeliveryData, ResendWebhookDeliveryErrors, ResendWebhookDeliveryResponses, ResetGroupData, ResetGroupErrors, ResetGroupResponses, ResetPasswordData, ResetPasswordErrors, ResetPasswordResponses, ResizeGroupData, ResizeGroupErrors, ResizeGroupResponses, RevokeJoinTokenData, RevokeJoinTokenErrors, RevokeJoinTokenResponses, RevokeKeyData, RevokeKeyErrors, RevokeKeyResponses, RotateKeyData, RotateKeyErrors, RotateKeyResponses, RotateWebhookSecretData, RotateWebhookSecretErrors, RotateWebhookSecretResponses, SaveCheckpointData, SaveCheckpointErrors, SaveCheckpointResponses, SendVerificationData, SendVerificationErrors, SendVerificationResponses, SignUpData, SignUpErrors, SignUpResponses, StreamGroupData, StreamGroupErrors, StreamGroupResponse, StreamGroupResponses, SuspendOrganizationData, SuspendOrganizationErrors, SuspendOrganizationResponses, SwitchOrganizationData, SwitchOrganizationErrors, SwitchOrganizationResponses, TestWebhookData, TestWebhookErrors, TestWebhookResponses, UpdateIncidentData, UpdateIncidentErrors, UpdateIncidentResponses, VerifyEmailData, VerifyEmailErrors, VerifyEmailResponses, WithdrawInvitationData, WithdrawInvitationErrors, WithdrawInvitationResponses } from './types.gen';
+import type { AcceptInvitationAsNewData, AcceptInvitationAsNewErrors, AcceptInvitationAsNewResponses, AcceptInvitationData, AcceptInvitationErrors, AcceptInvitationResponses, AddIdentityData, AddIdentityErrors, AddIdentityResponses, AddPasskeyData, AddPasskeyErrors, AddPasskeyResponses, AddProbedMinutesData, AddProbedMinutesErrors, AddProbedMinutesResponses, AskForPasskeyData, AskForPasskeyErrors, AskForPasskeyResponses, BeginFirstPasskeyData, BeginFirstPasskeyErrors, BeginFirstPasskeyResponses, BeginIdentityData, BeginIdentityErrors, BeginIdentityResponses, BeginOperatorSessionData, BeginOperatorSessionErrors, BeginOperatorSessionResponses, BeginPasskeyData, BeginPasskeyErrors, BeginPasskeyResponses, BeginProviderLoginData, BeginProviderLoginErrors, BeginProviderLoginResponses, BeginTotpData, BeginTotpErrors, BeginTotpResponses, CallOffDrainData, CallOffDrainErrors, CallOffDrainResponses, ChangePasswordData, ChangePasswordErrors, ChangePasswordResponses, ChangeRoleData, ChangeRoleErrors, ChangeRoleResponses, ChangeWebhookData, ChangeWebhookErrors, ChangeWebhookResponses, CheckOutData, CheckOutErrors, CheckOutResponses, CloseOrganizationData, CloseOrganizationErrors, CloseOrganizationResponses, ConfirmPersonData, ConfirmPersonErrors, ConfirmPersonResponses, ConfirmTotpData, ConfirmTotpErrors, ConfirmTotpResponses, CreateCorrectionData, CreateCorrectionErrors, CreateCorrectionResponses, CreateGroupData, CreateGroupErrors, CreateGroupResponses, CreateJoinTokenData, CreateJoinTokenErrors, CreateJoinTokenResponses, CreateKeyData, CreateKeyErrors, CreateKeyResponses, CreateOrganizationKeyData, CreateOrganizationKeyErrors, CreateOrganizationKeyResponses, CreateProjectData, CreateProjectErrors, CreateProjectResponses, CreateQuoteData, CreateQuoteErrors, CreateQuoteResponses, CreateWebhookData, CreateWebhookErrors, CreateWebhookResponses, DeleteBudgetData, DeleteBudgetErrors, DeleteBudgetResponses, DeleteCheckpointData, DeleteCheckpointErrors, DeleteCheckpointResponses, DeleteGroupData, DeleteGroupErrors, DeleteGroupResponses, DeleteGuaranteeData, DeleteGuaranteeErrors, DeleteGuaranteeResponses, DeleteProjectData, DeleteProjectErrors, DeleteProjectResponses, DeleteWebhookData, DeleteWebhookErrors, DeleteWebhookResponses, DrainServerData, DrainServerErrors, DrainServerResponses, EndOtherSessionsData, EndOtherSessionsErrors, EndOtherSessionsResponses, EndSessionData, EndSessionErrors, EndSessionResponses, EndSuspensionData, EndSuspensionErrors, EndSuspensionResponses, ExportAuditLogData, ExportAuditLogErrors, ExportAuditLogResponses, ExportOperatorLogData, ExportOperatorLogErrors, ExportOperatorLogResponses, ExportOrganizationData, ExportOrganizationErrors, ExportOrganizationResponses, FindInvoicesData, FindInvoicesErrors, FindInvoicesResponses, GetBalanceData, GetBalanceErrors, GetBalanceResponses, GetBudgetData, GetBudgetErrors, GetBudgetResponses, GetCapacityData, GetCapacityErrors, GetCapacityResponses, GetCheckpointData, GetCheckpointErrors, GetCheckpointResponses, GetCurrentInvoiceData, GetCurrentInvoiceDocumentData, GetCurrentInvoiceDocumentErrors, GetCurrentInvoiceDocumentResponses, GetCurrentInvoiceErrors, GetCurrentInvoiceLinesData, GetCurrentInvoiceLinesErrors, GetCurrentInvoiceLinesResponses, GetCurrentInvoiceResponses, GetGroupCostsData, GetGroupCostsErrors, GetGroupCostsResponses, GetGroupData, GetGroupErrors, GetGroupResponses, GetGuaranteeData, GetGuaranteeErrors, GetGuaranteeResponses, GetHandleData, GetHandleErrors, GetHandleResponses, GetHealthData, GetHealthErrors, GetHealthResponses, GetIncidentData, GetIncidentErrors, GetIncidentResponses, GetInvoiceAccountData, GetInvoiceAccountErrors, GetInvoiceAccountResponses, GetInvoiceData, GetInvoiceDocumentData, GetInvoiceDocumentErrors, GetInvoiceDocumentResponses, GetInvoiceErrors, GetInvoiceLinesData, GetInvoiceLinesErrors, GetInvoiceLinesResponses, GetInvoiceResponses, GetMeData, GetMeErrors, GetMeResponses, GetMetricsData, GetMetricsErrors, GetMetricsResponses, GetOperatorData, GetOperatorErrors, GetOperatorResponses, GetOrganizationData, GetOrganizationErrors, GetOrganizationResponses, GetPartitionsData, GetPartitionsErrors, GetPartitionsResponses, GetPlacementData, GetPlacementErrors, GetPlacementResponses, GetProbeTargetsData, GetProbeTargetsErrors, GetProbeTargetsResponses, GetProjectData, GetProjectErrors, GetProjectResponses, GetQuotasData, GetQuotasErrors, GetQuotasResponses, GetReadinessData, GetReadinessErrors, GetReadinessResponses, GetSecondFactorData, GetSecondFactorErrors, GetSecondFactorResponses, GetServerData, GetServerErrors, GetServerResponses, GetSharingData, GetSharingErrors, GetSharingResponses, GetSlaReportData, GetSlaReportErrors, GetSlaReportResponses, GetSpendData, GetSpendDaysData, GetSpendDaysErrors, GetSpendDaysResponses, GetSpendErrors, GetSpendMetricsData, GetSpendMetricsErrors, GetSpendMetricsResponses, GetSpendResponses, GetStatusData, GetStatusErrors, GetStatusFeedData, GetStatusFeedErrors, GetStatusFeedResponses, GetStatusResponses, GetUsageData, GetUsageErrors, GetUsageResponses, GetWebhookData, GetWebhookErrors, GetWebhookResponses, GiveUpServerData, GiveUpServerErrors, GiveUpServerResponses, InviteMemberData, InviteMemberErrors, InviteMemberResponses, ListAuditEventsData, ListAuditEventsErrors, ListAuditEventsResponses, ListBadMinutesData, ListBadMinutesErrors, ListBadMinutesResponses, ListBudgetAlertsData, ListBudgetAlertsErrors, ListBudgetAlertsResponses, ListBudgetsData, ListBudgetsErrors, ListBudgetsResponses, ListCheckpointsData, ListCheckpointsErrors, ListCheckpointsResponses, ListCommitmentsData, ListCommitmentsErrors, ListCommitmentsResponses, ListCorrectionsData, ListCorrectionsErrors, ListCorrectionsResponses, ListEventsData, ListEventsErrors, ListEventsResponses, ListGroupEventsData, ListGroupEventsErrors, ListGroupEventsResponses, ListGroupsData, ListGroupsErrors, ListGroupsResponses, ListGuaranteesData, ListGuaranteesErrors, ListGuaranteesResponses, ListIdentitiesData, ListIdentitiesErrors, ListIdentitiesResponses, ListIdentityProvidersData, ListIdentityProvidersErrors, ListIdentityProvidersResponses, ListInvitationsData, ListInvitationsErrors, ListInvitationsResponses, ListInvoicesData, ListInvoicesErrors, ListInvoicesResponses, ListJoinTokensData, ListJoinTokensErrors, ListJoinTokensResponses, ListKeysData, ListKeysErrors, ListKeysResponses, ListLendingData, ListLendingErrors, ListLendingResponses, ListMembersData, ListMembersErrors, ListMembersResponses, ListOperatorEventsData, ListOperatorEventsErrors, ListOperatorEventsResponses, ListOrganizationKeysData, ListOrganizationKeysErrors, ListOrganizationKeysResponses, ListOrganizationsData, ListOrganizationsErrors, ListOrganizationsResponses, ListPasskeysData, ListPasskeysErrors, ListPasskeysResponses, ListPaymentsData, ListPaymentsErrors, ListPaymentsResponses, ListProjectsData, ListProjectsErrors, ListProjectsResponses, ListServersData, ListServersErrors, ListServersResponses, ListSessionsData, ListSessionsErrors, ListSessionsResponses, ListWebhookDeliveriesData, ListWebhookDeliveriesErrors, ListWebhookDeliveriesResponses, ListWebhooksData, ListWebhooksErrors, ListWebhooksResponses, LogInData, LogInErrors, LogInResponses, LogInWithPasskeyData, LogInWithPasskeyErrors, LogInWithPasskeyResponses, LogInWithProviderData, LogInWithProviderErrors, LogInWithProviderResponses, LogOutData, LogOutErrors, LogOutResponses, LookAtInvitationData, LookAtInvitationErrors, LookAtInvitationResponses, MakeCommitmentData, MakeCommitmentErrors, MakeCommitmentResponses, MoveReplicaData, MoveReplicaErrors, MoveReplicaResponses, OpenIncidentData, OpenIncidentErrors, OpenIncidentResponses, PutBudgetData, PutBudgetErrors, PutBudgetResponses, PutGuaranteeData, PutGuaranteeErrors, PutGuaranteeResponses, QuoteGuaranteeData, QuoteGuaranteeErrors, QuoteGuaranteeResponses, ReceiveStripeEventData, ReceiveStripeEventErrors, ReceiveStripeEventResponses, RecordPaymentData, RecordPaymentErrors, RecordPaymentResponses, RemoveIdentityData, RemoveIdentityErrors, RemoveIdentityResponses, RemoveMemberData, RemoveMemberErrors, RemoveMemberResponses, RemovePasskeyData, RemovePasskeyErrors, RemovePasskeyResponses, RemoveTotpData, RemoveTotpErrors, RemoveTotpResponses, RenewRecoveryCodesData, RenewRecoveryCodesErrors, RenewRecoveryCodesResponses, ReopenOrganizationData, ReopenOrganizationErrors, ReopenOrganizationResponses, ReplayWebhookData, ReplayWebhookErrors, ReplayWebhookResponses, RequestPasswordResetData, RequestPasswordResetErrors, RequestPasswordResetResponses, ResendWebhookDeliveryData, ResendWebhookDeliveryErrors, ResendWebhookDeliveryResponses, ResetGroupData, ResetGroupErrors, ResetGroupResponses, ResetPasswordData, ResetPasswordErrors, ResetPasswordResponses, ResizeGroupData, ResizeGroupErrors, ResizeGroupResponses, RevokeJoinTokenData, RevokeJoinTokenErrors, RevokeJoinTokenResponses, RevokeKeyData, RevokeKeyErrors, RevokeKeyResponses, RotateKeyData, RotateKeyErrors, RotateKeyResponses, RotateWebhookSecretData, RotateWebhookSecretErrors, RotateWebhookSecretResponses, SaveCheckpointData, SaveCheckpointErrors, SaveCheckpointResponses, SendVerificationData, SendVerificationErrors, SendVerificationResponses, SignUpData, SignUpErrors, SignUpResponses, SignUpWithProviderData, SignUpWithProviderErrors, SignUpWithProviderResponses, StreamGroupData, StreamGroupErrors, StreamGroupResponse, StreamGroupResponses, SuspendOrganizationData, SuspendOrganizationErrors, SuspendOrganizationResponses, SwitchOrganizationData, SwitchOrganizationErrors, SwitchOrganizationResponses, TestWebhookData, TestWebhookErrors, TestWebhookResponses, UpdateIncidentData, UpdateIncidentErrors, UpdateIncidentResponses, VerifyEmailData, VerifyEmailErrors, VerifyEmailResponses, WithdrawInvitationData, WithdrawInvitationErrors, WithdrawInvitationResponses } from './types.gen';
 
 export type Options<TData extends TDataShape = TDataShape, ThrowOnError extends boolean = boolean, TResponse = unknown> = Options2<TData, ThrowOnError, TResponse> & {
     /**
@@ -56,6 +56,36 @@ export const logIn = <ThrowOnError extends boolean = false>(options: Options<Log
 export const logInWithPasskey = <ThrowOnError extends boolean = false>(options: Options<LogInWithPasskeyData, ThrowOnError>) => (options.client ?? client).post<LogInWithPasskeyResponses, LogInWithPasskeyErrors, ThrowOnError, 'data'>({
     responseStyle: 'data',
     url: '/v1/login/passkey',
+    ...options,
+    headers: {
+        'Content-Type': 'application/json',
+        ...options.headers
+    }
+});
+
+/**
+ * Log In With Provider
+ *
+ * Log in with what an identity provider has told the browser, after `POST /v1/login/provider/begin`.
+ */
+export const logInWithProvider = <ThrowOnError extends boolean = false>(options: Options<LogInWithProviderData, ThrowOnError>) => (options.client ?? client).post<LogInWithProviderResponses, LogInWithProviderErrors, ThrowOnError, 'data'>({
+    responseStyle: 'data',
+    url: '/v1/login/provider',
+    ...options,
+    headers: {
+        'Content-Type': 'application/json',
+        ...options.headers
+    }
+});
+
+/**
+ * Sign Up With Provider
+ *
+ * Create an account for the identity that was just shown, with an organization and its first project; log in.
+ */
+export const signUpWithProvider = <ThrowOnError extends boolean = false>(options: Options<SignUpWithProviderData, ThrowOnError>) => (options.client ?? client).post<SignUpWithProviderResponses, SignUpWithProviderErrors, ThrowOnError, 'data'>({
+    responseStyle: 'data',
+    url: '/v1/signup/provider',
     ...options,
     headers: {
         'Content-Type': 'application/json',
@@ -207,7 +237,7 @@ export const endSession = <ThrowOnError extends boolean = false>(options: Option
 /**
  * Confirm Person
  *
- * Show again who it is: with a passkey, with the password or, where there is a second factor, with a code.
+ * Show again who it is: with a passkey, an identity, the password or, with a second factor, a code.
  *
  * It lasts for 15 minutes.
  */
@@ -340,6 +370,84 @@ export const removePasskey = <ThrowOnError extends boolean = false>(options: Opt
 });
 
 /**
+ * List Identity Providers
+ *
+ * The identity providers with which people may log in.
+ */
+export const listIdentityProviders = <ThrowOnError extends boolean = false>(options?: Options<ListIdentityProvidersData, ThrowOnError>) => (options?.client ?? client).get<ListIdentityProvidersResponses, ListIdentityProvidersErrors, ThrowOnError, 'data'>({
+    responseStyle: 'data',
+    url: '/v1/identity-providers',
+    ...options
+});
+
+/**
+ * Begin Provider Login
+ *
+ * Begin to log in with an identity provider. Sets a cookie for ten minutes.
+ */
+export const beginProviderLogin = <ThrowOnError extends boolean = false>(options: Options<BeginProviderLoginData, ThrowOnError>) => (options.client ?? client).post<BeginProviderLoginResponses, BeginProviderLoginErrors, ThrowOnError, 'data'>({
+    responseStyle: 'data',
+    url: '/v1/login/provider/begin',
+    ...options,
+    headers: {
+        'Content-Type': 'application/json',
+        ...options.headers
+    }
+});
+
+/**
+ * List Identities
+ *
+ * The person's identities at providers.
+ */
+export const listIdentities = <ThrowOnError extends boolean = false>(options?: Options<ListIdentitiesData, ThrowOnError>) => (options?.client ?? client).get<ListIdentitiesResponses, ListIdentitiesErrors, ThrowOnError, 'data'>({
+    responseStyle: 'data',
+    url: '/v1/me/identities',
+    ...options
+});
+
+/**
+ * Add Identity
+ *
+ * Connect the identity that the provider has told. From then on it logs in.
+ */
+export const addIdentity = <ThrowOnError extends boolean = false>(options: Options<AddIdentityData, ThrowOnError>) => (options.client ?? client).post<AddIdentityResponses, AddIdentityErrors, ThrowOnError, 'data'>({
+    responseStyle: 'data',
+    url: '/v1/me/identities',
+    ...options,
+    headers: {
+        'Content-Type': 'application/json',
+        ...options.headers
+    }
+});
+
+/**
+ * Begin Identity
+ *
+ * Begin to connect an identity, or to confirm with one who it is. Sets a cookie for ten minutes.
+ */
+export const beginIdentity = <ThrowOnError extends boolean = false>(options: Options<BeginIdentityData, ThrowOnError>) => (options.client ?? client).post<BeginIdentityResponses, BeginIdentityErrors, ThrowOnError, 'data'>({
+    responseStyle: 'data',
+    url: '/v1/me/identities/begin',
+    ...options,
+    headers: {
+        'Content-Type': 'application/json',
+        ...options.headers
+    }
+});
+
+/**
+ * Remove Identity
+ *
+ * Remove an identity: it logs in no more.
+ */
+export const removeIdentity = <ThrowOnError extends boolean = false>(options: Options<RemoveIdentityData, ThrowOnError>) => (options.client ?? client).delete<RemoveIdentityResponses, RemoveIdentityErrors, ThrowOnError, 'data'>({
+    responseStyle: 'data',
+    url: '/v1/me/identities/{identity_id}',
+    ...options
+});
+
+/**
  * List Members
  *
  * The organization's members, oldest first.
@@ -409,7 +517,7 @@ export const beginFirstPasskey = <ThrowOnError extends boolean = false>(options:
 /**
  * Accept Invitation As New
  *
- * Accept an invitation with a new account, which has a password or a passkey, and log in.
+ * Accept an invitation with a new account, which has a password, a passkey or an identity, and log in.
  */
 export const acceptInvitationAsNew = <ThrowOnError extends boolean = false>(options: Options<AcceptInvitationAsNewData, ThrowOnError>) => (options.client ?? client).post<AcceptInvitationAsNewResponses, AcceptInvitationAsNewErrors, ThrowOnError, 'data'>({
     responseStyle: 'data',

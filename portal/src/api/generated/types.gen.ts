@@ -9,7 +9,7 @@ export type Webhooks = OnGroupStatusChangedWebhookRequest | OnBudgetThresholdRea
 /**
  * Acceptance
  *
- * With a password or a passkey.
+ * With a password, a passkey, or an identity that a provider has told.
  */
 export type Acceptance = {
     /**
@@ -23,6 +23,7 @@ export type Acceptance = {
      */
     password?: string | null;
     passkey?: FirstPasskey | null;
+    identity?: ProviderAnswer | null;
 };
 
 /**
@@ -587,6 +588,16 @@ export type ChosenOrganization = {
 };
 
 /**
+ * ChosenProvider
+ */
+export type ChosenProvider = {
+    /**
+     * Provider
+     */
+    provider: string;
+};
+
+/**
  * ClauseReport
  */
 export type ClauseReport = {
@@ -757,6 +768,7 @@ export type Confirmation = {
     passkey?: {
         [key: string]: unknown;
     } | null;
+    identity?: ProviderAnswer | null;
 };
 
 /**
@@ -2095,6 +2107,92 @@ export type Health = {
      * Status
      */
     status: 'ok';
+};
+
+/**
+ * Identities
+ */
+export type Identities = {
+    /**
+     * Items
+     */
+    items: Array<Identity>;
+};
+
+/**
+ * Identity
+ */
+export type Identity = {
+    /**
+     * Id
+     */
+    id: string;
+    /**
+     * Provider
+     *
+     * The provider's id; it may be one that the service does not have any more.
+     */
+    provider: string;
+    /**
+     * Provider Name
+     */
+    provider_name: string;
+    /**
+     * Email
+     *
+     * The person's address there, when it was connected.
+     */
+    email: string;
+    /**
+     * Created At
+     */
+    created_at: string;
+    /**
+     * Last Used At
+     */
+    last_used_at: string | null;
+};
+
+/**
+ * IdentityErrand
+ */
+export type IdentityErrand = {
+    /**
+     * Provider
+     */
+    provider: string;
+    /**
+     * Purpose
+     *
+     * `connect`: an identity that is to log in; needs a confirmation within the last 15 minutes. `confirm`: one that is connected, to show who it is.
+     */
+    purpose: 'connect' | 'confirm';
+};
+
+/**
+ * IdentityProvider
+ */
+export type IdentityProvider = {
+    /**
+     * Id
+     */
+    id: string;
+    /**
+     * Name
+     *
+     * For people, as on a button.
+     */
+    name: string;
+};
+
+/**
+ * IdentityProviders
+ */
+export type IdentityProviders = {
+    /**
+     * Items
+     */
+    items: Array<IdentityProvider>;
 };
 
 /**
@@ -4663,6 +4761,88 @@ export type ProjectSpend = {
 };
 
 /**
+ * ProviderAddress
+ */
+export type ProviderAddress = {
+    /**
+     * Url
+     *
+     * Where the browser goes. The provider sends it back to `/login/return`.
+     */
+    url: string;
+};
+
+/**
+ * ProviderAnswer
+ *
+ * The parameters with which a provider sends the browser to `/login/return`.
+ */
+export type ProviderAnswer = {
+    /**
+     * State
+     */
+    state: string;
+    /**
+     * Code
+     */
+    code: string;
+};
+
+/**
+ * ProviderLogin
+ */
+export type ProviderLogin = {
+    /**
+     * State
+     */
+    state: string;
+    /**
+     * Code
+     */
+    code: string;
+    /**
+     * Second Factor
+     *
+     * Where the outcome before was `second_factor_required`.
+     */
+    second_factor?: string | null;
+};
+
+/**
+ * ProviderLoginOutcome
+ */
+export type ProviderLoginOutcome = {
+    /**
+     * Outcome
+     *
+     * `second_factor_required`: the account has one, so repeat with it. `account_needed`: nobody has the identity, so sign up with it. `account_exists`: nobody has it, and its address has an account: log in to that another way, and connect the identity.
+     */
+    outcome: 'logged_in' | 'second_factor_required' | 'account_needed' | 'account_exists';
+    /**
+     * Email
+     *
+     * The person's address, as the provider tells it.
+     */
+    email: string;
+    /**
+     * Where the outcome is `logged_in`.
+     */
+    me: Me | null;
+};
+
+/**
+ * ProviderSignUp
+ *
+ * With the identity that the provider has just told.
+ */
+export type ProviderSignUp = {
+    /**
+     * Organization
+     */
+    organization: string;
+};
+
+/**
  * Quota
  */
 export type Quota = {
@@ -6305,7 +6485,7 @@ export type QuorateApiPasswordsSchemasReset = {
 /**
  * Code
  */
-export type Code = 'malformed_json' | 'validation_failed' | 'body_too_large' | 'unsupported_media_type' | 'cursor_invalid' | 'not_authenticated' | 'credentials_invalid' | 'session_expired' | 'second_factor_required' | 'second_factor_wrong' | 'confirmation_required' | 'link_invalid' | 'mail_off' | 'last_owner' | 'member_already' | 'csrf_token_invalid' | 'permission_denied' | 'organization_inactive' | 'closure_refused' | 'quota_exceeded' | 'not_found' | 'method_not_allowed' | 'email_taken' | 'name_taken' | 'project_not_empty' | 'server_alive' | 'too_many_join_tokens' | 'move_refused' | 'admission_refused' | 'guarantee_refused' | 'spend_cap' | 'group_not_ready' | 'group_lost' | 'group_not_lost' | 'group_is_partition' | 'partitions_busy' | 'document_too_large' | 'month_not_closed' | 'nothing_due' | 'payment_recorded' | 'payment_exceeds_due' | 'payment_in_progress' | 'signature_invalid' | 'idempotency_in_progress' | 'idempotency_key_reused' | 'precondition_failed' | 'rate_limited' | 'coordinator_unavailable' | 'database_unavailable' | 'payment_provider_unavailable' | 'overloaded' | 'internal';
+export type Code = 'malformed_json' | 'validation_failed' | 'body_too_large' | 'unsupported_media_type' | 'cursor_invalid' | 'not_authenticated' | 'credentials_invalid' | 'session_expired' | 'second_factor_required' | 'second_factor_wrong' | 'confirmation_required' | 'identity_refused' | 'link_invalid' | 'mail_off' | 'last_owner' | 'member_already' | 'csrf_token_invalid' | 'permission_denied' | 'organization_inactive' | 'closure_refused' | 'quota_exceeded' | 'not_found' | 'method_not_allowed' | 'email_taken' | 'name_taken' | 'project_not_empty' | 'server_alive' | 'too_many_join_tokens' | 'move_refused' | 'admission_refused' | 'guarantee_refused' | 'spend_cap' | 'group_not_ready' | 'group_lost' | 'group_not_lost' | 'group_is_partition' | 'partitions_busy' | 'document_too_large' | 'month_not_closed' | 'nothing_due' | 'payment_recorded' | 'payment_exceeds_due' | 'payment_in_progress' | 'signature_invalid' | 'idempotency_in_progress' | 'idempotency_key_reused' | 'precondition_failed' | 'rate_limited' | 'coordinator_unavailable' | 'database_unavailable' | 'payment_provider_unavailable' | 'identity_provider_unavailable' | 'overloaded' | 'internal';
 
 /**
  * FieldError
@@ -6706,6 +6886,76 @@ export type LogInWithPasskeyResponses = {
 };
 
 export type LogInWithPasskeyResponse = LogInWithPasskeyResponses[keyof LogInWithPasskeyResponses];
+
+export type LogInWithProviderData = {
+    body: ProviderLogin;
+    headers?: {
+        /**
+         * A random string for this request. Repeating it with the same body only repeats the answer.
+         */
+        'Idempotency-Key'?: string;
+    };
+    path?: never;
+    query?: never;
+    url: '/v1/login/provider';
+};
+
+export type LogInWithProviderErrors = {
+    /**
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
+     */
+    '4XX': Problem;
+    /**
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
+     */
+    '5XX': Problem;
+};
+
+export type LogInWithProviderError = LogInWithProviderErrors[keyof LogInWithProviderErrors];
+
+export type LogInWithProviderResponses = {
+    /**
+     * Successful Response
+     */
+    200: ProviderLoginOutcome;
+};
+
+export type LogInWithProviderResponse = LogInWithProviderResponses[keyof LogInWithProviderResponses];
+
+export type SignUpWithProviderData = {
+    body: ProviderSignUp;
+    headers?: {
+        /**
+         * A random string for this request. Repeating it with the same body only repeats the answer.
+         */
+        'Idempotency-Key'?: string;
+    };
+    path?: never;
+    query?: never;
+    url: '/v1/signup/provider';
+};
+
+export type SignUpWithProviderErrors = {
+    /**
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
+     */
+    '4XX': Problem;
+    /**
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
+     */
+    '5XX': Problem;
+};
+
+export type SignUpWithProviderError = SignUpWithProviderErrors[keyof SignUpWithProviderErrors];
+
+export type SignUpWithProviderResponses = {
+    /**
+     * Successful Response
+     */
+    201: SignedUp;
+};
+
+export type SignUpWithProviderResponse = SignUpWithProviderResponses[keyof SignUpWithProviderResponses];
 
 export type LogOutData = {
     body?: never;
@@ -7434,6 +7684,203 @@ export type RemovePasskeyResponses = {
 };
 
 export type RemovePasskeyResponse = RemovePasskeyResponses[keyof RemovePasskeyResponses];
+
+export type ListIdentityProvidersData = {
+    body?: never;
+    path?: never;
+    query?: never;
+    url: '/v1/identity-providers';
+};
+
+export type ListIdentityProvidersErrors = {
+    /**
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
+     */
+    '4XX': Problem;
+    /**
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
+     */
+    '5XX': Problem;
+};
+
+export type ListIdentityProvidersError = ListIdentityProvidersErrors[keyof ListIdentityProvidersErrors];
+
+export type ListIdentityProvidersResponses = {
+    /**
+     * Successful Response
+     */
+    200: IdentityProviders;
+};
+
+export type ListIdentityProvidersResponse = ListIdentityProvidersResponses[keyof ListIdentityProvidersResponses];
+
+export type BeginProviderLoginData = {
+    body: ChosenProvider;
+    headers?: {
+        /**
+         * A random string for this request. Repeating it with the same body only repeats the answer.
+         */
+        'Idempotency-Key'?: string;
+    };
+    path?: never;
+    query?: never;
+    url: '/v1/login/provider/begin';
+};
+
+export type BeginProviderLoginErrors = {
+    /**
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
+     */
+    '4XX': Problem;
+    /**
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
+     */
+    '5XX': Problem;
+};
+
+export type BeginProviderLoginError = BeginProviderLoginErrors[keyof BeginProviderLoginErrors];
+
+export type BeginProviderLoginResponses = {
+    /**
+     * Successful Response
+     */
+    200: ProviderAddress;
+};
+
+export type BeginProviderLoginResponse = BeginProviderLoginResponses[keyof BeginProviderLoginResponses];
+
+export type ListIdentitiesData = {
+    body?: never;
+    path?: never;
+    query?: never;
+    url: '/v1/me/identities';
+};
+
+export type ListIdentitiesErrors = {
+    /**
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
+     */
+    '4XX': Problem;
+    /**
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
+     */
+    '5XX': Problem;
+};
+
+export type ListIdentitiesError = ListIdentitiesErrors[keyof ListIdentitiesErrors];
+
+export type ListIdentitiesResponses = {
+    /**
+     * Successful Response
+     */
+    200: Identities;
+};
+
+export type ListIdentitiesResponse = ListIdentitiesResponses[keyof ListIdentitiesResponses];
+
+export type AddIdentityData = {
+    body: ProviderAnswer;
+    headers?: {
+        /**
+         * A random string for this request. Repeating it with the same body only repeats the answer.
+         */
+        'Idempotency-Key'?: string;
+    };
+    path?: never;
+    query?: never;
+    url: '/v1/me/identities';
+};
+
+export type AddIdentityErrors = {
+    /**
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
+     */
+    '4XX': Problem;
+    /**
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
+     */
+    '5XX': Problem;
+};
+
+export type AddIdentityError = AddIdentityErrors[keyof AddIdentityErrors];
+
+export type AddIdentityResponses = {
+    /**
+     * Successful Response
+     */
+    201: Identity;
+};
+
+export type AddIdentityResponse = AddIdentityResponses[keyof AddIdentityResponses];
+
+export type BeginIdentityData = {
+    body: IdentityErrand;
+    headers?: {
+        /**
+         * A random string for this request. Repeating it with the same body only repeats the answer.
+         */
+        'Idempotency-Key'?: string;
+    };
+    path?: never;
+    query?: never;
+    url: '/v1/me/identities/begin';
+};
+
+export type BeginIdentityErrors = {
+    /**
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
+     */
+    '4XX': Problem;
+    /**
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
+     */
+    '5XX': Problem;
+};
+
+export type BeginIdentityError = BeginIdentityErrors[keyof BeginIdentityErrors];
+
+export type BeginIdentityResponses = {
+    /**
+     * Successful Response
+     */
+    200: ProviderAddress;
+};
+
+export type BeginIdentityResponse = BeginIdentityResponses[keyof BeginIdentityResponses];
+
+export type RemoveIdentityData = {
+    body?: never;
+    path: {
+        /**
+         * Identity Id
+         */
+        identity_id: string;
+    };
+    query?: never;
+    url: '/v1/me/identities/{identity_id}';
+};
+
+export type RemoveIdentityErrors = {
+    /**
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
+     */
+    '4XX': Problem;
+    /**
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
+     */
+    '5XX': Problem;
+};
+
+export type RemoveIdentityError = RemoveIdentityErrors[keyof RemoveIdentityErrors];
+
+export type RemoveIdentityResponses = {
+    /**
+     * Successful Response
+     */
+    204: void;
+};
+
+export type RemoveIdentityResponse = RemoveIdentityResponses[keyof RemoveIdentityResponses];
 
 export type ListMembersData = {
     body?: never;

@@ -16,6 +16,8 @@ export const keys = {
   sessions: ['sessions'] as const,
   secondFactor: ['second-factor'] as const,
   passkeys: ['passkeys'] as const,
+  identities: ['identities'] as const,
+  identityProviders: ['identity-providers'] as const,
   members: ['members'] as const,
   invitations: ['invitations'] as const,
   audit: ['audit'] as const,

@@ -20,6 +20,15 @@ export const passkeysQuery = queryOptions({
   queryKey: keys.passkeys,
   queryFn: ({ signal }) => calls.listPasskeys(signal),
 })
+export const identityProvidersQuery = queryOptions({
+  queryKey: keys.identityProviders,
+  queryFn: ({ signal }) => calls.listIdentityProviders(signal),
+  staleTime: Infinity,
+})
+export const identitiesQuery = queryOptions({
+  queryKey: keys.identities,
+  queryFn: ({ signal }) => calls.listIdentities(signal),
+})
 export const membersQuery = queryOptions({
   queryKey: keys.members,
   queryFn: ({ signal }) => calls.listMembers(signal),

@@ -1,6 +1,7 @@
 import { PageHeader } from '@/ui/Surface'
 import { usePageTitle } from '@/ui/title'
 import { EmailSection } from './EmailSection'
+import { IdentitiesSection } from './IdentitiesSection'
 import { PasskeysSection } from './PasskeysSection'
 import { PasswordSection } from './PasswordSection'
 import { SecondFactorSection } from './SecondFactorSection'
@@ -18,6 +19,7 @@ export function AccountPage() {
         <EmailSection />
         <PasswordSection />
         <PasskeysSection />
+        <IdentitiesSection />
         <SecondFactorSection />
         <SessionsSection />
       </div>

@@ -13,6 +13,7 @@ import { deviceOf } from '../account/device'
 import { AuthFrame } from './AuthFrame'
 import { linkSecret } from './linkSecret'
 import { Or } from './Or'
+import { ProviderButtons } from './provider/ProviderButtons'
 
 export function InvitationPage() {
   usePageTitle('Invitation')
@@ -111,6 +112,7 @@ function AsNew({ token }: { token: string }) {
         Accept with a passkey
       </Button>
       {joining.error && <ProblemNotice error={joining.error} />}
+      <ProviderButtons verb="Accept" errand={() => ({ purpose: 'join', next: token })} />
     </form>
   )
 }

@@ -11,6 +11,8 @@ import { Notice, ProblemNotice } from '@/ui/Notice'
 import { usePageTitle } from '@/ui/title'
 import { AuthFrame } from './AuthFrame'
 import { PasskeyLogin } from './PasskeyLogin'
+import { ProviderButtons } from './provider/ProviderButtons'
+import { safeNext } from './safeNext'
 
 const schema = z.object({
   email: z.email('Enter the e-mail address that you signed up with.'),
@@ -20,11 +22,6 @@ const schema = z.object({
 const route = getRouteApi('/login')
 /** Codes that a field tells of. */
 const KNOWN = new Set(['credentials_invalid', 'second_factor_required', 'second_factor_wrong'])
-
-/** The path to open after login. Only the portal's own paths: a link to this page must not lead elsewhere. */
-export function safeNext(next: string | undefined): string {
-  return next?.startsWith('/') && !next.startsWith('//') && !next.startsWith('/\\') ? next : '/'
-}
 
 export function LoginPage() {
   usePageTitle('Log in')
@@ -97,6 +94,7 @@ export function LoginPage() {
           Log in
         </Button>
         <PasskeyLogin onLoggedIn={goOn} />
+        <ProviderButtons verb="Log in" errand={() => ({ purpose: 'log_in', next: safeNext(next) })} />
         <p className="text-center text-sm">
           <Link to="/forgot-password" className="rounded text-ink-2 underline underline-offset-4 hover:text-ink">
             Forgot your password?

@@ -9,6 +9,7 @@ import { TextField } from '@/ui/Field'
 import { ProblemNotice } from '@/ui/Notice'
 import { usePageTitle } from '@/ui/title'
 import { AuthFrame } from './AuthFrame'
+import { ProviderButtons } from './provider/ProviderButtons'
 
 const PASSWORD_LENGTH_MIN = 10
 const schema = z.object({
@@ -85,6 +86,7 @@ export function SignUpPage() {
         <Button type="submit" busy={signUp.isPending} className="mt-2 w-full">
           Create account
         </Button>
+        <ProviderButtons verb="Sign up" errand={() => ({ purpose: 'log_in', next: '/' })} />
       </form>
     </AuthFrame>
   )

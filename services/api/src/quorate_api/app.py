@@ -37,6 +37,7 @@ from quorate_api.http import portal
 from quorate_api.http.envelope import Envelope
 from quorate_api.http.rates import Rates
 from quorate_api.http.services import Services
+from quorate_api.identities import endpoints as identities
 from quorate_api.invitations import endpoints as invitations
 from quorate_api.keys import endpoints as keys
 from quorate_api.live import endpoints as live
@@ -44,6 +45,7 @@ from quorate_api.live import placements
 from quorate_api.members import endpoints as members
 from quorate_api.observability import counters, telemetry
 from quorate_api.observability.readings import Readings
+from quorate_api.openid import providers as identity_providers
 from quorate_api.operator import endpoints as operator
 from quorate_api.operators import endpoints as operators
 from quorate_api.outside import endpoints as outside
@@ -72,8 +74,9 @@ from quorate_api.webhooks import endpoints as webhooks
 
 ROUTERS = (
     accounts.public, accounts.router, emails.router, passwords.public, passwords.router, sessions.router,
-    factors.router, passkeys.public, passkeys.router, members.router, invitations.public, invitations.router,
-    closure.router, closure.operator_router, audit_log.router, events.router, webhooks.router, projects.router,
+    factors.router, passkeys.public, passkeys.router, identities.public, identities.router, members.router,
+    invitations.public, invitations.router, closure.router, closure.operator_router, audit_log.router, events.router,
+    webhooks.router, projects.router,
     guarantees.router, keys.router, quotes.router, groups.router, checkpoints.router, usage.router, sla.router,
     live.router, billing.router, payments.router, payments.event_router, spend.router, budgets.router,
     commitments.router, quotas.router, operator.router, operators.router, payments.operator_router, adjustments.router,
@@ -158,6 +161,7 @@ def make_services(settings: Settings) -> Services:
         viewers=Viewers(partial(placements.read, database)),
         press=Press(),
         payments=providers.configured(settings),
+        providers=identity_providers.read(settings.identity_providers_file),
         status=Held(partial(snapshot.read, database), limits.STATUS_CACHED_S, limits.STATUS_READ_S),
         require_spend_room=caps.require_room,
         record_change=audit.record,

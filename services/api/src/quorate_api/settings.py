@@ -71,6 +71,9 @@ class Settings(BaseSettings):
     smtp_user: str | None = None
     smtp_password_file: Path | None = None
 
+    # TOML: the identity providers with which people may log in (docs/operating/identity-providers.md).
+    identity_providers_file: Path | None = None
+
     # Networks to which webhooks may be sent beside the public internet, there over http too; commas between.
     webhook_networks: str = ""
 
@@ -240,10 +243,10 @@ class Settings(BaseSettings):
         return _read("QUORATE_SMTP_PASSWORD_FILE", self.smtp_password_file)
 
     def stripe_key(self) -> str:
-        return _private("QUORATE_STRIPE_KEY_FILE", self.stripe_key_file, ("sk_", "rk_"))
+        return _of_stripe("QUORATE_STRIPE_KEY_FILE", self.stripe_key_file, ("sk_", "rk_"))
 
     def stripe_webhook_secret(self) -> str:
-        return _private("QUORATE_STRIPE_WEBHOOK_SECRET_FILE", self.stripe_webhook_secret_file, ("whsec_",))
+        return _of_stripe("QUORATE_STRIPE_WEBHOOK_SECRET_FILE", self.stripe_webhook_secret_file, ("whsec_",))
 
     def signing_key_pem(self) -> str:
         return _read("QUORATE_TOKEN_SIGNING_KEY_FILE", self.token_signing_key_file)
@@ -266,19 +269,26 @@ def _read(variable: str, path: Path | None) -> str:
     return path.read_text().strip()
 
 
-def _private(variable: str, path: Path | None, prefixes: tuple[str, ...]) -> str:
-    """A secret of another service. Its text is in no message."""
-    begins = " or ".join(f"`{prefix}`" for prefix in prefixes)
+def _of_stripe(variable: str, path: Path | None, prefixes: tuple[str, ...]) -> str:
     if path is None:
         raise ConfigurationError(f"QUORATE_PAYMENT_PROVIDER is stripe, which needs {variable}.")
+    text = read_private(variable, path)
+    if not text.startswith(prefixes):
+        begins = " or ".join(f"`{prefix}`" for prefix in prefixes)
+        raise ConfigurationError(f"{variable} must hold one line that begins with {begins}, as Stripe shows it.")
+    return text
+
+
+def read_private(variable: str, path: Path) -> str:
+    """A secret of another service: one line, in a file that not everybody may use. Its text is in no message."""
     try:
         if path.stat().st_mode & 0o007:
             raise ConfigurationError(f"{variable}: everybody on this machine may use {path}. Run: chmod o= {path}")
         text = path.read_text().strip()
     except OSError as error:
         raise ConfigurationError(f"{variable} names {path}, which cannot be read: {error.strerror}.") from None
-    if not text.startswith(prefixes) or not text.isascii() or not text.isprintable() or " " in text:
-        raise ConfigurationError(f"{variable} must hold one line that begins with {begins}, as Stripe shows it.")
+    if not text or not text.isascii() or not text.isprintable() or " " in text:
+        raise ConfigurationError(f"{variable} names {path}, which must hold one line without blanks.")
     return text
 
 

@@ -23,6 +23,7 @@ OPERATIONS: list[tuple[str, str, str]] = [
 STAFF = ("/v1/operator/", "/v1/prober/")  # the fleet belongs to no organization: test_operator
 PUBLIC = {
     "sign_up", "log_in", "log_in_with_passkey", "ask_for_passkey", "begin_first_passkey",
+    "list_identity_providers", "begin_provider_login", "log_in_with_provider", "sign_up_with_provider",
     "request_password_reset", "reset_password", "look_at_invitation", "accept_invitation_as_new",
     "get_health", "get_readiness", "receive_stripe_event", "get_status", "get_status_feed", "get_incident",
 }  # fmt: skip
@@ -53,7 +54,7 @@ def _needs() -> dict[str, Need]:
         "log_out", "switch_organization", "send_verification", "verify_email", "change_password", "list_sessions",
         "end_other_sessions", "end_session", "confirm_person", "get_second_factor", "begin_totp", "remove_totp",
         "confirm_totp", "renew_recovery_codes", "accept_invitation", "list_passkeys", "begin_passkey", "add_passkey",
-        "remove_passkey",
+        "remove_passkey", "list_identities", "begin_identity", "add_identity", "remove_identity",
     )  # fmt: skip
     by_permission = {
         P.TEAM: ("list_members", "list_invitations", "list_keys"),
@@ -159,6 +160,8 @@ BODIES: dict[str, Any] = {
     "confirm_totp": {"code": "000000"},
     "begin_passkey": {},
     "add_passkey": {"name": "k", "credential": {}},
+    "begin_identity": {"provider": "acme", "purpose": "connect"},
+    "add_identity": {"state": "x", "code": "x"},
     "send_verification": {},
     "begin_totp": {},
     "renew_recovery_codes": {},
@@ -189,7 +192,7 @@ async def things_of(customer: Customer, owner: psycopg.Connection) -> dict[str, 
     """One of every addressable resource, by its name in paths."""
     group = await customer.create_group(GROUP)
     key = await customer.create_key(scopes=["append"])
-    ids = {name: uuid.uuid4() for name in ("invoice_id", "invitation_id", "session_id", "passkey_id")}
+    ids = {name: uuid.uuid4() for name in ("invoice_id", "invitation_id", "session_id", "passkey_id", "identity_id")}
     ids["user_id"] = add_member(owner, customer.organization_id, "viewer")
     organization_id = customer.organization_id
     owner.execute(
@@ -215,6 +218,11 @@ async def things_of(customer: Customer, owner: psycopg.Connection) -> dict[str, 
         "INSERT INTO passkeys (id, user_id, name, credential_id, public_key, sign_count, created_at)"
         " VALUES (%s, %s, 'laptop', %s, %s, 0, now())",
         (ids["passkey_id"], me, ids["passkey_id"].bytes, b"x"),
+    )
+    owner.execute(
+        "INSERT INTO identities (id, user_id, provider, issuer, subject, email, created_at)"
+        " VALUES (%s, %s, 'acme', 'https://login.example.com', %s, 'a@example.com', now())",
+        (ids["identity_id"], me, str(ids["identity_id"])),
     )
     budget = await customer.request("PUT", "/v1/budgets", json={"monthly_micros": 1, "project_id": customer.project_id})
     webhook = (await customer.post("/v1/webhooks", {"url": "https://example.com/"})).json()

@@ -4,12 +4,23 @@ from fastapi import APIRouter, Request, Response
 
 from quorate_api import limits
 from quorate_api.accounts import service
-from quorate_api.accounts.schemas import ChosenOrganization, Login, Me, SignedUp, SignUp
+from quorate_api.accounts.schemas import (
+    ChosenOrganization,
+    Login,
+    Me,
+    ProviderLogin,
+    ProviderLoginOutcome,
+    ProviderSignUp,
+    SignedUp,
+    SignUp,
+)
 from quorate_api.http import cookies
 from quorate_api.http.client import client_of, remember_device
 from quorate_api.http.principal import Caller, Environment, Transaction, cookie_name
 from quorate_api.http.route import PublicRoute, ScopedRoute
 from quorate_api.http.services import Services
+from quorate_api.identities import cookie
+from quorate_api.identities import service as identities
 from quorate_api.passkeys.schemas import PasskeyLogin
 from quorate_api.sessions import service as sessions
 
@@ -44,13 +55,44 @@ async def log_in_with_passkey(
     return open_session(request, response, services, opened)
 
 
+@public.post("/login/provider")
+async def log_in_with_provider(
+    asked: ProviderLogin, request: Request, response: Response, work: Transaction, services: Environment
+) -> ProviderLoginOutcome:
+    """Log in with what an identity provider has told the browser, after `POST /v1/login/provider/begin`."""
+    client = client_of(request)
+    attempt = await identities.show(work, services, cookie.read(request, services), asked, None, client)
+    assert attempt.identity is not None, "shown"
+    cookie.keep(response, services, attempt)
+    outcome, opened = await service.log_in_with_provider(work, services, attempt, asked.second_factor, client)
+    if opened is None:
+        return ProviderLoginOutcome(outcome=outcome, email=attempt.identity.email, me=None)
+    cookie.end(response, services)
+    return ProviderLoginOutcome(
+        outcome=outcome, email=attempt.identity.email, me=open_session(request, response, services, opened)
+    )
+
+
+@public.post("/signup/provider", status_code=201)
+async def sign_up_with_provider(
+    asked: ProviderSignUp, request: Request, response: Response, work: Transaction, services: Environment
+) -> SignedUp:
+    """Create an account for the identity that was just shown, with an organization and its first project; log in."""
+    attempt = cookie.read(request, services)
+    opened = await service.sign_up_with_provider(work, services, attempt, asked.organization, client_of(request))
+    cookie.end(response, services)
+    open_session(request, response, services, opened)
+    assert isinstance(opened.body, SignedUp)
+    return opened.body
+
+
 @router.post("/logout", status_code=204)
 async def log_out(work: Transaction, services: Environment, caller: Caller) -> Response:
     """End this session."""
     await sessions.end(work, caller)
     response = Response(status_code=204)
-    name = cookie_name(services)
-    response.delete_cookie(name, path="/", secure=services.settings.secure, httponly=True, samesite="lax")
+    cookies.forget(response, services, cookie_name(services))
+    response.headers["Clear-Site-Data"] = '"cache"'  # pages that the back button would show
     return response
 
 

@@ -1,7 +1,7 @@
 """People, their organizations, their session."""
 
 from datetime import datetime
-from typing import Annotated
+from typing import Annotated, Literal
 from uuid import UUID
 
 from pydantic import Field
@@ -9,6 +9,7 @@ from pydantic import Field
 from quorate_api.factors.schemas import Code
 from quorate_api.http.schemas import Input, Name, Output
 from quorate_api.http.standing import Standing
+from quorate_api.identities.schemas import ProviderAnswer
 from quorate_api.projects.schemas import Project
 from quorate_api.users.schemas import Email, NewPassword, Password
 
@@ -23,6 +24,16 @@ class Login(Input):
     email: Email
     password: Password
     code: Code | None = Field(None, description="Where the account has a second factor; 401 without it says so.")
+
+
+class ProviderLogin(ProviderAnswer):
+    second_factor: Code | None = Field(None, description="Where the outcome before was `second_factor_required`.")
+
+
+class ProviderSignUp(Input):
+    """With the identity that the provider has just told."""
+
+    organization: Name
 
 
 class ChosenOrganization(Input):
@@ -68,3 +79,16 @@ class Me(Output):
     memberships: list[Membership] = Field(description="The person's organizations, this one among them.")
     projects: list[Project] = Field(description="Newest first, at most 200.")
     csrf_token: str | None = Field(description="null for an API key.")
+
+
+Outcome = Literal["logged_in", "second_factor_required", "account_needed", "account_exists"]
+
+
+class ProviderLoginOutcome(Output):
+    outcome: Outcome = Field(
+        description="`second_factor_required`: the account has one, so repeat with it. `account_needed`: nobody has "
+        "the identity, so sign up with it. `account_exists`: nobody has it, and its address has an account: log in to "
+        "that another way, and connect the identity."
+    )
+    email: str = Field(description="The person's address, as the provider tells it.")
+    me: Me | None = Field(description="Where the outcome is `logged_in`.")

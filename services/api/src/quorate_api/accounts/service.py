@@ -1,5 +1,6 @@
 """Signing up, logging in and out, and which organization a session is of."""
 
+import secrets
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -9,7 +10,7 @@ from sqlalchemy import Row
 
 from quorate_api import limits
 from quorate_api.access.permissions import Allowed
-from quorate_api.accounts.schemas import Login, Me, Membership, Organization, SignedUp, SignUp, User
+from quorate_api.accounts.schemas import Login, Me, Membership, Organization, Outcome, SignedUp, SignUp, User
 from quorate_api.database.ids import new_id
 from quorate_api.database.work import Work
 from quorate_api.emails import service as emails
@@ -18,6 +19,8 @@ from quorate_api.factors import service as factors
 from quorate_api.http.client import Client
 from quorate_api.http.principal import Credential, Principal, csrf_token
 from quorate_api.http.services import Services
+from quorate_api.identities import service as identities
+from quorate_api.identities.attempt import Attempt
 from quorate_api.organizations.repository import OrganizationRepository
 from quorate_api.passkeys import service as passkeys
 from quorate_api.projects.repository import ProjectRepository
@@ -41,33 +44,64 @@ class Opened:
     credential: Credential
 
 
+@dataclass(frozen=True, slots=True)
+class NewPerson:
+    id: UUID
+    email: str
+    password: str
+    verified: bool  # the address
+
+
 async def sign_up(work: Work, services: Services, asked: SignUp, client: Client) -> Opened:
     """The answer is the same for an address that has an account; its holder gets mail about that. Only a service
     that sends no mail says so."""
+    verified = not services.settings.sends_mail
+    person = NewPerson(new_id(), asked.email, asked.password, verified)
+    return await _sign_up(work, services, person, asked.organization, None, client)
+
+
+async def sign_up_with_provider(
+    work: Work, services: Services, attempt: Attempt | None, organization: str, client: Client
+) -> Opened:
+    """With the identity that was shown. Its address counts as verified where the provider says so."""
+    if attempt is None or attempt.identity is None or attempt.person is not None:
+        raise Problem(Code.IDENTITY_REFUSED, "This browser has shown no identity, or more than ten minutes ago.")
+    shown = attempt.identity
+    verified = shown.email_verified or not services.settings.sends_mail
+    # Nobody knows the password, until the person sets one by mail.
+    person = NewPerson(new_id(), shown.email, secrets.token_urlsafe(32), verified)
+    return await _sign_up(work, services, person, organization, attempt, client)
+
+
+async def _sign_up(
+    work: Work, services: Services, person: NewPerson, organization: str, attempt: Attempt | None, client: Client
+) -> Opened:
     await services.rates.signup(client.address)
     async with work.outside():  # argon2 takes half a second and needs no connection
-        password_hash = await services.passwords.hash(asked.password)
+        password_hash = await services.passwords.hash(person.password)
     now = datetime.now(UTC)
-    user_id, organization_id, project_id = new_id(), new_id(), new_id()
-    verified = not services.settings.sends_mail
-    if not await UserRepository(work.connection).insert(user_id, asked.email, password_hash, now, verified=verified):
+    user_id, organization_id, project_id = person.id, new_id(), new_id()
+    verified = person.verified
+    if not await UserRepository(work.connection).insert(user_id, person.email, password_hash, now, verified=verified):
         errors = [FieldError(field="email", message="There is an account with this e-mail.")]
         raise Problem(Code.EMAIL_TAKEN, errors=errors)
+    if attempt is not None:
+        await identities.connect(work, services, attempt, user_id)
     scope = await work.enter(organization_id)
     organizations = OrganizationRepository(scope)
-    await organizations.insert(asked.organization, now)
+    await organizations.insert(organization, now)
     await organizations.add_member(user_id, "owner", now)
     await ProjectRepository(scope).insert(project_id, FIRST_PROJECT, now)
     token, credential = await sessions.begin(work, services, user_id, client)
     if not verified:
-        await emails.send_link(work, services, user_id, asked.email)
+        await emails.send_link(work, services, user_id, person.email)
     body = SignedUp(
-        user=User(id=user_id, email=asked.email, created_at=now, email_verified=verified),
-        organization=Organization(id=organization_id, name=asked.organization, created_at=now, standing="active"),
+        user=User(id=user_id, email=person.email, created_at=now, email_verified=verified),
+        organization=Organization(id=organization_id, name=organization, created_at=now, standing="active"),
         project=Project(id=project_id, name=FIRST_PROJECT, created_at=now),
         csrf_token=csrf_token(services, token),
     )
-    return Opened(body, token, user_id, asked.email, credential)
+    return Opened(body, token, user_id, person.email, credential)
 
 
 async def log_in(work: Work, services: Services, asked: Login, client: Client) -> Opened:
@@ -88,6 +122,23 @@ async def log_in_with_passkey(work: Work, services: Services, credential: dict[s
     """The authenticator has verified the person, so no second factor is asked for."""
     user_id = await passkeys.whose(work, services, credential, client)
     return await _open(work, services, await UserRepository(work.connection).by_id(user_id), client)
+
+
+async def log_in_with_provider(
+    work: Work, services: Services, attempt: Attempt, second_factor: str | None, client: Client
+) -> tuple[Outcome, Opened | None]:
+    """With the identity that was shown. A person with a second factor wants it at each log-in, so at this one, too."""
+    assert attempt.identity is not None, "shown"
+    user_id = await identities.whose(work, services, attempt)
+    if user_id is None:
+        known = await UserRepository(work.connection).verified(attempt.identity.email)
+        return "account_needed" if known is None else "account_exists", None
+    user = await UserRepository(work.connection).by_id(user_id)
+    if await factors.has_totp(work, user_id):
+        if second_factor is None:
+            return "second_factor_required", None
+        await sessions.check_code(work, services, user, second_factor, client)
+    return "logged_in", await _open(work, services, user, client)
 
 
 async def _open(work: Work, services: Services, user: Row[Any], client: Client) -> Opened:

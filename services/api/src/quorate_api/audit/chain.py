@@ -14,7 +14,7 @@ BEGIN = bytes(32)  # before the first event
 TYPE = "quorate."
 REDACTED = "…"
 # Values that open something. They are in no event.
-SECRETS = frozenset({"password", "new_password", "token", "code", "secret", "credential", "passkey"})
+SECRETS = frozenset({"password", "new_password", "token", "code", "secret", "credential", "passkey", "second_factor"})
 
 
 @dataclass(frozen=True, slots=True)

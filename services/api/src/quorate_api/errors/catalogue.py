@@ -19,6 +19,7 @@ class Code(StrEnum):
     SECOND_FACTOR_REQUIRED = "second_factor_required"
     SECOND_FACTOR_WRONG = "second_factor_wrong"
     CONFIRMATION_REQUIRED = "confirmation_required"
+    IDENTITY_REFUSED = "identity_refused"
     LINK_INVALID = "link_invalid"
     MAIL_OFF = "mail_off"
     LAST_OWNER = "last_owner"
@@ -58,6 +59,7 @@ class Code(StrEnum):
     COORDINATOR_UNAVAILABLE = "coordinator_unavailable"
     DATABASE_UNAVAILABLE = "database_unavailable"
     PAYMENT_PROVIDER_UNAVAILABLE = "payment_provider_unavailable"
+    IDENTITY_PROVIDER_UNAVAILABLE = "identity_provider_unavailable"
     OVERLOADED = "overloaded"
     INTERNAL = "internal"
 
@@ -118,6 +120,11 @@ CATALOGUE: dict[Code, Entry] = {
         403,
         "Confirm that it is you",
         "Send the password or a code to `POST /v1/me/confirm`, then repeat the request. It lasts for 15 minutes.",
+    ),
+    Code.IDENTITY_REFUSED: Entry(
+        401,
+        "The identity is not accepted",
+        "Begin again, in the same browser. If it happens again, log in another way, and tell the service's operators.",
     ),
     Code.LINK_INVALID: Entry(
         409,
@@ -309,6 +316,13 @@ CATALOGUE: dict[Code, Entry] = {
         Fault.SERVICE,
         retry=True,
         outcome=Outcome.UNKNOWN,
+    ),
+    Code.IDENTITY_PROVIDER_UNAVAILABLE: Entry(
+        503,
+        "The identity provider does not answer",
+        "Try again in a moment, or log in with your password or a passkey.",
+        Fault.SERVICE,
+        retry=True,
     ),
     Code.OVERLOADED: Entry(
         503, "The server is overloaded", "Wait for `Retry-After` seconds.", Fault.SERVICE, retry=True

@@ -67,6 +67,10 @@ class Rates:
     async def wrong_passkey(self, address: str) -> None:
         await self._spend(_ADDRESS_FAILURES, "Too many failed logins.", "passkey", address)
 
+    async def identity(self, address: str) -> None:
+        """Somebody has come back from an identity provider, or says so."""
+        await self._spend(_ADDRESS_FAILURES, "Too many attempts from this address.", "identity", address)
+
     async def may_mail(self, recipient: str) -> bool:
         return (await self._counter.hit(_MAILS, "mail", recipient)).allowed
 

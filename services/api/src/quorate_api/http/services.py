@@ -14,6 +14,7 @@ from quorate_api.coordinator.client import Coordinator
 from quorate_api.database.work import Work
 from quorate_api.held import Held
 from quorate_api.http.rates import Rates
+from quorate_api.openid.providers import Providers
 from quorate_api.press import Press
 from quorate_api.security.keys import Keys
 from quorate_api.security.passwords import Passwords
@@ -46,6 +47,7 @@ class Services:
     viewers: Viewers
     press: Press
     payments: Provider
+    providers: Providers
     # Of resources above this package.
     status: Held[Any]  # a snapshot of the public status
     require_spend_room: RequireRoom

@@ -9,6 +9,7 @@ from quorate_api.accounts.schemas import Me
 from quorate_api.http.client import client_of
 from quorate_api.http.principal import Caller, Environment, Transaction
 from quorate_api.http.route import PublicRoute, ScopedRoute
+from quorate_api.identities import cookie
 from quorate_api.invitations import service
 from quorate_api.invitations.schemas import Acceptance, Invitation, Invitations, Invited, Link, NewInvitation
 from quorate_api.passkeys.schemas import FirstPasskeyOptions
@@ -54,8 +55,11 @@ async def begin_first_passkey(
 async def accept_invitation_as_new(
     asked: Acceptance, request: Request, response: Response, work: Transaction, services: Environment
 ) -> Me:
-    """Accept an invitation with a new account, which has a password or a passkey, and log in."""
-    opened = await service.accept_as_new(work, services, asked, client_of(request))
+    """Accept an invitation with a new account, which has a password, a passkey or an identity, and log in."""
+    attempt = cookie.read(request, services)
+    opened = await service.accept_as_new(work, services, asked, attempt, client_of(request))
+    if asked.identity is not None:
+        cookie.end(response, services)
     return open_session(request, response, services, opened)
 
 

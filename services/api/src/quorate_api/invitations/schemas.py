@@ -6,6 +6,7 @@ from uuid import UUID
 from pydantic import Field, model_validator
 
 from quorate_api.http.schemas import Input, Output
+from quorate_api.identities.schemas import ProviderAnswer
 from quorate_api.members.schemas import Role
 from quorate_api.passkeys.schemas import FirstPasskey
 from quorate_api.users.schemas import Email, LinkSecret, NewPassword
@@ -33,16 +34,17 @@ class Link(Input):
 
 
 class Acceptance(Input):
-    """With a password or a passkey."""
+    """With a password, a passkey, or an identity that a provider has told."""
 
     token: LinkSecret
     password: NewPassword | None = None
     passkey: FirstPasskey | None = None
+    identity: ProviderAnswer | None = None
 
     @model_validator(mode="after")
     def _one(self) -> "Acceptance":
-        if (self.password is None) == (self.passkey is None):
-            raise ValueError("needs either `password` or `passkey`")
+        if sum(each is not None for each in (self.password, self.passkey, self.identity)) != 1:
+            raise ValueError("needs one of `password`, `passkey` and `identity`")
         return self
 
 

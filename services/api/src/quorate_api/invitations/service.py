@@ -16,6 +16,8 @@ from quorate_api.errors import Code, Problem, not_found
 from quorate_api.http.client import Client
 from quorate_api.http.principal import Principal
 from quorate_api.http.services import Services
+from quorate_api.identities import service as identities
+from quorate_api.identities.attempt import Attempt
 from quorate_api.invitations.repository import InvitationRepository, by_link
 from quorate_api.invitations.schemas import Acceptance, Invitation, Invitations, Invited, NewInvitation
 from quorate_api.mail import outbox, texts
@@ -97,11 +99,15 @@ async def begin_passkey(work: Work, services: Services, token: str, client: Clie
     return passkeys.begin_first(services, found.email)
 
 
-async def accept_as_new(work: Work, services: Services, asked: Acceptance, client: Client) -> accounts.Opened:
+async def accept_as_new(
+    work: Work, services: Services, asked: Acceptance, attempt: Attempt | None, client: Client
+) -> accounts.Opened:
     """Make an account, and join with it."""
     await services.rates.link(client.address)
     await _open(work, services, asked.token)
-    # With a passkey nobody knows the password, until the person sets one by mail.
+    if asked.identity is not None:
+        attempt = await identities.show(work, services, attempt, asked.identity, None, client)
+    # With a passkey or an identity nobody knows the password, until the person sets one by mail.
     password = asked.password or secrets.token_urlsafe(32)
     async with work.outside():
         password_hash = await services.passwords.hash(password)
@@ -112,6 +118,9 @@ async def accept_as_new(work: Work, services: Services, asked: Acceptance, clien
         raise Problem(Code.EMAIL_TAKEN, "This address has an account. Log in with it, then open the link again.")
     if asked.passkey is not None:
         await passkeys.add_first(work, services, asked.passkey)
+    if asked.identity is not None:
+        assert attempt is not None, "it was shown"
+        await identities.connect(work, services, attempt, user_id)
     return await _join(work, services, found, await users.by_id(user_id), client)
 
 

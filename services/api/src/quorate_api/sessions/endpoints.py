@@ -7,6 +7,7 @@ from fastapi import APIRouter, Request, Response
 from quorate_api.http.client import client_of
 from quorate_api.http.principal import Caller, Environment, Transaction
 from quorate_api.http.route import ScopedRoute
+from quorate_api.identities import cookie
 from quorate_api.sessions import service
 from quorate_api.sessions.schemas import Confirmation, Sessions
 
@@ -37,9 +38,9 @@ async def end_session(session_id: UUID, work: Transaction, caller: Caller) -> Re
 async def confirm_person(
     asked: Confirmation, request: Request, work: Transaction, services: Environment, caller: Caller
 ) -> Response:
-    """Show again who it is: with a passkey, with the password or, where there is a second factor, with a code.
+    """Show again who it is: with a passkey, an identity, the password or, with a second factor, a code.
 
     It lasts for 15 minutes.
     """
-    await service.confirm(work, services, caller, asked, client_of(request))
+    await service.confirm(work, services, caller, asked, cookie.read(request, services), client_of(request))
     return Response(status_code=204)

@@ -7,6 +7,7 @@ from pydantic import Field, model_validator
 
 from quorate_api.factors.schemas import Code
 from quorate_api.http.schemas import Input, Output
+from quorate_api.identities.schemas import ProviderAnswer
 from quorate_api.passkeys.schemas import Answer
 from quorate_api.users.schemas import Password
 
@@ -33,9 +34,10 @@ class Confirmation(Input):
     password: Password | None = None
     code: Code | None = None
     passkey: Answer | None = None
+    identity: ProviderAnswer | None = None
 
     @model_validator(mode="after")
     def _one(self) -> "Confirmation":
-        if sum(each is not None for each in (self.password, self.code, self.passkey)) != 1:
-            raise ValueError("needs one of `password`, `code` and `passkey`")
+        if sum(each is not None for each in (self.password, self.code, self.passkey, self.identity)) != 1:
+            raise ValueError("needs one of `password`, `code`, `passkey` and `identity`")
         return self

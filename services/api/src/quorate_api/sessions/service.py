@@ -16,6 +16,8 @@ from quorate_api.factors import service as factors
 from quorate_api.http.client import Client
 from quorate_api.http.principal import Credential, Principal
 from quorate_api.http.services import Services
+from quorate_api.identities import service as identities
+from quorate_api.identities.attempt import Attempt
 from quorate_api.passkeys import service as passkeys
 from quorate_api.sessions.repository import PersonSessionRepository, SessionRepository
 from quorate_api.sessions.schemas import Confirmation, Session, Sessions
@@ -76,13 +78,18 @@ async def end_all(work: Work, user_id: UUID, *, kept: UUID | None = None) -> Non
     await PersonSessionRepository(work.connection).end(user_id, kept=kept)
 
 
-async def confirm(work: Work, services: Services, principal: Principal, asked: Confirmation, client: Client) -> None:
-    """The person has shown again who it is. Raises a 401 for a wrong password, code or passkey."""
+async def confirm(
+    work: Work, services: Services, principal: Principal, asked: Confirmation, attempt: Attempt | None, client: Client
+) -> None:
+    """The person has shown again who it is. Raises a 401 for a wrong password, code, passkey or identity."""
     user_id = principal.require_person()
     user = await UserRepository(work.connection).by_id(user_id)
     if asked.passkey is not None:
         if await passkeys.whose(work, services, asked.passkey, client) != user_id:
             raise Problem(Code.CREDENTIALS_INVALID, "It is the passkey of another account.")
+    elif asked.identity is not None:
+        shown = await identities.show(work, services, attempt, asked.identity, user_id, client)
+        await identities.confirm(work, services, principal, shown)
     elif asked.code is not None:
         await check_code(work, services, user, asked.code, client)
     elif await factors.has_totp(work, user_id):

@@ -21,7 +21,7 @@ def _hard_to_guess(value: str) -> str:
     return value
 
 
-Email = Annotated[EmailStr, AfterValidator(str.lower), Field(max_length=254)]
+Email = Annotated[EmailStr, AfterValidator(str.lower), Field(max_length=limits.EMAIL_LENGTH_MAX)]
 NewPassword = Annotated[
     str,
     StringConstraints(min_length=limits.PASSWORD_LENGTH_MIN, max_length=limits.PASSWORD_LENGTH_MAX),

@@ -97,6 +97,18 @@ passkeys = Table(
     time("created_at"),
     time("last_used_at", nullable=True),
 )
+identities = Table(
+    "identities",
+    metadata,
+    uuid(primary_key=True),
+    uuid("user_id"),
+    text("provider"),
+    text("issuer"),
+    text("subject"),
+    text("email"),
+    time("created_at"),
+    time("last_used_at", nullable=True),
+)
 answered_challenges = Table(
     "answered_challenges",
     metadata,

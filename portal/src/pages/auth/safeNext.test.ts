@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { safeNext } from './LoginPage'
+import { safeNext } from './safeNext'
 
 it.each([
   ['/projects/1/groups?q=a', '/projects/1/groups?q=a'],

@@ -1,0 +1,53 @@
+import { expect, expectAccessible, expectNoSidewaysScroll, openSignedIn, test } from '../support/portal'
+
+test('a stranger signs up with an identity, and only names the organization', async ({ page }) => {
+  await page.goto('/signup')
+  await page.getByRole('button', { name: 'Sign up with Acme' }).click()
+  await expect(page.getByRole('heading', { name: 'Create your account' })).toBeVisible()
+  await expect(page.getByText('With you@acme.example, as Acme knows you.')).toBeVisible()
+  await expectAccessible(page)
+  await page.getByLabel('Organization').fill('Acme Corp')
+  await page.getByRole('button', { name: 'Create account' }).click()
+  await expect(page).toHaveURL(/groups\/new/)
+})
+
+test('an identity is connected, logs in with a code, and is removed', async ({ page }) => {
+  await openSignedIn(page, '/account')
+  await page.getByRole('button', { name: 'Connect Acme' }).click()
+  const known = page.getByRole('list', { name: 'Identities' })
+  await expect(known).toContainText('you@acme.example')
+  await expectAccessible(page)
+  await page.getByRole('button', { name: 'Add an authenticator' }).click()
+  const dialog = page.getByRole('dialog')
+  await dialog.getByLabel('Code', { exact: true }).fill('123456')
+  await dialog.getByRole('button', { name: 'Confirm' }).click()
+  await dialog.getByRole('button', { name: 'I have kept them' }).click()
+
+  await page.getByRole('button', { name: /Account menu/ }).click()
+  await page.getByRole('menuitem', { name: 'Sign out' }).click()
+  await page.getByRole('button', { name: 'Log in with Acme' }).click()
+  const code = page.getByLabel('Code of your authenticator')
+  await code.fill('000000')
+  await page.getByRole('button', { name: 'Log in' }).click()
+  await expect(page.getByText('This code does not work. Each works once.')).toBeVisible()
+  await expectAccessible(page)
+  await page.setViewportSize({ width: 390, height: 844 })
+  await expectNoSidewaysScroll(page)
+  await code.fill('123456')
+  await page.getByRole('button', { name: 'Log in' }).click()
+  await expect(page).toHaveURL(/\/projects\//)
+
+  await page.goto('/account')
+  await page.getByRole('button', { name: 'Remove Acme' }).click()
+  await expect(page.getByText('None is connected yet.')).toBeVisible()
+})
+
+test('coming back without an answer, or to another tab, says what to do', async ({ page }) => {
+  await page.goto('/login/return?error=access_denied&state=x')
+  await expect(page.getByRole('heading', { name: 'You said no there' })).toBeVisible()
+  await page.goto('/login/return?code=x&state=x')
+  await expect(page.getByText(/did not begin in this tab/)).toBeVisible()
+  await expectAccessible(page)
+  await page.getByRole('link', { name: 'Go to the log-in' }).click()
+  await expect(page).toHaveURL(/\/login/)
+})
