@@ -11,6 +11,7 @@ mkdir -p build/release/pack/api
 binaries=${QUORATE_BINARIES:-build/bin}
 cp -L "$binaries/quorate-replica" "$binaries/quorate-coordinator" build/release/
 cp -r services/api/src services/api/requirements.txt build/release/pack/api/
+cp -r sdk/python/src/quorate build/release/pack/api/src/ # the API looks into logs with it
 cp -r migrations build/release/pack/
 cp -r portal/dist build/release/pack/portal
 find build/release/pack -name __pycache__ -prune -exec rm -r {} +

@@ -25,7 +25,8 @@ const NOT_USED = new Set([
   'POST /v1/login/passkey',
   'POST /v1/me/passkeys/begin',
   'POST /v1/me/passkeys',
-  // A link, which the browser follows.
+  // Links, which the browser follows.
+  'GET /v1/groups/:id/entries/:id',
   'GET /v1/audit/export',
   'GET /v1/organization/keys',
   'POST /v1/organization/keys',

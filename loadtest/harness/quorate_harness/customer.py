@@ -86,6 +86,13 @@ class Customer:
     def get(self, path: str, query: dict[str, str] | None = None) -> dict[str, Any]:
         return _answer(self._http.get(path, params=query))
 
+    def get_bytes(self, path: str) -> bytes:
+        """An answer that is a file."""
+        response = self._http.get(path)
+        if response.status_code >= 400:
+            _answer(response)
+        return response.content
+
     def post(self, path: str, body: dict[str, Any]) -> dict[str, Any]:
         return _answer(self._http.post(path, json=body, headers={"Idempotency-Key": str(uuid4())}))
 

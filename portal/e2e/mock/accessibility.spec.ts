@@ -19,6 +19,7 @@ const PAGES: [string, string, RegExp][] = [
   ['overview', GROUPS.orders, /Admitted with/],
   ['overview of a degraded group', GROUPS.sessions, /Catching up/],
   ['metrics', `${GROUPS.orders}/metrics`, /Mean of each minute/],
+  ['log', `${GROUPS.orders}/log`, /Entries 1,154 to 1,203/],
   ['SLA', `${GROUPS.sessions}/sla`, /Incidents/],
   ['connect', `${GROUPS.featureFlags}/connect?welcome=true`, /Waiting for the first append/],
   ['partitions', `${GROUPS.orders}/partitions`, /One log/],

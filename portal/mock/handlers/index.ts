@@ -4,6 +4,7 @@ import { groups } from './groups'
 import { guarantees } from './guarantees'
 import { operators } from './operator'
 import { identities } from './identities'
+import { logs } from './log'
 import { organization } from './organization'
 import { paying } from './payments'
 import { people } from './people'
@@ -20,6 +21,7 @@ export const handlers = [
   ...guarantees,
   ...operators,
   ...identities,
+  ...logs,
   ...organization,
   ...paying,
   ...people,

@@ -5,7 +5,7 @@ export interface Errand {
   purpose: 'log_in' | 'join' | 'connect' | 'confirm'
   /** The provider's name, for people. */
   provider: string
-  /** Where to go on; for `join` the secret of the invitation. */
+  /** The path to go on to; for `join` the secret of the invitation. */
   next: string
 }
 

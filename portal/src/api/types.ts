@@ -39,6 +39,8 @@ export type {
   Invited,
   Key as ApiKey,
   LocalPolicy,
+  LogEntry,
+  LogPage,
   Login,
   Me,
   Member,
@@ -102,6 +104,11 @@ export type {
 } from './generated/types.gen'
 
 export type Role = import('./generated/types.gen').Member['role']
+
+/** The begin of a page of a log. */
+export type EntriesPlace = NonNullable<import('./generated/types.gen').ListEntriesData['query']> & {
+  partition: number
+}
 
 /** A problem of the service, or the portal's own for the lack of a usable answer. */
 export type AnyProblem = Omit<import('./generated/types.gen').Problem, 'code'> & { code: string }

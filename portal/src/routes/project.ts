@@ -53,6 +53,17 @@ const metrics = createRoute({
   validateSearch: z.object({ minutes: z.number().int().min(1).max(1440).optional().catch(undefined) }),
   component: lazyRouteComponent(() => import('@/pages/group/MetricsTab'), 'MetricsTab'),
 })
+const log = createRoute({
+  getParentRoute: () => group,
+  path: '/log',
+  validateSearch: z.object({
+    offset: z.number().int().min(0).optional().catch(undefined),
+    at: z.iso.datetime().optional().catch(undefined),
+    partition: z.number().int().min(0).max(255).optional().catch(undefined),
+    view: z.enum(['text', 'json', 'hex']).optional().catch(undefined),
+  }),
+  component: lazyRouteComponent(() => import('@/pages/group/log/LogTab'), 'LogTab'),
+})
 const sla = createRoute({
   getParentRoute: () => group,
   path: '/sla',
@@ -93,5 +104,5 @@ export const projectTree = project.addChildren([
   newGroup,
   keys,
   guarantee,
-  group.addChildren([overview, metrics, partitions, sla, connect, settings, resize]),
+  group.addChildren([overview, metrics, log, partitions, sla, connect, settings, resize]),
 ])

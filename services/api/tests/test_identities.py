@@ -53,7 +53,7 @@ def provider(server: IdentityServer, services: Services, tmp_path: Path) -> str:
 
 
 async def shown(api: httpx2.AsyncClient, server: IdentityServer, subject: str) -> dict[str, str]:
-    """What the provider tells a browser that is not logged in."""
+    """The provider's answer to a browser that is not logged in."""
     begun = await api.post("/v1/login/provider/begin", json={"provider": "acme"})
     assert begun.status_code == 200, begun.text
     return server.log_in(begun.json()["url"], subject)

@@ -23,7 +23,12 @@ NAMED = (
     "project_id", "group_id", "key_id", "invoice_id", "budget_id", "session_id", "user_id", "invitation_id",
     "passkey_id", "identity_id", "incident_id", "webhook_id", "delivery_id", "organization_id",
 )  # fmt: skip
-IDS = {name: str(uuid.uuid4()) for name in NAMED} | {"server_id": "1", "token_id": "0" * 16, "consumer": "billing"}
+IDS = {name: str(uuid.uuid4()) for name in NAMED} | {
+    "server_id": "1",
+    "token_id": "0" * 16,
+    "consumer": "billing",
+    "offset": "0",
+}
 # They are in PostgreSQL alone.
 PLACES = ("incidents", "invoices", "organizations", "me", "sessions", "audit")
 APART = tuple(f"/v1/operator/{place}" for place in PLACES)

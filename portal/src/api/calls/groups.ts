@@ -1,5 +1,5 @@
 import * as sdk from '../generated'
-import type { GuaranteeTerms, NewGroup, Resize, Sla } from '../types'
+import type { EntriesPlace, GuaranteeTerms, NewGroup, Resize, Sla } from '../types'
 import { EVENTS_LIMIT, everyPage, throwOnError } from './paging'
 
 export const getGuarantee = (project_id: string, signal: AbortSignal) =>
@@ -29,6 +29,11 @@ export const getCosts = (group_id: string, signal: AbortSignal) =>
   sdk.getGroupCosts({ path: { group_id }, signal, throwOnError })
 export const getPlacement = (group_id: string, signal: AbortSignal) =>
   sdk.getPlacement({ path: { group_id }, signal, throwOnError })
+export const listEntries = (group_id: string, query: EntriesPlace, signal: AbortSignal) =>
+  sdk.listEntries({ path: { group_id }, query, signal, throwOnError })
+/** The address of an entry's bytes, which the browser saves. */
+export const entryFile = (group_id: string, offset: number, partition: number) =>
+  `/v1/groups/${group_id}/entries/${offset}?partition=${partition}`
 export const listEvents = (group_id: string, cursor: string | null, signal: AbortSignal) =>
   sdk.listGroupEvents({
     path: { group_id },

@@ -2896,6 +2896,68 @@ export type LocalPolicy = {
 };
 
 /**
+ * LogEntry
+ */
+export type LogEntry = {
+    /**
+     * Offset
+     */
+    offset: number;
+    /**
+     * At
+     *
+     * By the head's clock, when it ordered the entry.
+     */
+    at: string;
+    /**
+     * Size Bytes
+     */
+    size_bytes: number;
+    /**
+     * Data
+     *
+     * Base64 of the entry, or of its first bytes.
+     */
+    data: string;
+    /**
+     * Is Cut
+     *
+     * Whether `data` lacks the entry's end.
+     */
+    is_cut: boolean;
+};
+
+/**
+ * LogPage
+ *
+ * Entries that follow one another, oldest first.
+ */
+export type LogPage = {
+    /**
+     * Items
+     */
+    items: Array<LogEntry>;
+    /**
+     * First Offset
+     *
+     * Entries before it were discarded.
+     */
+    first_offset: number;
+    /**
+     * End Offset
+     *
+     * The offset that the next entry will have.
+     */
+    end_offset: number;
+    /**
+     * Next Offset
+     *
+     * Where the page after this one begins.
+     */
+    next_offset: number;
+};
+
+/**
  * Login
  */
 export type Login = {
@@ -10121,6 +10183,112 @@ export type SaveCheckpointResponses = {
 };
 
 export type SaveCheckpointResponse = SaveCheckpointResponses[keyof SaveCheckpointResponses];
+
+export type ListEntriesData = {
+    body?: never;
+    path: {
+        /**
+         * Group Id
+         */
+        group_id: string;
+    };
+    query?: {
+        /**
+         * Offset
+         *
+         * Begin with this entry.
+         */
+        offset?: number | null;
+        /**
+         * At
+         *
+         * Begin with the first entry of this time or later.
+         */
+        at?: string | null;
+        /**
+         * Partition
+         */
+        partition?: number;
+        /**
+         * Limit
+         *
+         * Entries at most.
+         */
+        limit?: number;
+        /**
+         * Wait S
+         *
+         * Wait for an entry at `offset`.
+         */
+        wait_s?: number;
+    };
+    url: '/v1/groups/{group_id}/entries';
+};
+
+export type ListEntriesErrors = {
+    /**
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
+     */
+    '4XX': Problem;
+    /**
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
+     */
+    '5XX': Problem;
+};
+
+export type ListEntriesError = ListEntriesErrors[keyof ListEntriesErrors];
+
+export type ListEntriesResponses = {
+    /**
+     * Successful Response
+     */
+    200: LogPage;
+};
+
+export type ListEntriesResponse = ListEntriesResponses[keyof ListEntriesResponses];
+
+export type GetEntryData = {
+    body?: never;
+    path: {
+        /**
+         * Group Id
+         */
+        group_id: string;
+        /**
+         * Offset
+         */
+        offset: number;
+    };
+    query?: {
+        /**
+         * Partition
+         */
+        partition?: number;
+    };
+    url: '/v1/groups/{group_id}/entries/{offset}';
+};
+
+export type GetEntryErrors = {
+    /**
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
+     */
+    '4XX': Problem;
+    /**
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
+     */
+    '5XX': Problem;
+};
+
+export type GetEntryError = GetEntryErrors[keyof GetEntryErrors];
+
+export type GetEntryResponses = {
+    /**
+     * The entry, as it was appended.
+     */
+    200: Blob | File;
+};
+
+export type GetEntryResponse = GetEntryResponses[keyof GetEntryResponses];
 
 export type GetUsageData = {
     body?: never;

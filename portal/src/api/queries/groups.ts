@@ -1,6 +1,6 @@
 import { infiniteQueryOptions, keepPreviousData, queryOptions, skipToken } from '@tanstack/react-query'
 import * as calls from '../calls'
-import type { GuaranteeTerms, Sla } from '../types'
+import type { EntriesPlace, GuaranteeTerms, Sla } from '../types'
 import { keys, SETTLED_MS, SHARES_MS, UNSETTLED, UNSETTLED_MS } from './keys'
 
 export const groupsQuery = (projectId: string) =>
@@ -53,6 +53,15 @@ export const placementQuery = (groupId: string) =>
     queryKey: [...keys.group(groupId), 'placement'],
     queryFn: ({ signal }) => calls.getPlacement(groupId, signal),
     refetchInterval: SETTLED_MS,
+  })
+
+export const entriesQuery = (groupId: string, place: EntriesPlace) =>
+  queryOptions({
+    queryKey: [...keys.group(groupId), 'entries', place],
+    queryFn: ({ signal }) => calls.listEntries(groupId, place, signal),
+    placeholderData: keepPreviousData,
+    // Others append: a page that is opened again is read again.
+    staleTime: 0,
   })
 
 export const eventsQuery = (groupId: string) =>

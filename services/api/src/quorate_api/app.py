@@ -24,6 +24,7 @@ from quorate_api.commitments import endpoints as commitments
 from quorate_api.coordinator.client import Coordinator
 from quorate_api.database import engine
 from quorate_api.emails import endpoints as emails
+from quorate_api.entries import endpoints as entries
 from quorate_api.errors import Code, handlers
 from quorate_api.events import endpoints as events
 from quorate_api.factors import endpoints as factors
@@ -56,6 +57,7 @@ from quorate_api.press import Press
 from quorate_api.projects import endpoints as projects
 from quorate_api.quotas import endpoints as quotas
 from quorate_api.quotes import endpoints as quotes
+from quorate_api.readers import Readers
 from quorate_api.security.keys import Keys
 from quorate_api.security.passwords import Passwords
 from quorate_api.security.staff_tokens import Staff, StaffTokens
@@ -75,12 +77,12 @@ from quorate_api.webhooks import endpoints as webhooks
 ROUTERS = (
     accounts.public, accounts.router, emails.router, passwords.public, passwords.router, sessions.router,
     factors.router, passkeys.public, passkeys.router, identities.public, identities.router, members.router,
-    invitations.public, invitations.router, closure.router, closure.operator_router, audit_log.router, events.router,
-    webhooks.router, projects.router,
-    guarantees.router, keys.router, quotes.router, groups.router, checkpoints.router, usage.router, sla.router,
-    live.router, billing.router, payments.router, payments.event_router, spend.router, budgets.router,
-    commitments.router, quotas.router, operator.router, operators.router, payments.operator_router, adjustments.router,
-    status.public, status.operator, outside.router, health.router,
+    invitations.public, invitations.router, closure.router, closure.operator_router, audit_log.router,
+    events.router, webhooks.router, projects.router, guarantees.router, keys.router, quotes.router, groups.router,
+    checkpoints.router, entries.router, usage.router, sla.router, live.router, billing.router, payments.router,
+    payments.event_router, spend.router, budgets.router, commitments.router, quotas.router, operator.router,
+    operators.router, payments.operator_router, adjustments.router, status.public, status.operator, outside.router,
+    health.router,
 )  # fmt: skip
 
 Lifespan = Callable[[FastAPI], AbstractAsyncContextManager[None]]
@@ -159,6 +161,7 @@ def make_services(settings: Settings) -> Services:
         rates=Rates(settings.signups_per_address, settings.redis_url),
         hub=Hub(redis),
         viewers=Viewers(partial(placements.read, database)),
+        readers=Readers(),
         press=Press(),
         payments=providers.configured(settings),
         providers=identity_providers.read(settings.identity_providers_file),

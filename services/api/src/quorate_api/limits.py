@@ -61,7 +61,7 @@ INVITATIONS_MAX = 50  # waiting for an answer, in one organization
 RECOVERY_CODES = 10
 PASSKEYS_MAX = 20  # of one person: each device, and a few spare ones
 PASSKEY_CHALLENGE_S = 300  # a person finds the device, and unlocks it
-IDENTITIES_MAX = 10  # of one person: one at each provider, and a few former ones
+IDENTITIES_MAX = 10  # one at each provider, and a few former ones
 IDENTITY_ATTEMPT_S = 600  # a person logs in at the provider, perhaps with a code, and names an organization
 PROVIDERS_MAX = 10  # buttons on a page
 PROVIDER_NAME_LENGTH_MAX = 40  # on a button
@@ -252,6 +252,16 @@ GRANTS_AGE_S_MAX = 90
 GRANTS_ENTRIES_MAX = 4_000  # newest first; enough for 44 servers with an update each second
 GRANTS_RECORDS_PER_ENTRY_MAX = 256  # as servers send (TELEMETRY_RECORDS_PER_ENTRY_MAX)
 GRANTS_RECORDS_MAX = 100_000  # in all entries of one answer: half a second's work, in a thread
+
+# Looking into a log. Each reader has a connection to a server.
+ENTRIES_MAX = 200
+ENTRIES_DEFAULT = 50
+ENTRIES_BYTES_MAX = 1 << 20  # a page has one batch more at most
+ENTRY_SHOWN_BYTES_MAX = 16 << 10  # a page then has four megabytes at most
+ENTRIES_WAIT_S_MAX = 10.0
+ENTRIES_TIMEOUT_S = 5.0  # a failover takes less than a second
+ENTRIES_READERS_MAX = 200
+ENTRIES_READERS_PER_ORGANIZATION_MAX = 20
 
 # The worker.
 INGEST_BATCH_ENTRIES = 500

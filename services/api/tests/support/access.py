@@ -66,7 +66,9 @@ def _needs() -> dict[str, Need]:
             "put_guarantee", "delete_guarantee", "quote_guarantee", "create_group", "resize_group", "delete_group",
             "reset_group",
         ),
-        P.READ: ("list_checkpoints", "get_checkpoint", "save_checkpoint", "delete_checkpoint"),
+        P.READ: (
+            "list_entries", "get_entry", "list_checkpoints", "get_checkpoint", "save_checkpoint", "delete_checkpoint",
+        ),
         P.VIEW: (
             "get_guarantee", "get_group", "get_partitions", "get_group_costs", "get_placement", "list_group_events",
             "get_usage", "get_metrics", "get_sla_report", "list_bad_minutes", "stream_group",
@@ -236,4 +238,5 @@ async def things_of(customer: Customer, owner: psycopg.Connection) -> dict[str, 
         "key_id": key["id"],
         "budget_id": budget.json()["id"],
         "consumer": "billing",
+        "offset": "0",
     }

@@ -78,7 +78,20 @@ def _too_much(fits: int) -> dict[str, Any]:
 
 class FakeCoordinator:
     TOKEN: ClassVar[str] = "admin-token"
-    CA_PEM: ClassVar[str] = "-----BEGIN CERTIFICATE-----\nfake\n-----END CERTIFICATE-----\n"
+    # An authority whose key nobody has.
+    CA_PEM: ClassVar[str] = (
+        "-----BEGIN CERTIFICATE-----\n"
+        "MIIBhzCCAS2gAwIBAgIUVdSB2EHk/tyhyzp30vXTyr1O/n8wCgYIKoZIzj0EAwIw\n"
+        "GDEWMBQGA1UEAwwNUXVvcmF0ZSBmbGVldDAgFw0yNjExMzAyMTQ2MTlaGA8yMTI2\n"
+        "MTEwNjIxNDYxOVowGDEWMBQGA1UEAwwNUXVvcmF0ZSBmbGVldDBZMBMGByqGSM49\n"
+        "AgEGCCqGSM49AwEHA0IABEUsjW+LsLFMN5EHGLDa1rwicpOF6t03voG5oHlTXCiS\n"
+        "DQXomvySHejXUAzDMWK23Xxrv7hdTKReM8JMvzsMylWjUzBRMB0GA1UdDgQWBBR2\n"
+        "5liPRNJvf6Qu0G5b4Lv2DSfOSzAfBgNVHSMEGDAWgBR25liPRNJvf6Qu0G5b4Lv2\n"
+        "DSfOSzAPBgNVHRMBAf8EBTADAQH/MAoGCCqGSM49BAMCA0gAMEUCIBIIAXT9LckK\n"
+        "fgQPdDagXb569cgs+ySMyES83WM1Sq0uAiEAkn+zq2+ry5+G3x7dwQ9ioMZsuhPi\n"
+        "8HKhl7VYh1J+8WA=\n"
+        "-----END CERTIFICATE-----\n"
+    )
 
     def __init__(self) -> None:
         self.groups: dict[uuid.UUID, dict[str, Any]] = {}

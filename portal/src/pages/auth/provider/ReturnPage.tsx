@@ -12,7 +12,7 @@ import { SecondFactorForm } from './SecondFactorForm'
 
 const route = getRouteApi('/login/return')
 
-/** Where an identity provider sends the browser back to. */
+/** The page to which identity providers send the browser back. */
 export function ReturnPage() {
   usePageTitle('Log in')
   const { code, state, error } = route.useSearch()

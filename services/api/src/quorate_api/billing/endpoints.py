@@ -1,7 +1,6 @@
 """`/v1/invoices`."""
 
 from collections.abc import Callable
-from typing import Any
 from uuid import UUID
 
 from fastapi import APIRouter
@@ -13,7 +12,7 @@ from quorate_api.billing.schemas import Invoice, InvoiceHead
 from quorate_api.database.work import Work
 from quorate_api.documents import lines_csv, pdf
 from quorate_api.documents.document import Document
-from quorate_api.http.answer import as_json
+from quorate_api.http.answer import as_json, file_of
 from quorate_api.http.pagination import PageParameters
 from quorate_api.http.principal import Caller, Environment, Principal, Transaction
 from quorate_api.http.route import ScopedRoute
@@ -23,12 +22,6 @@ from quorate_api.http.services import Services
 router = APIRouter(prefix="/v1/invoices", tags=["billing"], route_class=ScopedRoute)
 
 PDF, CSV = "application/pdf", "text/csv"
-
-
-def _file(media_type: str, description: str) -> dict[str, Any]:
-    """The route's options for an answer that is a file."""
-    content = {media_type: {"schema": {"type": "string", "format": "binary"}}}
-    return {"response_class": Response, "responses": {200: {"description": description, "content": content}}}
 
 
 @router.get("")
@@ -45,14 +38,14 @@ async def get_current_invoice(work: Transaction, caller: Caller, services: Envir
     return as_json(await service.current(work, caller, Issuer.configured(services.settings)))
 
 
-@router.get("/current/document.pdf", **_file(PDF, "The open invoice, marked as a draft."))
+@router.get("/current/document.pdf", **file_of(PDF, "The open invoice, marked as a draft."))
 async def get_current_invoice_document(work: Transaction, caller: Caller, services: Environment) -> Response:
     """The open invoice as a PDF. It is a draft, and no invoice."""
     document = await service.current_document(work, caller, Issuer.configured(services.settings))
     return await _made(work, caller, services, document, pdf.render, PDF)
 
 
-@router.get("/current/lines.csv", **_file(CSV, "A row for each line, then one for each tax line."))
+@router.get("/current/lines.csv", **file_of(CSV, "A row for each line, then one for each tax line."))
 async def get_current_invoice_lines(work: Transaction, caller: Caller, services: Environment) -> Response:
     """The lines of the open invoice as CSV."""
     document = await service.current_document(work, caller, Issuer.configured(services.settings))
@@ -65,14 +58,14 @@ async def get_invoice(invoice_id: UUID, work: Transaction, caller: Caller, servi
     return as_json(await service.get(work, caller, services.payments.name, invoice_id))
 
 
-@router.get("/{invoice_id}/document.pdf", **_file(PDF, "The document, the same bytes each time."))
+@router.get("/{invoice_id}/document.pdf", **file_of(PDF, "The document, the same bytes each time."))
 async def get_invoice_document(invoice_id: UUID, work: Transaction, caller: Caller, services: Environment) -> Response:
     """An issued invoice or credit note as a PDF."""
     document = await service.document(work, caller, Issuer.configured(services.settings), invoice_id)
     return await _made(work, caller, services, document, pdf.render, PDF)
 
 
-@router.get("/{invoice_id}/lines.csv", **_file(CSV, "A row for each line, then one for each tax line."))
+@router.get("/{invoice_id}/lines.csv", **file_of(CSV, "A row for each line, then one for each tax line."))
 async def get_invoice_lines(invoice_id: UUID, work: Transaction, caller: Caller, services: Environment) -> Response:
     """The lines of an issued invoice or credit note as CSV."""
     document = await service.document(work, caller, Issuer.configured(services.settings), invoice_id)

@@ -40,14 +40,17 @@ async def issue(
     row: Row[Any],
     view: GroupView,
     partitions: PartitionsView | None = None,
+    *,
+    only: Permission | None = None,
 ) -> Handle:
-    """Issue a handle with a token for `principal`. `partitions`: of a group that has some.
+    """Issue a handle with a token for `principal`. `partitions`: of a group that has some. `only`: the token has
+    no other permission.
 
     Raises `permission_denied` for a caller without permission to append or read, and `group_lost`. Raises
     `group_not_ready` for a group without servers. Raises `coordinator_unavailable` until this process has fetched the
     fleet's certificate authority once.
     """
-    operations = operations_of(principal, row)
+    operations = [each for each in operations_of(principal, row) if only is None or each == only]
     if not operations:
         principal.require(Permission.READ, row.name)
     if view.status == "lost":

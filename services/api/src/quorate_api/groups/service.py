@@ -227,16 +227,19 @@ async def reset(work: Work, services: Services, principal: Principal, group_id: 
     return await visible(work, principal, group_id)
 
 
-async def handle(work: Work, services: Services, principal: Principal, group_id: UUID) -> Handle:
+async def handle(
+    work: Work, services: Services, principal: Principal, group_id: UUID, *, only: Permission | None = None
+) -> Handle:
+    """`only`: for a token with this permission alone, which the caller has."""
     row = await visible(work, principal, group_id)
     if row.status == "deleting":  # not taken back: clients end now, and not after the coordinator's part
         raise not_found("group")
     if await PartitionedRepository(work.scope).get(row.id) is not None:
         partitions = await partitioning.fresh(work, services, row.id)
-        return await handles.issue(work, services, principal, row, partitions.partitions[0], partitions)
+        return await handles.issue(work, services, principal, row, partitions.partitions[0], partitions, only=only)
     view = await _freshest(work, services, row)
     require_whole(row)
-    return await handles.issue(work, services, principal, row, view)
+    return await handles.issue(work, services, principal, row, view, only=only)
 
 
 async def operation_costs(work: Work, services: Services, principal: Principal, group_id: UUID) -> GroupCosts:

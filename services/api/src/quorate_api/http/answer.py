@@ -1,4 +1,6 @@
-"""Long answers, made at once."""
+"""Long answers, made at once, and files."""
+
+from typing import Any
 
 from starlette.responses import Response
 
@@ -11,3 +13,9 @@ def as_json(answer: Output) -> Response:
     The framework would make dictionaries of it first, which takes several times as long.
     """
     return Response(answer.model_dump_json(), media_type="application/json")
+
+
+def file_of(media_type: str, description: str) -> dict[str, Any]:
+    """The options of a route whose answer is a file."""
+    content = {media_type: {"schema": {"type": "string", "format": "binary"}}}
+    return {"response_class": Response, "responses": {200: {"description": description, "content": content}}}

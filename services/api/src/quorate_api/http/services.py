@@ -16,6 +16,7 @@ from quorate_api.held import Held
 from quorate_api.http.rates import Rates
 from quorate_api.openid.providers import Providers
 from quorate_api.press import Press
+from quorate_api.readers import Readers
 from quorate_api.security.keys import Keys
 from quorate_api.security.passwords import Passwords
 from quorate_api.security.staff_tokens import Staff, StaffTokens
@@ -45,6 +46,7 @@ class Services:
     rates: Rates
     hub: Hub
     viewers: Viewers
+    readers: Readers
     press: Press
     payments: Provider
     providers: Providers

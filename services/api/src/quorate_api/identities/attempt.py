@@ -1,7 +1,7 @@
 """An attempt to show an identity, sealed in a cookie of the browser that began it.
 
-Whoever gets hold of an address with a provider's code cannot use it in another browser, nor make another person's
-browser log in to an account of the attacker.
+A stolen address with a provider's code is of no use in another browser. Nor does it make another person's browser log
+in to the attacker's account.
 """
 
 import base64

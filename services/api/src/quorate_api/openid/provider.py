@@ -72,7 +72,7 @@ class Provider:
     _lock: asyncio.Lock = field(default_factory=asyncio.Lock, init=False, repr=False)
 
     async def url(self, asked: Asked, redirect_uri: str, *, anew: bool) -> str:
-        """Where the person's browser goes. `anew`: the provider asks the person again who it is."""
+        """The address for the person's browser. `anew`: the provider asks the person again who it is."""
         known = await self._look()
         challenge = base64.urlsafe_b64encode(hashlib.sha256(asked.verifier.encode()).digest()).decode().rstrip("=")
         query = {

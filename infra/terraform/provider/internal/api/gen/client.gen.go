@@ -2060,6 +2060,33 @@ type LocalPolicy struct {
 // LocalPolicyName drf: in the proportion of weights. hierarchical_drf: equal parts for classes first. first_fit: in the order of `groups`. maximum_revenue: the highest weight first.
 type LocalPolicyName string
 
+// LogEntry defines model for LogEntry.
+type LogEntry struct {
+	// At By the head's clock, when it ordered the entry.
+	At time.Time `json:"at"`
+
+	// Data Base64 of the entry, or of its first bytes.
+	Data string `json:"data"`
+
+	// IsCut Whether `data` lacks the entry's end.
+	IsCut     bool `json:"is_cut"`
+	Offset    int  `json:"offset"`
+	SizeBytes int  `json:"size_bytes"`
+}
+
+// LogPage Entries that follow one another, oldest first.
+type LogPage struct {
+	// EndOffset The offset that the next entry will have.
+	EndOffset int `json:"end_offset"`
+
+	// FirstOffset Entries before it were discarded.
+	FirstOffset int        `json:"first_offset"`
+	Items       []LogEntry `json:"items"`
+
+	// NextOffset Where the page after this one begins.
+	NextOffset int `json:"next_offset"`
+}
+
 // Move defines model for Move.
 type Move struct {
 	FromServer int `json:"from_server"`
@@ -3173,6 +3200,27 @@ type ResizeGroupParams struct {
 	IfMatch *string `json:"if-match,omitempty"`
 }
 
+// ListEntriesParams defines parameters for ListEntries.
+type ListEntriesParams struct {
+	// Offset Begin with this entry.
+	Offset *int `form:"offset,omitempty" json:"offset,omitempty"`
+
+	// At Begin with the first entry of this time or later.
+	At        *time.Time `form:"at,omitempty" json:"at,omitempty"`
+	Partition *int       `form:"partition,omitempty" json:"partition,omitempty"`
+
+	// Limit Entries at most.
+	Limit *int `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// WaitS Wait for an entry at `offset`.
+	WaitS *float64 `form:"wait_s,omitempty" json:"wait_s,omitempty"`
+}
+
+// GetEntryParams defines parameters for GetEntry.
+type GetEntryParams struct {
+	Partition *int `form:"partition,omitempty" json:"partition,omitempty"`
+}
+
 // ListGroupEventsParams defines parameters for ListGroupEvents.
 type ListGroupEventsParams struct {
 	// Limit Items per page.
@@ -3675,6 +3723,22 @@ type ClientInterface interface {
 	//
 	// Corresponds with GET /v1/groups/{group_id}/costs (the `GetGroupCosts` operationId).
 	GetGroupCosts(ctx context.Context, groupId openapi_types.UUID, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ListEntries List Entries
+	//
+	// Look into the log: from an offset or a time on, or the newest entries. It counts as reads of the group.
+	//
+	// Programs read with an SDK, which is faster by far, and follows the log over failures.
+	//
+	// Corresponds with GET /v1/groups/{group_id}/entries (the `ListEntries` operationId).
+	ListEntries(ctx context.Context, groupId openapi_types.UUID, params *ListEntriesParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// GetEntry Get Entry
+	//
+	// One entry, as it was appended.
+	//
+	// Corresponds with GET /v1/groups/{group_id}/entries/{offset} (the `GetEntry` operationId).
+	GetEntry(ctx context.Context, groupId openapi_types.UUID, offset int, params *GetEntryParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// ListGroupEvents List Group Events
 	//
@@ -4578,6 +4642,42 @@ func (c *Client) SaveCheckpoint(ctx context.Context, groupId openapi_types.UUID,
 // Corresponds with GET /v1/groups/{group_id}/costs (the `GetGroupCosts` operationId).
 func (c *Client) GetGroupCosts(ctx context.Context, groupId openapi_types.UUID, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewGetGroupCostsRequest(c.Server, groupId)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ListEntries List Entries
+//
+// Look into the log: from an offset or a time on, or the newest entries. It counts as reads of the group.
+//
+// Programs read with an SDK, which is faster by far, and follows the log over failures.
+//
+// Corresponds with GET /v1/groups/{group_id}/entries (the `ListEntries` operationId).
+func (c *Client) ListEntries(ctx context.Context, groupId openapi_types.UUID, params *ListEntriesParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListEntriesRequest(c.Server, groupId, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// GetEntry Get Entry
+//
+// One entry, as it was appended.
+//
+// Corresponds with GET /v1/groups/{group_id}/entries/{offset} (the `GetEntry` operationId).
+func (c *Client) GetEntry(ctx context.Context, groupId openapi_types.UUID, offset int, params *GetEntryParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewGetEntryRequest(c.Server, groupId, offset, params)
 	if err != nil {
 		return nil, err
 	}
@@ -6598,6 +6698,183 @@ func NewGetGroupCostsRequest(server string, groupId openapi_types.UUID) (*http.R
 	queryURL, err := serverURL.Parse(operationPath)
 	if err != nil {
 		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewListEntriesRequest constructs an http.Request for the ListEntries method
+func NewListEntriesRequest(server string, groupId openapi_types.UUID, params *ListEntriesParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "group_id", groupId, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/groups/%s/entries", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.Offset != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "offset", *params.Offset, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.At != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "at", *params.At, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: "date-time"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Partition != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "partition", *params.Partition, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Limit != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "limit", *params.Limit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.WaitS != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "wait_s", *params.WaitS, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "number", Format: "double"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewGetEntryRequest constructs an http.Request for the GetEntry method
+func NewGetEntryRequest(server string, groupId openapi_types.UUID, offset int, params *GetEntryParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "group_id", groupId, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	var pathParam1 string
+
+	pathParam1, err = runtime.StyleParamWithOptions("simple", false, "offset", offset, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "integer", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/groups/%s/entries/%s", pathParam0, pathParam1)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.Partition != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "partition", *params.Partition, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
 	}
 
 	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
@@ -9957,6 +10234,26 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with GET /v1/groups/{group_id}/costs (the `GetGroupCosts` operationId).
 	GetGroupCostsWithResponse(ctx context.Context, groupId openapi_types.UUID, reqEditors ...RequestEditorFn) (*GetGroupCostsResponse, error)
 
+	// ListEntriesWithResponse List Entries
+	//
+	// Look into the log: from an offset or a time on, or the newest entries. It counts as reads of the group.
+	//
+	// Programs read with an SDK, which is faster by far, and follows the log over failures.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /v1/groups/{group_id}/entries (the `ListEntries` operationId).
+	ListEntriesWithResponse(ctx context.Context, groupId openapi_types.UUID, params *ListEntriesParams, reqEditors ...RequestEditorFn) (*ListEntriesResponse, error)
+
+	// GetEntryWithResponse Get Entry
+	//
+	// One entry, as it was appended.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /v1/groups/{group_id}/entries/{offset} (the `GetEntry` operationId).
+	GetEntryWithResponse(ctx context.Context, groupId openapi_types.UUID, offset int, params *GetEntryParams, reqEditors ...RequestEditorFn) (*GetEntryResponse, error)
+
 	// ListGroupEventsWithResponse List Group Events
 	//
 	// The group's events, newest first.
@@ -11227,6 +11524,109 @@ func (r GetGroupCostsResponse) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r GetGroupCostsResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type ListEntriesResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *LogPage
+	// ApplicationproblemJSON4XX the response for an HTTP 4XX `application/problem+json` response
+	ApplicationproblemJSON4XX *Problem
+	// ApplicationproblemJSON5XX the response for an HTTP 5XX `application/problem+json` response
+	ApplicationproblemJSON5XX *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ListEntriesResponse) GetJSON200() *LogPage {
+	return r.JSON200
+}
+
+// GetApplicationproblemJSON4XX returns the response for an HTTP 4XX `application/problem+json` response
+func (r ListEntriesResponse) GetApplicationproblemJSON4XX() *Problem {
+	return r.ApplicationproblemJSON4XX
+}
+
+// GetApplicationproblemJSON5XX returns the response for an HTTP 5XX `application/problem+json` response
+func (r ListEntriesResponse) GetApplicationproblemJSON5XX() *Problem {
+	return r.ApplicationproblemJSON5XX
+}
+
+// GetBody returns the raw response body bytes
+func (r ListEntriesResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ListEntriesResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ListEntriesResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ListEntriesResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type GetEntryResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// ApplicationproblemJSON4XX the response for an HTTP 4XX `application/problem+json` response
+	ApplicationproblemJSON4XX *Problem
+	// ApplicationproblemJSON5XX the response for an HTTP 5XX `application/problem+json` response
+	ApplicationproblemJSON5XX *Problem
+}
+
+// GetApplicationproblemJSON4XX returns the response for an HTTP 4XX `application/problem+json` response
+func (r GetEntryResponse) GetApplicationproblemJSON4XX() *Problem {
+	return r.ApplicationproblemJSON4XX
+}
+
+// GetApplicationproblemJSON5XX returns the response for an HTTP 5XX `application/problem+json` response
+func (r GetEntryResponse) GetApplicationproblemJSON5XX() *Problem {
+	return r.ApplicationproblemJSON5XX
+}
+
+// GetBody returns the raw response body bytes
+func (r GetEntryResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r GetEntryResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r GetEntryResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r GetEntryResponse) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -14925,6 +15325,38 @@ func (c *ClientWithResponses) GetGroupCostsWithResponse(ctx context.Context, gro
 	return ParseGetGroupCostsResponse(rsp)
 }
 
+// ListEntriesWithResponse List Entries
+//
+// Look into the log: from an offset or a time on, or the newest entries. It counts as reads of the group.
+//
+// Programs read with an SDK, which is faster by far, and follows the log over failures.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /v1/groups/{group_id}/entries (the `ListEntries` operationId).
+func (c *ClientWithResponses) ListEntriesWithResponse(ctx context.Context, groupId openapi_types.UUID, params *ListEntriesParams, reqEditors ...RequestEditorFn) (*ListEntriesResponse, error) {
+	rsp, err := c.ListEntries(ctx, groupId, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseListEntriesResponse(rsp)
+}
+
+// GetEntryWithResponse Get Entry
+//
+// One entry, as it was appended.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /v1/groups/{group_id}/entries/{offset} (the `GetEntry` operationId).
+func (c *ClientWithResponses) GetEntryWithResponse(ctx context.Context, groupId openapi_types.UUID, offset int, params *GetEntryParams, reqEditors ...RequestEditorFn) (*GetEntryResponse, error) {
+	rsp, err := c.GetEntry(ctx, groupId, offset, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseGetEntryResponse(rsp)
+}
+
 // ListGroupEventsWithResponse List Group Events
 //
 // The group's events, newest first.
@@ -16574,6 +17006,79 @@ func ParseGetGroupCostsResponse(rsp *http.Response) (*GetGroupCostsResponse, err
 		}
 		response.JSON200 = &dest
 
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 4:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON4XX = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 5:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON5XX = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseListEntriesResponse parses an HTTP response from a ListEntriesWithResponse call
+func ParseListEntriesResponse(rsp *http.Response) (*ListEntriesResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ListEntriesResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest LogPage
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 4:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON4XX = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 5:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON5XX = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseGetEntryResponse parses an HTTP response from a GetEntryWithResponse call
+func ParseGetEntryResponse(rsp *http.Response) (*GetEntryResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &GetEntryResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 4:
 		var dest Problem
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {

@@ -1,0 +1,40 @@
+import { expect, expectAccessible, expectNoSidewaysScroll, GROUPS, openSignedIn, test } from '../support/portal'
+
+test('a log is paged, searched and shown in three ways', async ({ page }) => {
+  await openSignedIn(page, `${GROUPS.orders}/log`)
+  await expect(page.getByText('Entries 1,154 to 1,203; the log has 0 to 1,203')).toBeVisible()
+  await page.getByRole('button', { name: 'Older' }).click()
+  await expect(page.getByText('Entries 1,104 to 1,153;')).toBeVisible()
+  await page.getByLabel('From offset').fill('1,000')
+  await page.getByRole('button', { name: 'Go to offset' }).click()
+  await expect(page).toHaveURL(/offset=1000/)
+  await expect(page.getByText('Entries 1,000 to 1,049;')).toBeVisible()
+  await page.getByLabel('From offset').fill('x')
+  await page.getByRole('button', { name: 'Go to offset' }).click()
+  await expect(page.getByText('A whole number from 0 on.')).toBeVisible()
+
+  const line = page.getByRole('listitem').filter({ hasText: '"order":5001' })
+  await line.locator('summary').click()
+  await expect(line.getByLabel('Entry 1001', { exact: true })).toContainText('{"order":5001')
+  await page.getByRole('radio', { name: 'JSON' }).check()
+  await expect(line.getByLabel('Entry 1001', { exact: true })).toContainText('{\n  "order": 5001')
+  await expectAccessible(page)
+  await page.getByRole('radio', { name: 'Hex' }).check()
+  await expect(page.getByLabel('Entry 1001', { exact: true })).toContainText('000000  7b 22')
+  await page.setViewportSize({ width: 390, height: 844 })
+  await expectNoSidewaysScroll(page)
+
+  const tenMinutesAgo = new Date(Date.now() - 600_000 - new Date().getTimezoneOffset() * 60_000)
+  await page.getByLabel('From time').fill(tenMinutesAgo.toISOString().slice(0, 19))
+  await page.getByRole('button', { name: 'Go to time' }).click()
+  await expect(page.getByText(/Entries 60\d to 65\d;/)).toBeVisible()
+})
+
+test('a log is followed', async ({ page }) => {
+  await openSignedIn(page, `${GROUPS.orders}/log`)
+  await page.getByRole('button', { name: 'Follow', exact: true }).click()
+  await expect(page.getByText(/[23] entries have come/)).toBeVisible()
+  await expect(page.getByRole('list', { name: 'Entries' }).getByRole('listitem').first()).toContainText(/1,20[56]/)
+  await page.getByRole('button', { name: 'Stop following' }).click()
+  await expect(page.getByText(/the log has 0 to/)).toBeVisible()
+})
