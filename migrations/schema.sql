@@ -123,6 +123,16 @@ CREATE FUNCTION public.find_sessions_of(wanted uuid) RETURNS TABLE(id uuid, orga
     SET search_path TO 'public', 'pg_temp'
     AS $$ SELECT s.id, s.organization_id, o.name, s.created_at, s.last_seen_at, s.expires_at, s.address, s.user_agent FROM sessions s JOIN organizations o USING (organization_id) WHERE s.user_id = wanted $$;
 
+CREATE FUNCTION public.note_audit_events() RETURNS trigger
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'public', 'pg_temp'
+    AS $$ BEGIN INSERT INTO uncopied_events VALUES (NEW.organization_id::text, NEW.seq); RETURN NULL; END $$;
+
+CREATE FUNCTION public.note_operator_events() RETURNS trigger
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'public', 'pg_temp'
+    AS $$ BEGIN INSERT INTO uncopied_events VALUES ('operators', NEW.seq); RETURN NULL; END $$;
+
 CREATE FUNCTION public.refuse_change() RETURNS trigger
     LANGUAGE plpgsql
     AS $$
@@ -917,6 +927,11 @@ CREATE TABLE public.totps (
     last_step bigint NOT NULL
 );
 
+CREATE TABLE public.uncopied_events (
+    log text NOT NULL,
+    seq bigint NOT NULL
+);
+
 CREATE TABLE public.usage_days (
     organization_id uuid NOT NULL,
     group_id uuid NOT NULL,
@@ -1298,6 +1313,9 @@ ALTER TABLE ONLY public.status_updates
 ALTER TABLE ONLY public.totps
     ADD CONSTRAINT totps_pkey PRIMARY KEY (user_id);
 
+ALTER TABLE ONLY public.uncopied_events
+    ADD CONSTRAINT uncopied_events_pkey PRIMARY KEY (log, seq);
+
 ALTER TABLE ONLY public.usage_days
     ADD CONSTRAINT usage_days_pkey PRIMARY KEY (group_id, day_s);
 
@@ -1536,6 +1554,10 @@ CREATE TRIGGER immutable BEFORE DELETE OR UPDATE OR TRUNCATE ON public.invoice_t
 CREATE TRIGGER immutable BEFORE DELETE OR UPDATE OR TRUNCATE ON public.invoices FOR EACH STATEMENT EXECUTE FUNCTION public.refuse_change();
 
 CREATE TRIGGER immutable BEFORE DELETE OR UPDATE OR TRUNCATE ON public.ledger_entries FOR EACH STATEMENT EXECUTE FUNCTION public.refuse_change();
+
+CREATE TRIGGER to_copy AFTER INSERT ON public.audit_events FOR EACH ROW EXECUTE FUNCTION public.note_audit_events();
+
+CREATE TRIGGER to_copy AFTER INSERT ON public.operator_events FOR EACH ROW EXECUTE FUNCTION public.note_operator_events();
 
 ALTER TABLE ONLY public.api_key_secrets
     ADD CONSTRAINT api_key_secrets_key_id_fkey FOREIGN KEY (key_id) REFERENCES public.api_keys(id) ON DELETE CASCADE;
@@ -2056,6 +2078,10 @@ GRANT ALL ON FUNCTION public.find_session(wanted bytea) TO quorate_api;
 REVOKE ALL ON FUNCTION public.find_sessions_of(wanted uuid) FROM PUBLIC;
 GRANT ALL ON FUNCTION public.find_sessions_of(wanted uuid) TO quorate_api;
 
+REVOKE ALL ON FUNCTION public.note_audit_events() FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION public.note_operator_events() FROM PUBLIC;
+
 REVOKE ALL ON FUNCTION public.unverified_rate_per_s() FROM PUBLIC;
 GRANT ALL ON FUNCTION public.unverified_rate_per_s() TO quorate_api;
 
@@ -2245,6 +2271,8 @@ GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.status_regions TO quorate_work
 GRANT SELECT,INSERT ON TABLE public.status_updates TO quorate_api;
 
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.totps TO quorate_api;
+
+GRANT SELECT,DELETE ON TABLE public.uncopied_events TO quorate_worker;
 
 GRANT SELECT ON TABLE public.usage_days TO quorate_api;
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.usage_days TO quorate_worker;

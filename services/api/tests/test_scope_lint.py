@@ -131,6 +131,7 @@ def test_free_tables_are_the_ones_meant() -> None:
         "answered_challenges",
         "coordinator_cursor",
         "operator_events",
+        "uncopied_events",
         "idempotency_keys",
         "rejected_usage",
         "document_counters",

@@ -77,6 +77,8 @@ TOTP_STEP_S = 30
 TOTP_STEPS_OFF = 1  # a clock may be half a minute off
 
 AUDIT_EXPORT_ROWS = 1_000  # read at once
+AUDIT_COPIES_AT_ONCE = 200  # in one transaction: a few megabytes of events
+AUDIT_COPY_INTERVAL_S = 1.0
 
 # The end of an organization.
 CLOSURE_GRACE_S = 14 * 24 * 3_600  # an owner who is on holiday can reopen it

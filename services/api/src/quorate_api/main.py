@@ -47,6 +47,10 @@ def _parser() -> argparse.ArgumentParser:
     verification = commands.add_parser("audit-verify", help="check the chain of hashes in an export of the audit log")
     verification.add_argument("file", type=Path, help="as `GET /v1/audit/export` gives it")
     verification.set_defaults(run=_audit_verify)
+    comparison = commands.add_parser(
+        "audit-compare", help="compare the audit logs with their copies in the group of QUORATE_AUDIT_GROUP_ID"
+    )
+    comparison.set_defaults(run=_audit_compare)
     _add_operators_day(commands)
     rotation = commands.add_parser(
         "keys-rotate",
@@ -237,6 +241,40 @@ def _audit_verify(asked: argparse.Namespace) -> int:
         return exit_codes.FAILED
     print(f"{count} events, none changed, missing or moved. Hash of the last: {digest.hex()}")
     return 0
+
+
+def _audit_compare(_asked: argparse.Namespace) -> int:
+    import asyncio
+
+    from quorate_api.audit import comparison
+    from quorate_api.audit.copies import Comparison
+    from quorate_api.audit.group import AWAY, AuditGroup
+    from quorate_api.database import engine as database
+    from quorate_api.settings import ConfigurationError, load
+
+    settings = load()
+    group = AuditGroup.configured(settings)
+    if group is None:
+        raise ConfigurationError("QUORATE_AUDIT_GROUP_ID is not set: audit logs are copied into no group.")
+
+    async def compare() -> Comparison:
+        engine = database.create(settings.database_url, database.WORKER_ROLE)
+        try:
+            async with await group.connect(read_only=True) as client:
+                return await comparison.compare(engine, client)
+        finally:
+            await engine.dispose()
+
+    try:
+        found = asyncio.run(compare())
+    except AWAY as error:
+        print(f"quorate-api: audit-compare: {error}", file=sys.stderr)
+        return exit_codes.DEPENDENCY
+    for difference in found.differences:
+        print(difference, file=sys.stderr)
+    verdict = "the same as in the database" if not found.differences else "NOT the same as in the database"
+    print(f"{found.copies} copies of events of {found.logs} logs, {verdict}.")
+    return exit_codes.FAILED if found.differences else 0
 
 
 def _openapi(asked: argparse.Namespace) -> int:

@@ -4,6 +4,7 @@ import os
 from pathlib import Path
 from typing import Annotated, Literal, Self
 from urllib.parse import urlsplit
+from uuid import UUID
 
 from pydantic import AliasChoices, Field, HttpUrl, ValidationError, field_validator, model_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
@@ -70,6 +71,11 @@ class Settings(BaseSettings):
     smtp_url: str | None = None
     smtp_user: str | None = None
     smtp_password_file: Path | None = None
+
+    # A group of Quorate's own for copies of audit logs, and a file with an API key for it (docs/operating/audit.md).
+    audit_group_id: UUID | None = None
+    audit_key_file: Path | None = None
+    audit_api_url: str | None = None  # of another service that keeps them; without it they are kept in this one
 
     # TOML: the identity providers with which people may log in (docs/operating/identity-providers.md).
     identity_providers_file: Path | None = None

@@ -13,6 +13,7 @@ from redis.asyncio import Redis
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from quorate_api import app, exit_codes, lifecycle, limits
+from quorate_api.audit.group import AuditGroup
 from quorate_api.billing.issuer import Issuer
 from quorate_api.coordinator.client import Coordinator
 from quorate_api.database import engine as database
@@ -28,6 +29,7 @@ from quorate_api.tasks import end_task
 from quorate_api.webhooks.sender import Sender
 from quorate_api.webhooks.transport import PublicOnly
 from quorate_api.worker.adjustments import adjust_closed_months
+from quorate_api.worker.audit_copies import Copier
 from quorate_api.worker.budgets import evaluate_budgets
 from quorate_api.worker.caps import CapWatch
 from quorate_api.worker.closures import close_organizations
@@ -58,6 +60,7 @@ def run() -> int:
         raise ConfigurationError("REDIS_URL is not set; the worker reads usage from it.")
     settings.coordinator_token()
     settings.check_archive()
+    AuditGroup.configured(settings)
     logs.configure(settings.log_format)
     telemetry.configure(settings, "quorate-worker")
     try:
@@ -88,6 +91,7 @@ async def _work(settings: Settings) -> int:
     coordinator = Coordinator.configured(settings)
     api = client(settings.origin)
     messenger: Messenger | None = None
+    copier: Copier | None = None
     try:
         there = await lifecycle.wait_for(
             [
@@ -102,6 +106,8 @@ async def _work(settings: Settings) -> int:
         ingest = Ingest(redis, engine, settings.worker_name or socket.gethostname())
         messenger = Messenger(engine, Keys(settings.secret()), Sender.over(_public_only(settings)))
         status = StatusWatch(engine, coordinator, ingest, api)
+        if (group := AuditGroup.configured(settings)) is not None:
+            copier = Copier(engine, group)
         works: list[Work] = [
             ("ingest", ingest.run, None),
             ("status", status.run, limits.STATUS_SAMPLE_S),
@@ -109,6 +115,7 @@ async def _work(settings: Settings) -> int:
             *_of_fleet(engine, coordinator),
             *_of_database(settings, engine),
             *_of_mail(settings, engine),
+            *([] if copier is None else [("audit copies", copier.run, limits.AUDIT_COPY_INTERVAL_S)]),
         ]
         if settings.otlp_endpoint:
             works += _watching(engine, redis, coordinator, ingest)
@@ -119,6 +126,8 @@ async def _work(settings: Settings) -> int:
     finally:
         if messenger is not None:
             await messenger.aclose()
+        if copier is not None:
+            await copier.aclose()
         await api.aclose()
         await coordinator.aclose()
         await redis.aclose()

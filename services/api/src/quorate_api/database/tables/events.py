@@ -14,6 +14,12 @@ audit_events = Table(
     text("event"),
     Column("hash", LargeBinary, nullable=False),
 )
+uncopied_events = Table(
+    "uncopied_events",
+    metadata,
+    text("log", primary_key=True),
+    count("seq", primary_key=True),
+)
 operator_events = Table(
     "operator_events",
     metadata,
