@@ -36,6 +36,11 @@ BEGIN
     RETURN NULL;
 END $$;
 
+CREATE FUNCTION public.count_admissions(since timestamp with time zone) RETURNS TABLE(outcome text, code text, reason text, scarce_resource text, count bigint)
+    LANGUAGE sql STABLE SECURITY DEFINER
+    SET search_path TO 'public', 'pg_temp'
+    AS $$ SELECT a.outcome, a.code, a.reason, a.scarce_resource, count(*) FROM admissions a WHERE a.at >= since GROUP BY 1, 2, 3, 4 ORDER BY 5 DESC, 1, 2, 3, 4 $$;
+
 CREATE FUNCTION public.current_organization_id() RETURNS uuid
     LANGUAGE sql STABLE PARALLEL SAFE
     AS $$ SELECT NULLIF(current_setting('app.organization_id', true), '')::uuid $$;
@@ -78,6 +83,11 @@ CREATE FUNCTION public.erase_organization(wanted uuid) RETURNS boolean
     SET search_path TO 'public', 'pg_temp'
     AS $$ DECLARE people uuid[]; BEGIN PERFORM FROM organizations o WHERE o.organization_id = wanted AND o.closed_at IS NOT NULL AND o.erased_at IS NULL FOR UPDATE; IF NOT FOUND THEN RETURN false; END IF; PERFORM set_config('app.erasing', wanted::text, true); SELECT array_agg(m.user_id) INTO people FROM memberships m WHERE m.organization_id = wanted AND NOT EXISTS (SELECT FROM memberships x WHERE x.user_id = m.user_id AND x.organization_id <> wanted); DELETE FROM audit_events WHERE organization_id = wanted; DELETE FROM webhooks WHERE organization_id = wanted; DELETE FROM events WHERE organization_id = wanted; DELETE FROM invitations WHERE organization_id = wanted; DELETE FROM sessions WHERE organization_id = wanted; DELETE FROM memberships WHERE organization_id = wanted; DELETE FROM api_key_secrets WHERE organization_id = wanted; UPDATE api_keys SET name = 'erased', revoked_at = coalesce(revoked_at, now()) WHERE organization_id = wanted; DELETE FROM sessions WHERE user_id = ANY (people); DELETE FROM passkeys WHERE user_id = ANY (people); DELETE FROM totps WHERE user_id = ANY (people); DELETE FROM recovery_codes WHERE user_id = ANY (people); DELETE FROM mail_tokens WHERE user_id = ANY (people); DELETE FROM identities WHERE user_id = ANY (people); UPDATE users SET email = 'erased-' || id || '@invalid', password_hash = '', email_verified_at = NULL WHERE id = ANY (people); UPDATE organizations SET erased_at = now() WHERE organization_id = wanted; PERFORM set_config('app.erasing', '', true); RETURN true; END $$;
 
+CREATE FUNCTION public.find_admissions(wanted text, after uuid, most bigint) RETURNS TABLE(id uuid, organization_id uuid, organization_name text, at timestamp with time zone, operation text, subject text, asked jsonb, outcome text, code text, reason text, scarce_resource text, message text)
+    LANGUAGE sql STABLE SECURITY DEFINER
+    SET search_path TO 'public', 'pg_temp'
+    AS $$ SELECT a.id, a.organization_id, o.name, a.at, a.operation, a.subject, a.asked, a.outcome, a.code, a.reason, a.scarce_resource, a.message FROM admissions a JOIN organizations o USING (organization_id) WHERE (wanted IS NULL OR a.outcome = wanted) AND (after IS NULL OR a.id < after) ORDER BY a.id DESC LIMIT most $$;
+
 CREATE FUNCTION public.find_api_key(wanted bytea) RETURNS TABLE(id uuid, organization_id uuid, project_id uuid, scopes text[], revoked_at timestamp with time zone, last_used_at timestamp with time zone, credential_id uuid, ends_at timestamp with time zone, tokens_until timestamp with time zone, standing text)
     LANGUAGE sql STABLE SECURITY DEFINER
     SET search_path TO 'public', 'pg_temp'
@@ -112,6 +122,11 @@ CREATE FUNCTION public.find_organizations(search text, after uuid, most bigint) 
     LANGUAGE sql STABLE SECURITY DEFINER
     SET search_path TO 'public', 'pg_temp'
     AS $$ SELECT o.organization_id, o.name, o.created_at, o.standing, (SELECT count(*) FROM memberships m WHERE m.organization_id = o.organization_id), coalesce(g.groups, 0), coalesce(g.rate_per_s, 0)::bigint, coalesce(g.hourly_micros, 0)::bigint FROM organizations o LEFT JOIN LATERAL (SELECT count(*) FILTER (WHERE partition_of IS NULL) AS groups, sum(rate_per_s) AS rate_per_s, sum(hourly_micros) AS hourly_micros FROM groups g WHERE g.organization_id = o.organization_id AND g.deleted_at IS NULL) g ON true WHERE o.erased_at IS NULL AND (after IS NULL OR o.organization_id < after) AND (search IS NULL OR strpos(lower(o.name), lower(search)) > 0 OR o.organization_id::text = search OR EXISTS (SELECT FROM memberships m JOIN users u ON u.id = m.user_id WHERE m.organization_id = o.organization_id AND u.email = lower(search))) ORDER BY o.organization_id DESC LIMIT most $$;
+
+CREATE FUNCTION public.find_quota_requests() RETURNS TABLE(organization_id uuid, organization_name text, code text, wanted bigint, reason text, asked_by text, created_at timestamp with time zone)
+    LANGUAGE sql STABLE SECURITY DEFINER
+    SET search_path TO 'public', 'pg_temp'
+    AS $$ SELECT q.organization_id, o.name, q.code, q.wanted, q.reason, u.email, q.created_at FROM quota_requests q JOIN organizations o USING (organization_id) JOIN users u ON u.id = q.asked_by ORDER BY q.created_at LIMIT 500 $$;
 
 CREATE FUNCTION public.find_session(wanted bytea) RETURNS TABLE(id uuid, organization_id uuid, user_id uuid, expires_at timestamp with time zone, role text, tokens_until timestamp with time zone, authenticated_at timestamp with time zone, last_seen_at timestamp with time zone, standing text)
     LANGUAGE sql STABLE SECURITY DEFINER
@@ -157,6 +172,21 @@ CREATE FUNCTION public.usage_days() RETURNS SETOF bigint
     LANGUAGE sql STABLE SECURITY DEFINER
     SET search_path TO 'public', 'pg_temp'
     AS $$ SELECT extract(epoch FROM to_date(right(relid::text, 8), 'YYYYMMDD'))::bigint FROM pg_partition_tree('usage_windows') WHERE isleaf ORDER BY 1 $$;
+
+CREATE TABLE public.admissions (
+    id uuid NOT NULL,
+    organization_id uuid NOT NULL,
+    at timestamp with time zone NOT NULL,
+    operation text NOT NULL,
+    subject text NOT NULL,
+    asked jsonb NOT NULL,
+    outcome text NOT NULL,
+    code text,
+    reason text,
+    scarce_resource text,
+    message text,
+    CONSTRAINT admissions_outcome_check CHECK ((outcome = ANY (ARRAY['admitted'::text, 'refused'::text])))
+);
 
 CREATE TABLE public.alembic_version (
     version_num character varying(32) NOT NULL
@@ -730,6 +760,16 @@ CREATE TABLE public.quota_overrides (
     CONSTRAINT quota_overrides_limit_value_check CHECK ((limit_value >= 0))
 );
 
+CREATE TABLE public.quota_requests (
+    organization_id uuid NOT NULL,
+    code text NOT NULL,
+    wanted bigint NOT NULL,
+    reason text NOT NULL,
+    asked_by uuid NOT NULL,
+    created_at timestamp with time zone NOT NULL,
+    CONSTRAINT quota_requests_wanted_check CHECK ((wanted >= 1))
+);
+
 CREATE TABLE public.recovery_codes (
     user_id uuid NOT NULL,
     code_hmac bytea NOT NULL
@@ -1082,6 +1122,9 @@ CREATE TABLE public.webhooks (
     CONSTRAINT webhooks_url_check CHECK ((length(url) <= 2048))
 );
 
+ALTER TABLE ONLY public.admissions
+    ADD CONSTRAINT admissions_pkey PRIMARY KEY (id);
+
 ALTER TABLE ONLY public.alembic_version
     ADD CONSTRAINT alembic_version_pkc PRIMARY KEY (version_num);
 
@@ -1262,6 +1305,9 @@ ALTER TABLE ONLY public.projects
 ALTER TABLE ONLY public.quota_overrides
     ADD CONSTRAINT quota_overrides_pkey PRIMARY KEY (organization_id, code);
 
+ALTER TABLE ONLY public.quota_requests
+    ADD CONSTRAINT quota_requests_pkey PRIMARY KEY (organization_id, code);
+
 ALTER TABLE ONLY public.recovery_codes
     ADD CONSTRAINT recovery_codes_pkey PRIMARY KEY (user_id, code_hmac);
 
@@ -1348,6 +1394,8 @@ ALTER TABLE ONLY public.webhooks
 
 ALTER TABLE ONLY public.webhooks
     ADD CONSTRAINT webhooks_pkey PRIMARY KEY (id);
+
+CREATE INDEX admissions_organization ON public.admissions USING btree (organization_id);
 
 CREATE INDEX answered_challenges_end ON public.answered_challenges USING btree (expires_at);
 
@@ -1559,6 +1607,9 @@ CREATE TRIGGER to_copy AFTER INSERT ON public.audit_events FOR EACH ROW EXECUTE 
 
 CREATE TRIGGER to_copy AFTER INSERT ON public.operator_events FOR EACH ROW EXECUTE FUNCTION public.note_operator_events();
 
+ALTER TABLE ONLY public.admissions
+    ADD CONSTRAINT admissions_organization_id_fkey FOREIGN KEY (organization_id) REFERENCES public.organizations(organization_id);
+
 ALTER TABLE ONLY public.api_key_secrets
     ADD CONSTRAINT api_key_secrets_key_id_fkey FOREIGN KEY (key_id) REFERENCES public.api_keys(id) ON DELETE CASCADE;
 
@@ -1700,6 +1751,12 @@ ALTER TABLE ONLY public.projects
 ALTER TABLE ONLY public.quota_overrides
     ADD CONSTRAINT quota_overrides_organization_id_fkey FOREIGN KEY (organization_id) REFERENCES public.organizations(organization_id);
 
+ALTER TABLE ONLY public.quota_requests
+    ADD CONSTRAINT quota_requests_asked_by_fkey FOREIGN KEY (asked_by) REFERENCES public.users(id);
+
+ALTER TABLE ONLY public.quota_requests
+    ADD CONSTRAINT quota_requests_organization_id_fkey FOREIGN KEY (organization_id) REFERENCES public.organizations(organization_id);
+
 ALTER TABLE ONLY public.recovery_codes
     ADD CONSTRAINT recovery_codes_user_id_fkey FOREIGN KEY (user_id) REFERENCES public.users(id);
 
@@ -1763,6 +1820,8 @@ ALTER TABLE ONLY public.webhook_secrets
 ALTER TABLE ONLY public.webhooks
     ADD CONSTRAINT webhooks_organization_id_fkey FOREIGN KEY (organization_id) REFERENCES public.organizations(organization_id);
 
+ALTER TABLE public.admissions ENABLE ROW LEVEL SECURITY;
+
 ALTER TABLE public.api_key_secrets ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE public.api_keys ENABLE ROW LEVEL SECURITY;
@@ -1786,6 +1845,8 @@ ALTER TABLE public.commitments ENABLE ROW LEVEL SECURITY;
 ALTER TABLE public.corrections ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE public.events ENABLE ROW LEVEL SECURITY;
+
+CREATE POLICY every_organization ON public.admissions TO quorate_worker USING (true);
 
 CREATE POLICY every_organization ON public.api_key_secrets TO quorate_worker USING (true);
 
@@ -1849,6 +1910,8 @@ CREATE POLICY every_organization ON public.projects TO quorate_worker USING (tru
 
 CREATE POLICY every_organization ON public.quota_overrides TO quorate_worker USING (true);
 
+CREATE POLICY every_organization ON public.quota_requests TO quorate_worker USING (true);
+
 CREATE POLICY every_organization ON public.revocations TO quorate_worker USING (true);
 
 CREATE POLICY every_organization ON public.sessions TO quorate_worker USING (true);
@@ -1900,6 +1963,8 @@ ALTER TABLE public.ledger_entries ENABLE ROW LEVEL SECURITY;
 ALTER TABLE public.memberships ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE public.organizations ENABLE ROW LEVEL SECURITY;
+
+CREATE POLICY own_organization ON public.admissions TO quorate_api USING ((organization_id = public.current_organization_id()));
 
 CREATE POLICY own_organization ON public.api_key_secrets TO quorate_api USING ((organization_id = public.current_organization_id()));
 
@@ -1963,6 +2028,8 @@ CREATE POLICY own_organization ON public.projects TO quorate_api USING ((organiz
 
 CREATE POLICY own_organization ON public.quota_overrides TO quorate_api USING ((organization_id = public.current_organization_id()));
 
+CREATE POLICY own_organization ON public.quota_requests TO quorate_api USING ((organization_id = public.current_organization_id()));
+
 CREATE POLICY own_organization ON public.revocations TO quorate_api USING ((organization_id = public.current_organization_id()));
 
 CREATE POLICY own_organization ON public.sessions TO quorate_api USING ((organization_id = public.current_organization_id()));
@@ -2009,6 +2076,8 @@ ALTER TABLE public.projects ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE public.quota_overrides ENABLE ROW LEVEL SECURITY;
 
+ALTER TABLE public.quota_requests ENABLE ROW LEVEL SECURITY;
+
 ALTER TABLE public.revocations ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE public.sessions ENABLE ROW LEVEL SECURITY;
@@ -2039,6 +2108,9 @@ ALTER TABLE public.webhook_secrets ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE public.webhooks ENABLE ROW LEVEL SECURITY;
 
+REVOKE ALL ON FUNCTION public.count_admissions(since timestamp with time zone) FROM PUBLIC;
+GRANT ALL ON FUNCTION public.count_admissions(since timestamp with time zone) TO quorate_api;
+
 REVOKE ALL ON FUNCTION public.drop_usage_day(day_s bigint) FROM PUBLIC;
 GRANT ALL ON FUNCTION public.drop_usage_day(day_s bigint) TO quorate_worker;
 
@@ -2050,6 +2122,9 @@ GRANT ALL ON FUNCTION public.ensure_usage_day(day_s bigint) TO quorate_worker;
 
 REVOKE ALL ON FUNCTION public.erase_organization(wanted uuid) FROM PUBLIC;
 GRANT ALL ON FUNCTION public.erase_organization(wanted uuid) TO quorate_worker;
+
+REVOKE ALL ON FUNCTION public.find_admissions(wanted text, after uuid, most bigint) FROM PUBLIC;
+GRANT ALL ON FUNCTION public.find_admissions(wanted text, after uuid, most bigint) TO quorate_api;
 
 REVOKE ALL ON FUNCTION public.find_api_key(wanted bytea) FROM PUBLIC;
 GRANT ALL ON FUNCTION public.find_api_key(wanted bytea) TO quorate_api;
@@ -2072,6 +2147,9 @@ GRANT ALL ON FUNCTION public.find_memberships(wanted uuid) TO quorate_api;
 REVOKE ALL ON FUNCTION public.find_organizations(search text, after uuid, most bigint) FROM PUBLIC;
 GRANT ALL ON FUNCTION public.find_organizations(search text, after uuid, most bigint) TO quorate_api;
 
+REVOKE ALL ON FUNCTION public.find_quota_requests() FROM PUBLIC;
+GRANT ALL ON FUNCTION public.find_quota_requests() TO quorate_api;
+
 REVOKE ALL ON FUNCTION public.find_session(wanted bytea) FROM PUBLIC;
 GRANT ALL ON FUNCTION public.find_session(wanted bytea) TO quorate_api;
 
@@ -2087,6 +2165,9 @@ GRANT ALL ON FUNCTION public.unverified_rate_per_s() TO quorate_api;
 
 REVOKE ALL ON FUNCTION public.usage_days() FROM PUBLIC;
 GRANT ALL ON FUNCTION public.usage_days() TO quorate_worker;
+
+GRANT SELECT,INSERT ON TABLE public.admissions TO quorate_api;
+GRANT SELECT,DELETE ON TABLE public.admissions TO quorate_worker;
 
 GRANT SELECT ON TABLE public.alembic_version TO quorate_api;
 GRANT SELECT ON TABLE public.alembic_version TO quorate_worker;
@@ -2220,8 +2301,10 @@ GRANT SELECT ON TABLE public.projects TO quorate_worker;
 
 GRANT UPDATE(deleted_at) ON TABLE public.projects TO quorate_api;
 
-GRANT SELECT ON TABLE public.quota_overrides TO quorate_api;
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.quota_overrides TO quorate_api;
 GRANT SELECT ON TABLE public.quota_overrides TO quorate_worker;
+
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.quota_requests TO quorate_api;
 
 GRANT SELECT,INSERT,DELETE ON TABLE public.recovery_codes TO quorate_api;
 

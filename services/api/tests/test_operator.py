@@ -28,9 +28,10 @@ IDS = {name: str(uuid.uuid4()) for name in NAMED} | {
     "token_id": "0" * 16,
     "consumer": "billing",
     "offset": "0",
+    "quota": "projects",
 }
 # They are in PostgreSQL alone.
-PLACES = ("incidents", "invoices", "organizations", "me", "sessions", "audit")
+PLACES = ("incidents", "invoices", "organizations", "me", "sessions", "audit", "admissions", "quota-requests")
 APART = tuple(f"/v1/operator/{place}" for place in PLACES)
 
 

@@ -2,7 +2,7 @@
 
 import type { Client, Options as Options2, TDataShape } from './client';
 import { client } from './client.gen';
-import type { AcceptInvitationAsNewData, AcceptInvitationAsNewErrors, AcceptInvitationAsNewResponses, AcceptInvitationData, AcceptInvitationErrors, AcceptInvitationResponses, AddIdentityData, AddIdentityErrors, AddIdentityResponses, AddPasskeyData, AddPasskeyErrors, AddPasskeyResponses, AddProbedMinutesData, AddProbedMinutesErrors, AddProbedMinutesResponses, AskForPasskeyData, AskForPasskeyErrors, AskForPasskeyResponses, BeginFirstPasskeyData, BeginFirstPasskeyErrors, BeginFirstPasskeyResponses, BeginIdentityData, BeginIdentityErrors, BeginIdentityResponses, BeginOperatorSessionData, BeginOperatorSessionErrors, BeginOperatorSessionResponses, BeginPasskeyData, BeginPasskeyErrors, BeginPasskeyResponses, BeginProviderLoginData, BeginProviderLoginErrors, BeginProviderLoginResponses, BeginTotpData, BeginTotpErrors, BeginTotpResponses, CallOffDrainData, CallOffDrainErrors, CallOffDrainResponses, ChangePasswordData, ChangePasswordErrors, ChangePasswordResponses, ChangeRoleData, ChangeRoleErrors, ChangeRoleResponses, ChangeWebhookData, ChangeWebhookErrors, ChangeWebhookResponses, CheckOutData, CheckOutErrors, CheckOutResponses, CloseOrganizationData, CloseOrganizationErrors, CloseOrganizationResponses, ConfirmPersonData, ConfirmPersonErrors, ConfirmPersonResponses, ConfirmTotpData, ConfirmTotpErrors, ConfirmTotpResponses, CreateCorrectionData, CreateCorrectionErrors, CreateCorrectionResponses, CreateGroupData, CreateGroupErrors, CreateGroupResponses, CreateJoinTokenData, CreateJoinTokenErrors, CreateJoinTokenResponses, CreateKeyData, CreateKeyErrors, CreateKeyResponses, CreateOrganizationKeyData, CreateOrganizationKeyErrors, CreateOrganizationKeyResponses, CreateProjectData, CreateProjectErrors, CreateProjectResponses, CreateQuoteData, CreateQuoteErrors, CreateQuoteResponses, CreateWebhookData, CreateWebhookErrors, CreateWebhookResponses, DeleteBudgetData, DeleteBudgetErrors, DeleteBudgetResponses, DeleteCheckpointData, DeleteCheckpointErrors, DeleteCheckpointResponses, DeleteGroupData, DeleteGroupErrors, DeleteGroupResponses, DeleteGuaranteeData, DeleteGuaranteeErrors, DeleteGuaranteeResponses, DeleteProjectData, DeleteProjectErrors, DeleteProjectResponses, DeleteWebhookData, DeleteWebhookErrors, DeleteWebhookResponses, DrainServerData, DrainServerErrors, DrainServerResponses, EndOtherSessionsData, EndOtherSessionsErrors, EndOtherSessionsResponses, EndSessionData, EndSessionErrors, EndSessionResponses, EndSuspensionData, EndSuspensionErrors, EndSuspensionResponses, ExportAuditLogData, ExportAuditLogErrors, ExportAuditLogResponses, ExportOperatorLogData, ExportOperatorLogErrors, ExportOperatorLogResponses, ExportOrganizationData, ExportOrganizationErrors, ExportOrganizationResponses, FindInvoicesData, FindInvoicesErrors, FindInvoicesResponses, GetBalanceData, GetBalanceErrors, GetBalanceResponses, GetBudgetData, GetBudgetErrors, GetBudgetResponses, GetCapacityData, GetCapacityErrors, GetCapacityResponses, GetCheckpointData, GetCheckpointErrors, GetCheckpointResponses, GetCurrentInvoiceData, GetCurrentInvoiceDocumentData, GetCurrentInvoiceDocumentErrors, GetCurrentInvoiceDocumentResponses, GetCurrentInvoiceErrors, GetCurrentInvoiceLinesData, GetCurrentInvoiceLinesErrors, GetCurrentInvoiceLinesResponses, GetCurrentInvoiceResponses, GetEntryData, GetEntryErrors, GetEntryResponses, GetGroupCostsData, GetGroupCostsErrors, GetGroupCostsResponses, GetGroupData, GetGroupErrors, GetGroupResponses, GetGuaranteeData, GetGuaranteeErrors, GetGuaranteeResponses, GetHandleData, GetHandleErrors, GetHandleResponses, GetHealthData, GetHealthErrors, GetHealthResponses, GetIncidentData, GetIncidentErrors, GetIncidentResponses, GetInvoiceAccountData, GetInvoiceAccountErrors, GetInvoiceAccountResponses, GetInvoiceData, GetInvoiceDocumentData, GetInvoiceDocumentErrors, GetInvoiceDocumentResponses, GetInvoiceErrors, GetInvoiceLinesData, GetInvoiceLinesErrors, GetInvoiceLinesResponses, GetInvoiceResponses, GetMeData, GetMeErrors, GetMeResponses, GetMetricsData, GetMetricsErrors, GetMetricsResponses, GetOperatorData, GetOperatorErrors, GetOperatorResponses, GetOrganizationData, GetOrganizationErrors, GetOrganizationResponses, GetPartitionsData, GetPartitionsErrors, GetPartitionsResponses, GetPlacementData, GetPlacementErrors, GetPlacementResponses, GetProbeTargetsData, GetProbeTargetsErrors, GetProbeTargetsResponses, GetProjectData, GetProjectErrors, GetProjectResponses, GetQuotasData, GetQuotasErrors, GetQuotasResponses, GetReadinessData, GetReadinessErrors, GetReadinessResponses, GetSecondFactorData, GetSecondFactorErrors, GetSecondFactorResponses, GetServerData, GetServerErrors, GetServerResponses, GetSharingData, GetSharingErrors, GetSharingResponses, GetSlaReportData, GetSlaReportErrors, GetSlaReportResponses, GetSpendData, GetSpendDaysData, GetSpendDaysErrors, GetSpendDaysResponses, GetSpendErrors, GetSpendMetricsData, GetSpendMetricsErrors, GetSpendMetricsResponses, GetSpendResponses, GetStatusData, GetStatusErrors, GetStatusFeedData, GetStatusFeedErrors, GetStatusFeedResponses, GetStatusResponses, GetUsageData, GetUsageErrors, GetUsageResponses, GetWebhookData, GetWebhookErrors, GetWebhookResponses, GiveUpServerData, GiveUpServerErrors, GiveUpServerResponses, InviteMemberData, InviteMemberErrors, InviteMemberResponses, ListAuditEventsData, ListAuditEventsErrors, ListAuditEventsResponses, ListBadMinutesData, ListBadMinutesErrors, ListBadMinutesResponses, ListBudgetAlertsData, ListBudgetAlertsErrors, ListBudgetAlertsResponses, ListBudgetsData, ListBudgetsErrors, ListBudgetsResponses, ListCheckpointsData, ListCheckpointsErrors, ListCheckpointsResponses, ListCommitmentsData, ListCommitmentsErrors, ListCommitmentsResponses, ListCorrectionsData, ListCorrectionsErrors, ListCorrectionsResponses, ListEntriesData, ListEntriesErrors, ListEntriesResponses, ListEventsData, ListEventsErrors, ListEventsResponses, ListGroupEventsData, ListGroupEventsErrors, ListGroupEventsResponses, ListGroupsData, ListGroupsErrors, ListGroupsResponses, ListGuaranteesData, ListGuaranteesErrors, ListGuaranteesResponses, ListIdentitiesData, ListIdentitiesErrors, ListIdentitiesResponses, ListIdentityProvidersData, ListIdentityProvidersErrors, ListIdentityProvidersResponses, ListInvitationsData, ListInvitationsErrors, ListInvitationsResponses, ListInvoicesData, ListInvoicesErrors, ListInvoicesResponses, ListJoinTokensData, ListJoinTokensErrors, ListJoinTokensResponses, ListKeysData, ListKeysErrors, ListKeysResponses, ListLendingData, ListLendingErrors, ListLendingResponses, ListMembersData, ListMembersErrors, ListMembersResponses, ListOperatorEventsData, ListOperatorEventsErrors, ListOperatorEventsResponses, ListOrganizationKeysData, ListOrganizationKeysErrors, ListOrganizationKeysResponses, ListOrganizationsData, ListOrganizationsErrors, ListOrganizationsResponses, ListPasskeysData, ListPasskeysErrors, ListPasskeysResponses, ListPaymentsData, ListPaymentsErrors, ListPaymentsResponses, ListProjectsData, ListProjectsErrors, ListProjectsResponses, ListServersData, ListServersErrors, ListServersResponses, ListSessionsData, ListSessionsErrors, ListSessionsResponses, ListWebhookDeliveriesData, ListWebhookDeliveriesErrors, ListWebhookDeliveriesResponses, ListWebhooksData, ListWebhooksErrors, ListWebhooksResponses, LogInData, LogInErrors, LogInResponses, LogInWithPasskeyData, LogInWithPasskeyErrors, LogInWithPasskeyResponses, LogInWithProviderData, LogInWithProviderErrors, LogInWithProviderResponses, LogOutData, LogOutErrors, LogOutResponses, LookAtInvitationData, LookAtInvitationErrors, LookAtInvitationResponses, MakeCommitmentData, MakeCommitmentErrors, MakeCommitmentResponses, MoveReplicaData, MoveReplicaErrors, MoveReplicaResponses, OpenIncidentData, OpenIncidentErrors, OpenIncidentResponses, PutBudgetData, PutBudgetErrors, PutBudgetResponses, PutGuaranteeData, PutGuaranteeErrors, PutGuaranteeResponses, QuoteGuaranteeData, QuoteGuaranteeErrors, QuoteGuaranteeResponses, ReceiveStripeEventData, ReceiveStripeEventErrors, ReceiveStripeEventResponses, RecordPaymentData, RecordPaymentErrors, RecordPaymentResponses, RemoveIdentityData, RemoveIdentityErrors, RemoveIdentityResponses, RemoveMemberData, RemoveMemberErrors, RemoveMemberResponses, RemovePasskeyData, RemovePasskeyErrors, RemovePasskeyResponses, RemoveTotpData, RemoveTotpErrors, RemoveTotpResponses, RenewRecoveryCodesData, RenewRecoveryCodesErrors, RenewRecoveryCodesResponses, ReopenOrganizationData, ReopenOrganizationErrors, ReopenOrganizationResponses, ReplayWebhookData, ReplayWebhookErrors, ReplayWebhookResponses, RequestPasswordResetData, RequestPasswordResetErrors, RequestPasswordResetResponses, ResendWebhookDeliveryData, ResendWebhookDeliveryErrors, ResendWebhookDeliveryResponses, ResetGroupData, ResetGroupErrors, ResetGroupResponses, ResetPasswordData, ResetPasswordErrors, ResetPasswordResponses, ResizeGroupData, ResizeGroupErrors, ResizeGroupResponses, RevokeJoinTokenData, RevokeJoinTokenErrors, RevokeJoinTokenResponses, RevokeKeyData, RevokeKeyErrors, RevokeKeyResponses, RotateKeyData, RotateKeyErrors, RotateKeyResponses, RotateWebhookSecretData, RotateWebhookSecretErrors, RotateWebhookSecretResponses, SaveCheckpointData, SaveCheckpointErrors, SaveCheckpointResponses, SendVerificationData, SendVerificationErrors, SendVerificationResponses, SignUpData, SignUpErrors, SignUpResponses, SignUpWithProviderData, SignUpWithProviderErrors, SignUpWithProviderResponses, StreamGroupData, StreamGroupErrors, StreamGroupResponse, StreamGroupResponses, SuspendOrganizationData, SuspendOrganizationErrors, SuspendOrganizationResponses, SwitchOrganizationData, SwitchOrganizationErrors, SwitchOrganizationResponses, TestWebhookData, TestWebhookErrors, TestWebhookResponses, UpdateIncidentData, UpdateIncidentErrors, UpdateIncidentResponses, VerifyEmailData, VerifyEmailErrors, VerifyEmailResponses, WithdrawInvitationData, WithdrawInvitationErrors, WithdrawInvitationResponses } from './types.gen';
+import type { AcceptInvitationAsNewData, AcceptInvitationAsNewErrors, AcceptInvitationAsNewResponses, AcceptInvitationData, AcceptInvitationErrors, AcceptInvitationResponses, AddIdentityData, AddIdentityErrors, AddIdentityResponses, AddPasskeyData, AddPasskeyErrors, AddPasskeyResponses, AddProbedMinutesData, AddProbedMinutesErrors, AddProbedMinutesResponses, AskForPasskeyData, AskForPasskeyErrors, AskForPasskeyResponses, BeginFirstPasskeyData, BeginFirstPasskeyErrors, BeginFirstPasskeyResponses, BeginIdentityData, BeginIdentityErrors, BeginIdentityResponses, BeginOperatorSessionData, BeginOperatorSessionErrors, BeginOperatorSessionResponses, BeginPasskeyData, BeginPasskeyErrors, BeginPasskeyResponses, BeginProviderLoginData, BeginProviderLoginErrors, BeginProviderLoginResponses, BeginTotpData, BeginTotpErrors, BeginTotpResponses, CallOffDrainData, CallOffDrainErrors, CallOffDrainResponses, ChangePasswordData, ChangePasswordErrors, ChangePasswordResponses, ChangeRoleData, ChangeRoleErrors, ChangeRoleResponses, ChangeWebhookData, ChangeWebhookErrors, ChangeWebhookResponses, CheckOutData, CheckOutErrors, CheckOutResponses, CloseOrganizationData, CloseOrganizationErrors, CloseOrganizationResponses, ConfirmPersonData, ConfirmPersonErrors, ConfirmPersonResponses, ConfirmTotpData, ConfirmTotpErrors, ConfirmTotpResponses, CountAdmissionsData, CountAdmissionsErrors, CountAdmissionsResponses, CreateCorrectionData, CreateCorrectionErrors, CreateCorrectionResponses, CreateGroupData, CreateGroupErrors, CreateGroupResponses, CreateJoinTokenData, CreateJoinTokenErrors, CreateJoinTokenResponses, CreateKeyData, CreateKeyErrors, CreateKeyResponses, CreateOrganizationKeyData, CreateOrganizationKeyErrors, CreateOrganizationKeyResponses, CreateProjectData, CreateProjectErrors, CreateProjectResponses, CreateQuoteData, CreateQuoteErrors, CreateQuoteResponses, CreateWebhookData, CreateWebhookErrors, CreateWebhookResponses, DeclineQuotaRequestData, DeclineQuotaRequestErrors, DeclineQuotaRequestResponses, DeleteBudgetData, DeleteBudgetErrors, DeleteBudgetResponses, DeleteCheckpointData, DeleteCheckpointErrors, DeleteCheckpointResponses, DeleteGroupData, DeleteGroupErrors, DeleteGroupResponses, DeleteGuaranteeData, DeleteGuaranteeErrors, DeleteGuaranteeResponses, DeleteProjectData, DeleteProjectErrors, DeleteProjectResponses, DeleteWebhookData, DeleteWebhookErrors, DeleteWebhookResponses, DrainServerData, DrainServerErrors, DrainServerResponses, EndOtherSessionsData, EndOtherSessionsErrors, EndOtherSessionsResponses, EndSessionData, EndSessionErrors, EndSessionResponses, EndSuspensionData, EndSuspensionErrors, EndSuspensionResponses, ExportAuditLogData, ExportAuditLogErrors, ExportAuditLogResponses, ExportOperatorLogData, ExportOperatorLogErrors, ExportOperatorLogResponses, ExportOrganizationData, ExportOrganizationErrors, ExportOrganizationResponses, FindInvoicesData, FindInvoicesErrors, FindInvoicesResponses, GetBalanceData, GetBalanceErrors, GetBalanceResponses, GetBudgetData, GetBudgetErrors, GetBudgetResponses, GetCapacityData, GetCapacityErrors, GetCapacityResponses, GetCheckpointData, GetCheckpointErrors, GetCheckpointResponses, GetCurrentInvoiceData, GetCurrentInvoiceDocumentData, GetCurrentInvoiceDocumentErrors, GetCurrentInvoiceDocumentResponses, GetCurrentInvoiceErrors, GetCurrentInvoiceLinesData, GetCurrentInvoiceLinesErrors, GetCurrentInvoiceLinesResponses, GetCurrentInvoiceResponses, GetEntryData, GetEntryErrors, GetEntryResponses, GetGroupCostsData, GetGroupCostsErrors, GetGroupCostsResponses, GetGroupData, GetGroupErrors, GetGroupResponses, GetGuaranteeData, GetGuaranteeErrors, GetGuaranteeResponses, GetHandleData, GetHandleErrors, GetHandleResponses, GetHealthData, GetHealthErrors, GetHealthResponses, GetIncidentData, GetIncidentErrors, GetIncidentResponses, GetInvoiceAccountData, GetInvoiceAccountErrors, GetInvoiceAccountResponses, GetInvoiceData, GetInvoiceDocumentData, GetInvoiceDocumentErrors, GetInvoiceDocumentResponses, GetInvoiceErrors, GetInvoiceLinesData, GetInvoiceLinesErrors, GetInvoiceLinesResponses, GetInvoiceResponses, GetMeData, GetMeErrors, GetMeResponses, GetMetricsData, GetMetricsErrors, GetMetricsResponses, GetOperatorData, GetOperatorErrors, GetOperatorResponses, GetOrganizationData, GetOrganizationErrors, GetOrganizationQuotasData, GetOrganizationQuotasErrors, GetOrganizationQuotasResponses, GetOrganizationResponses, GetPartitionsData, GetPartitionsErrors, GetPartitionsResponses, GetPlacementData, GetPlacementErrors, GetPlacementResponses, GetProbeTargetsData, GetProbeTargetsErrors, GetProbeTargetsResponses, GetProjectData, GetProjectErrors, GetProjectResponses, GetQuotasData, GetQuotasErrors, GetQuotasResponses, GetReadinessData, GetReadinessErrors, GetReadinessResponses, GetSecondFactorData, GetSecondFactorErrors, GetSecondFactorResponses, GetServerData, GetServerErrors, GetServerResponses, GetSharingData, GetSharingErrors, GetSharingResponses, GetSlaReportData, GetSlaReportErrors, GetSlaReportResponses, GetSpendData, GetSpendDaysData, GetSpendDaysErrors, GetSpendDaysResponses, GetSpendErrors, GetSpendMetricsData, GetSpendMetricsErrors, GetSpendMetricsResponses, GetSpendResponses, GetStatusData, GetStatusErrors, GetStatusFeedData, GetStatusFeedErrors, GetStatusFeedResponses, GetStatusResponses, GetUsageData, GetUsageErrors, GetUsageResponses, GetWebhookData, GetWebhookErrors, GetWebhookResponses, GiveUpServerData, GiveUpServerErrors, GiveUpServerResponses, InviteMemberData, InviteMemberErrors, InviteMemberResponses, ListAdmissionsData, ListAdmissionsErrors, ListAdmissionsResponses, ListAuditEventsData, ListAuditEventsErrors, ListAuditEventsResponses, ListBadMinutesData, ListBadMinutesErrors, ListBadMinutesResponses, ListBudgetAlertsData, ListBudgetAlertsErrors, ListBudgetAlertsResponses, ListBudgetsData, ListBudgetsErrors, ListBudgetsResponses, ListCheckpointsData, ListCheckpointsErrors, ListCheckpointsResponses, ListCommitmentsData, ListCommitmentsErrors, ListCommitmentsResponses, ListCorrectionsData, ListCorrectionsErrors, ListCorrectionsResponses, ListEntriesData, ListEntriesErrors, ListEntriesResponses, ListEventsData, ListEventsErrors, ListEventsResponses, ListGroupEventsData, ListGroupEventsErrors, ListGroupEventsResponses, ListGroupsData, ListGroupsErrors, ListGroupsResponses, ListGuaranteesData, ListGuaranteesErrors, ListGuaranteesResponses, ListIdentitiesData, ListIdentitiesErrors, ListIdentitiesResponses, ListIdentityProvidersData, ListIdentityProvidersErrors, ListIdentityProvidersResponses, ListInvitationsData, ListInvitationsErrors, ListInvitationsResponses, ListInvoicesData, ListInvoicesErrors, ListInvoicesResponses, ListJoinTokensData, ListJoinTokensErrors, ListJoinTokensResponses, ListKeysData, ListKeysErrors, ListKeysResponses, ListLendingData, ListLendingErrors, ListLendingResponses, ListMembersData, ListMembersErrors, ListMembersResponses, ListOperatorEventsData, ListOperatorEventsErrors, ListOperatorEventsResponses, ListOrganizationKeysData, ListOrganizationKeysErrors, ListOrganizationKeysResponses, ListOrganizationsData, ListOrganizationsErrors, ListOrganizationsResponses, ListPasskeysData, ListPasskeysErrors, ListPasskeysResponses, ListPaymentsData, ListPaymentsErrors, ListPaymentsResponses, ListProjectsData, ListProjectsErrors, ListProjectsResponses, ListQuotaRequestsData, ListQuotaRequestsErrors, ListQuotaRequestsResponses, ListServersData, ListServersErrors, ListServersResponses, ListSessionsData, ListSessionsErrors, ListSessionsResponses, ListWebhookDeliveriesData, ListWebhookDeliveriesErrors, ListWebhookDeliveriesResponses, ListWebhooksData, ListWebhooksErrors, ListWebhooksResponses, LogInData, LogInErrors, LogInResponses, LogInWithPasskeyData, LogInWithPasskeyErrors, LogInWithPasskeyResponses, LogInWithProviderData, LogInWithProviderErrors, LogInWithProviderResponses, LogOutData, LogOutErrors, LogOutResponses, LookAtInvitationData, LookAtInvitationErrors, LookAtInvitationResponses, MakeCommitmentData, MakeCommitmentErrors, MakeCommitmentResponses, MoveReplicaData, MoveReplicaErrors, MoveReplicaResponses, OpenIncidentData, OpenIncidentErrors, OpenIncidentResponses, PutBudgetData, PutBudgetErrors, PutBudgetResponses, PutGuaranteeData, PutGuaranteeErrors, PutGuaranteeResponses, QuoteGuaranteeData, QuoteGuaranteeErrors, QuoteGuaranteeResponses, ReceiveStripeEventData, ReceiveStripeEventErrors, ReceiveStripeEventResponses, RecordPaymentData, RecordPaymentErrors, RecordPaymentResponses, RemoveIdentityData, RemoveIdentityErrors, RemoveIdentityResponses, RemoveMemberData, RemoveMemberErrors, RemoveMemberResponses, RemovePasskeyData, RemovePasskeyErrors, RemovePasskeyResponses, RemoveTotpData, RemoveTotpErrors, RemoveTotpResponses, RenewRecoveryCodesData, RenewRecoveryCodesErrors, RenewRecoveryCodesResponses, ReopenOrganizationData, ReopenOrganizationErrors, ReopenOrganizationResponses, ReplayWebhookData, ReplayWebhookErrors, ReplayWebhookResponses, RequestPasswordResetData, RequestPasswordResetErrors, RequestPasswordResetResponses, RequestQuotaData, RequestQuotaErrors, RequestQuotaResponses, ResendWebhookDeliveryData, ResendWebhookDeliveryErrors, ResendWebhookDeliveryResponses, ResetGroupData, ResetGroupErrors, ResetGroupResponses, ResetOrganizationQuotaData, ResetOrganizationQuotaErrors, ResetOrganizationQuotaResponses, ResetPasswordData, ResetPasswordErrors, ResetPasswordResponses, ResizeGroupData, ResizeGroupErrors, ResizeGroupResponses, RevokeJoinTokenData, RevokeJoinTokenErrors, RevokeJoinTokenResponses, RevokeKeyData, RevokeKeyErrors, RevokeKeyResponses, RotateKeyData, RotateKeyErrors, RotateKeyResponses, RotateWebhookSecretData, RotateWebhookSecretErrors, RotateWebhookSecretResponses, SaveCheckpointData, SaveCheckpointErrors, SaveCheckpointResponses, SendVerificationData, SendVerificationErrors, SendVerificationResponses, SetOrganizationQuotaData, SetOrganizationQuotaErrors, SetOrganizationQuotaResponses, SignUpData, SignUpErrors, SignUpResponses, SignUpWithProviderData, SignUpWithProviderErrors, SignUpWithProviderResponses, StreamGroupData, StreamGroupErrors, StreamGroupResponse, StreamGroupResponses, SuspendOrganizationData, SuspendOrganizationErrors, SuspendOrganizationResponses, SwitchOrganizationData, SwitchOrganizationErrors, SwitchOrganizationResponses, TestWebhookData, TestWebhookErrors, TestWebhookResponses, UpdateIncidentData, UpdateIncidentErrors, UpdateIncidentResponses, VerifyEmailData, VerifyEmailErrors, VerifyEmailResponses, ViewOrganizationData, ViewOrganizationErrors, ViewOrganizationResponses, WithdrawInvitationData, WithdrawInvitationErrors, WithdrawInvitationResponses, WithdrawQuotaRequestData, WithdrawQuotaRequestErrors, WithdrawQuotaRequestResponses } from './types.gen';
 
 export type Options<TData extends TDataShape = TDataShape, ThrowOnError extends boolean = boolean, TResponse = unknown> = Options2<TData, ThrowOnError, TResponse> & {
     /**
@@ -1538,6 +1538,32 @@ export const getQuotas = <ThrowOnError extends boolean = false>(options?: Option
 });
 
 /**
+ * Withdraw Quota Request
+ *
+ * Withdraw a request for a greater quota.
+ */
+export const withdrawQuotaRequest = <ThrowOnError extends boolean = false>(options: Options<WithdrawQuotaRequestData, ThrowOnError>) => (options.client ?? client).delete<WithdrawQuotaRequestResponses, WithdrawQuotaRequestErrors, ThrowOnError, 'data'>({
+    responseStyle: 'data',
+    url: '/v1/quotas/{quota}/request',
+    ...options
+});
+
+/**
+ * Request Quota
+ *
+ * Ask the operators for a greater quota. Another request takes the place of the one before.
+ */
+export const requestQuota = <ThrowOnError extends boolean = false>(options: Options<RequestQuotaData, ThrowOnError>) => (options.client ?? client).put<RequestQuotaResponses, RequestQuotaErrors, ThrowOnError, 'data'>({
+    responseStyle: 'data',
+    url: '/v1/quotas/{quota}/request',
+    ...options,
+    headers: {
+        'Content-Type': 'application/json',
+        ...options.headers
+    }
+});
+
+/**
  * List Servers
  *
  * The fleet's servers, failed ones included. Servers removed from the fleet are left out.
@@ -1745,6 +1771,106 @@ export const listOperatorEvents = <ThrowOnError extends boolean = false>(options
 export const exportOperatorLog = <ThrowOnError extends boolean = false>(options?: Options<ExportOperatorLogData, ThrowOnError>) => (options?.client ?? client).get<ExportOperatorLogResponses, ExportOperatorLogErrors, ThrowOnError, 'data'>({
     responseStyle: 'data',
     url: '/v1/operator/audit/export',
+    ...options
+});
+
+/**
+ * View Organization
+ *
+ * A token to look at an organization as its members do, for half an hour. It changes nothing and reads no entry.
+ */
+export const viewOrganization = <ThrowOnError extends boolean = false>(options: Options<ViewOrganizationData, ThrowOnError>) => (options.client ?? client).post<ViewOrganizationResponses, ViewOrganizationErrors, ThrowOnError, 'data'>({
+    responseStyle: 'data',
+    url: '/v1/operator/organizations/{organization_id}/views',
+    ...options,
+    headers: {
+        'Content-Type': 'application/json',
+        ...options.headers
+    }
+});
+
+/**
+ * Get Organization Quotas
+ *
+ * An organization's quotas and their use.
+ */
+export const getOrganizationQuotas = <ThrowOnError extends boolean = false>(options: Options<GetOrganizationQuotasData, ThrowOnError>) => (options.client ?? client).get<GetOrganizationQuotasResponses, GetOrganizationQuotasErrors, ThrowOnError, 'data'>({
+    responseStyle: 'data',
+    url: '/v1/operator/organizations/{organization_id}/quotas',
+    ...options
+});
+
+/**
+ * Reset Organization Quota
+ *
+ * Use the default for a quota of an organization again.
+ */
+export const resetOrganizationQuota = <ThrowOnError extends boolean = false>(options: Options<ResetOrganizationQuotaData, ThrowOnError>) => (options.client ?? client).delete<ResetOrganizationQuotaResponses, ResetOrganizationQuotaErrors, ThrowOnError, 'data'>({
+    responseStyle: 'data',
+    url: '/v1/operator/organizations/{organization_id}/quotas/{quota}',
+    ...options
+});
+
+/**
+ * Set Organization Quota
+ *
+ * Set a quota of an organization. It answers a request for more, and its owners get mail then.
+ */
+export const setOrganizationQuota = <ThrowOnError extends boolean = false>(options: Options<SetOrganizationQuotaData, ThrowOnError>) => (options.client ?? client).put<SetOrganizationQuotaResponses, SetOrganizationQuotaErrors, ThrowOnError, 'data'>({
+    responseStyle: 'data',
+    url: '/v1/operator/organizations/{organization_id}/quotas/{quota}',
+    ...options,
+    headers: {
+        'Content-Type': 'application/json',
+        ...options.headers
+    }
+});
+
+/**
+ * Decline Quota Request
+ *
+ * Decline a request for more. Its owners get the reason by mail.
+ */
+export const declineQuotaRequest = <ThrowOnError extends boolean = false>(options: Options<DeclineQuotaRequestData, ThrowOnError>) => (options.client ?? client).post<DeclineQuotaRequestResponses, DeclineQuotaRequestErrors, ThrowOnError, 'data'>({
+    responseStyle: 'data',
+    url: '/v1/operator/organizations/{organization_id}/quotas/{quota}/decline',
+    ...options,
+    headers: {
+        'Content-Type': 'application/json',
+        ...options.headers
+    }
+});
+
+/**
+ * List Quota Requests
+ *
+ * Requests for greater quotas that wait for an answer, oldest first.
+ */
+export const listQuotaRequests = <ThrowOnError extends boolean = false>(options?: Options<ListQuotaRequestsData, ThrowOnError>) => (options?.client ?? client).get<ListQuotaRequestsResponses, ListQuotaRequestsErrors, ThrowOnError, 'data'>({
+    responseStyle: 'data',
+    url: '/v1/operator/quota-requests',
+    ...options
+});
+
+/**
+ * List Admissions
+ *
+ * Groups and guarantees that customers asked for, admitted or refused, newest first. They are kept for 90 days.
+ */
+export const listAdmissions = <ThrowOnError extends boolean = false>(options?: Options<ListAdmissionsData, ThrowOnError>) => (options?.client ?? client).get<ListAdmissionsResponses, ListAdmissionsErrors, ThrowOnError, 'data'>({
+    responseStyle: 'data',
+    url: '/v1/operator/admissions',
+    ...options
+});
+
+/**
+ * Count Admissions
+ *
+ * How often the fleet said yes, and no for which reason.
+ */
+export const countAdmissions = <ThrowOnError extends boolean = false>(options?: Options<CountAdmissionsData, ThrowOnError>) => (options?.client ?? client).get<CountAdmissionsResponses, CountAdmissionsErrors, ThrowOnError, 'data'>({
+    responseStyle: 'data',
+    url: '/v1/operator/admissions/counts',
     ...options
 });
 

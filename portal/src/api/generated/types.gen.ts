@@ -53,6 +53,114 @@ export type Actor = {
 };
 
 /**
+ * Admission
+ */
+export type Admission = {
+    /**
+     * Id
+     */
+    id: string;
+    /**
+     * Organization Id
+     */
+    organization_id: string;
+    /**
+     * Organization Name
+     */
+    organization_name: string;
+    /**
+     * At
+     */
+    at: string;
+    /**
+     * Operation
+     *
+     * create_group, resize_group, reset_group or put_guarantee.
+     */
+    operation: string;
+    /**
+     * Subject
+     *
+     * The path that was called.
+     */
+    subject: string;
+    /**
+     * Asked
+     *
+     * The request's body.
+     */
+    asked: unknown;
+    /**
+     * Outcome
+     */
+    outcome: 'admitted' | 'refused';
+    /**
+     * Code
+     *
+     * Of a refusal: admission_refused, guarantee_refused, quota_exceeded or spend_cap.
+     */
+    code: string | null;
+    /**
+     * Reason
+     *
+     * Of a refusal by the fleet, as in `refusal` of the answer.
+     */
+    reason: string | null;
+    /**
+     * Scarce Resource
+     */
+    scarce_resource: string | null;
+    /**
+     * Message
+     *
+     * The sentence that the customer saw.
+     */
+    message: string | null;
+};
+
+/**
+ * AdmissionCount
+ */
+export type AdmissionCount = {
+    /**
+     * Outcome
+     */
+    outcome: 'admitted' | 'refused';
+    /**
+     * Code
+     */
+    code: string | null;
+    /**
+     * Reason
+     */
+    reason: string | null;
+    /**
+     * Scarce Resource
+     */
+    scarce_resource: string | null;
+    /**
+     * Count
+     */
+    count: number;
+};
+
+/**
+ * AdmissionCounts
+ *
+ * By reason, the most frequent first.
+ */
+export type AdmissionCounts = {
+    /**
+     * Since
+     */
+    since: string;
+    /**
+     * Items
+     */
+    items: Array<AdmissionCount>;
+};
+
+/**
  * Amounts
  *
  * Amounts of each resource, as the coordinator counts them.
@@ -1108,6 +1216,18 @@ export type CreatedWebhook = {
      * For checking signatures, `whsec_…`. It is shown only now.
      */
     secret: string;
+};
+
+/**
+ * Decline
+ */
+export type Decline = {
+    /**
+     * Reason
+     *
+     * For the organization's owners, who get it by mail.
+     */
+    reason: string;
 };
 
 /**
@@ -3058,6 +3178,12 @@ export type Me = {
      * null for an API key.
      */
     csrf_token: string | null;
+    /**
+     * Viewed By
+     *
+     * The operator who looks at the organization, and changes nothing.
+     */
+    viewed_by: string | null;
 };
 
 /**
@@ -3494,6 +3620,16 @@ export type NewKey = {
 };
 
 /**
+ * NewLimit
+ */
+export type NewLimit = {
+    /**
+     * Limit
+     */
+    limit: number;
+};
+
+/**
  * NewOperatorSession
  */
 export type NewOperatorSession = {
@@ -3638,6 +3774,18 @@ export type NewUpdate = {
 };
 
 /**
+ * NewView
+ */
+export type NewView = {
+    /**
+     * Reason
+     *
+     * For the audit logs; members of the organization read it in theirs.
+     */
+    reason: string;
+};
+
+/**
  * NewWebhook
  */
 export type NewWebhook = {
@@ -3722,6 +3870,54 @@ export type Offer = {
      * Discount Percent
      */
     discount_percent: number;
+};
+
+/**
+ * OpenRequest
+ *
+ * A request for a greater quota.
+ */
+export type OpenRequest = {
+    /**
+     * Organization Id
+     */
+    organization_id: string;
+    /**
+     * Organization Name
+     */
+    organization_name: string;
+    /**
+     * Code
+     */
+    code: string;
+    /**
+     * Wanted
+     */
+    wanted: number;
+    /**
+     * Reason
+     */
+    reason: string;
+    /**
+     * Asked By
+     *
+     * The address of who asked.
+     */
+    asked_by: string;
+    /**
+     * Created At
+     */
+    created_at: string;
+};
+
+/**
+ * OpenRequests
+ */
+export type OpenRequests = {
+    /**
+     * Items
+     */
+    items: Array<OpenRequest>;
 };
 
 /**
@@ -3976,6 +4172,22 @@ export type OtherGroups = {
      * Previous Micros
      */
     previous_micros: number;
+};
+
+/**
+ * Page[Admission]
+ */
+export type PageAdmission = {
+    /**
+     * Items
+     */
+    items: Array<Admission>;
+    /**
+     * Next Cursor
+     *
+     * The next page's `cursor`; null on the last page.
+     */
+    next_cursor: string | null;
 };
 
 /**
@@ -4928,6 +5140,36 @@ export type Quota = {
      * Unit
      */
     unit: string;
+    /**
+     * Is Default
+     *
+     * Whether operators have set no other limit for the organization.
+     */
+    is_default: boolean;
+    /**
+     * Requested
+     *
+     * The limit that was asked for, and waits for an answer.
+     */
+    requested: number | null;
+};
+
+/**
+ * QuotaRequest
+ */
+export type QuotaRequest = {
+    /**
+     * Wanted
+     *
+     * The limit that you need; above the present one.
+     */
+    wanted: number;
+    /**
+     * Reason
+     *
+     * For the operators: the use that you plan.
+     */
+    reason: string;
 };
 
 /**
@@ -6460,6 +6702,22 @@ export type Verification = {
      * The part of the link in the mail behind `#`.
      */
     token: string;
+};
+
+/**
+ * View
+ */
+export type View = {
+    /**
+     * Token
+     *
+     * `qv_…`, in the place of an API key: it sees what members see, except entries.
+     */
+    token: string;
+    /**
+     * Expires At
+     */
+    expires_at: string;
 };
 
 /**
@@ -11255,6 +11513,74 @@ export type GetQuotasResponses = {
 
 export type GetQuotasResponse = GetQuotasResponses[keyof GetQuotasResponses];
 
+export type WithdrawQuotaRequestData = {
+    body?: never;
+    path: {
+        /**
+         * Quota
+         */
+        quota: string;
+    };
+    query?: never;
+    url: '/v1/quotas/{quota}/request';
+};
+
+export type WithdrawQuotaRequestErrors = {
+    /**
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
+     */
+    '4XX': Problem;
+    /**
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
+     */
+    '5XX': Problem;
+};
+
+export type WithdrawQuotaRequestError = WithdrawQuotaRequestErrors[keyof WithdrawQuotaRequestErrors];
+
+export type WithdrawQuotaRequestResponses = {
+    /**
+     * Successful Response
+     */
+    200: Quotas;
+};
+
+export type WithdrawQuotaRequestResponse = WithdrawQuotaRequestResponses[keyof WithdrawQuotaRequestResponses];
+
+export type RequestQuotaData = {
+    body: QuotaRequest;
+    path: {
+        /**
+         * Quota
+         */
+        quota: string;
+    };
+    query?: never;
+    url: '/v1/quotas/{quota}/request';
+};
+
+export type RequestQuotaErrors = {
+    /**
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
+     */
+    '4XX': Problem;
+    /**
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
+     */
+    '5XX': Problem;
+};
+
+export type RequestQuotaError = RequestQuotaErrors[keyof RequestQuotaErrors];
+
+export type RequestQuotaResponses = {
+    /**
+     * Successful Response
+     */
+    200: Quotas;
+};
+
+export type RequestQuotaResponse = RequestQuotaResponses[keyof RequestQuotaResponses];
+
 export type ListServersData = {
     body?: never;
     path?: never;
@@ -11869,6 +12195,313 @@ export type ExportOperatorLogResponses = {
 };
 
 export type ExportOperatorLogResponse = ExportOperatorLogResponses[keyof ExportOperatorLogResponses];
+
+export type ViewOrganizationData = {
+    body: NewView;
+    headers?: {
+        /**
+         * A random string for this request. Repeating it with the same body only repeats the answer.
+         */
+        'Idempotency-Key'?: string;
+    };
+    path: {
+        /**
+         * Organization Id
+         */
+        organization_id: string;
+    };
+    query?: never;
+    url: '/v1/operator/organizations/{organization_id}/views';
+};
+
+export type ViewOrganizationErrors = {
+    /**
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
+     */
+    '4XX': Problem;
+    /**
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
+     */
+    '5XX': Problem;
+};
+
+export type ViewOrganizationError = ViewOrganizationErrors[keyof ViewOrganizationErrors];
+
+export type ViewOrganizationResponses = {
+    /**
+     * Successful Response
+     */
+    201: View;
+};
+
+export type ViewOrganizationResponse = ViewOrganizationResponses[keyof ViewOrganizationResponses];
+
+export type GetOrganizationQuotasData = {
+    body?: never;
+    path: {
+        /**
+         * Organization Id
+         */
+        organization_id: string;
+    };
+    query?: never;
+    url: '/v1/operator/organizations/{organization_id}/quotas';
+};
+
+export type GetOrganizationQuotasErrors = {
+    /**
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
+     */
+    '4XX': Problem;
+    /**
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
+     */
+    '5XX': Problem;
+};
+
+export type GetOrganizationQuotasError = GetOrganizationQuotasErrors[keyof GetOrganizationQuotasErrors];
+
+export type GetOrganizationQuotasResponses = {
+    /**
+     * Successful Response
+     */
+    200: Quotas;
+};
+
+export type GetOrganizationQuotasResponse = GetOrganizationQuotasResponses[keyof GetOrganizationQuotasResponses];
+
+export type ResetOrganizationQuotaData = {
+    body?: never;
+    path: {
+        /**
+         * Organization Id
+         */
+        organization_id: string;
+        /**
+         * Quota
+         */
+        quota: string;
+    };
+    query?: never;
+    url: '/v1/operator/organizations/{organization_id}/quotas/{quota}';
+};
+
+export type ResetOrganizationQuotaErrors = {
+    /**
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
+     */
+    '4XX': Problem;
+    /**
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
+     */
+    '5XX': Problem;
+};
+
+export type ResetOrganizationQuotaError = ResetOrganizationQuotaErrors[keyof ResetOrganizationQuotaErrors];
+
+export type ResetOrganizationQuotaResponses = {
+    /**
+     * Successful Response
+     */
+    200: Quotas;
+};
+
+export type ResetOrganizationQuotaResponse = ResetOrganizationQuotaResponses[keyof ResetOrganizationQuotaResponses];
+
+export type SetOrganizationQuotaData = {
+    body: NewLimit;
+    path: {
+        /**
+         * Organization Id
+         */
+        organization_id: string;
+        /**
+         * Quota
+         */
+        quota: string;
+    };
+    query?: never;
+    url: '/v1/operator/organizations/{organization_id}/quotas/{quota}';
+};
+
+export type SetOrganizationQuotaErrors = {
+    /**
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
+     */
+    '4XX': Problem;
+    /**
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
+     */
+    '5XX': Problem;
+};
+
+export type SetOrganizationQuotaError = SetOrganizationQuotaErrors[keyof SetOrganizationQuotaErrors];
+
+export type SetOrganizationQuotaResponses = {
+    /**
+     * Successful Response
+     */
+    200: Quotas;
+};
+
+export type SetOrganizationQuotaResponse = SetOrganizationQuotaResponses[keyof SetOrganizationQuotaResponses];
+
+export type DeclineQuotaRequestData = {
+    body: Decline;
+    headers?: {
+        /**
+         * A random string for this request. Repeating it with the same body only repeats the answer.
+         */
+        'Idempotency-Key'?: string;
+    };
+    path: {
+        /**
+         * Organization Id
+         */
+        organization_id: string;
+        /**
+         * Quota
+         */
+        quota: string;
+    };
+    query?: never;
+    url: '/v1/operator/organizations/{organization_id}/quotas/{quota}/decline';
+};
+
+export type DeclineQuotaRequestErrors = {
+    /**
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
+     */
+    '4XX': Problem;
+    /**
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
+     */
+    '5XX': Problem;
+};
+
+export type DeclineQuotaRequestError = DeclineQuotaRequestErrors[keyof DeclineQuotaRequestErrors];
+
+export type DeclineQuotaRequestResponses = {
+    /**
+     * Successful Response
+     */
+    204: void;
+};
+
+export type DeclineQuotaRequestResponse = DeclineQuotaRequestResponses[keyof DeclineQuotaRequestResponses];
+
+export type ListQuotaRequestsData = {
+    body?: never;
+    path?: never;
+    query?: never;
+    url: '/v1/operator/quota-requests';
+};
+
+export type ListQuotaRequestsErrors = {
+    /**
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
+     */
+    '4XX': Problem;
+    /**
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
+     */
+    '5XX': Problem;
+};
+
+export type ListQuotaRequestsError = ListQuotaRequestsErrors[keyof ListQuotaRequestsErrors];
+
+export type ListQuotaRequestsResponses = {
+    /**
+     * Successful Response
+     */
+    200: OpenRequests;
+};
+
+export type ListQuotaRequestsResponse = ListQuotaRequestsResponses[keyof ListQuotaRequestsResponses];
+
+export type ListAdmissionsData = {
+    body?: never;
+    path?: never;
+    query?: {
+        /**
+         * Outcome
+         *
+         * Only those.
+         */
+        outcome?: 'admitted' | 'refused' | null;
+        /**
+         * Limit
+         *
+         * Items per page.
+         */
+        limit?: number;
+        /**
+         * Cursor
+         *
+         * `next_cursor` of the previous page.
+         */
+        cursor?: string | null;
+    };
+    url: '/v1/operator/admissions';
+};
+
+export type ListAdmissionsErrors = {
+    /**
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
+     */
+    '4XX': Problem;
+    /**
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
+     */
+    '5XX': Problem;
+};
+
+export type ListAdmissionsError = ListAdmissionsErrors[keyof ListAdmissionsErrors];
+
+export type ListAdmissionsResponses = {
+    /**
+     * Successful Response
+     */
+    200: PageAdmission;
+};
+
+export type ListAdmissionsResponse = ListAdmissionsResponses[keyof ListAdmissionsResponses];
+
+export type CountAdmissionsData = {
+    body?: never;
+    path?: never;
+    query?: {
+        /**
+         * Hours
+         *
+         * Of the last so many.
+         */
+        hours?: number;
+    };
+    url: '/v1/operator/admissions/counts';
+};
+
+export type CountAdmissionsErrors = {
+    /**
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
+     */
+    '4XX': Problem;
+    /**
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
+     */
+    '5XX': Problem;
+};
+
+export type CountAdmissionsError = CountAdmissionsErrors[keyof CountAdmissionsErrors];
+
+export type CountAdmissionsResponses = {
+    /**
+     * Successful Response
+     */
+    200: AdmissionCounts;
+};
+
+export type CountAdmissionsResponse = CountAdmissionsResponses[keyof CountAdmissionsResponses];
 
 export type FindInvoicesData = {
     body?: never;

@@ -6,12 +6,14 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from functools import partial
 
-from fastapi import FastAPI
+from fastapi import FastAPI, Request, Response
 from redis.asyncio import Redis
 
 from quorate_api import limits, openapi
 from quorate_api.accounts import endpoints as accounts
 from quorate_api.adjustments import endpoints as adjustments
+from quorate_api.admissions import endpoints as admission_log
+from quorate_api.admissions import service as admissions
 from quorate_api.audit import endpoints as audit_log
 from quorate_api.audit import service as audit
 from quorate_api.billing import endpoints as billing
@@ -23,6 +25,7 @@ from quorate_api.closure import endpoints as closure
 from quorate_api.commitments import endpoints as commitments
 from quorate_api.coordinator.client import Coordinator
 from quorate_api.database import engine
+from quorate_api.database.work import Work
 from quorate_api.emails import endpoints as emails
 from quorate_api.entries import endpoints as entries
 from quorate_api.errors import Code, handlers
@@ -71,6 +74,7 @@ from quorate_api.status import snapshot
 from quorate_api.tasks import end_task, repeat
 from quorate_api.telemetry.hub import Hub
 from quorate_api.telemetry.viewers import Viewers
+from quorate_api.tenants import endpoints as tenants
 from quorate_api.usage import endpoints as usage
 from quorate_api.webhooks import endpoints as webhooks
 
@@ -81,8 +85,8 @@ ROUTERS = (
     events.router, webhooks.router, projects.router, guarantees.router, keys.router, quotes.router, groups.router,
     checkpoints.router, entries.router, usage.router, sla.router, live.router, billing.router, payments.router,
     payments.event_router, spend.router, budgets.router, commitments.router, quotas.router, operator.router,
-    operators.router, payments.operator_router, adjustments.router, status.public, status.operator, outside.router,
-    health.router,
+    operators.router, tenants.router, admission_log.router, payments.operator_router, adjustments.router,
+    status.public, status.operator, outside.router, health.router,
 )  # fmt: skip
 
 Lifespan = Callable[[FastAPI], AbstractAsyncContextManager[None]]
@@ -167,8 +171,14 @@ def make_services(settings: Settings) -> Services:
         providers=identity_providers.read(settings.identity_providers_file),
         status=Held(partial(snapshot.read, database), limits.STATUS_CACHED_S, limits.STATUS_READ_S),
         require_spend_room=caps.require_room,
-        record_change=audit.record,
+        record_change=_record_change,
+        record_refusal=admissions.note_refused,
     )
+
+
+async def _record_change(request: Request, work: Work, response: Response) -> None:
+    await admissions.note_admitted(request, work)
+    await audit.record(request, work, response)
 
 
 def _staff(keys: Keys, settings: Settings) -> dict[Staff, StaffTokens]:

@@ -85,6 +85,11 @@ CLOSURE_GRACE_S = 14 * 24 * 3_600  # an owner who is on holiday can reopen it
 CLOSED_KEPT_S = 60 * 24 * 3_600  # the last invoice comes within a month, and is due two weeks later
 CLOSURE_REASONS_SHOWN = 5
 SUSPENSION_REASON_LENGTH_MAX = 500
+QUOTA_REASON_LENGTH_MAX = 1_000
+VIEW_S = 1_800  # an operator looks at an organization
+ADMISSIONS_KEPT_S = 90 * 24 * 3_600
+ADMISSIONS_COUNTED_HOURS_MAX = 90 * 24
+ADMISSION_MESSAGE_LENGTH_MAX = 1_000
 CLOSURE_INTERVAL_S = 30.0
 EXPORT_ROWS = 1_000  # read at once
 

@@ -95,6 +95,8 @@ def _needs() -> dict[str, Need]:
         "create_quote": Need(P.MANAGE, somewhere=True),
         "get_handle": Need(P.APPEND),  # or to read
         "get_quotas": Need(P.VIEW, whole=True),
+        "request_quota": Need(P.ADMINISTER, person=True),
+        "withdraw_quota_request": Need(P.ADMINISTER, person=True),
         **{name: Need(P.ADMINISTER, whole=True) for name in _OF_WEBHOOKS},
     }
 
@@ -164,6 +166,7 @@ BODIES: dict[str, Any] = {
     "add_passkey": {"name": "k", "credential": {}},
     "begin_identity": {"provider": "acme", "purpose": "connect"},
     "add_identity": {"state": "x", "code": "x"},
+    "request_quota": {"wanted": 10**9, "reason": "a load test"},
     "send_verification": {},
     "begin_totp": {},
     "renew_recovery_codes": {},
@@ -239,4 +242,5 @@ async def things_of(customer: Customer, owner: psycopg.Connection) -> dict[str, 
         "budget_id": budget.json()["id"],
         "consumer": "billing",
         "offset": "0",
+        "quota": "projects",
     }

@@ -79,6 +79,7 @@ class Me(Output):
     memberships: list[Membership] = Field(description="The person's organizations, this one among them.")
     projects: list[Project] = Field(description="Newest first, at most 200.")
     csrf_token: str | None = Field(description="null for an API key.")
+    viewed_by: str | None = Field(description="The operator who looks at the organization, and changes nothing.")
 
 
 Outcome = Literal["logged_in", "second_factor_required", "account_needed", "account_exists"]

@@ -217,6 +217,7 @@ async def me(work: Work, principal: Principal) -> Me:
         ],
         projects=[Project(id=row.id, name=row.name, created_at=row.created_at) for row in projects],
         csrf_token=principal.csrf_token,
+        viewed_by=principal.operator,
     )
 
 

@@ -42,7 +42,7 @@ async def close(work: Work, services: Services, principal: Principal, asked: Clo
     await _require_nothing_owed(work, now)
     await StandingRepository(work.scope).set(closing_at=now, closes_at=now + GRACE)
     row = await _row(work)
-    await _tell(work, services, lambda to: texts.closing(to, row.name, row.closes_at, services.settings.origin))
+    await tell_owners(work, services, lambda to: texts.closing(to, row.name, row.closes_at, services.settings.origin))
     return _shown(row)
 
 
@@ -54,25 +54,27 @@ async def reopen(work: Work, services: Services, principal: Principal) -> Organi
         raise Problem(Code.CLOSURE_REFUSED, "The organization is closed, and its groups are deleted.")
     if row.closing_at is not None:
         await StandingRepository(work.scope).set(closing_at=None, closes_at=None)
-        await _tell(work, services, lambda to: texts.reopened(to, row.name, services.settings.origin))
+        await tell_owners(work, services, lambda to: texts.reopened(to, row.name, services.settings.origin))
     return await get(work)
 
 
 async def suspend(work: Work, services: Services, organization_id: UUID, asked: Suspension) -> OrganizationStanding:
     """By an operator. Repeating it changes the reason."""
-    row = await _entered(work, organization_id)
+    row = await entered(work, organization_id)
     since = row.suspended_at or datetime.now(UTC)
     await StandingRepository(work.scope).set(suspended_at=since, suspension_reason=asked.reason)
     if row.suspended_at is None:
-        await _tell(work, services, lambda to: texts.suspended(to, row.name, asked.reason, services.settings.origin))
+        await tell_owners(
+            work, services, lambda to: texts.suspended(to, row.name, asked.reason, services.settings.origin)
+        )
     return await get(work)
 
 
 async def end_suspension(work: Work, services: Services, organization_id: UUID) -> OrganizationStanding:
-    row = await _entered(work, organization_id)
+    row = await entered(work, organization_id)
     if row.suspended_at is not None:
         await StandingRepository(work.scope).set(suspended_at=None, suspension_reason=None)
-        await _tell(work, services, lambda to: texts.reopened(to, row.name, services.settings.origin))
+        await tell_owners(work, services, lambda to: texts.reopened(to, row.name, services.settings.origin))
     return await get(work)
 
 
@@ -104,7 +106,8 @@ async def _require_nothing_owed(work: Work, now: datetime) -> None:
         raise Problem(Code.CLOSURE_REFUSED, f"Before the organization can close: {'; '.join(shown)}{more}.")
 
 
-async def _entered(work: Work, organization_id: UUID) -> Row[Any]:
+async def entered(work: Work, organization_id: UUID) -> Row[Any]:
+    """The organization, which an operator looks at or changes. Raises `not_found`, also for an erased one."""
     await work.enter(organization_id)
     row = await StandingRepository(work.scope).get(lock=True)
     if row is None or row.erased_at is not None:
@@ -118,7 +121,7 @@ async def _row(work: Work, *, lock: bool = False) -> Row[Any]:
     return row
 
 
-async def _tell(work: Work, services: Services, mail: Callable[[str], Mail]) -> None:
+async def tell_owners(work: Work, services: Services, mail: Callable[[str], Mail]) -> None:
     """`mail`: the one to an address."""
     for address in await StandingRepository(work.scope).owners():
         await outbox.post(work, services, mail(address))

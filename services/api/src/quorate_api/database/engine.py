@@ -13,7 +13,7 @@ from quorate_api import limits
 
 API_ROLE = "quorate_api"
 WORKER_ROLE = "quorate_worker"
-SCHEMA_REVISION = "2026_11_30_audit_copies"
+SCHEMA_REVISION = "2026_11_30_console"
 
 
 def create(database_url: str, role: str) -> AsyncEngine:

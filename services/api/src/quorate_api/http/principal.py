@@ -16,7 +16,7 @@ from quorate_api.http.cookies import name_of
 from quorate_api.http.repository import PrincipalRepository
 from quorate_api.http.services import Services, services_of
 from quorate_api.http.standing import Standing
-from quorate_api.security import api_keys
+from quorate_api.security import api_keys, views
 from quorate_api.security.keys import same
 
 SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
@@ -40,7 +40,7 @@ class Principal:
     """An authenticated caller. An API key with a `project_id` sees no other project."""
 
     id: UUID
-    kind: str  # "user" or "key"
+    kind: str  # "user", "key", or "view": an operator who looks
     organization_id: UUID
     allowed: Allowed
     credential: Credential
@@ -49,6 +49,7 @@ class Principal:
     user_id: UUID | None = None
     project_id: UUID | None = None
     csrf_token: str | None = None
+    operator: str | None = None  # who looks
     confirmed_at: datetime | None = None  # the last time at which a person has shown a password or code; None for a key
 
     def require(self, permission: Permission, group: str | None = None) -> None:
@@ -70,7 +71,7 @@ class Principal:
             )
 
     def _lacks(self, permission: Permission) -> Problem:
-        what = f"the role {self.role}" if self.kind == "user" else "this API key"
+        what = {"user": f"the role {self.role}", "key": "this API key", "view": "an operator's view"}[self.kind]
         return Problem(Code.PERMISSION_DENIED, f"This needs the permission `{permission}`, which {what} lacks.")
 
     def require_person(self) -> UUID:
@@ -105,7 +106,11 @@ async def authenticate(request: Request, work: Work) -> Principal:
     """The caller, or a 401. The transaction sees the caller's organization from then on."""
     services = services_of(request)
     authorization = request.headers.get("authorization")
-    if authorization is not None:
+    if authorization is not None and authorization.startswith(f"Bearer {views.PREFIX}"):
+        principal = await _by_view(services, work, authorization.removeprefix("Bearer "))
+        if request.method not in SAFE_METHODS:
+            raise Problem(Code.PERMISSION_DENIED, "An operator's view changes nothing.")
+    elif authorization is not None:
         principal = await _by_key(
             services, work, authorization, client_address(request, services.settings.trusted_proxies)
         )
@@ -152,6 +157,23 @@ async def _by_key(services: Services, work: Work, authorization: str, address: s
         Credential(found.credential_id, found.ends_at, found.tokens_until),
         found.standing,
         project_id=found.project_id,
+    )
+
+
+async def _by_view(services: Services, work: Work, token: str) -> Principal:
+    view = views.read(services.keys, token, datetime.now(UTC))
+    if view is None:
+        raise Problem(Code.SESSION_EXPIRED, "The view is over. Begin another one from the console.")
+    await work.enter(view.organization_id)
+    standing = await PrincipalRepository(work.connection).standing(work.scope)
+    return Principal(
+        view.id,
+        "view",
+        view.organization_id,
+        Allowed(frozenset({Permission.VIEW, Permission.TEAM, Permission.BILLING})),
+        Credential(view.id, view.until, None),
+        standing,
+        operator=view.operator,
     )
 
 

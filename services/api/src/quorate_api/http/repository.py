@@ -9,7 +9,7 @@ from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from quorate_api.database.scope import Scope
-from quorate_api.database.tables import api_keys, idempotency_keys, sessions
+from quorate_api.database.tables import api_keys, idempotency_keys, organizations, sessions
 
 
 class PrincipalRepository:
@@ -46,6 +46,11 @@ class PrincipalRepository:
             "standing",
         )
         return (await self._connection.execute(select(found))).one_or_none()
+
+    async def standing(self, scope: Scope) -> Any:
+        """Of the organization that was entered."""
+        statement = scope.select(organizations, organizations.c.standing)
+        return (await scope.connection.execute(statement)).scalar_one()
 
     async def organization_of(self, group_id: UUID) -> UUID | None:
         """For operators alone, who name a group and not its organization."""

@@ -93,6 +93,10 @@ class _Run:
         return response
 
     async def failed(self, problem: Problem) -> None:
+        try:
+            await services_of(self._request).record_refusal(self._request, problem)
+        except SQLAlchemyError as error:  # the customer has its answer all the same
+            log.warning("could not note a refusal", error=str(error))
         if self._claim is None:
             return
         try:

@@ -12,6 +12,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 from quorate_api.checkout.port import Provider
 from quorate_api.coordinator.client import Coordinator
 from quorate_api.database.work import Work
+from quorate_api.errors import Problem
 from quorate_api.held import Held
 from quorate_api.http.rates import Rates
 from quorate_api.openid.providers import Providers
@@ -31,6 +32,10 @@ RequireRoom = Callable[[Work, UUID, int], Awaitable[None]]
 
 # Writes a change that a request has made into the audit log, in the transaction of the change.
 RecordChange = Callable[[Request, Work, Response], Awaitable[None]]
+
+
+# Notes a request that was refused, in a transaction of its own.
+RecordRefusal = Callable[[Request, Problem], Awaitable[None]]
 
 
 @dataclass(slots=True)
@@ -54,6 +59,7 @@ class Services:
     status: Held[Any]  # a snapshot of the public status
     require_spend_room: RequireRoom
     record_change: RecordChange
+    record_refusal: RecordRefusal
 
 
 def services_of(request: Request) -> Services:

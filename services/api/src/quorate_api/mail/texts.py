@@ -89,6 +89,24 @@ def reopened(to: str, organization: str, origin: str) -> Mail:
     )
 
 
+def quota_changed(to: str, organization: str, what: str, limit: int, origin: str) -> Mail:
+    return Mail(
+        to,
+        f"A quota of {organization} on Quorate is {limit:,} now",
+        f"You asked for a greater quota of the organization {organization}:\n\n  {what}\n\n"
+        f"It is {limit:,} now.\n\n  {origin}/quotas\n",
+    )
+
+
+def quota_declined(to: str, organization: str, what: str, reason: str, origin: str) -> Mail:
+    return Mail(
+        to,
+        f"A quota of {organization} on Quorate stays as it is",
+        f"You asked for a greater quota of the organization {organization}:\n\n  {what}\n\n"
+        f"The operators of this service do not raise it now:\n\n  {reason}\n\n  {origin}/quotas\n",
+    )
+
+
 def suspended(to: str, organization: str, reason: str, origin: str) -> Mail:
     return Mail(
         to,

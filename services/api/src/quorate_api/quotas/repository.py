@@ -1,8 +1,11 @@
 """Use of an organization's quotas, and its limits that differ from the defaults."""
 
+from datetime import datetime
+from typing import Any
 from uuid import UUID
 
-from sqlalchemy import BigInteger, cast, func, select
+from sqlalchemy import BigInteger, Row, cast, func, select
+from sqlalchemy.ext.asyncio import AsyncConnection
 from sqlalchemy.sql.elements import ColumnElement
 
 from quorate_api.database.scope import Rows, Scope
@@ -13,6 +16,7 @@ from quorate_api.database.tables import (
     organizations,
     projects,
     quota_overrides,
+    quota_requests,
     users,
 )
 from quorate_api.guaranteed.repository import GuaranteeRepository
@@ -29,6 +33,32 @@ class QuotaRepository:
     async def overrides(self) -> dict[str, int]:
         rows = (await self._scope.connection.execute(self._scope.select(quota_overrides))).all()
         return {row.code: row.limit_value for row in rows}
+
+    async def set(self, code: str, limit: int) -> None:
+        upsert = self._scope.upsert(quota_overrides, code=code, limit_value=limit)
+        replacing = upsert.on_conflict_do_update(
+            index_elements=["organization_id", "code"], set_={"limit_value": limit}
+        )
+        await self._scope.connection.execute(replacing)
+
+    async def unset(self, code: str) -> None:
+        statement = self._scope.delete(quota_overrides).where(quota_overrides.c.code == code)
+        await self._scope.connection.execute(statement)
+
+    async def requested(self) -> dict[str, int]:
+        rows = (await self._scope.connection.execute(self._scope.select(quota_requests))).all()
+        return {row.code: row.wanted for row in rows}
+
+    async def ask(self, code: str, wanted: int, reason: str, asked_by: UUID, now: datetime) -> None:
+        values = {"wanted": wanted, "reason": reason, "asked_by": asked_by, "created_at": now}
+        upsert = self._scope.upsert(quota_requests, code=code, **values)
+        replacing = upsert.on_conflict_do_update(index_elements=["organization_id", "code"], set_=values)
+        await self._scope.connection.execute(replacing)
+
+    async def end_request(self, code: str) -> bool:
+        """False: there is none."""
+        statement = self._scope.delete(quota_requests).where(quota_requests.c.code == code)
+        return (await self._scope.connection.execute(statement.returning(quota_requests.c.code))).first() is not None
 
     async def is_verified(self) -> bool:
         """Whether an owner has verified an address."""
@@ -88,3 +118,16 @@ class QuotaRepository:
 
     async def _count(self, statement: Rows) -> int:
         return int((await self._scope.connection.execute(statement)).scalar() or 0)
+
+
+class AllQuotaRequests:
+    """For operators. The SQL function called here goes past row-level security."""
+
+    def __init__(self, connection: AsyncConnection) -> None:
+        self._connection = connection
+
+    async def all(self) -> list[Row[Any]]:
+        """Oldest first, at most 500."""
+        names = ("organization_id", "organization_name", "code", "wanted", "reason", "asked_by", "created_at")
+        found = func.find_quota_requests().table_valued(*names)
+        return list((await self._connection.execute(select(found))).all())

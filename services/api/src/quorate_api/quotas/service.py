@@ -2,13 +2,16 @@
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from uuid import UUID
 
 from quorate_api import limits
+from quorate_api.access.permissions import Permission
 from quorate_api.database.work import Work
-from quorate_api.errors import Code, Problem
+from quorate_api.errors import Code, Problem, invalid, not_found
+from quorate_api.http.principal import Principal
 from quorate_api.quotas.repository import QuotaRepository
-from quorate_api.quotas.schemas import Quota, Quotas
+from quorate_api.quotas.schemas import Quota, QuotaRequest, Quotas
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,9 +126,40 @@ def _more(verified: bool) -> str:
     return "" if verified else " It is greater once you have verified your e-mail address."
 
 
+def by_code(code: str) -> Definition:
+    found = next((quota for quota in DEFINITIONS if quota.code == code), None)
+    if found is None:
+        raise not_found("quota")
+    return found
+
+
+async def request(work: Work, principal: Principal, code: str, asked: QuotaRequest) -> Quotas:
+    """Repeating it changes nothing."""
+    user_id = principal.require_person()
+    principal.require(Permission.ADMINISTER)
+    quota = by_code(code)
+    await lock(work)
+    repository = QuotaRepository(work.scope)
+    limit = quota.limit(await repository.overrides(), verified=await repository.is_verified())
+    if asked.wanted <= limit:
+        raise invalid("wanted", f"The quota is {limit}. Ask for more than that.")
+    await repository.ask(code, asked.wanted, asked.reason, user_id, datetime.now(UTC))
+    return await all_of(work)
+
+
+async def withdraw(work: Work, principal: Principal, code: str) -> Quotas:
+    principal.require_person()
+    principal.require(Permission.ADMINISTER)
+    by_code(code)
+    if not await QuotaRepository(work.scope).end_request(code):
+        raise not_found("request for this quota")
+    return await all_of(work)
+
+
 async def all_of(work: Work) -> Quotas:
     repository = QuotaRepository(work.scope)
     overrides, verified = await repository.overrides(), await repository.is_verified()
+    requested = await repository.requested()
     return Quotas(
         items=[
             Quota(
@@ -134,6 +168,8 @@ async def all_of(work: Work) -> Quotas:
                 limit=quota.limit(overrides, verified=verified),
                 used=await quota.used(repository, None),
                 unit=quota.unit,
+                is_default=quota.code not in overrides,
+                requested=requested.get(quota.code),
             )
             for quota in DEFINITIONS
         ]

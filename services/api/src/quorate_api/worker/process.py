@@ -29,6 +29,7 @@ from quorate_api.tasks import end_task
 from quorate_api.webhooks.sender import Sender
 from quorate_api.webhooks.transport import PublicOnly
 from quorate_api.worker.adjustments import adjust_closed_months
+from quorate_api.worker.admissions import forget_admissions
 from quorate_api.worker.audit_copies import Copier
 from quorate_api.worker.budgets import evaluate_budgets
 from quorate_api.worker.caps import CapWatch
@@ -153,6 +154,7 @@ def _of_database(settings: Settings, engine: AsyncEngine) -> list[Work]:
     async def settle() -> None:
         await settle_days(engine, settings.usage_archive_dir)
         await forget_events(engine)
+        await forget_admissions(engine)
 
     async def close() -> None:
         await close_months(engine, issuer, datetime.now(UTC))

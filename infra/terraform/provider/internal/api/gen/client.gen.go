@@ -18,6 +18,42 @@ import (
 	openapi_types "github.com/oapi-codegen/runtime/types"
 )
 
+// Defines values for AdmissionOutcome.
+const (
+	AdmissionOutcomeAdmitted AdmissionOutcome = "admitted"
+	AdmissionOutcomeRefused  AdmissionOutcome = "refused"
+)
+
+// Valid indicates whether the value is a known member of the AdmissionOutcome enum.
+func (e AdmissionOutcome) Valid() bool {
+	switch e {
+	case AdmissionOutcomeAdmitted:
+		return true
+	case AdmissionOutcomeRefused:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for AdmissionCountOutcome.
+const (
+	AdmissionCountOutcomeAdmitted AdmissionCountOutcome = "admitted"
+	AdmissionCountOutcomeRefused  AdmissionCountOutcome = "refused"
+)
+
+// Valid indicates whether the value is a known member of the AdmissionCountOutcome enum.
+func (e AdmissionCountOutcome) Valid() bool {
+	switch e {
+	case AdmissionCountOutcomeAdmitted:
+		return true
+	case AdmissionCountOutcomeRefused:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for ChangedWebhookStatus.
 const (
 	ChangedWebhookStatusEnabled ChangedWebhookStatus = "enabled"
@@ -1218,6 +1254,24 @@ func (e WebhookStatus) Valid() bool {
 	}
 }
 
+// Defines values for ListAdmissionsParamsOutcome.
+const (
+	ListAdmissionsParamsOutcomeAdmitted ListAdmissionsParamsOutcome = "admitted"
+	ListAdmissionsParamsOutcomeRefused  ListAdmissionsParamsOutcome = "refused"
+)
+
+// Valid indicates whether the value is a known member of the ListAdmissionsParamsOutcome enum.
+func (e ListAdmissionsParamsOutcome) Valid() bool {
+	switch e {
+	case ListAdmissionsParamsOutcomeAdmitted:
+		return true
+	case ListAdmissionsParamsOutcomeRefused:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for ListWebhookDeliveriesParamsStatus.
 const (
 	ListWebhookDeliveriesParamsStatusDelivered ListWebhookDeliveriesParamsStatus = "delivered"
@@ -1237,6 +1291,54 @@ func (e ListWebhookDeliveriesParamsStatus) Valid() bool {
 	default:
 		return false
 	}
+}
+
+// Admission defines model for Admission.
+type Admission struct {
+	// Asked The request's body.
+	Asked interface{} `json:"asked"`
+	At    time.Time   `json:"at"`
+
+	// Code Of a refusal: admission_refused, guarantee_refused, quota_exceeded or spend_cap.
+	Code *string            `json:"code"`
+	Id   openapi_types.UUID `json:"id"`
+
+	// Message The sentence that the customer saw.
+	Message *string `json:"message"`
+
+	// Operation create_group, resize_group, reset_group or put_guarantee.
+	Operation        string             `json:"operation"`
+	OrganizationId   openapi_types.UUID `json:"organization_id"`
+	OrganizationName string             `json:"organization_name"`
+	Outcome          AdmissionOutcome   `json:"outcome"`
+
+	// Reason Of a refusal by the fleet, as in `refusal` of the answer.
+	Reason         *string `json:"reason"`
+	ScarceResource *string `json:"scarce_resource"`
+
+	// Subject The path that was called.
+	Subject string `json:"subject"`
+}
+
+// AdmissionOutcome defines model for Admission.Outcome.
+type AdmissionOutcome string
+
+// AdmissionCount defines model for AdmissionCount.
+type AdmissionCount struct {
+	Code           *string               `json:"code"`
+	Count          int                   `json:"count"`
+	Outcome        AdmissionCountOutcome `json:"outcome"`
+	Reason         *string               `json:"reason"`
+	ScarceResource *string               `json:"scarce_resource"`
+}
+
+// AdmissionCountOutcome defines model for AdmissionCount.Outcome.
+type AdmissionCountOutcome string
+
+// AdmissionCounts By reason, the most frequent first.
+type AdmissionCounts struct {
+	Items []AdmissionCount `json:"items"`
+	Since time.Time        `json:"since"`
 }
 
 // Amounts Amounts of each resource, as the coordinator counts them.
@@ -1519,6 +1621,12 @@ type CreatedWebhook struct {
 
 // CreatedWebhookStatus disabled: by the service, as the receiver answered 410, or nothing useful for five days.
 type CreatedWebhookStatus string
+
+// Decline defines model for Decline.
+type Decline struct {
+	// Reason For the organization's owners, who get it by mail.
+	Reason string `json:"reason"`
+}
 
 // Delivery defines model for Delivery.
 type Delivery struct {
@@ -2226,6 +2334,11 @@ type NewKey struct {
 	Scopes *[]string `json:"scopes,omitempty"`
 }
 
+// NewLimit defines model for NewLimit.
+type NewLimit struct {
+	Limit int `json:"limit"`
+}
+
 // NewOperatorSession defines model for NewOperatorSession.
 type NewOperatorSession struct {
 	// Name The operator's name, for the operators' audit log.
@@ -2280,6 +2393,12 @@ type NewUpdateImpact string
 // NewUpdatePhase resolved ends the incident; any other opens it again.
 type NewUpdatePhase string
 
+// NewView defines model for NewView.
+type NewView struct {
+	// Reason For the audit logs; members of the organization read it in theirs.
+	Reason string `json:"reason"`
+}
+
 // NewWebhook defines model for NewWebhook.
 type NewWebhook struct {
 	Description *string `json:"description,omitempty"`
@@ -2313,6 +2432,23 @@ type ObservedSla struct {
 
 // ObservedSlaLatency defines model for ObservedSla.Latency.
 type ObservedSlaLatency string
+
+// OpenRequest A request for a greater quota.
+type OpenRequest struct {
+	// AskedBy The address of who asked.
+	AskedBy          string             `json:"asked_by"`
+	Code             string             `json:"code"`
+	CreatedAt        time.Time          `json:"created_at"`
+	OrganizationId   openapi_types.UUID `json:"organization_id"`
+	OrganizationName string             `json:"organization_name"`
+	Reason           string             `json:"reason"`
+	Wanted           int                `json:"wanted"`
+}
+
+// OpenRequests defines model for OpenRequests.
+type OpenRequests struct {
+	Items []OpenRequest `json:"items"`
+}
 
 // OperationCost The cost of one entry, for the server that takes it.
 type OperationCost struct {
@@ -2406,6 +2542,14 @@ type OrganizationStanding struct {
 
 // OrganizationStandingStanding suspended: by operators. closing: an owner can reopen it until `closes_at`. closed: its groups are deleted.
 type OrganizationStandingStanding string
+
+// PageAdmission defines model for Page_Admission_.
+type PageAdmission struct {
+	Items []Admission `json:"items"`
+
+	// NextCursor The next page's `cursor`; null on the last page.
+	NextCursor *string `json:"next_cursor"`
+}
 
 // PageCorrection defines model for Page_Correction_.
 type PageCorrection struct {
@@ -2743,9 +2887,24 @@ type ProjectGuarantee struct {
 type Quota struct {
 	Code        string `json:"code"`
 	Description string `json:"description"`
-	Limit       int    `json:"limit"`
-	Unit        string `json:"unit"`
-	Used        int    `json:"used"`
+
+	// IsDefault Whether operators have set no other limit for the organization.
+	IsDefault bool `json:"is_default"`
+	Limit     int  `json:"limit"`
+
+	// Requested The limit that was asked for, and waits for an answer.
+	Requested *int   `json:"requested"`
+	Unit      string `json:"unit"`
+	Used      int    `json:"used"`
+}
+
+// QuotaRequest defines model for QuotaRequest.
+type QuotaRequest struct {
+	// Reason For the operators: the use that you plan.
+	Reason string `json:"reason"`
+
+	// Wanted The limit that you need; above the present one.
+	Wanted int `json:"wanted"`
 }
 
 // Quotas defines model for Quotas.
@@ -3140,6 +3299,14 @@ type UsagePriceLine struct {
 // UsagePriceLineKind defines model for UsagePriceLine.Kind.
 type UsagePriceLineKind string
 
+// View defines model for View.
+type View struct {
+	ExpiresAt time.Time `json:"expires_at"`
+
+	// Token `qv_…`, in the place of an API key: it sees what members see, except entries.
+	Token string `json:"token"`
+}
+
 // Webhook defines model for Webhook.
 type Webhook struct {
 	CreatedAt   time.Time `json:"created_at"`
@@ -3242,6 +3409,27 @@ type RotateKeyParams struct {
 	IdempotencyKey *string `json:"Idempotency-Key,omitempty"`
 }
 
+// ListAdmissionsParams defines parameters for ListAdmissions.
+type ListAdmissionsParams struct {
+	// Outcome Only those.
+	Outcome *ListAdmissionsParamsOutcome `form:"outcome,omitempty" json:"outcome,omitempty"`
+
+	// Limit Items per page.
+	Limit *int `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// Cursor `next_cursor` of the previous page.
+	Cursor *string `form:"cursor,omitempty" json:"cursor,omitempty"`
+}
+
+// ListAdmissionsParamsOutcome defines parameters for ListAdmissions.
+type ListAdmissionsParamsOutcome string
+
+// CountAdmissionsParams defines parameters for CountAdmissions.
+type CountAdmissionsParams struct {
+	// Hours Of the last so many.
+	Hours *int `form:"hours,omitempty" json:"hours,omitempty"`
+}
+
 // ListOperatorEventsParams defines parameters for ListOperatorEvents.
 type ListOperatorEventsParams struct {
 	// Limit Items per page.
@@ -3333,6 +3521,18 @@ type ListOrganizationsParams struct {
 
 	// Cursor `next_cursor` of the previous page.
 	Cursor *string `form:"cursor,omitempty" json:"cursor,omitempty"`
+}
+
+// DeclineQuotaRequestParams defines parameters for DeclineQuotaRequest.
+type DeclineQuotaRequestParams struct {
+	// IdempotencyKey A random string for this request. Repeating it with the same body only repeats the answer.
+	IdempotencyKey *string `json:"Idempotency-Key,omitempty"`
+}
+
+// ViewOrganizationParams defines parameters for ViewOrganization.
+type ViewOrganizationParams struct {
+	// IdempotencyKey A random string for this request. Repeating it with the same body only repeats the answer.
+	IdempotencyKey *string `json:"Idempotency-Key,omitempty"`
 }
 
 // ListServersParams defines parameters for ListServers.
@@ -3515,8 +3715,17 @@ type RecordPaymentJSONRequestBody = NewPaymentEntry
 // CreateJoinTokenJSONRequestBody defines body for CreateJoinToken for application/json ContentType.
 type CreateJoinTokenJSONRequestBody = NewJoinToken
 
+// SetOrganizationQuotaJSONRequestBody defines body for SetOrganizationQuota for application/json ContentType.
+type SetOrganizationQuotaJSONRequestBody = NewLimit
+
+// DeclineQuotaRequestJSONRequestBody defines body for DeclineQuotaRequest for application/json ContentType.
+type DeclineQuotaRequestJSONRequestBody = Decline
+
 // SuspendOrganizationJSONRequestBody defines body for SuspendOrganization for application/json ContentType.
 type SuspendOrganizationJSONRequestBody = Suspension
+
+// ViewOrganizationJSONRequestBody defines body for ViewOrganization for application/json ContentType.
+type ViewOrganizationJSONRequestBody = NewView
 
 // BeginOperatorSessionJSONRequestBody defines body for BeginOperatorSession for application/json ContentType.
 type BeginOperatorSessionJSONRequestBody = NewOperatorSession
@@ -3541,6 +3750,9 @@ type QuoteGuaranteeJSONRequestBody = GuaranteeTerms
 
 // CreateKeyJSONRequestBody defines body for CreateKey for application/json ContentType.
 type CreateKeyJSONRequestBody = NewKey
+
+// RequestQuotaJSONRequestBody defines body for RequestQuota for application/json ContentType.
+type RequestQuotaJSONRequestBody = QuotaRequest
 
 // CreateQuoteJSONRequestBody defines body for CreateQuote for application/json ContentType.
 type CreateQuoteJSONRequestBody = QuoteRequest
@@ -3815,6 +4027,20 @@ type ClientInterface interface {
 	// Corresponds with POST /v1/keys/{key_id}/rotate (the `RotateKey` operationId).
 	RotateKey(ctx context.Context, keyId openapi_types.UUID, params *RotateKeyParams, body RotateKeyJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// ListAdmissions List Admissions
+	//
+	// Groups and guarantees that customers asked for, admitted or refused, newest first. They are kept for 90 days.
+	//
+	// Corresponds with GET /v1/operator/admissions (the `ListAdmissions` operationId).
+	ListAdmissions(ctx context.Context, params *ListAdmissionsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// CountAdmissions Count Admissions
+	//
+	// How often the fleet said yes, and no for which reason.
+	//
+	// Corresponds with GET /v1/operator/admissions/counts (the `CountAdmissions` operationId).
+	CountAdmissions(ctx context.Context, params *CountAdmissionsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// ListOperatorEvents List Operator Events
 	//
 	// Each change that an operator made, newest first.
@@ -4016,6 +4242,56 @@ type ClientInterface interface {
 	// Corresponds with GET /v1/operator/organizations (the `ListOrganizations` operationId).
 	ListOrganizations(ctx context.Context, params *ListOrganizationsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// GetOrganizationQuotas Get Organization Quotas
+	//
+	// An organization's quotas and their use.
+	//
+	// Corresponds with GET /v1/operator/organizations/{organization_id}/quotas (the `GetOrganizationQuotas` operationId).
+	GetOrganizationQuotas(ctx context.Context, organizationId openapi_types.UUID, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ResetOrganizationQuota Reset Organization Quota
+	//
+	// Use the default for a quota of an organization again.
+	//
+	// Corresponds with DELETE /v1/operator/organizations/{organization_id}/quotas/{quota} (the `ResetOrganizationQuota` operationId).
+	ResetOrganizationQuota(ctx context.Context, organizationId openapi_types.UUID, quota string, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// SetOrganizationQuotaWithBody Set Organization Quota
+	//
+	// Set a quota of an organization. It answers a request for more, and its owners get mail then.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with PUT /v1/operator/organizations/{organization_id}/quotas/{quota} (the `SetOrganizationQuota` operationId).
+	SetOrganizationQuotaWithBody(ctx context.Context, organizationId openapi_types.UUID, quota string, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// SetOrganizationQuota Set Organization Quota
+	//
+	// Set a quota of an organization. It answers a request for more, and its owners get mail then.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with PUT /v1/operator/organizations/{organization_id}/quotas/{quota} (the `SetOrganizationQuota` operationId).
+	SetOrganizationQuota(ctx context.Context, organizationId openapi_types.UUID, quota string, body SetOrganizationQuotaJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// DeclineQuotaRequestWithBody Decline Quota Request
+	//
+	// Decline a request for more. Its owners get the reason by mail.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /v1/operator/organizations/{organization_id}/quotas/{quota}/decline (the `DeclineQuotaRequest` operationId).
+	DeclineQuotaRequestWithBody(ctx context.Context, organizationId openapi_types.UUID, quota string, params *DeclineQuotaRequestParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// DeclineQuotaRequest Decline Quota Request
+	//
+	// Decline a request for more. Its owners get the reason by mail.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /v1/operator/organizations/{organization_id}/quotas/{quota}/decline (the `DeclineQuotaRequest` operationId).
+	DeclineQuotaRequest(ctx context.Context, organizationId openapi_types.UUID, quota string, params *DeclineQuotaRequestParams, body DeclineQuotaRequestJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// EndSuspension End Suspension
 	//
 	// End a suspension.
@@ -4040,6 +4316,31 @@ type ClientInterface interface {
 	//
 	// Corresponds with PUT /v1/operator/organizations/{organization_id}/suspension (the `SuspendOrganization` operationId).
 	SuspendOrganization(ctx context.Context, organizationId openapi_types.UUID, body SuspendOrganizationJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ViewOrganizationWithBody View Organization
+	//
+	// A token to look at an organization as its members do, for half an hour. It changes nothing and reads no entry.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /v1/operator/organizations/{organization_id}/views (the `ViewOrganization` operationId).
+	ViewOrganizationWithBody(ctx context.Context, organizationId openapi_types.UUID, params *ViewOrganizationParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ViewOrganization View Organization
+	//
+	// A token to look at an organization as its members do, for half an hour. It changes nothing and reads no entry.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /v1/operator/organizations/{organization_id}/views (the `ViewOrganization` operationId).
+	ViewOrganization(ctx context.Context, organizationId openapi_types.UUID, params *ViewOrganizationParams, body ViewOrganizationJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ListQuotaRequests List Quota Requests
+	//
+	// Requests for greater quotas that wait for an answer, oldest first.
+	//
+	// Corresponds with GET /v1/operator/quota-requests (the `ListQuotaRequests` operationId).
+	ListQuotaRequests(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// ListServers List Servers
 	//
@@ -4315,6 +4616,31 @@ type ClientInterface interface {
 	//
 	// Corresponds with GET /v1/quotas (the `GetQuotas` operationId).
 	GetQuotas(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// WithdrawQuotaRequest Withdraw Quota Request
+	//
+	// Withdraw a request for a greater quota.
+	//
+	// Corresponds with DELETE /v1/quotas/{quota}/request (the `WithdrawQuotaRequest` operationId).
+	WithdrawQuotaRequest(ctx context.Context, quota string, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// RequestQuotaWithBody Request Quota
+	//
+	// Ask the operators for a greater quota. Another request takes the place of the one before.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with PUT /v1/quotas/{quota}/request (the `RequestQuota` operationId).
+	RequestQuotaWithBody(ctx context.Context, quota string, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// RequestQuota Request Quota
+	//
+	// Ask the operators for a greater quota. Another request takes the place of the one before.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with PUT /v1/quotas/{quota}/request (the `RequestQuota` operationId).
+	RequestQuota(ctx context.Context, quota string, body RequestQuotaJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// CreateQuoteWithBody Create Quote
 	//
@@ -4853,6 +5179,40 @@ func (c *Client) RotateKey(ctx context.Context, keyId openapi_types.UUID, params
 	return c.Client.Do(req)
 }
 
+// ListAdmissions List Admissions
+//
+// Groups and guarantees that customers asked for, admitted or refused, newest first. They are kept for 90 days.
+//
+// Corresponds with GET /v1/operator/admissions (the `ListAdmissions` operationId).
+func (c *Client) ListAdmissions(ctx context.Context, params *ListAdmissionsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListAdmissionsRequest(c.Server, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// CountAdmissions Count Admissions
+//
+// How often the fleet said yes, and no for which reason.
+//
+// Corresponds with GET /v1/operator/admissions/counts (the `CountAdmissions` operationId).
+func (c *Client) CountAdmissions(ctx context.Context, params *CountAdmissionsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCountAdmissionsRequest(c.Server, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
 // ListOperatorEvents List Operator Events
 //
 // Each change that an operator made, newest first.
@@ -5304,6 +5664,116 @@ func (c *Client) ListOrganizations(ctx context.Context, params *ListOrganization
 	return c.Client.Do(req)
 }
 
+// GetOrganizationQuotas Get Organization Quotas
+//
+// An organization's quotas and their use.
+//
+// Corresponds with GET /v1/operator/organizations/{organization_id}/quotas (the `GetOrganizationQuotas` operationId).
+func (c *Client) GetOrganizationQuotas(ctx context.Context, organizationId openapi_types.UUID, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewGetOrganizationQuotasRequest(c.Server, organizationId)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ResetOrganizationQuota Reset Organization Quota
+//
+// Use the default for a quota of an organization again.
+//
+// Corresponds with DELETE /v1/operator/organizations/{organization_id}/quotas/{quota} (the `ResetOrganizationQuota` operationId).
+func (c *Client) ResetOrganizationQuota(ctx context.Context, organizationId openapi_types.UUID, quota string, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewResetOrganizationQuotaRequest(c.Server, organizationId, quota)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// SetOrganizationQuotaWithBody Set Organization Quota
+//
+// Set a quota of an organization. It answers a request for more, and its owners get mail then.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with PUT /v1/operator/organizations/{organization_id}/quotas/{quota} (the `SetOrganizationQuota` operationId).
+func (c *Client) SetOrganizationQuotaWithBody(ctx context.Context, organizationId openapi_types.UUID, quota string, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewSetOrganizationQuotaRequestWithBody(c.Server, organizationId, quota, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// SetOrganizationQuota Set Organization Quota
+//
+// Set a quota of an organization. It answers a request for more, and its owners get mail then.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with PUT /v1/operator/organizations/{organization_id}/quotas/{quota} (the `SetOrganizationQuota` operationId).
+func (c *Client) SetOrganizationQuota(ctx context.Context, organizationId openapi_types.UUID, quota string, body SetOrganizationQuotaJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewSetOrganizationQuotaRequest(c.Server, organizationId, quota, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// DeclineQuotaRequestWithBody Decline Quota Request
+//
+// Decline a request for more. Its owners get the reason by mail.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /v1/operator/organizations/{organization_id}/quotas/{quota}/decline (the `DeclineQuotaRequest` operationId).
+func (c *Client) DeclineQuotaRequestWithBody(ctx context.Context, organizationId openapi_types.UUID, quota string, params *DeclineQuotaRequestParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewDeclineQuotaRequestRequestWithBody(c.Server, organizationId, quota, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// DeclineQuotaRequest Decline Quota Request
+//
+// Decline a request for more. Its owners get the reason by mail.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /v1/operator/organizations/{organization_id}/quotas/{quota}/decline (the `DeclineQuotaRequest` operationId).
+func (c *Client) DeclineQuotaRequest(ctx context.Context, organizationId openapi_types.UUID, quota string, params *DeclineQuotaRequestParams, body DeclineQuotaRequestJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewDeclineQuotaRequestRequest(c.Server, organizationId, quota, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
 // EndSuspension End Suspension
 //
 // End a suspension.
@@ -5349,6 +5819,61 @@ func (c *Client) SuspendOrganizationWithBody(ctx context.Context, organizationId
 // Corresponds with PUT /v1/operator/organizations/{organization_id}/suspension (the `SuspendOrganization` operationId).
 func (c *Client) SuspendOrganization(ctx context.Context, organizationId openapi_types.UUID, body SuspendOrganizationJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewSuspendOrganizationRequest(c.Server, organizationId, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ViewOrganizationWithBody View Organization
+//
+// A token to look at an organization as its members do, for half an hour. It changes nothing and reads no entry.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /v1/operator/organizations/{organization_id}/views (the `ViewOrganization` operationId).
+func (c *Client) ViewOrganizationWithBody(ctx context.Context, organizationId openapi_types.UUID, params *ViewOrganizationParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewViewOrganizationRequestWithBody(c.Server, organizationId, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ViewOrganization View Organization
+//
+// A token to look at an organization as its members do, for half an hour. It changes nothing and reads no entry.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /v1/operator/organizations/{organization_id}/views (the `ViewOrganization` operationId).
+func (c *Client) ViewOrganization(ctx context.Context, organizationId openapi_types.UUID, params *ViewOrganizationParams, body ViewOrganizationJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewViewOrganizationRequest(c.Server, organizationId, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ListQuotaRequests List Quota Requests
+//
+// Requests for greater quotas that wait for an answer, oldest first.
+//
+// Corresponds with GET /v1/operator/quota-requests (the `ListQuotaRequests` operationId).
+func (c *Client) ListQuotaRequests(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListQuotaRequestsRequest(c.Server)
 	if err != nil {
 		return nil, err
 	}
@@ -5964,6 +6489,61 @@ func (c *Client) CreateKey(ctx context.Context, projectId openapi_types.UUID, pa
 // Corresponds with GET /v1/quotas (the `GetQuotas` operationId).
 func (c *Client) GetQuotas(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewGetQuotasRequest(c.Server)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// WithdrawQuotaRequest Withdraw Quota Request
+//
+// Withdraw a request for a greater quota.
+//
+// Corresponds with DELETE /v1/quotas/{quota}/request (the `WithdrawQuotaRequest` operationId).
+func (c *Client) WithdrawQuotaRequest(ctx context.Context, quota string, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewWithdrawQuotaRequestRequest(c.Server, quota)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// RequestQuotaWithBody Request Quota
+//
+// Ask the operators for a greater quota. Another request takes the place of the one before.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with PUT /v1/quotas/{quota}/request (the `RequestQuota` operationId).
+func (c *Client) RequestQuotaWithBody(ctx context.Context, quota string, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewRequestQuotaRequestWithBody(c.Server, quota, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// RequestQuota Request Quota
+//
+// Ask the operators for a greater quota. Another request takes the place of the one before.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with PUT /v1/quotas/{quota}/request (the `RequestQuota` operationId).
+func (c *Client) RequestQuota(ctx context.Context, quota string, body RequestQuotaJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewRequestQuotaRequest(c.Server, quota, body)
 	if err != nil {
 		return nil, err
 	}
@@ -7218,6 +7798,138 @@ func NewRotateKeyRequestWithBody(server string, keyId openapi_types.UUID, params
 	return req, nil
 }
 
+// NewListAdmissionsRequest constructs an http.Request for the ListAdmissions method
+func NewListAdmissionsRequest(server string, params *ListAdmissionsParams) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/operator/admissions")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.Outcome != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "outcome", *params.Outcome, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Limit != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "limit", *params.Limit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Cursor != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "cursor", *params.Cursor, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewCountAdmissionsRequest constructs an http.Request for the CountAdmissions method
+func NewCountAdmissionsRequest(server string, params *CountAdmissionsParams) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/operator/admissions/counts")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.Hours != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "hours", *params.Hours, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
 // NewListOperatorEventsRequest constructs an http.Request for the ListOperatorEvents method
 func NewListOperatorEventsRequest(server string, params *ListOperatorEventsParams) (*http.Request, error) {
 	var err error
@@ -8190,6 +8902,204 @@ func NewListOrganizationsRequest(server string, params *ListOrganizationsParams)
 	return req, nil
 }
 
+// NewGetOrganizationQuotasRequest constructs an http.Request for the GetOrganizationQuotas method
+func NewGetOrganizationQuotasRequest(server string, organizationId openapi_types.UUID) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "organization_id", organizationId, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/operator/organizations/%s/quotas", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewResetOrganizationQuotaRequest constructs an http.Request for the ResetOrganizationQuota method
+func NewResetOrganizationQuotaRequest(server string, organizationId openapi_types.UUID, quota string) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "organization_id", organizationId, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	var pathParam1 string
+
+	pathParam1, err = runtime.StyleParamWithOptions("simple", false, "quota", quota, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/operator/organizations/%s/quotas/%s", pathParam0, pathParam1)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodDelete, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewSetOrganizationQuotaRequest calls the generic SetOrganizationQuota builder with application/json body
+func NewSetOrganizationQuotaRequest(server string, organizationId openapi_types.UUID, quota string, body SetOrganizationQuotaJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewSetOrganizationQuotaRequestWithBody(server, organizationId, quota, "application/json", bodyReader)
+}
+
+// NewSetOrganizationQuotaRequestWithBody constructs an http.Request for the SetOrganizationQuota method, with any body, and a specified content type
+func NewSetOrganizationQuotaRequestWithBody(server string, organizationId openapi_types.UUID, quota string, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "organization_id", organizationId, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	var pathParam1 string
+
+	pathParam1, err = runtime.StyleParamWithOptions("simple", false, "quota", quota, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/operator/organizations/%s/quotas/%s", pathParam0, pathParam1)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPut, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewDeclineQuotaRequestRequest calls the generic DeclineQuotaRequest builder with application/json body
+func NewDeclineQuotaRequestRequest(server string, organizationId openapi_types.UUID, quota string, params *DeclineQuotaRequestParams, body DeclineQuotaRequestJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewDeclineQuotaRequestRequestWithBody(server, organizationId, quota, params, "application/json", bodyReader)
+}
+
+// NewDeclineQuotaRequestRequestWithBody constructs an http.Request for the DeclineQuotaRequest method, with any body, and a specified content type
+func NewDeclineQuotaRequestRequestWithBody(server string, organizationId openapi_types.UUID, quota string, params *DeclineQuotaRequestParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "organization_id", organizationId, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	var pathParam1 string
+
+	pathParam1, err = runtime.StyleParamWithOptions("simple", false, "quota", quota, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/operator/organizations/%s/quotas/%s/decline", pathParam0, pathParam1)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.IdempotencyKey != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Idempotency-Key", *params.IdempotencyKey, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("Idempotency-Key", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
 // NewEndSuspensionRequest constructs an http.Request for the EndSuspension method
 func NewEndSuspensionRequest(server string, organizationId openapi_types.UUID) (*http.Request, error) {
 	var err error
@@ -8267,6 +9177,95 @@ func NewSuspendOrganizationRequestWithBody(server string, organizationId openapi
 	}
 
 	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewViewOrganizationRequest calls the generic ViewOrganization builder with application/json body
+func NewViewOrganizationRequest(server string, organizationId openapi_types.UUID, params *ViewOrganizationParams, body ViewOrganizationJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewViewOrganizationRequestWithBody(server, organizationId, params, "application/json", bodyReader)
+}
+
+// NewViewOrganizationRequestWithBody constructs an http.Request for the ViewOrganization method, with any body, and a specified content type
+func NewViewOrganizationRequestWithBody(server string, organizationId openapi_types.UUID, params *ViewOrganizationParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "organization_id", organizationId, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/operator/organizations/%s/views", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.IdempotencyKey != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Idempotency-Key", *params.IdempotencyKey, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("Idempotency-Key", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewListQuotaRequestsRequest constructs an http.Request for the ListQuotaRequests method
+func NewListQuotaRequestsRequest(server string) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/operator/quota-requests")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
 
 	return req, nil
 }
@@ -9478,6 +10477,87 @@ func NewGetQuotasRequest(server string) (*http.Request, error) {
 	return req, nil
 }
 
+// NewWithdrawQuotaRequestRequest constructs an http.Request for the WithdrawQuotaRequest method
+func NewWithdrawQuotaRequestRequest(server string, quota string) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "quota", quota, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/quotas/%s/request", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodDelete, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewRequestQuotaRequest calls the generic RequestQuota builder with application/json body
+func NewRequestQuotaRequest(server string, quota string, body RequestQuotaJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewRequestQuotaRequestWithBody(server, quota, "application/json", bodyReader)
+}
+
+// NewRequestQuotaRequestWithBody constructs an http.Request for the RequestQuota method, with any body, and a specified content type
+func NewRequestQuotaRequestWithBody(server string, quota string, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "quota", quota, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/quotas/%s/request", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPut, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
 // NewCreateQuoteRequest calls the generic CreateQuote builder with application/json body
 func NewCreateQuoteRequest(server string, params *CreateQuoteParams, body CreateQuoteJSONRequestBody) (*http.Request, error) {
 	var bodyReader io.Reader
@@ -10339,6 +11419,24 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with POST /v1/keys/{key_id}/rotate (the `RotateKey` operationId).
 	RotateKeyWithResponse(ctx context.Context, keyId openapi_types.UUID, params *RotateKeyParams, body RotateKeyJSONRequestBody, reqEditors ...RequestEditorFn) (*RotateKeyResponse, error)
 
+	// ListAdmissionsWithResponse List Admissions
+	//
+	// Groups and guarantees that customers asked for, admitted or refused, newest first. They are kept for 90 days.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /v1/operator/admissions (the `ListAdmissions` operationId).
+	ListAdmissionsWithResponse(ctx context.Context, params *ListAdmissionsParams, reqEditors ...RequestEditorFn) (*ListAdmissionsResponse, error)
+
+	// CountAdmissionsWithResponse Count Admissions
+	//
+	// How often the fleet said yes, and no for which reason.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /v1/operator/admissions/counts (the `CountAdmissions` operationId).
+	CountAdmissionsWithResponse(ctx context.Context, params *CountAdmissionsParams, reqEditors ...RequestEditorFn) (*CountAdmissionsResponse, error)
+
 	// ListOperatorEventsWithResponse List Operator Events
 	//
 	// Each change that an operator made, newest first.
@@ -10566,6 +11664,60 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with GET /v1/operator/organizations (the `ListOrganizations` operationId).
 	ListOrganizationsWithResponse(ctx context.Context, params *ListOrganizationsParams, reqEditors ...RequestEditorFn) (*ListOrganizationsResponse, error)
 
+	// GetOrganizationQuotasWithResponse Get Organization Quotas
+	//
+	// An organization's quotas and their use.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /v1/operator/organizations/{organization_id}/quotas (the `GetOrganizationQuotas` operationId).
+	GetOrganizationQuotasWithResponse(ctx context.Context, organizationId openapi_types.UUID, reqEditors ...RequestEditorFn) (*GetOrganizationQuotasResponse, error)
+
+	// ResetOrganizationQuotaWithResponse Reset Organization Quota
+	//
+	// Use the default for a quota of an organization again.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with DELETE /v1/operator/organizations/{organization_id}/quotas/{quota} (the `ResetOrganizationQuota` operationId).
+	ResetOrganizationQuotaWithResponse(ctx context.Context, organizationId openapi_types.UUID, quota string, reqEditors ...RequestEditorFn) (*ResetOrganizationQuotaResponse, error)
+
+	// SetOrganizationQuotaWithBodyWithResponse Set Organization Quota
+	//
+	// Set a quota of an organization. It answers a request for more, and its owners get mail then.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with PUT /v1/operator/organizations/{organization_id}/quotas/{quota} (the `SetOrganizationQuota` operationId).
+	SetOrganizationQuotaWithBodyWithResponse(ctx context.Context, organizationId openapi_types.UUID, quota string, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*SetOrganizationQuotaResponse, error)
+
+	// SetOrganizationQuotaWithResponse Set Organization Quota
+	//
+	// Set a quota of an organization. It answers a request for more, and its owners get mail then.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with PUT /v1/operator/organizations/{organization_id}/quotas/{quota} (the `SetOrganizationQuota` operationId).
+	SetOrganizationQuotaWithResponse(ctx context.Context, organizationId openapi_types.UUID, quota string, body SetOrganizationQuotaJSONRequestBody, reqEditors ...RequestEditorFn) (*SetOrganizationQuotaResponse, error)
+
+	// DeclineQuotaRequestWithBodyWithResponse Decline Quota Request
+	//
+	// Decline a request for more. Its owners get the reason by mail.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/operator/organizations/{organization_id}/quotas/{quota}/decline (the `DeclineQuotaRequest` operationId).
+	DeclineQuotaRequestWithBodyWithResponse(ctx context.Context, organizationId openapi_types.UUID, quota string, params *DeclineQuotaRequestParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*DeclineQuotaRequestResponse, error)
+
+	// DeclineQuotaRequestWithResponse Decline Quota Request
+	//
+	// Decline a request for more. Its owners get the reason by mail.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/operator/organizations/{organization_id}/quotas/{quota}/decline (the `DeclineQuotaRequest` operationId).
+	DeclineQuotaRequestWithResponse(ctx context.Context, organizationId openapi_types.UUID, quota string, params *DeclineQuotaRequestParams, body DeclineQuotaRequestJSONRequestBody, reqEditors ...RequestEditorFn) (*DeclineQuotaRequestResponse, error)
+
 	// EndSuspensionWithResponse End Suspension
 	//
 	// End a suspension.
@@ -10592,6 +11744,33 @@ type ClientWithResponsesInterface interface {
 	//
 	// Corresponds with PUT /v1/operator/organizations/{organization_id}/suspension (the `SuspendOrganization` operationId).
 	SuspendOrganizationWithResponse(ctx context.Context, organizationId openapi_types.UUID, body SuspendOrganizationJSONRequestBody, reqEditors ...RequestEditorFn) (*SuspendOrganizationResponse, error)
+
+	// ViewOrganizationWithBodyWithResponse View Organization
+	//
+	// A token to look at an organization as its members do, for half an hour. It changes nothing and reads no entry.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/operator/organizations/{organization_id}/views (the `ViewOrganization` operationId).
+	ViewOrganizationWithBodyWithResponse(ctx context.Context, organizationId openapi_types.UUID, params *ViewOrganizationParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ViewOrganizationResponse, error)
+
+	// ViewOrganizationWithResponse View Organization
+	//
+	// A token to look at an organization as its members do, for half an hour. It changes nothing and reads no entry.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/operator/organizations/{organization_id}/views (the `ViewOrganization` operationId).
+	ViewOrganizationWithResponse(ctx context.Context, organizationId openapi_types.UUID, params *ViewOrganizationParams, body ViewOrganizationJSONRequestBody, reqEditors ...RequestEditorFn) (*ViewOrganizationResponse, error)
+
+	// ListQuotaRequestsWithResponse List Quota Requests
+	//
+	// Requests for greater quotas that wait for an answer, oldest first.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /v1/operator/quota-requests (the `ListQuotaRequests` operationId).
+	ListQuotaRequestsWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*ListQuotaRequestsResponse, error)
 
 	// ListServersWithResponse List Servers
 	//
@@ -10903,6 +12082,33 @@ type ClientWithResponsesInterface interface {
 	//
 	// Corresponds with GET /v1/quotas (the `GetQuotas` operationId).
 	GetQuotasWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*GetQuotasResponse, error)
+
+	// WithdrawQuotaRequestWithResponse Withdraw Quota Request
+	//
+	// Withdraw a request for a greater quota.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with DELETE /v1/quotas/{quota}/request (the `WithdrawQuotaRequest` operationId).
+	WithdrawQuotaRequestWithResponse(ctx context.Context, quota string, reqEditors ...RequestEditorFn) (*WithdrawQuotaRequestResponse, error)
+
+	// RequestQuotaWithBodyWithResponse Request Quota
+	//
+	// Ask the operators for a greater quota. Another request takes the place of the one before.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with PUT /v1/quotas/{quota}/request (the `RequestQuota` operationId).
+	RequestQuotaWithBodyWithResponse(ctx context.Context, quota string, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*RequestQuotaResponse, error)
+
+	// RequestQuotaWithResponse Request Quota
+	//
+	// Ask the operators for a greater quota. Another request takes the place of the one before.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with PUT /v1/quotas/{quota}/request (the `RequestQuota` operationId).
+	RequestQuotaWithResponse(ctx context.Context, quota string, body RequestQuotaJSONRequestBody, reqEditors ...RequestEditorFn) (*RequestQuotaResponse, error)
 
 	// CreateQuoteWithBodyWithResponse Create Quote
 	//
@@ -12011,6 +13217,116 @@ func (r RotateKeyResponse) ContentType() string {
 	return ""
 }
 
+type ListAdmissionsResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *PageAdmission
+	// ApplicationproblemJSON4XX the response for an HTTP 4XX `application/problem+json` response
+	ApplicationproblemJSON4XX *Problem
+	// ApplicationproblemJSON5XX the response for an HTTP 5XX `application/problem+json` response
+	ApplicationproblemJSON5XX *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ListAdmissionsResponse) GetJSON200() *PageAdmission {
+	return r.JSON200
+}
+
+// GetApplicationproblemJSON4XX returns the response for an HTTP 4XX `application/problem+json` response
+func (r ListAdmissionsResponse) GetApplicationproblemJSON4XX() *Problem {
+	return r.ApplicationproblemJSON4XX
+}
+
+// GetApplicationproblemJSON5XX returns the response for an HTTP 5XX `application/problem+json` response
+func (r ListAdmissionsResponse) GetApplicationproblemJSON5XX() *Problem {
+	return r.ApplicationproblemJSON5XX
+}
+
+// GetBody returns the raw response body bytes
+func (r ListAdmissionsResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ListAdmissionsResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ListAdmissionsResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ListAdmissionsResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type CountAdmissionsResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *AdmissionCounts
+	// ApplicationproblemJSON4XX the response for an HTTP 4XX `application/problem+json` response
+	ApplicationproblemJSON4XX *Problem
+	// ApplicationproblemJSON5XX the response for an HTTP 5XX `application/problem+json` response
+	ApplicationproblemJSON5XX *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r CountAdmissionsResponse) GetJSON200() *AdmissionCounts {
+	return r.JSON200
+}
+
+// GetApplicationproblemJSON4XX returns the response for an HTTP 4XX `application/problem+json` response
+func (r CountAdmissionsResponse) GetApplicationproblemJSON4XX() *Problem {
+	return r.ApplicationproblemJSON4XX
+}
+
+// GetApplicationproblemJSON5XX returns the response for an HTTP 5XX `application/problem+json` response
+func (r CountAdmissionsResponse) GetApplicationproblemJSON5XX() *Problem {
+	return r.ApplicationproblemJSON5XX
+}
+
+// GetBody returns the raw response body bytes
+func (r CountAdmissionsResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r CountAdmissionsResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r CountAdmissionsResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r CountAdmissionsResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
 type ListOperatorEventsResponse struct {
 	Body         []byte
 	HTTPResponse *http.Response
@@ -13042,6 +14358,219 @@ func (r ListOrganizationsResponse) ContentType() string {
 	return ""
 }
 
+type GetOrganizationQuotasResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *Quotas
+	// ApplicationproblemJSON4XX the response for an HTTP 4XX `application/problem+json` response
+	ApplicationproblemJSON4XX *Problem
+	// ApplicationproblemJSON5XX the response for an HTTP 5XX `application/problem+json` response
+	ApplicationproblemJSON5XX *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r GetOrganizationQuotasResponse) GetJSON200() *Quotas {
+	return r.JSON200
+}
+
+// GetApplicationproblemJSON4XX returns the response for an HTTP 4XX `application/problem+json` response
+func (r GetOrganizationQuotasResponse) GetApplicationproblemJSON4XX() *Problem {
+	return r.ApplicationproblemJSON4XX
+}
+
+// GetApplicationproblemJSON5XX returns the response for an HTTP 5XX `application/problem+json` response
+func (r GetOrganizationQuotasResponse) GetApplicationproblemJSON5XX() *Problem {
+	return r.ApplicationproblemJSON5XX
+}
+
+// GetBody returns the raw response body bytes
+func (r GetOrganizationQuotasResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r GetOrganizationQuotasResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r GetOrganizationQuotasResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r GetOrganizationQuotasResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type ResetOrganizationQuotaResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *Quotas
+	// ApplicationproblemJSON4XX the response for an HTTP 4XX `application/problem+json` response
+	ApplicationproblemJSON4XX *Problem
+	// ApplicationproblemJSON5XX the response for an HTTP 5XX `application/problem+json` response
+	ApplicationproblemJSON5XX *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ResetOrganizationQuotaResponse) GetJSON200() *Quotas {
+	return r.JSON200
+}
+
+// GetApplicationproblemJSON4XX returns the response for an HTTP 4XX `application/problem+json` response
+func (r ResetOrganizationQuotaResponse) GetApplicationproblemJSON4XX() *Problem {
+	return r.ApplicationproblemJSON4XX
+}
+
+// GetApplicationproblemJSON5XX returns the response for an HTTP 5XX `application/problem+json` response
+func (r ResetOrganizationQuotaResponse) GetApplicationproblemJSON5XX() *Problem {
+	return r.ApplicationproblemJSON5XX
+}
+
+// GetBody returns the raw response body bytes
+func (r ResetOrganizationQuotaResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ResetOrganizationQuotaResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ResetOrganizationQuotaResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ResetOrganizationQuotaResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type SetOrganizationQuotaResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *Quotas
+	// ApplicationproblemJSON4XX the response for an HTTP 4XX `application/problem+json` response
+	ApplicationproblemJSON4XX *Problem
+	// ApplicationproblemJSON5XX the response for an HTTP 5XX `application/problem+json` response
+	ApplicationproblemJSON5XX *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r SetOrganizationQuotaResponse) GetJSON200() *Quotas {
+	return r.JSON200
+}
+
+// GetApplicationproblemJSON4XX returns the response for an HTTP 4XX `application/problem+json` response
+func (r SetOrganizationQuotaResponse) GetApplicationproblemJSON4XX() *Problem {
+	return r.ApplicationproblemJSON4XX
+}
+
+// GetApplicationproblemJSON5XX returns the response for an HTTP 5XX `application/problem+json` response
+func (r SetOrganizationQuotaResponse) GetApplicationproblemJSON5XX() *Problem {
+	return r.ApplicationproblemJSON5XX
+}
+
+// GetBody returns the raw response body bytes
+func (r SetOrganizationQuotaResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r SetOrganizationQuotaResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r SetOrganizationQuotaResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r SetOrganizationQuotaResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type DeclineQuotaRequestResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// ApplicationproblemJSON4XX the response for an HTTP 4XX `application/problem+json` response
+	ApplicationproblemJSON4XX *Problem
+	// ApplicationproblemJSON5XX the response for an HTTP 5XX `application/problem+json` response
+	ApplicationproblemJSON5XX *Problem
+}
+
+// GetApplicationproblemJSON4XX returns the response for an HTTP 4XX `application/problem+json` response
+func (r DeclineQuotaRequestResponse) GetApplicationproblemJSON4XX() *Problem {
+	return r.ApplicationproblemJSON4XX
+}
+
+// GetApplicationproblemJSON5XX returns the response for an HTTP 5XX `application/problem+json` response
+func (r DeclineQuotaRequestResponse) GetApplicationproblemJSON5XX() *Problem {
+	return r.ApplicationproblemJSON5XX
+}
+
+// GetBody returns the raw response body bytes
+func (r DeclineQuotaRequestResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r DeclineQuotaRequestResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r DeclineQuotaRequestResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r DeclineQuotaRequestResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
 type EndSuspensionResponse struct {
 	Body         []byte
 	HTTPResponse *http.Response
@@ -13146,6 +14675,116 @@ func (r SuspendOrganizationResponse) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r SuspendOrganizationResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type ViewOrganizationResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON201 the response for an HTTP 201 `application/json` response
+	JSON201 *View
+	// ApplicationproblemJSON4XX the response for an HTTP 4XX `application/problem+json` response
+	ApplicationproblemJSON4XX *Problem
+	// ApplicationproblemJSON5XX the response for an HTTP 5XX `application/problem+json` response
+	ApplicationproblemJSON5XX *Problem
+}
+
+// GetJSON201 returns the response for an HTTP 201 `application/json` response
+func (r ViewOrganizationResponse) GetJSON201() *View {
+	return r.JSON201
+}
+
+// GetApplicationproblemJSON4XX returns the response for an HTTP 4XX `application/problem+json` response
+func (r ViewOrganizationResponse) GetApplicationproblemJSON4XX() *Problem {
+	return r.ApplicationproblemJSON4XX
+}
+
+// GetApplicationproblemJSON5XX returns the response for an HTTP 5XX `application/problem+json` response
+func (r ViewOrganizationResponse) GetApplicationproblemJSON5XX() *Problem {
+	return r.ApplicationproblemJSON5XX
+}
+
+// GetBody returns the raw response body bytes
+func (r ViewOrganizationResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ViewOrganizationResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ViewOrganizationResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ViewOrganizationResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type ListQuotaRequestsResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *OpenRequests
+	// ApplicationproblemJSON4XX the response for an HTTP 4XX `application/problem+json` response
+	ApplicationproblemJSON4XX *Problem
+	// ApplicationproblemJSON5XX the response for an HTTP 5XX `application/problem+json` response
+	ApplicationproblemJSON5XX *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ListQuotaRequestsResponse) GetJSON200() *OpenRequests {
+	return r.JSON200
+}
+
+// GetApplicationproblemJSON4XX returns the response for an HTTP 4XX `application/problem+json` response
+func (r ListQuotaRequestsResponse) GetApplicationproblemJSON4XX() *Problem {
+	return r.ApplicationproblemJSON4XX
+}
+
+// GetApplicationproblemJSON5XX returns the response for an HTTP 5XX `application/problem+json` response
+func (r ListQuotaRequestsResponse) GetApplicationproblemJSON5XX() *Problem {
+	return r.ApplicationproblemJSON5XX
+}
+
+// GetBody returns the raw response body bytes
+func (r ListQuotaRequestsResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ListQuotaRequestsResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ListQuotaRequestsResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ListQuotaRequestsResponse) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -14554,6 +16193,116 @@ func (r GetQuotasResponse) ContentType() string {
 	return ""
 }
 
+type WithdrawQuotaRequestResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *Quotas
+	// ApplicationproblemJSON4XX the response for an HTTP 4XX `application/problem+json` response
+	ApplicationproblemJSON4XX *Problem
+	// ApplicationproblemJSON5XX the response for an HTTP 5XX `application/problem+json` response
+	ApplicationproblemJSON5XX *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r WithdrawQuotaRequestResponse) GetJSON200() *Quotas {
+	return r.JSON200
+}
+
+// GetApplicationproblemJSON4XX returns the response for an HTTP 4XX `application/problem+json` response
+func (r WithdrawQuotaRequestResponse) GetApplicationproblemJSON4XX() *Problem {
+	return r.ApplicationproblemJSON4XX
+}
+
+// GetApplicationproblemJSON5XX returns the response for an HTTP 5XX `application/problem+json` response
+func (r WithdrawQuotaRequestResponse) GetApplicationproblemJSON5XX() *Problem {
+	return r.ApplicationproblemJSON5XX
+}
+
+// GetBody returns the raw response body bytes
+func (r WithdrawQuotaRequestResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r WithdrawQuotaRequestResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r WithdrawQuotaRequestResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r WithdrawQuotaRequestResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type RequestQuotaResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *Quotas
+	// ApplicationproblemJSON4XX the response for an HTTP 4XX `application/problem+json` response
+	ApplicationproblemJSON4XX *Problem
+	// ApplicationproblemJSON5XX the response for an HTTP 5XX `application/problem+json` response
+	ApplicationproblemJSON5XX *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r RequestQuotaResponse) GetJSON200() *Quotas {
+	return r.JSON200
+}
+
+// GetApplicationproblemJSON4XX returns the response for an HTTP 4XX `application/problem+json` response
+func (r RequestQuotaResponse) GetApplicationproblemJSON4XX() *Problem {
+	return r.ApplicationproblemJSON4XX
+}
+
+// GetApplicationproblemJSON5XX returns the response for an HTTP 5XX `application/problem+json` response
+func (r RequestQuotaResponse) GetApplicationproblemJSON5XX() *Problem {
+	return r.ApplicationproblemJSON5XX
+}
+
+// GetBody returns the raw response body bytes
+func (r RequestQuotaResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r RequestQuotaResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r RequestQuotaResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r RequestQuotaResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
 type CreateQuoteResponse struct {
 	Body         []byte
 	HTTPResponse *http.Response
@@ -15496,6 +17245,36 @@ func (c *ClientWithResponses) RotateKeyWithResponse(ctx context.Context, keyId o
 	return ParseRotateKeyResponse(rsp)
 }
 
+// ListAdmissionsWithResponse List Admissions
+//
+// Groups and guarantees that customers asked for, admitted or refused, newest first. They are kept for 90 days.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /v1/operator/admissions (the `ListAdmissions` operationId).
+func (c *ClientWithResponses) ListAdmissionsWithResponse(ctx context.Context, params *ListAdmissionsParams, reqEditors ...RequestEditorFn) (*ListAdmissionsResponse, error) {
+	rsp, err := c.ListAdmissions(ctx, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseListAdmissionsResponse(rsp)
+}
+
+// CountAdmissionsWithResponse Count Admissions
+//
+// How often the fleet said yes, and no for which reason.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /v1/operator/admissions/counts (the `CountAdmissions` operationId).
+func (c *ClientWithResponses) CountAdmissionsWithResponse(ctx context.Context, params *CountAdmissionsParams, reqEditors ...RequestEditorFn) (*CountAdmissionsResponse, error) {
+	rsp, err := c.CountAdmissions(ctx, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseCountAdmissionsResponse(rsp)
+}
+
 // ListOperatorEventsWithResponse List Operator Events
 //
 // Each change that an operator made, newest first.
@@ -15873,6 +17652,96 @@ func (c *ClientWithResponses) ListOrganizationsWithResponse(ctx context.Context,
 	return ParseListOrganizationsResponse(rsp)
 }
 
+// GetOrganizationQuotasWithResponse Get Organization Quotas
+//
+// An organization's quotas and their use.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /v1/operator/organizations/{organization_id}/quotas (the `GetOrganizationQuotas` operationId).
+func (c *ClientWithResponses) GetOrganizationQuotasWithResponse(ctx context.Context, organizationId openapi_types.UUID, reqEditors ...RequestEditorFn) (*GetOrganizationQuotasResponse, error) {
+	rsp, err := c.GetOrganizationQuotas(ctx, organizationId, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseGetOrganizationQuotasResponse(rsp)
+}
+
+// ResetOrganizationQuotaWithResponse Reset Organization Quota
+//
+// Use the default for a quota of an organization again.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with DELETE /v1/operator/organizations/{organization_id}/quotas/{quota} (the `ResetOrganizationQuota` operationId).
+func (c *ClientWithResponses) ResetOrganizationQuotaWithResponse(ctx context.Context, organizationId openapi_types.UUID, quota string, reqEditors ...RequestEditorFn) (*ResetOrganizationQuotaResponse, error) {
+	rsp, err := c.ResetOrganizationQuota(ctx, organizationId, quota, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseResetOrganizationQuotaResponse(rsp)
+}
+
+// SetOrganizationQuotaWithBodyWithResponse Set Organization Quota
+//
+// Set a quota of an organization. It answers a request for more, and its owners get mail then.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with PUT /v1/operator/organizations/{organization_id}/quotas/{quota} (the `SetOrganizationQuota` operationId).
+func (c *ClientWithResponses) SetOrganizationQuotaWithBodyWithResponse(ctx context.Context, organizationId openapi_types.UUID, quota string, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*SetOrganizationQuotaResponse, error) {
+	rsp, err := c.SetOrganizationQuotaWithBody(ctx, organizationId, quota, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseSetOrganizationQuotaResponse(rsp)
+}
+
+// SetOrganizationQuotaWithResponse Set Organization Quota
+//
+// Set a quota of an organization. It answers a request for more, and its owners get mail then.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with PUT /v1/operator/organizations/{organization_id}/quotas/{quota} (the `SetOrganizationQuota` operationId).
+func (c *ClientWithResponses) SetOrganizationQuotaWithResponse(ctx context.Context, organizationId openapi_types.UUID, quota string, body SetOrganizationQuotaJSONRequestBody, reqEditors ...RequestEditorFn) (*SetOrganizationQuotaResponse, error) {
+	rsp, err := c.SetOrganizationQuota(ctx, organizationId, quota, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseSetOrganizationQuotaResponse(rsp)
+}
+
+// DeclineQuotaRequestWithBodyWithResponse Decline Quota Request
+//
+// Decline a request for more. Its owners get the reason by mail.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/operator/organizations/{organization_id}/quotas/{quota}/decline (the `DeclineQuotaRequest` operationId).
+func (c *ClientWithResponses) DeclineQuotaRequestWithBodyWithResponse(ctx context.Context, organizationId openapi_types.UUID, quota string, params *DeclineQuotaRequestParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*DeclineQuotaRequestResponse, error) {
+	rsp, err := c.DeclineQuotaRequestWithBody(ctx, organizationId, quota, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseDeclineQuotaRequestResponse(rsp)
+}
+
+// DeclineQuotaRequestWithResponse Decline Quota Request
+//
+// Decline a request for more. Its owners get the reason by mail.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/operator/organizations/{organization_id}/quotas/{quota}/decline (the `DeclineQuotaRequest` operationId).
+func (c *ClientWithResponses) DeclineQuotaRequestWithResponse(ctx context.Context, organizationId openapi_types.UUID, quota string, params *DeclineQuotaRequestParams, body DeclineQuotaRequestJSONRequestBody, reqEditors ...RequestEditorFn) (*DeclineQuotaRequestResponse, error) {
+	rsp, err := c.DeclineQuotaRequest(ctx, organizationId, quota, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseDeclineQuotaRequestResponse(rsp)
+}
+
 // EndSuspensionWithResponse End Suspension
 //
 // End a suspension.
@@ -15916,6 +17785,51 @@ func (c *ClientWithResponses) SuspendOrganizationWithResponse(ctx context.Contex
 		return nil, err
 	}
 	return ParseSuspendOrganizationResponse(rsp)
+}
+
+// ViewOrganizationWithBodyWithResponse View Organization
+//
+// A token to look at an organization as its members do, for half an hour. It changes nothing and reads no entry.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/operator/organizations/{organization_id}/views (the `ViewOrganization` operationId).
+func (c *ClientWithResponses) ViewOrganizationWithBodyWithResponse(ctx context.Context, organizationId openapi_types.UUID, params *ViewOrganizationParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ViewOrganizationResponse, error) {
+	rsp, err := c.ViewOrganizationWithBody(ctx, organizationId, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseViewOrganizationResponse(rsp)
+}
+
+// ViewOrganizationWithResponse View Organization
+//
+// A token to look at an organization as its members do, for half an hour. It changes nothing and reads no entry.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/operator/organizations/{organization_id}/views (the `ViewOrganization` operationId).
+func (c *ClientWithResponses) ViewOrganizationWithResponse(ctx context.Context, organizationId openapi_types.UUID, params *ViewOrganizationParams, body ViewOrganizationJSONRequestBody, reqEditors ...RequestEditorFn) (*ViewOrganizationResponse, error) {
+	rsp, err := c.ViewOrganization(ctx, organizationId, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseViewOrganizationResponse(rsp)
+}
+
+// ListQuotaRequestsWithResponse List Quota Requests
+//
+// Requests for greater quotas that wait for an answer, oldest first.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /v1/operator/quota-requests (the `ListQuotaRequests` operationId).
+func (c *ClientWithResponses) ListQuotaRequestsWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*ListQuotaRequestsResponse, error) {
+	rsp, err := c.ListQuotaRequests(ctx, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseListQuotaRequestsResponse(rsp)
 }
 
 // ListServersWithResponse List Servers
@@ -16431,6 +18345,51 @@ func (c *ClientWithResponses) GetQuotasWithResponse(ctx context.Context, reqEdit
 		return nil, err
 	}
 	return ParseGetQuotasResponse(rsp)
+}
+
+// WithdrawQuotaRequestWithResponse Withdraw Quota Request
+//
+// Withdraw a request for a greater quota.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with DELETE /v1/quotas/{quota}/request (the `WithdrawQuotaRequest` operationId).
+func (c *ClientWithResponses) WithdrawQuotaRequestWithResponse(ctx context.Context, quota string, reqEditors ...RequestEditorFn) (*WithdrawQuotaRequestResponse, error) {
+	rsp, err := c.WithdrawQuotaRequest(ctx, quota, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseWithdrawQuotaRequestResponse(rsp)
+}
+
+// RequestQuotaWithBodyWithResponse Request Quota
+//
+// Ask the operators for a greater quota. Another request takes the place of the one before.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with PUT /v1/quotas/{quota}/request (the `RequestQuota` operationId).
+func (c *ClientWithResponses) RequestQuotaWithBodyWithResponse(ctx context.Context, quota string, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*RequestQuotaResponse, error) {
+	rsp, err := c.RequestQuotaWithBody(ctx, quota, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseRequestQuotaResponse(rsp)
+}
+
+// RequestQuotaWithResponse Request Quota
+//
+// Ask the operators for a greater quota. Another request takes the place of the one before.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with PUT /v1/quotas/{quota}/request (the `RequestQuota` operationId).
+func (c *ClientWithResponses) RequestQuotaWithResponse(ctx context.Context, quota string, body RequestQuotaJSONRequestBody, reqEditors ...RequestEditorFn) (*RequestQuotaResponse, error) {
+	rsp, err := c.RequestQuota(ctx, quota, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseRequestQuotaResponse(rsp)
 }
 
 // CreateQuoteWithBodyWithResponse Create Quote
@@ -17374,6 +19333,86 @@ func ParseRotateKeyResponse(rsp *http.Response) (*RotateKeyResponse, error) {
 	return response, nil
 }
 
+// ParseListAdmissionsResponse parses an HTTP response from a ListAdmissionsWithResponse call
+func ParseListAdmissionsResponse(rsp *http.Response) (*ListAdmissionsResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ListAdmissionsResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest PageAdmission
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 4:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON4XX = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 5:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON5XX = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseCountAdmissionsResponse parses an HTTP response from a CountAdmissionsWithResponse call
+func ParseCountAdmissionsResponse(rsp *http.Response) (*CountAdmissionsResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &CountAdmissionsResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest AdmissionCounts
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 4:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON4XX = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 5:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON5XX = &dest
+
+	}
+
+	return response, nil
+}
+
 // ParseListOperatorEventsResponse parses an HTTP response from a ListOperatorEventsWithResponse call
 func ParseListOperatorEventsResponse(rsp *http.Response) (*ListOperatorEventsResponse, error) {
 	bodyBytes, err := io.ReadAll(rsp.Body)
@@ -18123,6 +20162,162 @@ func ParseListOrganizationsResponse(rsp *http.Response) (*ListOrganizationsRespo
 	return response, nil
 }
 
+// ParseGetOrganizationQuotasResponse parses an HTTP response from a GetOrganizationQuotasWithResponse call
+func ParseGetOrganizationQuotasResponse(rsp *http.Response) (*GetOrganizationQuotasResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &GetOrganizationQuotasResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest Quotas
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 4:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON4XX = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 5:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON5XX = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseResetOrganizationQuotaResponse parses an HTTP response from a ResetOrganizationQuotaWithResponse call
+func ParseResetOrganizationQuotaResponse(rsp *http.Response) (*ResetOrganizationQuotaResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ResetOrganizationQuotaResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest Quotas
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 4:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON4XX = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 5:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON5XX = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseSetOrganizationQuotaResponse parses an HTTP response from a SetOrganizationQuotaWithResponse call
+func ParseSetOrganizationQuotaResponse(rsp *http.Response) (*SetOrganizationQuotaResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &SetOrganizationQuotaResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest Quotas
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 4:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON4XX = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 5:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON5XX = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseDeclineQuotaRequestResponse parses an HTTP response from a DeclineQuotaRequestWithResponse call
+func ParseDeclineQuotaRequestResponse(rsp *http.Response) (*DeclineQuotaRequestResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &DeclineQuotaRequestResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case rsp.StatusCode == 204:
+		break // No content-type
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 4:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON4XX = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 5:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON5XX = &dest
+
+	}
+
+	return response, nil
+}
+
 // ParseEndSuspensionResponse parses an HTTP response from a EndSuspensionWithResponse call
 func ParseEndSuspensionResponse(rsp *http.Response) (*EndSuspensionResponse, error) {
 	bodyBytes, err := io.ReadAll(rsp.Body)
@@ -18179,6 +20374,86 @@ func ParseSuspendOrganizationResponse(rsp *http.Response) (*SuspendOrganizationR
 	switch {
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
 		var dest OrganizationStanding
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 4:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON4XX = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 5:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON5XX = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseViewOrganizationResponse parses an HTTP response from a ViewOrganizationWithResponse call
+func ParseViewOrganizationResponse(rsp *http.Response) (*ViewOrganizationResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ViewOrganizationResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 201:
+		var dest View
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON201 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 4:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON4XX = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 5:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON5XX = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseListQuotaRequestsResponse parses an HTTP response from a ListQuotaRequestsWithResponse call
+func ParseListQuotaRequestsResponse(rsp *http.Response) (*ListQuotaRequestsResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ListQuotaRequestsResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest OpenRequests
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
@@ -19193,6 +21468,86 @@ func ParseGetQuotasResponse(rsp *http.Response) (*GetQuotasResponse, error) {
 	}
 
 	response := &GetQuotasResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest Quotas
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 4:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON4XX = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 5:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON5XX = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseWithdrawQuotaRequestResponse parses an HTTP response from a WithdrawQuotaRequestWithResponse call
+func ParseWithdrawQuotaRequestResponse(rsp *http.Response) (*WithdrawQuotaRequestResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &WithdrawQuotaRequestResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest Quotas
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 4:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON4XX = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 5:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON5XX = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseRequestQuotaResponse parses an HTTP response from a RequestQuotaWithResponse call
+func ParseRequestQuotaResponse(rsp *http.Response) (*RequestQuotaResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &RequestQuotaResponse{
 		Body:         bodyBytes,
 		HTTPResponse: rsp,
 	}

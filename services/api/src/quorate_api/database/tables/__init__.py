@@ -14,6 +14,7 @@ from quorate_api.database.tables.events import (
     webhooks,
 )
 from quorate_api.database.tables.fleet import (
+    admissions,
     checkpoints,
     coordinator_cursor,
     former_slas,
@@ -75,6 +76,7 @@ from quorate_api.database.tables.people import (
     organizations,
     passkeys,
     quota_overrides,
+    quota_requests,
     recovery_codes,
     revocations,
     sessions,
@@ -86,6 +88,7 @@ OWNED = frozenset(table.name for table in metadata.tables.values() if "organizat
 
 __all__ = [
     "OWNED",
+    "admissions",
     "answered_challenges",
     "api_key_secrets",
     "api_keys",
@@ -128,6 +131,7 @@ __all__ = [
     "prober_minutes",
     "projects",
     "quota_overrides",
+    "quota_requests",
     "recovery_codes",
     "rejected_usage",
     "revocations",

@@ -108,3 +108,18 @@ guarantees = Table(
     time("requested_at"),
     time("since", nullable=True),
 )
+admissions = Table(
+    "admissions",
+    metadata,
+    uuid(primary_key=True),
+    uuid("organization_id"),
+    time("at"),
+    text("operation"),
+    text("subject"),
+    json("asked"),
+    text("outcome"),
+    text("code", nullable=True),
+    text("reason", nullable=True),
+    text("scarce_resource", nullable=True),
+    text("message", nullable=True),
+)

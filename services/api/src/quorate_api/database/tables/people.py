@@ -180,3 +180,13 @@ quota_overrides = Table(
     text("code", primary_key=True),
     count("limit_value"),
 )
+quota_requests = Table(
+    "quota_requests",
+    metadata,
+    uuid("organization_id", primary_key=True),
+    text("code", primary_key=True),
+    count("wanted"),
+    text("reason"),
+    uuid("asked_by"),
+    time("created_at"),
+)
