@@ -128,6 +128,11 @@ CREATE FUNCTION public.find_quota_requests() RETURNS TABLE(organization_id uuid,
     SET search_path TO 'public', 'pg_temp'
     AS $$ SELECT q.organization_id, o.name, q.code, q.wanted, q.reason, u.email, q.created_at FROM quota_requests q JOIN organizations o USING (organization_id) JOIN users u ON u.id = q.asked_by ORDER BY q.created_at LIMIT 500 $$;
 
+CREATE FUNCTION public.find_replicas(server bigint, after uuid, most bigint) RETURNS TABLE(group_id uuid, name text, organization_id uuid, organization_name text, status text, role text, is_learner boolean, rate_per_s bigint, durability text)
+    LANGUAGE sql STABLE SECURITY DEFINER
+    SET search_path TO 'public', 'pg_temp'
+    AS $$ SELECT g.id, g.name, g.organization_id, o.name, g.status, r.replica ->> 'role', r.is_learner, g.rate_per_s, g.sla ->> 'durability' FROM groups g JOIN organizations o USING (organization_id) CROSS JOIN LATERAL ( SELECT e AS replica, false AS is_learner FROM jsonb_array_elements(g.replicas) e UNION ALL SELECT e, true FROM jsonb_array_elements(g.learners) e) r WHERE g.deleted_at IS NULL AND (r.replica ->> 'server_id')::bigint = server AND (after IS NULL OR g.id < after) ORDER BY g.id DESC LIMIT most $$;
+
 CREATE FUNCTION public.find_session(wanted bytea) RETURNS TABLE(id uuid, organization_id uuid, user_id uuid, expires_at timestamp with time zone, role text, tokens_until timestamp with time zone, authenticated_at timestamp with time zone, last_seen_at timestamp with time zone, standing text)
     LANGUAGE sql STABLE SECURITY DEFINER
     SET search_path TO 'public', 'pg_temp'
@@ -2149,6 +2154,9 @@ GRANT ALL ON FUNCTION public.find_organizations(search text, after uuid, most bi
 
 REVOKE ALL ON FUNCTION public.find_quota_requests() FROM PUBLIC;
 GRANT ALL ON FUNCTION public.find_quota_requests() TO quorate_api;
+
+REVOKE ALL ON FUNCTION public.find_replicas(server bigint, after uuid, most bigint) FROM PUBLIC;
+GRANT ALL ON FUNCTION public.find_replicas(server bigint, after uuid, most bigint) TO quorate_api;
 
 REVOKE ALL ON FUNCTION public.find_session(wanted bytea) FROM PUBLIC;
 GRANT ALL ON FUNCTION public.find_session(wanted bytea) TO quorate_api;

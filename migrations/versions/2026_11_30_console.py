@@ -72,6 +72,17 @@ def upgrade() -> None:
         " GROUP BY 1, 2, 3, 4 ORDER BY 5 DESC, 1, 2, 3, 4",
     )
     _function(
+        "find_replicas(server bigint, after uuid, most bigint)",
+        "group_id uuid, name text, organization_id uuid, organization_name text, status text, role text,"
+        " is_learner boolean, rate_per_s bigint, durability text",
+        "SELECT g.id, g.name, g.organization_id, o.name, g.status, r.replica ->> 'role', r.is_learner, g.rate_per_s,"
+        " g.sla ->> 'durability' FROM groups g JOIN organizations o USING (organization_id) CROSS JOIN LATERAL ("
+        " SELECT e AS replica, false AS is_learner FROM jsonb_array_elements(g.replicas) e UNION ALL"
+        " SELECT e, true FROM jsonb_array_elements(g.learners) e) r WHERE g.deleted_at IS NULL"
+        " AND (r.replica ->> 'server_id')::bigint = server AND (after IS NULL OR g.id < after)"
+        " ORDER BY g.id DESC LIMIT most",
+    )
+    _function(
         "find_quota_requests()",
         REQUEST,
         "SELECT q.organization_id, o.name, q.code, q.wanted, q.reason, u.email, q.created_at FROM quota_requests q"
@@ -91,7 +102,7 @@ def _function(signature: str, columns: str, body: str) -> None:
 
 
 def downgrade() -> None:
-    for name in ("find_quota_requests", "count_admissions", "find_admissions"):
+    for name in ("find_quota_requests", "find_replicas", "count_admissions", "find_admissions"):
         op.execute(f"DROP FUNCTION {name}")
     op.execute("REVOKE INSERT, UPDATE, DELETE ON quota_overrides FROM quorate_api")
     op.execute("DROP TABLE quota_requests")

@@ -31,7 +31,7 @@ IDS = {name: str(uuid.uuid4()) for name in NAMED} | {
     "quota": "projects",
 }
 # They are in PostgreSQL alone.
-PLACES = ("incidents", "invoices", "organizations", "me", "sessions", "audit", "admissions", "quota-requests")
+PLACES = ("incidents", "invoices", "organizations", "me", "sessions", "audit", "admissions", "quota-requests", "prices")
 APART = tuple(f"/v1/operator/{place}" for place in PLACES)
 
 
@@ -64,6 +64,28 @@ async def test_probers_reach_their_own_calls_alone(prober: httpx2.AsyncClient, a
     assert len(own) == 2
     for method, path in own:
         problem(await alice.request(method, path, json={}), 401, "not_authenticated")
+
+
+async def test_the_replicas_on_a_server(operator: httpx2.AsyncClient, alice: Customer, bob: Customer) -> None:
+    first, second = await alice.create_group("first"), await bob.create_group("second")
+    for group in (first, second):
+        await (alice if group is first else bob).get(f"/v1/groups/{group['id']}/placement")
+    found = (await operator.get("/v1/operator/servers/1/replicas")).json()["items"]
+    assert [(each["name"], each["organization_name"]) for each in found] == [("second", "bob"), ("first", "alice")]
+    assert found[0]["group_id"] == second["id"]
+    assert found[0]["role"] in ("head", "middle", "tail")
+    assert not found[0]["is_learner"]
+    page = (await operator.get("/v1/operator/servers/1/replicas", params={"limit": 1})).json()
+    rest = {"limit": 1, "cursor": page["next_cursor"]}
+    assert (await operator.get("/v1/operator/servers/1/replicas", params=rest)).json()["items"] == found[1:]
+    assert (await operator.get("/v1/operator/servers/9/replicas")).json()["items"] == []
+
+
+async def test_price_lists(operator: httpx2.AsyncClient) -> None:
+    listed = (await operator.get("/v1/operator/prices")).json()
+    (held,) = [each for each in listed["items"] if each["is_held"]]
+    assert {each["resource"] for each in held["resources"]} == {"cpu", "network", "storage_io"}
+    assert [each["kind"] for each in held["usage"]] == ["appends", "reads", "egress", "storage"]
 
 
 async def test_servers_and_capacity(operator: httpx2.AsyncClient) -> None:
@@ -194,7 +216,7 @@ async def test_join_tokens(operator: httpx2.AsyncClient, coordinator: FakeCoordi
 async def test_a_coordinator_that_is_away(operator: httpx2.AsyncClient, coordinator: FakeCoordinator) -> None:
     coordinator.down = True
     for method, path, operators, _ in OPERATIONS:
-        apart = path.endswith("/corrections") or path.startswith(APART)
+        apart = path.endswith(("/corrections", "/replicas")) or path.startswith(APART)
         if operators and not apart:
             body = {"from_server": 1} if path.endswith("/moves") else {}
             answer = await operator.request(method, path.format(**IDS), json=body)

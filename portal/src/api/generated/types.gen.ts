@@ -2230,6 +2230,54 @@ export type Health = {
 };
 
 /**
+ * HostedReplica
+ *
+ * A replica on a server, with whose it is.
+ */
+export type HostedReplica = {
+    /**
+     * Group Id
+     *
+     * Of a partition, the partition's own.
+     */
+    group_id: string;
+    /**
+     * Name
+     */
+    name: string;
+    /**
+     * Organization Id
+     */
+    organization_id: string;
+    /**
+     * Organization Name
+     */
+    organization_name: string;
+    /**
+     * Status
+     */
+    status: string;
+    /**
+     * Role
+     */
+    role: string;
+    /**
+     * Is Learner
+     *
+     * It catches up, and counts for no commit yet.
+     */
+    is_learner: boolean;
+    /**
+     * Rate Per S
+     */
+    rate_per_s: number;
+    /**
+     * Durability
+     */
+    durability: string;
+};
+
+/**
  * Identities
  */
 export type Identities = {
@@ -4303,6 +4351,22 @@ export type PageGroup = {
 };
 
 /**
+ * Page[HostedReplica]
+ */
+export type PageHostedReplica = {
+    /**
+     * Items
+     */
+    items: Array<HostedReplica>;
+    /**
+     * Next Cursor
+     *
+     * The next page's `cursor`; null on the last page.
+     */
+    next_cursor: string | null;
+};
+
+/**
  * Page[InvoiceHead]
  */
 export type PageInvoiceHead = {
@@ -4936,6 +5000,114 @@ export type PriceLine = {
      * Rounded up.
      */
     hourly_micros: number;
+};
+
+/**
+ * PriceListed
+ */
+export type PriceListed = {
+    /**
+     * Valid From
+     */
+    valid_from: string;
+    /**
+     * Is Held
+     *
+     * Whether it holds now.
+     */
+    is_held: boolean;
+    /**
+     * Resources
+     */
+    resources: Array<PriceOfResource>;
+    /**
+     * Usage
+     */
+    usage: Array<PriceOfUse>;
+    /**
+     * Guarantee Hourly Micros
+     *
+     * For a million shared tokens a second.
+     */
+    guarantee_hourly_micros: number;
+    /**
+     * Commitments
+     */
+    commitments: Array<PriceOfCommitment>;
+};
+
+/**
+ * PriceLists
+ */
+export type PriceLists = {
+    /**
+     * Currency
+     */
+    currency: string;
+    /**
+     * Items
+     *
+     * Newest first.
+     */
+    items: Array<PriceListed>;
+};
+
+/**
+ * PriceOfCommitment
+ */
+export type PriceOfCommitment = {
+    /**
+     * Months
+     */
+    months: number;
+    /**
+     * Percent Off
+     */
+    percent_off: number;
+};
+
+/**
+ * PriceOfResource
+ */
+export type PriceOfResource = {
+    /**
+     * Resource
+     */
+    resource: string;
+    /**
+     * Unit
+     */
+    unit: string;
+    /**
+     * Hourly Micros
+     *
+     * For one unit, held for an hour, in millionths of the currency.
+     */
+    hourly_micros: number;
+};
+
+/**
+ * PriceOfUse
+ */
+export type PriceOfUse = {
+    /**
+     * Kind
+     */
+    kind: string;
+    /**
+     * Label
+     */
+    label: string;
+    /**
+     * Per
+     *
+     * The quantity that costs `price_micros`.
+     */
+    per: string;
+    /**
+     * Price Micros
+     */
+    price_micros: number;
 };
 
 /**
@@ -11684,6 +11856,82 @@ export type GetServerResponses = {
 };
 
 export type GetServerResponse = GetServerResponses[keyof GetServerResponses];
+
+export type ListHostedReplicasData = {
+    body?: never;
+    path: {
+        /**
+         * Server Id
+         */
+        server_id: number;
+    };
+    query?: {
+        /**
+         * Limit
+         *
+         * Items per page.
+         */
+        limit?: number;
+        /**
+         * Cursor
+         *
+         * `next_cursor` of the previous page.
+         */
+        cursor?: string | null;
+    };
+    url: '/v1/operator/servers/{server_id}/replicas';
+};
+
+export type ListHostedReplicasErrors = {
+    /**
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
+     */
+    '4XX': Problem;
+    /**
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
+     */
+    '5XX': Problem;
+};
+
+export type ListHostedReplicasError = ListHostedReplicasErrors[keyof ListHostedReplicasErrors];
+
+export type ListHostedReplicasResponses = {
+    /**
+     * Successful Response
+     */
+    200: PageHostedReplica;
+};
+
+export type ListHostedReplicasResponse = ListHostedReplicasResponses[keyof ListHostedReplicasResponses];
+
+export type ListPricesData = {
+    body?: never;
+    path?: never;
+    query?: never;
+    url: '/v1/operator/prices';
+};
+
+export type ListPricesErrors = {
+    /**
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
+     */
+    '4XX': Problem;
+    /**
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
+     */
+    '5XX': Problem;
+};
+
+export type ListPricesError = ListPricesErrors[keyof ListPricesErrors];
+
+export type ListPricesResponses = {
+    /**
+     * Successful Response
+     */
+    200: PriceLists;
+};
+
+export type ListPricesResponse = ListPricesResponses[keyof ListPricesResponses];
 
 export type CallOffDrainData = {
     body?: never;

@@ -8,17 +8,20 @@ from fastapi import APIRouter, Path, Query, Response
 from quorate_api.http.pagination import OperatorPageParameters
 from quorate_api.http.principal import Environment, Transaction
 from quorate_api.http.route import OperatorRoute
-from quorate_api.operator import service
+from quorate_api.http.schemas import Page
+from quorate_api.operator import hosted, price_lists, service
 from quorate_api.operator.schemas import (
     Balance,
     Capacity,
     Guarantees,
+    HostedReplica,
     JoinToken,
     JoinTokens,
     Lending,
     Move,
     MovingGroup,
     NewJoinToken,
+    PriceLists,
     Server,
     Servers,
     Sharing,
@@ -43,6 +46,20 @@ async def list_servers(
 async def get_server(server_id: ServerNumber, work: Transaction, services: Environment) -> Server:
     """One server."""
     return await service.server(work, services, server_id)
+
+
+@router.get("/servers/{server_id}/replicas")
+async def list_hosted_replicas(
+    server_id: ServerNumber, work: Transaction, paging: OperatorPageParameters
+) -> Page[HostedReplica]:
+    """The replicas on a server, of the newest groups first, as last observed."""
+    return await hosted.page(work, server_id, paging)
+
+
+@router.get("/prices")
+async def list_prices() -> PriceLists:
+    """The price lists, the one that holds now among them. A release of the API changes them."""
+    return price_lists.all_of_them()
 
 
 @router.delete("/servers/{server_id}", status_code=204)

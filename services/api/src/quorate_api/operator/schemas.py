@@ -225,3 +225,49 @@ class KnownJoinToken(Output):
 
 class JoinTokens(Output):
     items: list[KnownJoinToken]
+
+
+class HostedReplica(Output):
+    """A replica on a server, with whose it is."""
+
+    group_id: UUID = Field(description="Of a partition, the partition's own.")
+    name: str
+    organization_id: UUID
+    organization_name: str
+    status: str
+    role: str
+    is_learner: bool = Field(description="It catches up, and counts for no commit yet.")
+    rate_per_s: int
+    durability: str
+
+
+class PriceOfResource(Output):
+    resource: str
+    unit: str
+    hourly_micros: int = Field(description="For one unit, held for an hour, in millionths of the currency.")
+
+
+class PriceOfUse(Output):
+    kind: str
+    label: str
+    per: str = Field(description="The quantity that costs `price_micros`.")
+    price_micros: int
+
+
+class PriceOfCommitment(Output):
+    months: int
+    percent_off: int
+
+
+class PriceListed(Output):
+    valid_from: datetime
+    is_held: bool = Field(description="Whether it holds now.")
+    resources: list[PriceOfResource]
+    usage: list[PriceOfUse]
+    guarantee_hourly_micros: int = Field(description="For a million shared tokens a second.")
+    commitments: list[PriceOfCommitment]
+
+
+class PriceLists(Output):
+    currency: str
+    items: list[PriceListed] = Field(description="Newest first.")

@@ -1994,6 +1994,23 @@ type HandleTls struct {
 	Required bool `json:"required"`
 }
 
+// HostedReplica A replica on a server, with whose it is.
+type HostedReplica struct {
+	Durability string `json:"durability"`
+
+	// GroupId Of a partition, the partition's own.
+	GroupId openapi_types.UUID `json:"group_id"`
+
+	// IsLearner It catches up, and counts for no commit yet.
+	IsLearner        bool               `json:"is_learner"`
+	Name             string             `json:"name"`
+	OrganizationId   openapi_types.UUID `json:"organization_id"`
+	OrganizationName string             `json:"organization_name"`
+	RatePerS         int                `json:"rate_per_s"`
+	Role             string             `json:"role"`
+	Status           string             `json:"status"`
+}
+
 // Incident defines model for Incident.
 type Incident struct {
 	Components []IncidentComponents `json:"components"`
@@ -2583,6 +2600,14 @@ type PageGroup struct {
 	NextCursor *string `json:"next_cursor"`
 }
 
+// PageHostedReplica defines model for Page_HostedReplica_.
+type PageHostedReplica struct {
+	Items []HostedReplica `json:"items"`
+
+	// NextCursor The next page's `cursor`; null on the last page.
+	NextCursor *string `json:"next_cursor"`
+}
+
 // PageKey defines model for Page_Key_.
 type PageKey struct {
 	Items []Key `json:"items"`
@@ -2825,6 +2850,52 @@ type PriceLine struct {
 
 	// UnitPriceMicros Price of one unit for an hour.
 	UnitPriceMicros int `json:"unit_price_micros"`
+}
+
+// PriceListed defines model for PriceListed.
+type PriceListed struct {
+	Commitments []PriceOfCommitment `json:"commitments"`
+
+	// GuaranteeHourlyMicros For a million shared tokens a second.
+	GuaranteeHourlyMicros int `json:"guarantee_hourly_micros"`
+
+	// IsHeld Whether it holds now.
+	IsHeld    bool              `json:"is_held"`
+	Resources []PriceOfResource `json:"resources"`
+	Usage     []PriceOfUse      `json:"usage"`
+	ValidFrom time.Time         `json:"valid_from"`
+}
+
+// PriceLists defines model for PriceLists.
+type PriceLists struct {
+	Currency string `json:"currency"`
+
+	// Items Newest first.
+	Items []PriceListed `json:"items"`
+}
+
+// PriceOfCommitment defines model for PriceOfCommitment.
+type PriceOfCommitment struct {
+	Months     int `json:"months"`
+	PercentOff int `json:"percent_off"`
+}
+
+// PriceOfResource defines model for PriceOfResource.
+type PriceOfResource struct {
+	// HourlyMicros For one unit, held for an hour, in millionths of the currency.
+	HourlyMicros int    `json:"hourly_micros"`
+	Resource     string `json:"resource"`
+	Unit         string `json:"unit"`
+}
+
+// PriceOfUse defines model for PriceOfUse.
+type PriceOfUse struct {
+	Kind  string `json:"kind"`
+	Label string `json:"label"`
+
+	// Per The quantity that costs `price_micros`.
+	Per         string `json:"per"`
+	PriceMicros int    `json:"price_micros"`
 }
 
 // Problem Every answer that is not a success (RFC 9457, `application/problem+json`).
@@ -3545,6 +3616,15 @@ type ListServersParams struct {
 type DrainServerParams struct {
 	// IdempotencyKey A random string for this request. Repeating it with the same body only repeats the answer.
 	IdempotencyKey *string `json:"Idempotency-Key,omitempty"`
+}
+
+// ListHostedReplicasParams defines parameters for ListHostedReplicas.
+type ListHostedReplicasParams struct {
+	// Limit Items per page.
+	Limit *int `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// Cursor `next_cursor` of the previous page.
+	Cursor *string `form:"cursor,omitempty" json:"cursor,omitempty"`
 }
 
 // BeginOperatorSessionParams defines parameters for BeginOperatorSession.
@@ -4335,6 +4415,13 @@ type ClientInterface interface {
 	// Corresponds with POST /v1/operator/organizations/{organization_id}/views (the `ViewOrganization` operationId).
 	ViewOrganization(ctx context.Context, organizationId openapi_types.UUID, params *ViewOrganizationParams, body ViewOrganizationJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// ListPrices List Prices
+	//
+	// The price lists, the one that holds now among them. A release of the API changes them.
+	//
+	// Corresponds with GET /v1/operator/prices (the `ListPrices` operationId).
+	ListPrices(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// ListQuotaRequests List Quota Requests
 	//
 	// Requests for greater quotas that wait for an answer, oldest first.
@@ -4376,6 +4463,13 @@ type ClientInterface interface {
 	//
 	// Corresponds with POST /v1/operator/servers/{server_id}/drain (the `DrainServer` operationId).
 	DrainServer(ctx context.Context, serverId int, params *DrainServerParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ListHostedReplicas List Hosted Replicas
+	//
+	// The replicas on a server, of the newest groups first, as last observed.
+	//
+	// Corresponds with GET /v1/operator/servers/{server_id}/replicas (the `ListHostedReplicas` operationId).
+	ListHostedReplicas(ctx context.Context, serverId int, params *ListHostedReplicasParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// BeginOperatorSessionWithBody Begin Operator Session
 	//
@@ -5867,6 +5961,23 @@ func (c *Client) ViewOrganization(ctx context.Context, organizationId openapi_ty
 	return c.Client.Do(req)
 }
 
+// ListPrices List Prices
+//
+// The price lists, the one that holds now among them. A release of the API changes them.
+//
+// Corresponds with GET /v1/operator/prices (the `ListPrices` operationId).
+func (c *Client) ListPrices(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListPricesRequest(c.Server)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
 // ListQuotaRequests List Quota Requests
 //
 // Requests for greater quotas that wait for an answer, oldest first.
@@ -5959,6 +6070,23 @@ func (c *Client) CallOffDrain(ctx context.Context, serverId int, reqEditors ...R
 // Corresponds with POST /v1/operator/servers/{server_id}/drain (the `DrainServer` operationId).
 func (c *Client) DrainServer(ctx context.Context, serverId int, params *DrainServerParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewDrainServerRequest(c.Server, serverId, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ListHostedReplicas List Hosted Replicas
+//
+// The replicas on a server, of the newest groups first, as last observed.
+//
+// Corresponds with GET /v1/operator/servers/{server_id}/replicas (the `ListHostedReplicas` operationId).
+func (c *Client) ListHostedReplicas(ctx context.Context, serverId int, params *ListHostedReplicasParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListHostedReplicasRequest(c.Server, serverId, params)
 	if err != nil {
 		return nil, err
 	}
@@ -9243,6 +9371,33 @@ func NewViewOrganizationRequestWithBody(server string, organizationId openapi_ty
 	return req, nil
 }
 
+// NewListPricesRequest constructs an http.Request for the ListPrices method
+func NewListPricesRequest(server string) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/operator/prices")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
 // NewListQuotaRequestsRequest constructs an http.Request for the ListQuotaRequests method
 func NewListQuotaRequestsRequest(server string) (*http.Request, error) {
 	var err error
@@ -9470,6 +9625,79 @@ func NewDrainServerRequest(server string, serverId int, params *DrainServerParam
 			req.Header.Set("Idempotency-Key", headerParam0)
 		}
 
+	}
+
+	return req, nil
+}
+
+// NewListHostedReplicasRequest constructs an http.Request for the ListHostedReplicas method
+func NewListHostedReplicasRequest(server string, serverId int, params *ListHostedReplicasParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "server_id", serverId, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "integer", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/operator/servers/%s/replicas", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.Limit != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "limit", *params.Limit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Cursor != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "cursor", *params.Cursor, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
 	}
 
 	return req, nil
@@ -11763,6 +11991,15 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with POST /v1/operator/organizations/{organization_id}/views (the `ViewOrganization` operationId).
 	ViewOrganizationWithResponse(ctx context.Context, organizationId openapi_types.UUID, params *ViewOrganizationParams, body ViewOrganizationJSONRequestBody, reqEditors ...RequestEditorFn) (*ViewOrganizationResponse, error)
 
+	// ListPricesWithResponse List Prices
+	//
+	// The price lists, the one that holds now among them. A release of the API changes them.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /v1/operator/prices (the `ListPrices` operationId).
+	ListPricesWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*ListPricesResponse, error)
+
 	// ListQuotaRequestsWithResponse List Quota Requests
 	//
 	// Requests for greater quotas that wait for an answer, oldest first.
@@ -11816,6 +12053,15 @@ type ClientWithResponsesInterface interface {
 	//
 	// Corresponds with POST /v1/operator/servers/{server_id}/drain (the `DrainServer` operationId).
 	DrainServerWithResponse(ctx context.Context, serverId int, params *DrainServerParams, reqEditors ...RequestEditorFn) (*DrainServerResponse, error)
+
+	// ListHostedReplicasWithResponse List Hosted Replicas
+	//
+	// The replicas on a server, of the newest groups first, as last observed.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /v1/operator/servers/{server_id}/replicas (the `ListHostedReplicas` operationId).
+	ListHostedReplicasWithResponse(ctx context.Context, serverId int, params *ListHostedReplicasParams, reqEditors ...RequestEditorFn) (*ListHostedReplicasResponse, error)
 
 	// BeginOperatorSessionWithBodyWithResponse Begin Operator Session
 	//
@@ -14736,6 +14982,61 @@ func (r ViewOrganizationResponse) ContentType() string {
 	return ""
 }
 
+type ListPricesResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *PriceLists
+	// ApplicationproblemJSON4XX the response for an HTTP 4XX `application/problem+json` response
+	ApplicationproblemJSON4XX *Problem
+	// ApplicationproblemJSON5XX the response for an HTTP 5XX `application/problem+json` response
+	ApplicationproblemJSON5XX *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ListPricesResponse) GetJSON200() *PriceLists {
+	return r.JSON200
+}
+
+// GetApplicationproblemJSON4XX returns the response for an HTTP 4XX `application/problem+json` response
+func (r ListPricesResponse) GetApplicationproblemJSON4XX() *Problem {
+	return r.ApplicationproblemJSON4XX
+}
+
+// GetApplicationproblemJSON5XX returns the response for an HTTP 5XX `application/problem+json` response
+func (r ListPricesResponse) GetApplicationproblemJSON5XX() *Problem {
+	return r.ApplicationproblemJSON5XX
+}
+
+// GetBody returns the raw response body bytes
+func (r ListPricesResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ListPricesResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ListPricesResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ListPricesResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
 type ListQuotaRequestsResponse struct {
 	Body         []byte
 	HTTPResponse *http.Response
@@ -15053,6 +15354,61 @@ func (r DrainServerResponse) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r DrainServerResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type ListHostedReplicasResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *PageHostedReplica
+	// ApplicationproblemJSON4XX the response for an HTTP 4XX `application/problem+json` response
+	ApplicationproblemJSON4XX *Problem
+	// ApplicationproblemJSON5XX the response for an HTTP 5XX `application/problem+json` response
+	ApplicationproblemJSON5XX *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ListHostedReplicasResponse) GetJSON200() *PageHostedReplica {
+	return r.JSON200
+}
+
+// GetApplicationproblemJSON4XX returns the response for an HTTP 4XX `application/problem+json` response
+func (r ListHostedReplicasResponse) GetApplicationproblemJSON4XX() *Problem {
+	return r.ApplicationproblemJSON4XX
+}
+
+// GetApplicationproblemJSON5XX returns the response for an HTTP 5XX `application/problem+json` response
+func (r ListHostedReplicasResponse) GetApplicationproblemJSON5XX() *Problem {
+	return r.ApplicationproblemJSON5XX
+}
+
+// GetBody returns the raw response body bytes
+func (r ListHostedReplicasResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ListHostedReplicasResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ListHostedReplicasResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ListHostedReplicasResponse) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -17817,6 +18173,21 @@ func (c *ClientWithResponses) ViewOrganizationWithResponse(ctx context.Context, 
 	return ParseViewOrganizationResponse(rsp)
 }
 
+// ListPricesWithResponse List Prices
+//
+// The price lists, the one that holds now among them. A release of the API changes them.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /v1/operator/prices (the `ListPrices` operationId).
+func (c *ClientWithResponses) ListPricesWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*ListPricesResponse, error) {
+	rsp, err := c.ListPrices(ctx, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseListPricesResponse(rsp)
+}
+
 // ListQuotaRequestsWithResponse List Quota Requests
 //
 // Requests for greater quotas that wait for an answer, oldest first.
@@ -17905,6 +18276,21 @@ func (c *ClientWithResponses) DrainServerWithResponse(ctx context.Context, serve
 		return nil, err
 	}
 	return ParseDrainServerResponse(rsp)
+}
+
+// ListHostedReplicasWithResponse List Hosted Replicas
+//
+// The replicas on a server, of the newest groups first, as last observed.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /v1/operator/servers/{server_id}/replicas (the `ListHostedReplicas` operationId).
+func (c *ClientWithResponses) ListHostedReplicasWithResponse(ctx context.Context, serverId int, params *ListHostedReplicasParams, reqEditors ...RequestEditorFn) (*ListHostedReplicasResponse, error) {
+	rsp, err := c.ListHostedReplicas(ctx, serverId, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseListHostedReplicasResponse(rsp)
 }
 
 // BeginOperatorSessionWithBodyWithResponse Begin Operator Session
@@ -20438,6 +20824,46 @@ func ParseViewOrganizationResponse(rsp *http.Response) (*ViewOrganizationRespons
 	return response, nil
 }
 
+// ParseListPricesResponse parses an HTTP response from a ListPricesWithResponse call
+func ParseListPricesResponse(rsp *http.Response) (*ListPricesResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ListPricesResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest PriceLists
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 4:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON4XX = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 5:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON5XX = &dest
+
+	}
+
+	return response, nil
+}
+
 // ParseListQuotaRequestsResponse parses an HTTP response from a ListQuotaRequestsWithResponse call
 func ParseListQuotaRequestsResponse(rsp *http.Response) (*ListQuotaRequestsResponse, error) {
 	bodyBytes, err := io.ReadAll(rsp.Body)
@@ -20650,6 +21076,46 @@ func ParseDrainServerResponse(rsp *http.Response) (*DrainServerResponse, error) 
 	switch {
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
 		var dest Server
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 4:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON4XX = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 5:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON5XX = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseListHostedReplicasResponse parses an HTTP response from a ListHostedReplicasWithResponse call
+func ParseListHostedReplicasResponse(rsp *http.Response) (*ListHostedReplicasResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ListHostedReplicasResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest PageHostedReplica
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
