@@ -36,11 +36,6 @@ const NOT_USED = new Set([
   'GET /v1/operator/balance',
   'GET /v1/operator/guarantees',
   'POST /v1/operator/groups/:id/moves',
-  'POST /v1/operator/groups/:id/corrections',
-  'GET /v1/operator/groups/:id/corrections',
-  'GET /v1/operator/invoices',
-  'GET /v1/operator/invoices/:id/payments',
-  'POST /v1/operator/invoices/:id/payments',
   // Probers call them.
   'GET /v1/prober/targets',
   'POST /v1/prober/minutes',

@@ -1,4 +1,5 @@
 import type {
+  Correction,
   Identity,
   Passkey,
   ApiKey,
@@ -68,6 +69,10 @@ export interface MockDb {
   servers: Server[]
   joinTokens: KnownJoinToken[]
   tenants: Tenant[]
+  /** Set by operators, and asked for; by quota. */
+  quotaLimits: Record<string, number>
+  quotaRequests: Record<string, number>
+  corrections: Correction[]
   incidents: StatusIncident[]
   operatorEvents: OperatorEvent[]
   next: number

@@ -3,6 +3,7 @@ import { RouterProvider } from '@tanstack/react-router'
 import { StrictMode } from 'react'
 import { createRoot } from 'react-dom/client'
 import { z } from 'zod'
+import { resumeView } from './pages/view/view'
 import { makeQueryClient } from './queryClient'
 import { makeRouter } from './router'
 import { leaveWhenSessionEnds } from './session'
@@ -14,6 +15,7 @@ z.config({ jitless: true })
 async function start(): Promise<void> {
   if (import.meta.env.MODE === 'mock') await (await import('#mock/browser')).startMock()
 
+  resumeView()
   const queries = makeQueryClient()
   const router = makeRouter(queries)
   leaveWhenSessionEnds(router, queries)

@@ -1,13 +1,4 @@
-import type { Page } from '@playwright/test'
-import { expect, expectAccessible, expectNoSidewaysScroll, test } from '../support/portal'
-
-async function openConsole(page: Page): Promise<void> {
-  await page.goto('/operator')
-  await expect(page).toHaveURL('/operator/login')
-  await page.getByLabel('Token').fill('qos_mock')
-  await page.getByRole('button', { name: 'Open the console' }).click()
-  await expect(page.getByRole('heading', { name: 'Fleet', level: 1 })).toBeVisible()
-}
+import { expect, expectAccessible, expectNoSidewaysScroll, openConsole, test } from '../support/portal'
 
 test('a wrong token is refused', async ({ page }) => {
   await page.goto('/operator/login')
@@ -84,7 +75,7 @@ test('an incident is opened, and resolved', async ({ page }) => {
 test('each page of the console is accessible in both themes, and fits a phone', async ({ page }) => {
   test.slow()
   await openConsole(page)
-  for (const name of ['Fleet', 'Sharing', 'Organizations', 'Incidents', 'Audit log']) {
+  for (const name of ['Fleet', 'Sharing', 'Organizations', 'Admissions', 'Money', 'Incidents', 'Audit log']) {
     await page.setViewportSize({ width: 1280, height: 900 })
     await page.getByRole('navigation').getByRole('link', { name, exact: true }).click()
     await expect(page.getByRole('heading', { name, level: 1 })).toBeVisible()

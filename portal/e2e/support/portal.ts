@@ -71,3 +71,12 @@ export async function expectNoSidewaysScroll(page: Page): Promise<void> {
   const over = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth)
   expect(over).toBeLessThanOrEqual(0)
 }
+
+/** As an operator, in the mock service. */
+export async function openConsole(page: Page): Promise<void> {
+  await page.goto('/operator')
+  await expect(page).toHaveURL('/operator/login')
+  await page.getByLabel('Token').fill('qos_mock')
+  await page.getByRole('button', { name: 'Open the console' }).click()
+  await expect(page.getByRole('heading', { name: 'Fleet', level: 1 })).toBeVisible()
+}

@@ -15,6 +15,7 @@ function whoIs(userId: string): Omit<Me, 'csrf_token'> {
     permissions: ['administer', 'append', 'billing', 'manage', 'own', 'read', 'team', 'view'],
     memberships: [{ organization_id: organization.id, organization_name: organization.name, role: 'owner' }],
     projects: projects.toReversed(),
+    viewed_by: null,
   }
 }
 

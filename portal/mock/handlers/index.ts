@@ -1,5 +1,6 @@
 import { accounts } from './accounts'
 import { billing } from './billing'
+import { consoles } from './console'
 import { groups } from './groups'
 import { guarantees } from './guarantees'
 import { operators } from './operator'
@@ -8,6 +9,7 @@ import { logs } from './log'
 import { organization } from './organization'
 import { paying } from './payments'
 import { people } from './people'
+import { quotas } from './quotas'
 import { spending } from './spend'
 import { statuses } from './status'
 import { telemetry } from './telemetry'
@@ -17,6 +19,7 @@ import { webhooks } from './webhooks'
 export const handlers = [
   ...accounts,
   ...billing,
+  ...consoles,
   ...groups,
   ...guarantees,
   ...operators,
@@ -25,6 +28,7 @@ export const handlers = [
   ...organization,
   ...paying,
   ...people,
+  ...quotas,
   ...spending,
   ...statuses,
   ...telemetry,

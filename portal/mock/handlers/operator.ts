@@ -11,14 +11,14 @@ type Params = Record<string, unknown>
 type Answer = (request: Request, params: Params) => Response | Promise<Response>
 
 /** A handler for whoever has an operator's token. */
-const forOperators =
+export const forOperators =
   (answer: Answer) =>
   ({ request, params }: { request: Request; params: Params }) =>
     TOKEN.test(request.headers.get('authorization') ?? '')
       ? answer(request, params)
       : problem('credentials_invalid', 'This is not a token for operators of this API.')
 
-function record(operation: string, request: Request, body: unknown = null) {
+export function record(operation: string, request: Request, body: unknown = null) {
   const db = database()
   const event: OperatorEvent = {
     seq: db.operatorEvents.length + 1,

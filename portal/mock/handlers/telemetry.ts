@@ -1,5 +1,4 @@
 import { http, HttpResponse } from 'msw'
-import { database } from '../db'
 import type { MockGroup } from '../records'
 import { groupById, notFound, page, refuseStranger } from '../reply'
 import { minutesMissed, reportOf } from '../sla'
@@ -65,44 +64,4 @@ const badMinutes = http.get('/v1/groups/:id/sla/bad-minutes', ({ request, params
   return page(minutesMissed(reportOf(mock, month, Date.now()).incidents), request)
 })
 
-const quotas = http.get('/v1/quotas', ({ request }) => {
-  const refusal = refuseStranger(request)
-  if (refusal) return refusal
-  const { projects, groups, keys } = database()
-  const rate = groups.reduce((sum, { group }) => sum + group.sla.rate_per_s, 0)
-  return HttpResponse.json({
-    items: [
-      { code: 'projects', description: 'Projects', limit: 20, used: projects.length, unit: 'project' },
-      {
-        code: 'groups_per_project',
-        description: 'Groups of one project (the fullest is shown)',
-        limit: 5,
-        used: groups.length,
-        unit: 'group',
-      },
-      {
-        code: 'keys_per_project',
-        description: 'API keys of one project (the fullest is shown)',
-        limit: 100,
-        used: keys.length,
-        unit: 'key',
-      },
-      {
-        code: 'total_rate_per_s',
-        description: 'Reserved appends per second, all groups',
-        limit: 10_000_000,
-        used: rate,
-        unit: 'append/s',
-      },
-      {
-        code: 'total_read_rate_per_s',
-        description: 'Reserved reads per second, all groups',
-        limit: 10_000_000,
-        used: groups.reduce((sum, { group }) => sum + (group.sla.read_rate_per_s ?? 0), 0),
-        unit: 'read/s',
-      },
-    ],
-  })
-})
-
-export const telemetry = [live, metrics, sla, badMinutes, quotas]
+export const telemetry = [live, metrics, sla, badMinutes]

@@ -6,6 +6,7 @@ import { isProblem, ProblemError, unreachable, unreadable } from './problem'
  */
 let csrfToken: string | null = null
 let operatorToken: string | null = null
+let viewToken: string | null = null
 let onSignedOut: () => void = () => undefined
 let confirmPerson: () => Promise<boolean> = () => Promise.resolve(false)
 
@@ -16,6 +17,11 @@ export function setCsrfToken(token: string | null): void {
 /** Operators' calls carry this token, and no session. */
 export function setOperatorToken(token: string | null): void {
   operatorToken = token
+}
+
+/** An operator's look at an organization: calls carry this token, and no session. */
+export function setViewToken(token: string | null): void {
+  viewToken = token
 }
 
 /** Called for each call whose session has ended. */
@@ -67,6 +73,7 @@ export async function portalFetch(input: RequestInfo | URL, init?: RequestInit):
   const writes = request.method !== 'GET'
   const isOperators = path.startsWith(OPERATORS)
   if (isOperators) request.headers.set('authorization', `Bearer ${operatorToken ?? ''}`)
+  else if (viewToken) request.headers.set('authorization', `Bearer ${viewToken}`)
   else if (writes && csrfToken) request.headers.set('x-csrf-token', csrfToken)
   const print = request.method === 'POST' && !DRY_RUNS.has(path) ? await fingerprint(request, path) : null
   if (print) request.headers.set('idempotency-key', keyFor(print))

@@ -9,6 +9,7 @@ import { RouteAnnouncer } from './RouteAnnouncer'
 import { Sidebar } from './Sidebar'
 import { StandingNotice } from './StandingNotice'
 import { VerifyNotice } from './VerifyNotice'
+import { ViewNotice } from './ViewNotice'
 
 /** The frame of every signed-in page: navigation at the side, or in a drawer on narrow screens. */
 export function Shell() {
@@ -29,6 +30,7 @@ export function Shell() {
         tabIndex={-1}
         className="mx-auto w-full max-w-6xl min-w-0 px-4 pt-6 pb-16 outline-none sm:px-8 lg:pt-10"
       >
+        <ViewNotice />
         <StandingNotice />
         <VerifyNotice />
         <Outlet />

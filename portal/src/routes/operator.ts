@@ -33,6 +33,33 @@ const organizations = createRoute({
   validateSearch: z.object({ q: z.string().optional().catch(undefined) }),
   component: lazyRouteComponent(() => import('@/pages/operator/organizations/TenantsPage'), 'TenantsPage'),
 })
+const organization = createRoute({
+  getParentRoute: () => console,
+  path: '/organizations/$organizationId',
+  component: lazyRouteComponent(() => import('@/pages/operator/organizations/TenantPage'), 'TenantPage'),
+})
+const hosted = createRoute({
+  getParentRoute: () => console,
+  path: '/servers/$serverId',
+  component: lazyRouteComponent(() => import('@/pages/operator/fleet/HostedPage'), 'HostedPage'),
+})
+const admissions = createRoute({
+  getParentRoute: () => console,
+  path: '/admissions',
+  validateSearch: z.object({
+    only: z.enum(['refused']).optional().catch(undefined),
+    hours: z
+      .union([z.literal(24), z.literal(168), z.literal(720)])
+      .optional()
+      .catch(undefined),
+  }),
+  component: lazyRouteComponent(() => import('@/pages/operator/admissions/AdmissionsPage'), 'AdmissionsPage'),
+})
+const money = createRoute({
+  getParentRoute: () => console,
+  path: '/money',
+  component: lazyRouteComponent(() => import('@/pages/operator/money/MoneyPage'), 'MoneyPage'),
+})
 const incidents = createRoute({
   getParentRoute: () => console,
   path: '/incidents',
@@ -45,4 +72,7 @@ const audit = createRoute({
 })
 
 /** The console of those who run the fleet. */
-export const operatorTree = [login, console.addChildren([fleet, sharing, organizations, incidents, audit])] as const
+export const operatorTree = [
+  login,
+  console.addChildren([fleet, hosted, sharing, organizations, organization, admissions, money, incidents, audit]),
+] as const

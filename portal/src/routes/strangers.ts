@@ -42,6 +42,11 @@ const invitation = createRoute({
   path: '/invitation',
   component: lazyRouteComponent(() => import('@/pages/auth/InvitationPage'), 'InvitationPage'),
 })
+const view = createRoute({
+  getParentRoute: () => root,
+  path: '/view',
+  component: lazyRouteComponent(() => import('@/pages/view/ViewPage'), 'ViewPage'),
+})
 const status = createRoute({
   getParentRoute: () => root,
   path: '/status',
@@ -49,4 +54,4 @@ const status = createRoute({
 })
 
 /** Pages for those who are not logged in, too. */
-export const strangers = [login, loginReturn, signup, forgotPassword, resetPassword, invitation, status] as const
+export const strangers = [login, loginReturn, signup, forgotPassword, resetPassword, invitation, view, status] as const

@@ -1,5 +1,5 @@
 import * as sdk from '../generated'
-import type { NewIncident, NewJoinToken, NewUpdate } from '../types'
+import type { NewCorrection, NewIncident, NewJoinToken, NewPaymentEntry, NewUpdate } from '../types'
 import { AUDIT_LIMIT, throwOnError } from './paging'
 
 /** Calls of the fleet's operators; `setOperatorToken` comes first. */
@@ -37,3 +37,49 @@ export const listOperatorEvents = (cursor: string | null, signal: AbortSignal) =
   sdk.listOperatorEvents({ query: { limit: AUDIT_LIMIT, ...(cursor && { cursor }) }, signal, throwOnError })
 export const exportOperatorLog = async () =>
   (await sdk.exportOperatorLog({ throwOnError, parseAs: 'blob' })) as unknown as Blob
+
+export const listHosted = (server_id: number, cursor: string | null, signal: AbortSignal) =>
+  sdk.listHostedReplicas({
+    path: { server_id },
+    query: { limit: AUDIT_LIMIT, ...(cursor && { cursor }) },
+    signal,
+    throwOnError,
+  })
+export const listAdmissions = (outcome: 'refused' | null, cursor: string | null, signal: AbortSignal) =>
+  sdk.listAdmissions({
+    query: { limit: AUDIT_LIMIT, ...(outcome && { outcome }), ...(cursor && { cursor }) },
+    signal,
+    throwOnError,
+  })
+export const countAdmissions = (hours: number, signal: AbortSignal) =>
+  sdk.countAdmissions({ query: { hours }, signal, throwOnError })
+
+export const getOrganizationQuotas = async (organization_id: string, signal: AbortSignal) =>
+  (await sdk.getOrganizationQuotas({ path: { organization_id }, signal, throwOnError })).items
+export const setQuota = (organization_id: string, quota: string, limit: number) =>
+  sdk.setOrganizationQuota({ path: { organization_id, quota }, body: { limit }, throwOnError })
+export const resetQuota = (organization_id: string, quota: string) =>
+  sdk.resetOrganizationQuota({ path: { organization_id, quota }, throwOnError })
+export const declineQuota = (organization_id: string, quota: string, reason: string) =>
+  sdk.declineQuotaRequest({ path: { organization_id, quota }, body: { reason }, throwOnError })
+export const listQuotaRequests = async (signal: AbortSignal) =>
+  (await sdk.listQuotaRequests({ signal, throwOnError })).items
+export const viewOrganization = (organization_id: string, reason: string) =>
+  sdk.viewOrganization({ path: { organization_id }, body: { reason }, throwOnError })
+
+export const findInvoices = async (number: string, signal: AbortSignal) =>
+  (await sdk.findInvoices({ query: { number }, signal, throwOnError })).items
+export const getInvoiceAccount = (invoice_id: string, signal: AbortSignal) =>
+  sdk.getInvoiceAccount({ path: { invoice_id }, signal, throwOnError })
+export const recordPayment = (invoice_id: string, body: NewPaymentEntry) =>
+  sdk.recordPayment({ path: { invoice_id }, body, throwOnError })
+export const listCorrections = (group_id: string, cursor: string | null, signal: AbortSignal) =>
+  sdk.listCorrections({
+    path: { group_id },
+    query: { limit: AUDIT_LIMIT, ...(cursor && { cursor }) },
+    signal,
+    throwOnError,
+  })
+export const createCorrection = (group_id: string, body: NewCorrection) =>
+  sdk.createCorrection({ path: { group_id }, body, throwOnError })
+export const listPrices = (signal: AbortSignal) => sdk.listPrices({ signal, throwOnError })

@@ -1,5 +1,5 @@
 import * as sdk from '../generated'
-import type { ChangedWebhook, NewKey, NewWebhook } from '../types'
+import type { ChangedWebhook, NewKey, NewWebhook, QuotaRequest } from '../types'
 import { AUDIT_LIMIT, EVENTS_LIMIT, everyPage, throwOnError } from './paging'
 
 export const listAudit = (cursor: string | null, signal: AbortSignal) =>
@@ -46,4 +46,7 @@ export const rotateKey = (key_id: string, grace_s: number) =>
   sdk.rotateKey({ path: { key_id }, body: { grace_s }, throwOnError })
 export const revokeKey = (key_id: string) => sdk.revokeKey({ path: { key_id }, throwOnError })
 
+export const requestQuota = (quota: string, body: QuotaRequest) =>
+  sdk.requestQuota({ path: { quota }, body, throwOnError })
+export const withdrawQuotaRequest = (quota: string) => sdk.withdrawQuotaRequest({ path: { quota }, throwOnError })
 export const listQuotas = async (signal: AbortSignal) => (await sdk.getQuotas({ signal, throwOnError })).items

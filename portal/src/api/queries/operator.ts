@@ -1,4 +1,4 @@
-import { infiniteQueryOptions, queryOptions } from '@tanstack/react-query'
+import { infiniteQueryOptions, queryOptions, skipToken } from '@tanstack/react-query'
 import * as calls from '../calls'
 import { keys, SHARES_MS, SETTLED_MS, UNSETTLED_MS } from './keys'
 
@@ -52,4 +52,58 @@ export const operatorEventsQuery = infiniteQueryOptions({
   queryFn: ({ pageParam, signal }) => calls.listOperatorEvents(pageParam, signal),
   ...begin,
   ...next,
+})
+export const hostedQuery = (serverId: number) =>
+  infiniteQueryOptions({
+    queryKey: [...keys.operator, 'hosted', serverId],
+    queryFn: ({ pageParam, signal }) => calls.listHosted(serverId, pageParam, signal),
+    ...begin,
+    ...next,
+  })
+export const admissionsQuery = (outcome: 'refused' | null) =>
+  infiniteQueryOptions({
+    queryKey: [...keys.operator, 'admissions', outcome],
+    queryFn: ({ pageParam, signal }) => calls.listAdmissions(outcome, pageParam, signal),
+    ...begin,
+    ...next,
+  })
+export const admissionCountsQuery = (hours: number) =>
+  queryOptions({
+    queryKey: [...keys.operator, 'admission-counts', hours],
+    queryFn: ({ signal }) => calls.countAdmissions(hours, signal),
+    refetchInterval: SETTLED_MS,
+  })
+export const organizationQuotasQuery = (organizationId: string) =>
+  queryOptions({
+    queryKey: [...keys.operator, 'quotas', organizationId],
+    queryFn: ({ signal }) => calls.getOrganizationQuotas(organizationId, signal),
+  })
+export const quotaRequestsQuery = queryOptions({
+  queryKey: [...keys.operator, 'quota-requests'],
+  queryFn: ({ signal }) => calls.listQuotaRequests(signal),
+  refetchInterval: SETTLED_MS,
+})
+/** Empty: nothing is looked for. */
+export const foundInvoicesQuery = (number: string) =>
+  queryOptions({
+    queryKey: [...keys.operator, 'invoices', number],
+    queryFn: number ? ({ signal }) => calls.findInvoices(number, signal) : skipToken,
+    retry: false,
+  })
+export const invoiceAccountQuery = (invoiceId: string) =>
+  queryOptions({
+    queryKey: [...keys.operator, 'account', invoiceId],
+    queryFn: ({ signal }) => calls.getInvoiceAccount(invoiceId, signal),
+  })
+export const correctionsQuery = (groupId: string) =>
+  infiniteQueryOptions({
+    queryKey: [...keys.operator, 'corrections', groupId],
+    queryFn: ({ pageParam, signal }) => calls.listCorrections(groupId, pageParam, signal),
+    ...begin,
+    ...next,
+    retry: false,
+  })
+export const pricesQuery = queryOptions({
+  queryKey: [...keys.operator, 'prices'],
+  queryFn: ({ signal }) => calls.listPrices(signal),
 })

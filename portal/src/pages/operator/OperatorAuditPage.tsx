@@ -4,9 +4,10 @@ import { Download } from 'lucide-react'
 import { api, operatorEventsQuery, type OperatorEvent } from '@/api'
 import { Button } from '@/ui/Button'
 import { DataTable } from '@/ui/DataTable'
-import { LoadFailed, ProblemNotice } from '@/ui/Notice'
+import { Listing } from '@/ui/Listing'
+import { ProblemNotice } from '@/ui/Notice'
 import { saveFile } from '@/ui/saveFile'
-import { EmptyState, Loading, PageHeader, Skeleton } from '@/ui/Surface'
+import { EmptyState, PageHeader } from '@/ui/Surface'
 import { Ago } from '@/ui/Time'
 import { usePageTitle } from '@/ui/title'
 
@@ -15,7 +16,6 @@ const column = createColumnHelper<OperatorEvent>()
 export function OperatorAuditPage() {
   usePageTitle('Operators’ audit log')
   const found = useInfiniteQuery(operatorEventsQuery)
-  const events = found.data?.pages.flatMap((page) => page.items) ?? []
   const exporting = useMutation({
     mutationFn: async () => saveFile(await api.exportOperatorLog(), 'quorate-operators.jsonl'),
   })
@@ -36,32 +36,21 @@ export function OperatorAuditPage() {
         }
       />
       {exporting.error && <ProblemNotice error={exporting.error} />}
-      {found.isPending && (
-        <Loading label="Loading the audit log">
-          <Skeleton className="h-64 w-full rounded-2xl" />
-        </Loading>
-      )}
-      {found.error && !found.data && (
-        <LoadFailed what="the audit log" error={found.error} retry={() => void found.refetch()} />
-      )}
-      {found.data && events.length === 0 && (
-        <EmptyState title="No changes yet">They appear here as they are made.</EmptyState>
-      )}
-      {events.length > 0 && (
-        <DataTable
-          caption="Changes by operators"
-          columns={COLUMNS}
-          rows={events}
-          rowId={(event) => String(event.seq)}
-        />
-      )}
-      {found.hasNextPage && (
-        <div className="mt-4 flex justify-center">
-          <Button variant="secondary" busy={found.isFetchingNextPage} onClick={() => void found.fetchNextPage()}>
-            Earlier changes
-          </Button>
-        </div>
-      )}
+      <Listing
+        what="the audit log"
+        query={found}
+        more="Earlier changes"
+        empty={<EmptyState title="No changes yet">They appear here as they are made.</EmptyState>}
+      >
+        {(events) => (
+          <DataTable
+            caption="Changes by operators"
+            columns={COLUMNS}
+            rows={events}
+            rowId={(event) => String(event.seq)}
+          />
+        )}
+      </Listing>
     </>
   )
 }

@@ -40,6 +40,12 @@ export function OperatorShell() {
             <Link to="/operator/organizations" className={LINK}>
               Organizations
             </Link>
+            <Link to="/operator/admissions" className={LINK}>
+              Admissions
+            </Link>
+            <Link to="/operator/money" className={LINK}>
+              Money
+            </Link>
             <Link to="/operator/incidents" className={LINK}>
               Incidents
             </Link>

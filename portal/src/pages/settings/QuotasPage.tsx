@@ -1,15 +1,21 @@
-import { useQuery } from '@tanstack/react-query'
-import { quotasQuery, type Quota } from '@/api'
+import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
+import { useState } from 'react'
+import { api, keys, quotasQuery, type Quota } from '@/api'
 import { count } from '@/format/quantity'
-import { LoadFailed } from '@/ui/Notice'
+import { useMay } from '@/session'
+import { Button } from '@/ui/Button'
+import { LoadFailed, ProblemNotice } from '@/ui/Notice'
 import { Card, Loading, PageHeader, Skeleton } from '@/ui/Surface'
 import { usePageTitle } from '@/ui/title'
+import { QuotaRequestDialog } from './QuotaRequestDialog'
 
 const NEARLY_FULL = 0.8
 
 export function QuotasPage() {
   usePageTitle('Quotas')
   const quotas = useQuery(quotasQuery)
+  const mayAsk = useMay('administer')
+  const [asking, setAsking] = useState<Quota | null>(null)
   return (
     <>
       <PageHeader title="Quotas" description="Your organization’s limits, and how much of each is used." />
@@ -24,15 +30,16 @@ export function QuotasPage() {
       {quotas.data && (
         <Card className="max-w-3xl divide-y divide-line px-5 sm:px-6">
           {quotas.data.map((quota) => (
-            <QuotaRow key={quota.code} quota={quota} />
+            <QuotaRow key={quota.code} quota={quota} onAsk={mayAsk ? () => setAsking(quota) : undefined} />
           ))}
         </Card>
       )}
+      {asking && <QuotaRequestDialog quota={asking} onClose={() => setAsking(null)} />}
     </>
   )
 }
 
-function QuotaRow({ quota }: { quota: Quota }) {
+function QuotaRow({ quota, onAsk }: { quota: Quota; onAsk: (() => void) | undefined }) {
   const share = quota.limit === 0 ? 1 : Math.min(1, quota.used / quota.limit)
   const full = quota.used >= quota.limit
   const colour = full ? 'bg-danger' : share >= NEARLY_FULL ? 'bg-warn' : 'bg-accent'
@@ -55,9 +62,43 @@ function QuotaRow({ quota }: { quota: Quota }) {
       >
         <div className={`h-full rounded-full ${colour}`} style={{ width: `${share * 100}%` }} />
       </div>
-      {full && (
-        <p className="mt-2 text-[13px] text-danger-text">Used up. Delete what is not needed, or ask for more.</p>
-      )}
+      <div className="mt-2 flex flex-wrap items-center justify-between gap-x-4 gap-y-1">
+        <p className={`text-[13px] ${full ? 'text-danger-text' : 'text-ink-3'}`}>
+          {full
+            ? 'Used up. Delete what is not needed, or ask for more.'
+            : quota.requested !== null && 'Asked for more.'}
+        </p>
+        {onAsk && (
+          <div className="flex items-center gap-1">
+            {quota.requested !== null && <Withdraw quota={quota} />}
+            <Button
+              variant="quiet"
+              size="small"
+              className="-mr-3"
+              aria-label={`Ask for more: ${quota.description}`}
+              onClick={onAsk}
+            >
+              {quota.requested === null ? 'Ask for more' : `${count(quota.requested)} asked for`}
+            </Button>
+          </div>
+        )}
+      </div>
     </div>
+  )
+}
+
+function Withdraw({ quota }: { quota: Quota }) {
+  const queries = useQueryClient()
+  const withdrawal = useMutation({
+    mutationFn: () => api.withdrawQuotaRequest(quota.code),
+    onSuccess: () => queries.invalidateQueries({ queryKey: keys.quotas }),
+  })
+  return (
+    <>
+      {withdrawal.error && <ProblemNotice error={withdrawal.error} />}
+      <Button variant="quiet" size="small" busy={withdrawal.isPending} onClick={() => withdrawal.mutate()}>
+        Withdraw
+      </Button>
+    </>
   )
 }

@@ -1,3 +1,4 @@
+import { Link } from '@tanstack/react-router'
 import { createColumnHelper } from '@tanstack/react-table'
 import type { Server } from '@/api'
 import { count } from '@/format/quantity'
@@ -75,7 +76,16 @@ const COLUMNS = [
   column.accessor('replicas', {
     header: 'Replicas',
     meta: { align: 'right', wide: true },
-    cell: ({ getValue }) => <span className="nums">{count(getValue())}</span>,
+    cell: ({ getValue, row: { original: server } }) => (
+      <Link
+        to="/operator/servers/$serverId"
+        params={{ serverId: String(server.server_id) }}
+        aria-label={`${count(getValue())} replicas on ${server.name}`}
+        className="nums underline decoration-line-strong underline-offset-4 hover:decoration-current"
+      >
+        {count(getValue())}
+      </Link>
+    ),
   }),
   ...RESOURCES.map((resource) =>
     column.display({

@@ -1,5 +1,5 @@
 import { useInfiniteQuery } from '@tanstack/react-query'
-import { getRouteApi } from '@tanstack/react-router'
+import { getRouteApi, Link } from '@tanstack/react-router'
 import { createColumnHelper } from '@tanstack/react-table'
 import { useState } from 'react'
 import { tenantsQuery, type Tenant } from '@/api'
@@ -8,19 +8,19 @@ import { count, rate } from '@/format/quantity'
 import { Button } from '@/ui/Button'
 import { DataTable } from '@/ui/DataTable'
 import { TextField } from '@/ui/Field'
-import { LoadFailed } from '@/ui/Notice'
+import { Listing } from '@/ui/Listing'
 import { useRested } from '@/ui/rested'
 import { Badge } from '@/ui/StatusBadge'
-import { EmptyState, Loading, PageHeader, Skeleton } from '@/ui/Surface'
+import { EmptyState, PageHeader } from '@/ui/Surface'
 import { Ago } from '@/ui/Time'
 import { usePageTitle } from '@/ui/title'
+import { QuotaRequests } from './QuotaRequests'
+import { TONES, WORDS } from './standing'
 import { SuspensionDialog } from './SuspensionDialog'
 
 const route = getRouteApi('/operator/organizations')
 const column = createColumnHelper<Tenant>()
 const CURRENCY = 'USD'
-const TONES = { active: 'good', suspended: 'danger', closing: 'warn', closed: 'plain' } as const
-const WORDS = { active: 'Active', suspended: 'Suspended', closing: 'Closing', closed: 'Closed' }
 
 export function TenantsPage() {
   usePageTitle('Organizations')
@@ -28,10 +28,10 @@ export function TenantsPage() {
   const navigate = route.useNavigate()
   const found = useInfiniteQuery(tenantsQuery(useRested(q.trim())))
   const [chosen, setChosen] = useState<Tenant | null>(null)
-  const tenants = found.data?.pages.flatMap((page) => page.items) ?? []
   return (
     <>
       <PageHeader title="Organizations" description="Who has reserved what, newest first." />
+      <QuotaRequests />
       <div className="mb-5 max-w-md">
         <TextField
           label="Search"
@@ -43,32 +43,21 @@ export function TenantsPage() {
           }
         />
       </div>
-      {found.isPending && (
-        <Loading label="Loading organizations">
-          <Skeleton className="h-64 w-full rounded-2xl" />
-        </Loading>
-      )}
-      {found.error && !found.data && (
-        <LoadFailed what="the organizations" error={found.error} retry={() => void found.refetch()} />
-      )}
-      {found.data && tenants.length === 0 && (
-        <EmptyState title="None found">Try a part of the name, or a member’s whole address.</EmptyState>
-      )}
-      {tenants.length > 0 && (
-        <DataTable
-          caption="Organizations"
-          columns={[...COLUMNS, actions(setChosen)]}
-          rows={tenants}
-          rowId={(tenant) => tenant.id}
-        />
-      )}
-      {found.hasNextPage && (
-        <div className="mt-4 flex justify-center">
-          <Button variant="secondary" busy={found.isFetchingNextPage} onClick={() => void found.fetchNextPage()}>
-            Earlier organizations
-          </Button>
-        </div>
-      )}
+      <Listing
+        what="the organizations"
+        query={found}
+        more="Earlier organizations"
+        empty={<EmptyState title="None found">Try a part of the name, or a member’s whole address.</EmptyState>}
+      >
+        {(tenants) => (
+          <DataTable
+            caption="Organizations"
+            columns={[...COLUMNS, actions(setChosen)]}
+            rows={tenants}
+            rowId={(tenant) => tenant.id}
+          />
+        )}
+      </Listing>
       <SuspensionDialog tenant={chosen} onClose={() => setChosen(null)} />
     </>
   )
@@ -79,7 +68,13 @@ const COLUMNS = [
     header: 'Name',
     cell: ({ row: { original: tenant } }) => (
       <>
-        <span className="font-medium break-words">{tenant.name}</span>
+        <Link
+          to="/operator/organizations/$organizationId"
+          params={{ organizationId: tenant.id }}
+          className="font-medium break-words underline decoration-line-strong underline-offset-4 hover:decoration-current"
+        >
+          {tenant.name}
+        </Link>
         <code className="mt-0.5 block font-mono text-xs break-all text-ink-3">{tenant.id}</code>
       </>
     ),

@@ -1,0 +1,87 @@
+import { useInfiniteQuery } from '@tanstack/react-query'
+import { getRouteApi, Link } from '@tanstack/react-router'
+import { createColumnHelper } from '@tanstack/react-table'
+import { ChevronLeft } from 'lucide-react'
+import { hostedQuery, type HostedReplica } from '@/api'
+import { rate } from '@/format/quantity'
+import { word } from '@/format/words'
+import { DataTable } from '@/ui/DataTable'
+import { Listing } from '@/ui/Listing'
+import { EmptyState, PageHeader } from '@/ui/Surface'
+import { usePageTitle } from '@/ui/title'
+
+const route = getRouteApi('/operator/servers/$serverId')
+const column = createColumnHelper<HostedReplica>()
+
+/** The replicas on one server, with whose they are. */
+export function HostedPage() {
+  const { serverId } = route.useParams()
+  usePageTitle(`Server ${serverId}`)
+  const found = useInfiniteQuery(hostedQuery(Number(serverId)))
+  return (
+    <>
+      <Link
+        to="/operator"
+        className="mb-4 -ml-1 inline-flex items-center gap-1 rounded text-[13px] text-ink-2 hover:text-ink"
+      >
+        <ChevronLeft aria-hidden className="size-4" />
+        Fleet
+      </Link>
+      <PageHeader title={`Replicas on server ${serverId}`} description="As last observed, newest groups first." />
+      <Listing
+        what="the replicas"
+        query={found}
+        more="Older groups"
+        empty={<EmptyState title="It has no replicas">A drained or new server has none.</EmptyState>}
+      >
+        {(rows) => (
+          <DataTable
+            caption={`Replicas on server ${serverId}`}
+            columns={COLUMNS}
+            rows={rows}
+            rowId={(row) => row.group_id}
+          />
+        )}
+      </Listing>
+    </>
+  )
+}
+
+const COLUMNS = [
+  column.accessor('name', {
+    header: 'Group',
+    cell: ({ row: { original } }) => (
+      <>
+        <span className="font-medium break-words">{original.name}</span>
+        <code className="mt-0.5 block font-mono text-xs break-all text-ink-3">{original.group_id}</code>
+      </>
+    ),
+  }),
+  column.accessor('organization_name', {
+    header: 'Organization',
+    cell: ({ row: { original } }) => (
+      <Link
+        to="/operator/organizations/$organizationId"
+        params={{ organizationId: original.organization_id }}
+        className="break-words underline decoration-line-strong underline-offset-4 hover:decoration-current"
+      >
+        {original.organization_name}
+      </Link>
+    ),
+  }),
+  column.accessor('role', {
+    header: 'Role',
+    cell: ({ row: { original } }) => (original.is_learner ? 'Catching up' : word(original.role)),
+  }),
+  column.accessor('status', { header: 'Status', meta: { wide: true }, cell: ({ getValue }) => word(getValue()) }),
+  column.accessor('durability', {
+    header: 'Durability',
+    meta: { wide: true },
+    cell: ({ getValue }) => word(getValue()),
+  }),
+  column.accessor('rate_per_s', {
+    header: 'Reserved',
+    meta: { align: 'right' },
+    cell: ({ getValue }) => <span className="nums">{rate(getValue())}</span>,
+  }),
+]
