@@ -60,6 +60,8 @@ export default defineConfig(({ mode }) => ({
     chunkSizeWarningLimit: 700,
   },
   server: {
+    // The guides of the documentation are files of the repository.
+    fs: { allow: [here('..')] },
     host: '127.0.0.1',
     port: 5173,
     proxy: mode === 'mock' ? undefined : { '/v1': process.env.QUORATE_URL ?? 'http://127.0.0.1:8000' },

@@ -28,6 +28,10 @@ const PAGES: [string, string, RegExp][] = [
   ['API keys', `/projects/${PROJECTS.production}/keys`, /nightly export/],
   ['Guarantee', `/projects/${PROJECTS.production}/guarantee`, /Share now/],
   ['invoices', '/invoices', /INV-\d{4}-000001/],
+  ['usage and cost', '/usage', /Nothing is committed/],
+  ['documentation', '/docs', /From an account to the first/],
+  ['a guide', '/docs/webhooks', /Webhooks/],
+  ['nothing', '/projects/x/y/z', /nothing at this address/],
   ['invoice', INVOICE, /SLA credit/],
   ['quotas', '/quotas', /Groups of one project/],
 ]

@@ -27,6 +27,7 @@ test('the open invoice adds up', async ({ page }) => {
 test('spend, its forecast, and alerts of budgets', async ({ page }) => {
   await openSignedIn(page, '/invoices')
   const subtotal = await page.getByTestId('invoice-part').first().textContent()
+  await page.getByRole('main').getByRole('link', { name: 'Usage and cost' }).click()
   const spent = await page.getByTestId('spent').getAttribute('title')
   // The two are read within seconds of each other.
   expect(micros(`${spent}000000`.replace(/(\.\d{6}).*/, '$1'))).toBeCloseTo(micros(subtotal ?? ''), -6)
@@ -39,7 +40,7 @@ test('spend, its forecast, and alerts of budgets', async ({ page }) => {
 })
 
 test('a budget is set, changed and removed, by keyboard', async ({ page }) => {
-  await openSignedIn(page, '/invoices')
+  await openSignedIn(page, '/usage')
   await page.getByRole('button', { name: 'Set the budget of staging' }).focus()
   await page.keyboard.press('Enter')
   const dialog = page.getByRole('dialog', { name: 'Budget of staging' })
@@ -65,7 +66,7 @@ test('a budget is set, changed and removed, by keyboard', async ({ page }) => {
 })
 
 test('a cap that is reached says what it does', async ({ page }) => {
-  await openSignedIn(page, '/invoices')
+  await openSignedIn(page, '/usage')
   await page.getByRole('button', { name: 'Change budget', exact: true }).click()
   const dialog = page.getByRole('dialog', { name: 'Budget of Example Ltd' })
   await dialog.getByLabel('Once the amount is reached').selectOption('Suspend the groups')
@@ -80,8 +81,8 @@ test('a new organization has spent nothing', async ({ page }) => {
   await page.getByLabel('E-mail').fill('new@example.com')
   await page.getByLabel('Password').fill('correct horse battery')
   await page.getByLabel(/Organi[sz]ation/).fill('New Ltd')
-  await page.getByRole('button', { name: /account|sign up/i }).click()
-  await page.getByRole('link', { name: 'Invoices' }).click()
+  await page.getByRole('button', { name: 'Create account' }).click()
+  await page.getByRole('link', { name: 'Usage and cost' }).click()
   await expect(page.getByTestId('spent')).toHaveText('$0.00')
   await expect(page.getByRole('button', { name: 'Set budget', exact: true })).toBeVisible()
   await page.setViewportSize({ width: 390, height: 844 })
@@ -134,7 +135,7 @@ test('quotas show what is nearly used up', async ({ page }) => {
 })
 
 test('a commitment is made, with what it costs said first', async ({ page }) => {
-  await openSignedIn(page, '/invoices')
+  await openSignedIn(page, '/usage')
   await expect(page.getByText(/Nothing is committed/)).toBeVisible()
   await page.getByRole('button', { name: 'Commit', exact: true }).click()
   const dialog = page.getByRole('dialog', { name: 'Commit to reservations' })

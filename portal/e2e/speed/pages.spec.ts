@@ -16,7 +16,10 @@ const STRANGERS: readonly [string, RegExp][] = [
 const SIGNED_IN: readonly [string, RegExp][] = [
   ['/', /Your first group/],
   ['/members', /Members/],
+  ['/usage', /Usage and cost/],
   ['/invoices', /Invoices/],
+  ['/docs', /Get started/],
+  ['/docs/api', /API reference/],
   ['/webhooks', /No webhooks yet/],
   ['/audit', /signed up/],
   ['/quotas', /Groups of one project/],

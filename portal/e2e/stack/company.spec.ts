@@ -160,7 +160,7 @@ async function makeWebhook(page: Page, url: string): Promise<string> {
 
 /** A budget that the month has spent already, which throttles. */
 async function reachCap(page: Page): Promise<void> {
-  await page.goto('/invoices')
+  await page.goto('/usage')
   await page.getByRole('button', { name: 'Set budget', exact: true }).click()
   const dialog = page.getByRole('dialog')
   await dialog.getByLabel('Amount each month').fill('0.000001')

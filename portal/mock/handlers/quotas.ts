@@ -30,6 +30,9 @@ const readsPerSecond = ({ sla }: Reserved) => sla.read_rate_per_s ?? 0
 const answer = () => HttpResponse.json({ items: quotasNow() })
 
 export const quotas = [
+  http.get('/v1/openapi.json', async () =>
+    HttpResponse.json((await import('../../../sdk/contract/openapi.json')).default),
+  ),
   http.get('/v1/quotas', ({ request }) => refuseStranger(request) ?? answer()),
   http.put('/v1/quotas/:quota/request', async ({ request, params }) => {
     const refusal = refuseStranger(request)

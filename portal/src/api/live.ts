@@ -15,6 +15,8 @@ interface Listener {
 const RETRY_DELAYS_MS = [500, 1_000, 2_000, 5_000, 10_000]
 /** The service sends a sample or a keep-alive at least this often. A longer silence means a dead connection. */
 const SILENCE_MAX_MS = 25_000
+/** A chart begins with what is known of its whole width. */
+const RECENT_S = 120
 
 /**
  * Follows a group's live events until `signal` aborts, reconnecting with growing delays.
@@ -40,7 +42,7 @@ export async function followLive(groupId: string, listener: Listener, signal: Ab
 }
 
 async function readOnce(groupId: string, connection: AbortController, onOpen: () => void, listener: Listener) {
-  const response = await portalFetch(`/v1/groups/${encodeURIComponent(groupId)}/live`, {
+  const response = await portalFetch(`/v1/groups/${encodeURIComponent(groupId)}/live?recent_s=${RECENT_S}`, {
     headers: { accept: 'text/event-stream' },
     signal: connection.signal,
   })

@@ -1,9 +1,10 @@
 import { Dialog } from '@base-ui/react/dialog'
 import { Link, Outlet, useRouterState } from '@tanstack/react-router'
 import { Menu as MenuIcon, X } from 'lucide-react'
-import { useState } from 'react'
+import { useState, type ReactNode } from 'react'
 import { IconButton } from '@/ui/Button'
 import { Logo } from '@/ui/Logo'
+import { CommandPalette } from './CommandPalette'
 import { ConfirmPerson } from './ConfirmPerson'
 import { RouteAnnouncer } from './RouteAnnouncer'
 import { Sidebar } from './Sidebar'
@@ -12,7 +13,7 @@ import { VerifyNotice } from './VerifyNotice'
 import { ViewNotice } from './ViewNotice'
 
 /** The frame of every signed-in page: navigation at the side, or in a drawer on narrow screens. */
-export function Shell() {
+export function Shell({ children }: { children?: ReactNode }) {
   return (
     <div className="min-h-dvh lg:grid lg:grid-cols-[15.5rem_1fr]">
       <a
@@ -33,9 +34,10 @@ export function Shell() {
         <ViewNotice />
         <StandingNotice />
         <VerifyNotice />
-        <Outlet />
+        {children ?? <Outlet />}
       </main>
       <ConfirmPerson />
+      <CommandPalette />
       <RouteAnnouncer />
     </div>
   )

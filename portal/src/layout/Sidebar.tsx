@@ -1,9 +1,24 @@
 import { Link, useParams } from '@tanstack/react-router'
-import { Activity, Building2, FileText, Gauge, KeyRound, Layers, Scale, ScrollText, Users, Webhook } from 'lucide-react'
+import {
+  Activity,
+  BookOpen,
+  Building2,
+  ChartColumn,
+  FileText,
+  Gauge,
+  KeyRound,
+  Layers,
+  Scale,
+  ScrollText,
+  Search,
+  Users,
+  Webhook,
+} from 'lucide-react'
 import type { ReactNode } from 'react'
 import { homeProject, useMay, useMe } from '@/session'
 import { Logo } from '@/ui/Logo'
 import { AccountMenu } from './AccountMenu'
+import { openPalette } from './palette'
 import { ProjectSwitcher } from './ProjectSwitcher'
 
 const LINK =
@@ -22,6 +37,7 @@ export function Sidebar() {
         <Logo />
       </Link>
       {project && <ProjectSwitcher project={project} />}
+      <GoTo />
       <nav aria-label="Main" className="mt-4 flex flex-1 flex-col gap-6 overflow-y-auto">
         {project && (
           <Group>
@@ -54,6 +70,12 @@ export function Sidebar() {
             </Link>
           )}
           {maySeeBilling && (
+            <Link to="/usage" className={LINK}>
+              <ChartColumn aria-hidden className={ICON} />
+              Usage and cost
+            </Link>
+          )}
+          {maySeeBilling && (
             <Link to="/invoices" className={LINK}>
               <FileText aria-hidden className={ICON} />
               Invoices
@@ -81,6 +103,10 @@ export function Sidebar() {
           </Link>
         </Group>
       </nav>
+      <Link to="/docs" className={LINK}>
+        <BookOpen aria-hidden className={ICON} />
+        Documentation
+      </Link>
       <Link to="/status" className={LINK}>
         <Activity aria-hidden className={ICON} />
         Service status
@@ -98,3 +124,20 @@ function Group({ heading, children }: { heading?: string; children: ReactNode })
     </div>
   )
 }
+
+/** Opens the palette, and tells its keys. */
+function GoTo() {
+  return (
+    <button
+      type="button"
+      onClick={openPalette}
+      className="mt-3 flex h-9 items-center gap-2.5 rounded-lg border border-line px-2.5 text-sm text-ink-3 transition-colors hover:border-line-strong hover:text-ink"
+    >
+      <Search aria-hidden className="size-4" />
+      <span className="flex-1 text-left">Go to…</span>
+      <kbd className="font-sans text-xs text-ink-3">{isMac ? '⌘K' : 'Ctrl K'}</kbd>
+    </button>
+  )
+}
+
+const isMac = navigator.userAgent.includes('Mac')

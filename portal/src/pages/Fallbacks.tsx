@@ -1,21 +1,32 @@
+import { useQuery } from '@tanstack/react-query'
 import { Link, useRouter } from '@tanstack/react-router'
-import { problemOf } from '@/api'
+import { meQuery, problemOf } from '@/api'
+import { Shell } from '@/layout/Shell'
 import { Button, buttonClass } from '@/ui/Button'
 import { Mark } from '@/ui/Logo'
 import { usePageTitle } from '@/ui/title'
 
+/** With the navigation for who is logged in, and with ways on for everybody. */
 export function NotFoundPage() {
   usePageTitle('Not found')
-  return (
+  const me = useQuery({ ...meQuery, retry: false })
+  const page = (
     <Centred
       title="There is nothing at this address"
       detail="It may have moved or been deleted, or the link was cut short."
     >
-      <Link to="/" className={buttonClass('secondary')}>
-        Go to your groups
-      </Link>
+      <div className="flex flex-wrap justify-center gap-2">
+        <Link to={me.data ? '/' : '/login'} className={buttonClass('secondary')}>
+          {me.data ? 'Go to your groups' : 'Log in'}
+        </Link>
+        <Link to="/docs" className={buttonClass('secondary')}>
+          Documentation
+        </Link>
+      </div>
     </Centred>
   )
+  if (me.isPending) return null
+  return me.data ? <Shell>{page}</Shell> : page
 }
 
 /** Shown when the session cannot be read, or a page failed unexpectedly. */
@@ -34,11 +45,11 @@ export function CrashPage({ error }: { error: unknown }) {
 
 function Centred({ title, detail, children }: { title: string; detail: string; children: React.ReactNode }) {
   return (
-    <main className="flex min-h-[70dvh] flex-col items-center justify-center px-6 text-center">
+    <div className="flex min-h-[70dvh] flex-col items-center justify-center px-6 text-center">
       <Mark className="size-9 text-line-strong" />
       <h1 className="mt-6 text-xl font-semibold">{title}</h1>
       <p className="mt-2 mb-6 max-w-md text-sm text-ink-2">{detail}</p>
       {children}
-    </main>
+    </div>
   )
 }

@@ -13,6 +13,11 @@ const home = createRoute({
   component: lazyRouteComponent(() => import('@/pages/NoProjectPage'), 'NoProjectPage'),
 })
 
+const usage = createRoute({
+  getParentRoute: () => app,
+  path: '/usage',
+  component: lazyRouteComponent(() => import('@/pages/billing/UsagePage'), 'UsagePage'),
+})
 const invoices = createRoute({
   getParentRoute: () => app,
   path: '/invoices',
@@ -68,6 +73,7 @@ const standing = createRoute({
 /** Pages of the organization, and of the person's own account. */
 export const organization = [
   home,
+  usage,
   invoices,
   invoice,
   quotas,

@@ -101,6 +101,28 @@ async def test_samples_and_placement(
         sender.cancel()
 
 
+async def test_a_chart_begins_with_the_last_two_minutes(alice: Customer, services: Services, bus: Redis) -> None:
+    group, other = await alice.create_group("a"), await alice.create_group("b")
+    now_ms = int(time.time() * 1_000)
+    for age_s in (300, 90, 30, 1):
+        for group_id in (other["id"], group["id"]):
+            entry = json.loads(sample(group_id, age_s)["d"]) | {"at_ms": now_ms - age_s * 1_000}
+            await bus.xadd(STREAM, {"d": json.dumps(entry)})
+    await bus.xadd(STREAM, {"d": f"nonsense of {group['id']}"})
+    stream = service.stream(services, principal_of(alice), uuid.UUID(group["id"]), never_asked, 120)
+    async with asyncio.timeout(20):
+        events = events_of(stream)
+        found = [await anext(events) for _ in range(3)]
+        assert [data["committed_entries"] for _, data in found] == [90, 30, 1], "oldest first, of this group alone"
+        assert (await anext(events))[0] == "placement"
+        await events.aclose()  # type: ignore[attr-defined]
+    assert await Hub(None).recent([group["id"]], 0) == []
+
+
+async def never_asked(work: Work) -> Principal:
+    raise AssertionError("the stream is not that long")
+
+
 async def test_over_http(alice: Customer, bus: Redis, services: Services, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(limits, "LIVE_CONNECTION_S_MAX", 1)
     group = await alice.create_group()

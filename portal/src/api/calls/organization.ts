@@ -1,4 +1,5 @@
 import * as sdk from '../generated'
+import { portalFetch } from '../transport'
 import type { ChangedWebhook, NewKey, NewWebhook, QuotaRequest } from '../types'
 import { AUDIT_LIMIT, EVENTS_LIMIT, everyPage, throwOnError } from './paging'
 
@@ -50,3 +51,6 @@ export const requestQuota = (quota: string, body: QuotaRequest) =>
   sdk.requestQuota({ path: { quota }, body, throwOnError })
 export const withdrawQuotaRequest = (quota: string) => sdk.withdrawQuotaRequest({ path: { quota }, throwOnError })
 export const listQuotas = async (signal: AbortSignal) => (await sdk.getQuotas({ signal, throwOnError })).items
+
+export const getContract = async (signal: AbortSignal): Promise<unknown> =>
+  (await portalFetch('/v1/openapi.json', { signal })).json()

@@ -40,3 +40,10 @@ export const apiKeysQuery = (projectId: string) =>
   queryOptions({ queryKey: keys.apiKeys(projectId), queryFn: ({ signal }) => calls.listKeys(projectId, signal) })
 
 export const quotasQuery = queryOptions({ queryKey: keys.quotas, queryFn: ({ signal }) => calls.listQuotas(signal) })
+
+/** The service's own OpenAPI document. It changes with a release. */
+export const contractQuery = queryOptions({
+  queryKey: ['contract'],
+  queryFn: ({ signal }) => calls.getContract(signal),
+  staleTime: Infinity,
+})

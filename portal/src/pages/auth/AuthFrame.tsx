@@ -24,7 +24,10 @@ export function AuthFrame({
           {children}
           <p className="mt-8 text-sm text-ink-2">{footer}</p>
         </div>
-        <footer className="text-[13px] text-ink-3">
+        <footer className="flex gap-5 text-[13px] text-ink-3">
+          <Link to="/docs" className="rounded underline-offset-4 hover:text-ink hover:underline">
+            Documentation
+          </Link>
           <Link to="/status" className="rounded underline-offset-4 hover:text-ink hover:underline">
             Service status
           </Link>

@@ -4,17 +4,16 @@ import { createColumnHelper } from '@tanstack/react-table'
 import { currentInvoiceQuery, invoicesQuery, type Invoice, type InvoiceHead } from '@/api'
 import { day, monthName } from '@/format/time'
 import { Amount } from '@/ui/Amount'
+import { buttonClass } from '@/ui/Button'
 import { DataTable } from '@/ui/DataTable'
 import { LoadFailed } from '@/ui/Notice'
 import { Badge } from '@/ui/StatusBadge'
 import { Card, Loading, PageHeader, Skeleton } from '@/ui/Surface'
 import { usePageTitle } from '@/ui/title'
-import { CommitmentsSection } from './commitments/CommitmentsSection'
 import { Downloads } from './Downloads'
 import { InvoiceLines } from './InvoiceLines'
 import { OverdueNotice } from './payment/OverdueNotice'
 import { PaymentState } from './payment/PaymentState'
-import { SpendSection } from './spend/SpendSection'
 
 export function InvoicesPage() {
   usePageTitle('Invoices')
@@ -23,11 +22,15 @@ export function InvoicesPage() {
     <>
       <PageHeader
         title="Invoices"
-        description="What this month costs until now and by its end, and every invoice before."
+        description="This month’s lines until now, and every invoice before."
+        actions={
+          <Link to="/usage" className={buttonClass('secondary')}>
+            Usage and cost
+          </Link>
+        }
       />
       <div className="max-w-4xl space-y-9">
         <OverdueNotice />
-        <SpendSection />
         {current.isPending && (
           <Loading label="Loading the current invoice">
             <Skeleton className="h-72 w-full rounded-2xl" />
@@ -37,7 +40,6 @@ export function InvoicesPage() {
           <LoadFailed what="the current invoice" error={current.error} retry={() => void current.refetch()} />
         )}
         {current.data && <Current invoice={current.data} />}
-        <CommitmentsSection />
         <Issued />
       </div>
     </>

@@ -119,7 +119,7 @@ function LimitedAccess({ access }: { access: 'reserved' | 'suspended' }) {
       tone={access === 'suspended' ? 'danger' : 'warn'}
       title={access === 'suspended' ? 'Suspended by a spend cap' : 'Throttled by a spend cap'}
       action={
-        <Link to="/invoices" className={buttonClass('secondary', 'small')}>
+        <Link to="/usage" className={buttonClass('secondary', 'small')}>
           See spend and budgets
         </Link>
       }

@@ -23,10 +23,11 @@ Authenticate = Callable[[Work], Awaitable[Principal]]
 
 
 async def stream(
-    services: Services, principal: Principal, group_id: UUID, authenticate: Authenticate
+    services: Services, principal: Principal, group_id: UUID, authenticate: Authenticate, recent_s: int = 0
 ) -> AsyncGenerator[bytes]:
-    """Server-sent events until the client disconnects, may not see the group any more, or the time is over; the group's
-    deletion is the last event. Raises before the first event if there are too many viewers."""
+    """Samples of the last `recent_s` seconds, then server-sent events until the client disconnects, may not see the
+    group any more, or the time is over; the group's deletion is the last event. Raises before the first event if there
+    are too many viewers."""
     members = await _members(services, principal, group_id)
     together = Together(len(members))
     async with (
@@ -34,6 +35,8 @@ async def stream(
         services.viewers.enter(principal.organization_id, group_id, queue) as watched,
     ):
         yield b"retry: 1000\n\n"
+        async for event in _recent(services, members, together, recent_s):
+            yield event
         began = sent = checked = time.monotonic()
         shown = None
         while (now := time.monotonic()) - began < limits.LIVE_CONNECTION_S_MAX:
@@ -65,6 +68,13 @@ async def stream(
                 data = summed
             sent = time.monotonic()
             yield _event(name, data)
+
+
+async def _recent(services: Services, members: list[str], together: Together, recent_s: int) -> AsyncGenerator[bytes]:
+    if recent_s:
+        for sample in await services.hub.recent(members, int((time.time() - recent_s) * 1_000)):
+            if (summed := together.take(sample)) is not None:
+                yield _event("sample", summed)
 
 
 async def _members(services: Services, principal: Principal, group_id: UUID) -> list[str]:

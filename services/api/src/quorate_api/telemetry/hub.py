@@ -107,20 +107,42 @@ class Hub:
         for queue in {queue for queues in self._subscribers.values() for queue in queues}:
             offer(queue, ("source", {"available": available}))
 
-    def _publish(self, fields: dict[bytes, bytes]) -> None:
+    async def recent(self, group_ids: Collection[str], since_ms: int) -> list[dict[str, Any]]:
+        """Samples from that time on, oldest first, of the stream's newest entries: of a large fleet, of fewer seconds.
+        None while Redis is away: charts begin with now, then."""
+        if self._redis is None:
+            return []
         try:
-            report = json.loads(fields[b"d"])
-            samples = [
-                (str(group["group"]), {"at_ms": int(report["at_ms"])} | {name: group[name] for name in SAMPLE_FIELDS})
-                for group in report["groups"]
-                if group["role"] in ("head", "sole")
-            ]
-        except (KeyError, TypeError, ValueError) as error:
-            log.warning("a live entry does not follow the contract", error=str(error))
-            return
-        for group_id, sample in samples:
-            for queue in self._subscribers.get(group_id, ()):
-                offer(queue, ("sample", sample | {"group": group_id}))
+            newest: Any = await self._redis.xrevrange(STREAM, count=limits.LIVE_RECENT_ENTRIES)
+        except (RedisError, OSError):
+            return []
+        wanted = [group_id.encode() for group_id in group_ids]
+        found = []
+        for _, fields in reversed(newest):
+            if any(each in fields.get(b"d", b"") for each in wanted):
+                found += [sample for sample in _samples(fields) if sample["group"] in group_ids]
+        return [sample for sample in found if sample["at_ms"] >= since_ms]
+
+    def _publish(self, fields: dict[bytes, bytes]) -> None:
+        for sample in _samples(fields):
+            for queue in self._subscribers.get(sample["group"], ()):
+                offer(queue, ("sample", sample))
+
+
+def _samples(fields: dict[bytes, bytes]) -> list[dict[str, Any]]:
+    """Of the heads in an entry; none of one that does not follow the contract."""
+    try:
+        report = json.loads(fields[b"d"])
+        return [
+            {"at_ms": int(report["at_ms"])}
+            | {name: group[name] for name in SAMPLE_FIELDS}
+            | {"group": str(group["group"])}
+            for group in report["groups"]
+            if group["role"] in ("head", "sole")
+        ]
+    except (KeyError, TypeError, ValueError) as error:
+        log.warning("a live entry does not follow the contract", error=str(error))
+        return []
 
 
 def offer(queue: asyncio.Queue[Event], event: Event) -> None:
