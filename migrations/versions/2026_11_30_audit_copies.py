@@ -21,9 +21,7 @@ def upgrade() -> None:
             f" INSERT INTO uncopied_events VALUES ({name}, NEW.seq); RETURN NULL; END $$"
         )
         op.execute(f"REVOKE EXECUTE ON FUNCTION note_{table} FROM PUBLIC")
-        op.execute(
-            f"CREATE TRIGGER to_copy AFTER INSERT ON {table} FOR EACH ROW EXECUTE FUNCTION note_{table}()"
-        )
+        op.execute(f"CREATE TRIGGER to_copy AFTER INSERT ON {table} FOR EACH ROW EXECUTE FUNCTION note_{table}()")
     op.execute("INSERT INTO uncopied_events SELECT organization_id::text, seq FROM audit_events")
     op.execute("INSERT INTO uncopied_events SELECT 'operators', seq FROM operator_events")
 

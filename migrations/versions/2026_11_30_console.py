@@ -16,7 +16,7 @@ TABLES = (
     "  subject text NOT NULL,"
     "  asked jsonb NOT NULL,"
     "  outcome text NOT NULL CHECK (outcome IN ('admitted', 'refused')),"
-    # Of a refusal: the problem's code, the resource that is scarce, and the sentence that the customer saw.
+    # A refusal has the problem's code, the fleet's reason with the scarce resource, and the customer's sentence.
     "  code text,"
     "  reason text,"
     "  scarce_resource text,"

@@ -4,6 +4,7 @@ import re
 import tomllib
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -23,7 +24,8 @@ class Package:
 def packages(texts: dict[Path, str]) -> list[Package]:
     found = []
     for path, text in texts.items():
-        project = tomllib.loads(text).get("project") if path.name == "pyproject.toml" else None
+        settings = tomllib.loads(text) if path.name == "pyproject.toml" else {}
+        project = settings.get("project")
         if project:
             name, folder = project["name"], path.parent
             imports = set[str]()
@@ -31,9 +33,17 @@ def packages(texts: dict[Path, str]) -> list[Package]:
                 if source.suffix == ".py" and source.is_relative_to(folder) and name.replace("-", "_") in source.parts:
                     imports |= set(IMPORT.findall(code))
             ours = {module.replace("_", "-") for module in imports} - {name}
-            declared = {re.split(r"[^\w-]", wanted)[0] for wanted in project.get("dependencies", [])}
+            wanted = project.get("dependencies", []) + _listed(settings, folder, texts)
+            declared = {re.split(r"[^\w-]", each)[0] for each in wanted}
             found.append(Package(name, folder, frozenset(declared), frozenset(ours)))
     return found
+
+
+def _listed(settings: dict[str, Any], folder: Path, texts: dict[Path, str]) -> list[str]:
+    """Dependencies that stand in files beside `pyproject.toml`."""
+    dynamic = settings.get("tool", {}).get("setuptools", {}).get("dynamic", {})
+    files = dynamic.get("dependencies", {}).get("file", [])
+    return [line for name in files for line in texts[folder / name].splitlines() if line and line[0] not in "#-"]
 
 
 def test_packages_were_found(packages: list[Package]) -> None:

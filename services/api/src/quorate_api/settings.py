@@ -75,7 +75,7 @@ class Settings(BaseSettings):
     # A group of Quorate's own for copies of audit logs, and a file with an API key for it (docs/operating/audit.md).
     audit_group_id: UUID | None = None
     audit_key_file: Path | None = None
-    audit_api_url: str | None = None  # of another service that keeps them; without it they are kept in this one
+    audit_api_url: str | None = None  # another service, if that one keeps them
 
     # TOML: the identity providers with which people may log in (docs/operating/identity-providers.md).
     identity_providers_file: Path | None = None

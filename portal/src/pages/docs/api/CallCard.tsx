@@ -43,7 +43,9 @@ function Details({ call, contract }: { call: Call; contract: Contract }) {
   return (
     <div className="space-y-6 border-t border-line bg-sunken px-5 py-5">
       {operation.description && (
-        <p className="max-w-prose text-sm leading-relaxed whitespace-pre-line text-ink-2">{operation.description}</p>
+        <p className="max-w-prose text-sm leading-relaxed whitespace-pre-line text-ink-2">
+          {plain(operation.description)}
+        </p>
       )}
       <div className="relative">
         <pre

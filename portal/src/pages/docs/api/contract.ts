@@ -48,7 +48,7 @@ export interface Tag {
   calls: Call[]
 }
 
-/** Of operators and probers, who have no account in the portal. */
+/** Calls of operators and probers, who have no account in the portal. */
 const NOT_FOR_CUSTOMERS = new Set(['operator', 'prober'])
 
 /** Calls by their first tag, in the document's order; `search` is in the path, the method or the description. */

@@ -29,7 +29,7 @@ export function reasonText({ code, reason, scarce_resource }: Refused): string {
   return scarce_resource ? `${words}: ${scarce_resource.replaceAll('_', ' ')}` : words
 }
 
-/** What was asked for, in a few words. */
+/** The request, in a few words. */
 export function askedText({ operation, asked }: Pick<Admission, 'operation' | 'asked'>): string {
   const body = typeof asked === 'object' && asked !== null ? (asked as Record<string, unknown>) : {}
   const wanted = typeof body.rate_per_s === 'number' ? `, ${rate(body.rate_per_s)}` : ''

@@ -98,7 +98,7 @@ class CopyRepository:
         await self._scope.connection.execute(delete(uncopied_events).where(named))
 
     async def named(self, names: Sequence[Name]) -> list[Copy]:
-        """Each log's in order. Those that are not there are left out."""
+        """Each log's in order, without those that are not there."""
         of_organizations = [(UUID(log), seq) for log, seq in names if log != OPERATORS]
         found: list[Copy] = []
         if of_organizations:

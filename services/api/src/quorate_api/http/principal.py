@@ -49,7 +49,7 @@ class Principal:
     user_id: UUID | None = None
     project_id: UUID | None = None
     csrf_token: str | None = None
-    operator: str | None = None  # who looks
+    operator: str | None = None  # of a view
     confirmed_at: datetime | None = None  # the last time at which a person has shown a password or code; None for a key
 
     def require(self, permission: Permission, group: str | None = None) -> None:

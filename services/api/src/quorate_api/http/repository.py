@@ -48,7 +48,7 @@ class PrincipalRepository:
         return (await self._connection.execute(select(found))).one_or_none()
 
     async def standing(self, scope: Scope) -> Any:
-        """Of the organization that was entered."""
+        """The standing of the organization that was entered."""
         statement = scope.select(organizations, organizations.c.standing)
         return (await scope.connection.execute(statement)).scalar_one()
 

@@ -130,7 +130,7 @@ class Hub:
 
 
 def _samples(fields: dict[bytes, bytes]) -> list[dict[str, Any]]:
-    """Of the heads in an entry; none of one that does not follow the contract."""
+    """Samples of the heads in an entry; an entry that does not follow the contract has none."""
     try:
         report = json.loads(fields[b"d"])
         return [
