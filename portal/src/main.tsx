@@ -1,16 +1,13 @@
+import './jitless'
 import { QueryClientProvider } from '@tanstack/react-query'
 import { RouterProvider } from '@tanstack/react-router'
 import { StrictMode } from 'react'
 import { createRoot } from 'react-dom/client'
-import { z } from 'zod'
 import { resumeView } from './pages/view/view'
 import { makeQueryClient } from './queryClient'
 import { makeRouter } from './router'
 import { leaveWhenSessionEnds } from './session'
 import './styles/app.css'
-
-// The content security policy forbids evaluating strings as code, so the validator must not try.
-z.config({ jitless: true })
 
 async function start(): Promise<void> {
   if (import.meta.env.MODE === 'mock') await (await import('#mock/browser')).startMock()
