@@ -11,6 +11,10 @@ test('sign up, create a group, append with an SDK, see it live, see it on the in
   baseURL,
 }) => {
   if (!baseURL) throw new Error('Set QUORATE_URL to the address of a running stack.')
+  const refused: string[] = []
+  page.on('console', (message) => {
+    if (/Content Security Policy|script-src/.test(message.text())) refused.push(message.text())
+  })
 
   await page.goto('/signup')
   await page.getByLabel('E-mail').fill(`${NAME}@example.com`)
@@ -62,4 +66,5 @@ test('sign up, create a group, append with an SDK, see it live, see it on the in
   await page.getByRole('button', { name: 'Resize group' }).click()
   await expect(page).toHaveURL(/\/settings$/)
   await expect(page.getByText(`${RESIZED_PER_S}/s`, { exact: true })).toBeVisible()
+  expect(refused, 'nothing is against the content security policy').toEqual([])
 })

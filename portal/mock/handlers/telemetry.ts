@@ -1,4 +1,5 @@
 import { http, HttpResponse } from 'msw'
+import { database } from '../db'
 import type { MockGroup } from '../records'
 import { groupById, notFound, page, refuseStranger } from '../reply'
 import { minutesMissed, reportOf } from '../sla'
@@ -64,4 +65,17 @@ const badMinutes = http.get('/v1/groups/:id/sla/bad-minutes', ({ request, params
   return page(minutesMissed(reportOf(mock, month, Date.now()).incidents), request)
 })
 
-export const telemetry = [live, metrics, sla, badMinutes]
+const glance = http.get('/v1/projects/:id/glance', ({ request, params }) => {
+  const refusal = refuseStranger(request)
+  if (refusal) return refusal
+  const items = database()
+    .groups.filter(({ group }) => group.project_id === params.id)
+    .map(({ group, traffic }) => ({
+      group_id: group.id,
+      appends_per_s: traffic?.mean_per_s ?? 0,
+      bad_minutes: group.status === 'degraded' ? 17 : 0,
+    }))
+  return HttpResponse.json({ minute: new Date().toISOString(), items })
+})
+
+export const telemetry = [live, glance, metrics, sla, badMinutes]

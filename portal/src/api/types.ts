@@ -42,6 +42,7 @@ export type {
   Admission,
   Correction,
   FoundInvoice,
+  Glance,
   HostedReplica,
   LogEntry,
   LogPage,

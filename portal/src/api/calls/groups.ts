@@ -14,6 +14,8 @@ export const quote = (body: Sla, signal: AbortSignal) => sdk.createQuote({ body,
 
 export const listGroups = (project_id: string, signal: AbortSignal) =>
   everyPage((query) => sdk.listGroups({ path: { project_id }, query, signal, throwOnError }))
+export const glanceAtProject = async (project_id: string, signal: AbortSignal) =>
+  (await sdk.glanceAtProject({ path: { project_id }, signal, throwOnError })).items
 export const createGroup = (project_id: string, body: NewGroup) =>
   sdk.createGroup({ path: { project_id }, body, throwOnError })
 export const getGroup = (group_id: string, signal: AbortSignal) =>

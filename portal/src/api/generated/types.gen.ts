@@ -1613,6 +1613,46 @@ export type FoundInvoices = {
 };
 
 /**
+ * Glance
+ */
+export type Glance = {
+    /**
+     * Group Id
+     */
+    group_id: string;
+    /**
+     * Appends Per S
+     *
+     * Mean of the last whole minute.
+     */
+    appends_per_s: number;
+    /**
+     * Bad Minutes
+     *
+     * Minutes of the last 24 hours that missed a clause, as far as they are judged.
+     */
+    bad_minutes: number;
+};
+
+/**
+ * Glances
+ *
+ * Groups that were used, or missed a clause; others have zeros.
+ */
+export type Glances = {
+    /**
+     * Minute
+     *
+     * The begin of the minute.
+     */
+    minute: string;
+    /**
+     * Items
+     */
+    items: Array<Glance>;
+};
+
+/**
  * Group
  */
 export type Group = {
@@ -10806,6 +10846,40 @@ export type GetMetricsResponses = {
 
 export type GetMetricsResponse = GetMetricsResponses[keyof GetMetricsResponses];
 
+export type GlanceAtProjectData = {
+    body?: never;
+    path: {
+        /**
+         * Project Id
+         */
+        project_id: string;
+    };
+    query?: never;
+    url: '/v1/projects/{project_id}/glance';
+};
+
+export type GlanceAtProjectErrors = {
+    /**
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
+     */
+    '4XX': Problem;
+    /**
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
+     */
+    '5XX': Problem;
+};
+
+export type GlanceAtProjectError = GlanceAtProjectErrors[keyof GlanceAtProjectErrors];
+
+export type GlanceAtProjectResponses = {
+    /**
+     * Successful Response
+     */
+    200: Glances;
+};
+
+export type GlanceAtProjectResponse = GlanceAtProjectResponses[keyof GlanceAtProjectResponses];
+
 export type GetSlaReportData = {
     body?: never;
     path: {
@@ -10908,7 +10982,14 @@ export type StreamGroupData = {
          */
         group_id: string;
     };
-    query?: never;
+    query?: {
+        /**
+         * Recent S
+         *
+         * Begin with samples of so many seconds before now, as far as they are known.
+         */
+        recent_s?: number;
+    };
     url: '/v1/groups/{group_id}/live';
 };
 

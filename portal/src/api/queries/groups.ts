@@ -11,6 +11,15 @@ export const groupsQuery = (projectId: string) =>
       state.data?.some((group) => UNSETTLED.has(group.status)) ? UNSETTLED_MS * 2 : SETTLED_MS,
   })
 
+/** Use and health of the project's groups, by group. */
+export const glanceQuery = (projectId: string) =>
+  queryOptions({
+    queryKey: [...keys.groups(projectId), 'glance'],
+    queryFn: async ({ signal }) =>
+      new Map((await calls.glanceAtProject(projectId, signal)).map((each) => [each.group_id, each])),
+    refetchInterval: SETTLED_MS,
+  })
+
 export const guaranteeQuery = (projectId: string) =>
   queryOptions({
     queryKey: [...keys.guarantee(projectId), 'now'],

@@ -1,7 +1,7 @@
 import { useQuery } from '@tanstack/react-query'
 import { getRouteApi, Link } from '@tanstack/react-router'
 import { Plus, Search } from 'lucide-react'
-import { groupsQuery, type Group } from '@/api'
+import { glanceQuery, groupsQuery, type Group } from '@/api'
 import { moneyShort } from '@/format/money'
 import { useMay } from '@/session'
 import { buttonClass } from '@/ui/Button'
@@ -66,6 +66,8 @@ function NewGroup({ projectId }: { projectId: string }) {
 function Found({ groups }: { groups: Group[] }) {
   const { q } = route.useSearch()
   const navigate = route.useNavigate()
+  const { projectId } = route.useParams()
+  const glances = useQuery(glanceQuery(projectId))
   const shown = q ? groups.filter((group) => group.name.toLowerCase().includes(q.toLowerCase())) : groups
   return (
     <>
@@ -85,7 +87,7 @@ function Found({ groups }: { groups: Group[] }) {
         </div>
       )}
       {shown.length > 0 ? (
-        <GroupsTable groups={shown} />
+        <GroupsTable groups={shown.map((group) => ({ ...group, glance: glances.data?.get(group.id) }))} />
       ) : (
         <Card className="px-6 py-12 text-center text-sm text-ink-2">
           No group is called “{q}”.{' '}

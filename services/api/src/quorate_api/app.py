@@ -31,6 +31,7 @@ from quorate_api.entries import endpoints as entries
 from quorate_api.errors import Code, handlers
 from quorate_api.events import endpoints as events
 from quorate_api.factors import endpoints as factors
+from quorate_api.glances import endpoints as glances
 from quorate_api.groups import endpoints as groups
 from quorate_api.guarantees import endpoints as guarantees
 from quorate_api.health import endpoints as health
@@ -83,10 +84,10 @@ ROUTERS = (
     factors.router, passkeys.public, passkeys.router, identities.public, identities.router, members.router,
     invitations.public, invitations.router, closure.router, closure.operator_router, audit_log.router,
     events.router, webhooks.router, projects.router, guarantees.router, keys.router, quotes.router, groups.router,
-    checkpoints.router, entries.router, usage.router, sla.router, live.router, billing.router, payments.router,
-    payments.event_router, spend.router, budgets.router, commitments.router, quotas.router, operator.router,
-    operators.router, tenants.router, admission_log.router, payments.operator_router, adjustments.router,
-    status.public, status.operator, outside.router, health.router,
+    checkpoints.router, entries.router, usage.router, glances.router, sla.router, live.router, billing.router,
+    payments.router, payments.event_router, spend.router, budgets.router, commitments.router, quotas.router,
+    operator.router, operators.router, tenants.router, admission_log.router, payments.operator_router,
+    adjustments.router, status.public, status.operator, outside.router, health.router,
 )  # fmt: skip
 
 Lifespan = Callable[[FastAPI], AbstractAsyncContextManager[None]]

@@ -71,7 +71,7 @@ def _needs() -> dict[str, Need]:
         ),
         P.VIEW: (
             "get_guarantee", "get_group", "get_partitions", "get_group_costs", "get_placement", "list_group_events",
-            "get_usage", "get_metrics", "get_sla_report", "list_bad_minutes", "stream_group",
+            "glance_at_project", "get_usage", "get_metrics", "get_sla_report", "list_bad_minutes", "stream_group",
         ),
         P.BILLING: (
             "list_invoices", "get_current_invoice", "get_current_invoice_document", "get_current_invoice_lines",
