@@ -210,7 +210,8 @@ CREATE TABLE public.api_key_secrets (
     prefix text NOT NULL,
     created_at timestamp with time zone NOT NULL,
     ends_at timestamp with time zone,
-    tokens_until timestamp with time zone
+    tokens_until timestamp with time zone,
+    under text
 );
 
 CREATE TABLE public.api_keys (
@@ -2184,6 +2185,10 @@ GRANT SELECT,INSERT,DELETE ON TABLE public.answered_challenges TO quorate_api;
 
 GRANT SELECT,INSERT,UPDATE ON TABLE public.api_key_secrets TO quorate_api;
 
+GRANT UPDATE(secret_hmac) ON TABLE public.api_key_secrets TO quorate_api;
+
+GRANT UPDATE(under) ON TABLE public.api_key_secrets TO quorate_api;
+
 GRANT SELECT,INSERT,UPDATE ON TABLE public.api_keys TO quorate_api;
 
 GRANT SELECT,INSERT ON TABLE public.audit_events TO quorate_api;
@@ -2323,6 +2328,8 @@ GRANT SELECT,DELETE,UPDATE ON TABLE public.revocations TO quorate_worker;
 
 GRANT SELECT,INSERT,DELETE ON TABLE public.sessions TO quorate_api;
 GRANT SELECT,DELETE ON TABLE public.sessions TO quorate_worker;
+
+GRANT UPDATE(token_hmac) ON TABLE public.sessions TO quorate_api;
 
 GRANT UPDATE(tokens_until) ON TABLE public.sessions TO quorate_api;
 

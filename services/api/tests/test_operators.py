@@ -125,7 +125,7 @@ def test_the_command_prints_a_session(
     monkeypatch.setenv("QUORATE_SECRET_FILE", str(settings.secret_file))
     assert main.main(["operator-session", "--name", "ada@example.com", "--hours", "1"]) == 0
     token = capsys.readouterr().out.strip()
-    found = operator_sessions.read(Keys(settings.secret()), token, datetime.now(UTC))
+    found = operator_sessions.read(Keys.of(settings.secrets()), token, datetime.now(UTC))
     assert found is not None
     assert found.name == "ada@example.com"
     assert timedelta(minutes=59) < found.until - datetime.now(UTC) <= timedelta(hours=1)

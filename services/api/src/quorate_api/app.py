@@ -152,7 +152,7 @@ def bare(lifespan: Lifespan | None = None, settings: Settings | None = None) -> 
 
 def make_services(settings: Settings) -> Services:
     redis = make_redis(settings)
-    secrets = Keys(settings.secret())
+    secrets = Keys.of(settings.secrets())
     database = engine.create(settings.database_url, engine.API_ROLE)
     return Services(
         settings=settings,

@@ -49,6 +49,7 @@ SESSION_SEEN_RESOLUTION_S = 60
 SESSIONS_SHOWN_MAX = 200
 USER_AGENT_LENGTH_MAX = 200
 CONFIRMED_S = 15 * 60  # a password or code counts for so long when keys, members or billing change
+SECRET_OVERLAP_S = 24 * 3_600 + 600  # idle sessions, links and stored answers have ended by then
 DEVICE_LIFETIME_S = 365 * 24 * 3_600
 
 # People.

@@ -60,6 +60,15 @@ def _parser() -> argparse.ArgumentParser:
     rotation.add_argument("--step", choices=["prepare", "switch", "finish"], required=True)
     rotation.add_argument("--now", action="store_true", help="with finish: end the former key's tokens at once")
     rotation.set_defaults(run=_keys_rotate)
+    exchange = commands.add_parser(
+        "secret-rotate", help="use another secret, in three steps without a gap (docs/operating/secret.md)"
+    )
+    exchange.add_argument("--dir", type=Path, required=True, help="folder of the key files")
+    exchange.add_argument("--step", choices=["prepare", "switch", "finish"], required=True)
+    exchange.add_argument("--now", action="store_true", help="with finish: end what the former one has signed at once")
+    exchange.set_defaults(run=_secret_rotate)
+    resealing = commands.add_parser("secret-reseal", help="seal anew what a former secret has sealed")
+    resealing.set_defaults(run=_secret_reseal)
     contract = commands.add_parser("openapi", help="write sdk/contract/openapi.json and the other generated files")
     contract.add_argument("--check", action="store_true", help="change nothing; exit 1 if a file is out of date")
     contract.set_defaults(run=_openapi)
@@ -201,7 +210,7 @@ def _operator_session(asked: argparse.Namespace) -> int:
         raise ConfigurationError(f"--hours must be at most {limits.OPERATOR_SESSION_S_MAX // 3_600}.")
     until = datetime.now(UTC) + timedelta(hours=asked.hours)
     session = operator_sessions.OperatorSession(new_id(), asked.name, until)
-    print(operator_sessions.issue(Keys(load().secret()), session))
+    print(operator_sessions.issue(Keys.of(load().secrets()), session))
     return 0
 
 
@@ -227,6 +236,42 @@ def _keys_rotate(asked: argparse.Namespace) -> int:
     except (OSError, key_rotation.RotationRefused) as error:
         print(f"quorate-api: keys-rotate: {error}", file=sys.stderr)
         return exit_codes.FAILED
+    return 0
+
+
+def _secret_rotate(asked: argparse.Namespace) -> int:
+    from quorate_api.security import secret_rotation
+
+    try:
+        print(secret_rotation.run(asked.dir, asked.step, at_once=asked.now))
+    except (OSError, secret_rotation.SecretRotationRefused) as error:
+        print(f"quorate-api: secret-rotate: {error}", file=sys.stderr)
+        return exit_codes.FAILED
+    return 0
+
+
+def _secret_reseal(_asked: argparse.Namespace) -> int:
+    import asyncio
+
+    from quorate_api.database import engine as database
+    from quorate_api.resealing import service
+    from quorate_api.security.keys import Keys
+    from quorate_api.settings import load
+
+    settings = load()
+
+    async def reseal() -> service.Resealed:
+        engine = database.create(settings.owner_database_url or settings.database_url, database.NO_ROLE)
+        try:
+            return await service.reseal(engine, Keys.of(settings.secrets()))
+        finally:
+            await engine.dispose()
+
+    found = asyncio.run(reseal())
+    print(
+        f"{found.rows} values sealed anew. API keys that nobody has used since the switch: {found.keys_left}; they end "
+        "with the former secret."
+    )
     return 0
 
 

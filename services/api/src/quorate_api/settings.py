@@ -257,16 +257,17 @@ class Settings(BaseSettings):
     def signing_key_pem(self) -> str:
         return _read("QUORATE_TOKEN_SIGNING_KEY_FILE", self.token_signing_key_file)
 
-    def secret(self) -> bytes:
+    def secrets(self) -> list[bytes]:
+        """One a line; the first is the present one."""
         try:
-            secret = bytes.fromhex(_read("QUORATE_SECRET_FILE", self.secret_file))
+            secrets = [bytes.fromhex(line) for line in _read("QUORATE_SECRET_FILE", self.secret_file).split()]
         except ValueError as error:
             if isinstance(error, ConfigurationError):
                 raise
             raise ConfigurationError("QUORATE_SECRET_FILE must hold hexadecimal digits.") from None
-        if len(secret) < 32:
+        if not secrets or any(len(secret) < 32 for secret in secrets):
             raise ConfigurationError("QUORATE_SECRET_FILE must hold at least 32 bytes, as 64 hexadecimal digits.")
-        return secret
+        return secrets
 
 
 def _read(variable: str, path: Path | None) -> str:

@@ -13,7 +13,10 @@ from quorate_api import limits
 
 API_ROLE = "quorate_api"
 WORKER_ROLE = "quorate_worker"
-SCHEMA_REVISION = "2026_11_30_console"
+SCHEMA_REVISION = "2026_11_30_secrets"
+
+
+NO_ROLE = "none"  # whoever connects: the tables' owner
 
 
 def create(database_url: str, role: str) -> AsyncEngine:

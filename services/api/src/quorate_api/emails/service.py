@@ -47,7 +47,10 @@ async def verify(work: Work, services: Services, principal: Principal, token: st
     user = await users.by_id(user_id)
     if user.email_verified_at is not None:
         return  # the link was opened twice
-    if await MailTokenRepository(work.connection).use(_hmac(services, token), PURPOSE, now) != user_id:
+    if (
+        await MailTokenRepository(work.connection).use(services.keys.macs(PURPOSE, token.encode()), PURPOSE, now)
+        != user_id
+    ):
         raise Problem(
             Code.LINK_INVALID,
             "The link is too old, was replaced by a newer one, or is of another account. Log in with the account that "

@@ -1,6 +1,6 @@
 """Second factors of people."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -44,9 +44,9 @@ class FactorRepository:
         rows = [{"user_id": user_id, "code_hmac": each} for each in code_hmacs]
         await self._connection.execute(insert(recovery_codes).values(rows))
 
-    async def use_code(self, user_id: UUID, code_hmac: bytes) -> bool:
+    async def use_code(self, user_id: UUID, code_hmacs: Sequence[bytes]) -> bool:
         statement = delete(recovery_codes).where(
-            recovery_codes.c.user_id == user_id, recovery_codes.c.code_hmac == code_hmac
+            recovery_codes.c.user_id == user_id, recovery_codes.c.code_hmac.in_(code_hmacs)
         )
         return (await self._connection.execute(statement.returning(recovery_codes.c.user_id))).first() is not None
 

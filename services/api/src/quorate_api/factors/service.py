@@ -31,7 +31,7 @@ async def is_right(work: Work, services: Services, user_id: UUID, code: str) -> 
     """Whether the code is a right one. It is used up then."""
     repository = FactorRepository(work.connection)
     if len(code) != DIGITS or not code.isdigit():
-        return await repository.use_code(user_id, _hmac(services, user_id, code))
+        return await repository.use_code(user_id, services.keys.macs("recovery code", user_id.bytes, code.encode()))
     known = await repository.totp(user_id)
     if known is None or known.confirmed_at is None:
         return False

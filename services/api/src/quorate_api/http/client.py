@@ -21,7 +21,8 @@ class Client:
     def device(self, services: Services, email: str) -> str | None:
         """The number of a device on which this address has logged in before. None: an unknown device."""
         number, _, mac = (self.device_cookie or "").partition(".")
-        return number if number and same(_mac(services, email, number).encode(), mac.encode()) else None
+        macs = services.keys.macs("device", email.encode(), number.encode())
+        return number if number and any(same(each.hex().encode(), mac.encode()) for each in macs) else None
 
 
 def client_of(request: Request) -> Client:
@@ -35,12 +36,8 @@ def client_of(request: Request) -> Client:
 def remember_device(response: Response, services: Services, email: str) -> None:
     """Have this device log in again, however many passwords are guessed elsewhere."""
     number = secrets.token_hex(16)
-    value = f"{number}.{_mac(services, email, number)}"
+    value = f"{number}.{services.keys.mac('device', email.encode(), number.encode()).hex()}"
     cookies.keep(response, services, _name(services), value, limits.DEVICE_LIFETIME_S)
-
-
-def _mac(services: Services, email: str, number: str) -> str:
-    return services.keys.mac("device", email.encode(), number.encode()).hex()
 
 
 def _name(services: Services) -> str:

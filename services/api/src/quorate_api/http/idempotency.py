@@ -68,26 +68,28 @@ def key_of(request: Request) -> str | None:
 
 async def claim(request: Request, services: Services, principal: str, key: str) -> Claim | Response:
     """A claim to run this request, or its stored answer. Raises 409 and 422 problems."""
-    fingerprint = services.keys.mac(
+    fingerprints = services.keys.macs(
         "idempotency fingerprint",
         request.method.encode(),
         request.url.path.encode(),
         request.url.query.encode(),
         await request.body(),
     )
-    key_hmac = services.keys.mac("idempotency key", key.encode())
+    hmacs = services.keys.macs("idempotency key", key.encode())
     context = f"{principal} {key}".encode()
     now = datetime.now(UTC)
     until = now + timedelta(seconds=limits.IDEMPOTENCY_LOCK_S)
     async with services.engine.begin() as connection:
         repository = IdempotencyRepository(connection)
+        # Under another secret, while that is exchanged: it is the same key.
+        found = await repository.lock(principal, hmacs[1:]) if hmacs[1:] else None
         record_id = new_id()
-        if await repository.insert(record_id, principal, key_hmac, fingerprint, now, until):
+        if found is None and await repository.insert(record_id, principal, hmacs[0], fingerprints[0], now, until):
             return Claim(services, record_id, context)
-        found = await repository.lock(principal, key_hmac)
+        found = found or await repository.lock(principal, hmacs)
         if found is None:  # another request released it between the two statements
             raise Problem(Code.IDEMPOTENCY_IN_PROGRESS, retry_after_s=1)
-        if found.fingerprint != fingerprint:
+        if found.fingerprint not in fingerprints:
             raise Problem(Code.IDEMPOTENCY_KEY_REUSED)
         if found.answer is not None:
             return _replay(json.loads(services.keys.open("idempotency", context, found.answer)))

@@ -14,7 +14,7 @@ from quorate_api import limits
 from quorate_api.errors import Code, Problem
 from quorate_api.http.principal import current_principal
 from quorate_api.http.services import services_of
-from quorate_api.security.keys import Keys, same
+from quorate_api.security.keys import Keys
 
 MAC_BYTES = 16
 POSITION_BYTES = 16
@@ -82,7 +82,7 @@ def _page(request: Request, whose: bytes, limit: int, cursor: str | None) -> Pag
     except (binascii.Error, ValueError):
         raise Problem(Code.CURSOR_INVALID) from None
     position, mac = raw[:-MAC_BYTES], raw[-MAC_BYTES:]
-    if len(position) != POSITION_BYTES or not same(mac, keys.mac("cursor", context, position)[:MAC_BYTES]):
+    if len(position) != POSITION_BYTES or not keys.verifies(mac, "cursor", context, position):
         raise Problem(Code.CURSOR_INVALID)
     return Paging(limit, position, keys, context)
 

@@ -1,11 +1,13 @@
 """The caller (a person with a session, or an API key) and its permissions."""
 
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Annotated
+from typing import Annotated, Any
 from uuid import UUID
 
 from fastapi import Depends, Request
+from sqlalchemy import Row
 
 from quorate_api import limits
 from quorate_api.access.permissions import Allowed, KeyScope, Permission
@@ -21,6 +23,7 @@ from quorate_api.security.keys import same
 
 SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 USE_RESOLUTION = timedelta(seconds=limits.SESSION_SEEN_RESOLUTION_S)  # uses are noted at most this often
+CSRF_DIGITS = 32
 SESSION_IDLE = timedelta(seconds=limits.SESSION_IDLE_S)
 
 
@@ -99,7 +102,12 @@ def cookie_name(services: Services) -> str:
 
 
 def csrf_token(services: Services, session_token: str) -> str:
-    return services.keys.mac("csrf", session_token.encode()).hex()[:32]
+    return services.keys.mac("csrf", session_token.encode()).hex()[:CSRF_DIGITS]
+
+
+def _is_csrf_token(services: Services, session_token: str, given: str) -> bool:
+    macs = services.keys.macs("csrf", session_token.encode())
+    return any(same(given.encode(), each.hex()[:CSRF_DIGITS].encode()) for each in macs)
 
 
 async def authenticate(request: Request, work: Work) -> Principal:
@@ -121,7 +129,7 @@ async def authenticate(request: Request, work: Work) -> Principal:
         principal = await _by_session(services, work, token)
         if request.method not in SAFE_METHODS:
             given = request.headers.get("x-csrf-token", "")
-            if not same(given.encode(), (principal.csrf_token or "").encode()):
+            if not _is_csrf_token(services, token, given):
                 errors = [FieldError(field="X-CSRF-Token", message="Missing or wrong.")]
                 raise Problem(Code.CSRF_TOKEN_INVALID, errors=errors)
     return principal
@@ -137,8 +145,8 @@ async def _by_key(services: Services, work: Work, authorization: str, address: s
         )
     await services.rates.before_key(address)
     repository = PrincipalRepository(work.connection)
-    found = await repository.find_api_key(services.keys.mac("api key", key.encode()))
-    now = datetime.now(UTC)
+    macs, now = services.keys.macs("api key", key.encode()), datetime.now(UTC)
+    found, known = await _first(repository.find_api_key, macs)
     if found is None or found.revoked_at is not None:
         await services.rates.invalid_key(address)
         raise Problem(Code.CREDENTIALS_INVALID, "This API key does not exist or was revoked.")
@@ -147,6 +155,8 @@ async def _by_key(services: Services, work: Work, authorization: str, address: s
     if found.standing == "closed":
         raise Problem(Code.CREDENTIALS_INVALID, "The organization of this API key is closed.")
     scope = await work.enter(found.organization_id)
+    if known != macs[0]:  # the former secret goes, and the key stays
+        await repository.keep_api_key(scope, found.credential_id, macs[0], services.keys.id)
     if found.last_used_at is None or now - found.last_used_at > USE_RESOLUTION:
         await repository.touch_api_key(scope, found.id, now)
     return Principal(
@@ -179,10 +189,13 @@ async def _by_view(services: Services, work: Work, token: str) -> Principal:
 
 async def _by_session(services: Services, work: Work, token: str) -> Principal:
     repository, now = PrincipalRepository(work.connection), datetime.now(UTC)
-    found = await repository.find_session(services.keys.mac("session", token.encode()))
+    macs = services.keys.macs("session", token.encode())
+    found, known = await _first(repository.find_session, macs)
     if found is None or found.expires_at <= now or now - found.last_seen_at > SESSION_IDLE:
         raise Problem(Code.SESSION_EXPIRED)
     scope = await work.enter(found.organization_id)
+    if known != macs[0]:
+        await repository.keep_session(scope, found.id, macs[0])
     if now - found.last_seen_at > USE_RESOLUTION:
         await repository.touch_session(scope, found.id, now)
     return Principal(
@@ -197,6 +210,16 @@ async def _by_session(services: Services, work: Work, token: str) -> Principal:
         csrf_token=csrf_token(services, token),
         confirmed_at=found.authenticated_at,
     )
+
+
+async def _first(
+    find: Callable[[bytes], Awaitable[Row[Any] | None]], macs: Sequence[bytes]
+) -> tuple[Row[Any] | None, bytes]:
+    """The row that is known by one of them, and by which."""
+    for mac in macs:
+        if (found := await find(mac)) is not None:
+            return found, mac
+    return None, macs[0]
 
 
 def current_principal(request: Request) -> Principal:

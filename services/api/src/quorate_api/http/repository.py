@@ -1,5 +1,6 @@
 """Lookup of callers, and answers stored for Idempotency-Keys. Neither knows its organization yet."""
 
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -9,7 +10,7 @@ from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from quorate_api.database.scope import Scope
-from quorate_api.database.tables import api_keys, idempotency_keys, organizations, sessions
+from quorate_api.database.tables import api_key_secrets, api_keys, idempotency_keys, organizations, sessions
 
 
 class PrincipalRepository:
@@ -61,6 +62,14 @@ class PrincipalRepository:
     async def touch_api_key(self, scope: Scope, key_id: UUID, now: datetime) -> None:
         await scope.connection.execute(scope.update(api_keys).where(api_keys.c.id == key_id).values(last_used_at=now))
 
+    async def keep_api_key(self, scope: Scope, credential_id: UUID, secret_hmac: bytes, under: str) -> None:
+        statement = scope.update(api_key_secrets).where(api_key_secrets.c.id == credential_id)
+        await scope.connection.execute(statement.values(secret_hmac=secret_hmac, under=under))
+
+    async def keep_session(self, scope: Scope, session_id: UUID, token_hmac: bytes) -> None:
+        statement = scope.update(sessions).where(sessions.c.id == session_id)
+        await scope.connection.execute(statement.values(token_hmac=token_hmac))
+
     async def touch_session(self, scope: Scope, session_id: UUID, now: datetime) -> None:
         statement = scope.update(sessions).where(sessions.c.id == session_id)
         await scope.connection.execute(statement.values(last_seen_at=now))
@@ -88,10 +97,10 @@ class IdempotencyRepository:
         )
         return (await self._connection.execute(statement)).first() is not None
 
-    async def lock(self, principal: str, key_hmac: bytes) -> Row[Any] | None:
+    async def lock(self, principal: str, key_hmacs: Sequence[bytes]) -> Row[Any] | None:
         statement = (
             select(idempotency_keys)
-            .where(idempotency_keys.c.principal == principal, idempotency_keys.c.key_hmac == key_hmac)
+            .where(idempotency_keys.c.principal == principal, idempotency_keys.c.key_hmac.in_(key_hmacs))
             .with_for_update()
         )
         return (await self._connection.execute(statement)).one_or_none()

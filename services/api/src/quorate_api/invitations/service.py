@@ -155,7 +155,9 @@ async def _join(work: Work, services: Services, found: Row[Any], user: Row[Any],
 
 
 async def _open(work: Work, services: Services, token: str) -> Row[Any]:
-    found = await by_link(work.connection, _hmac(services, token))
+    found = None
+    for token_hmac in services.keys.macs("invitation", token.encode()):
+        found = found or await by_link(work.connection, token_hmac)
     if found is None or found.expires_at <= datetime.now(UTC):
         raise Problem(Code.LINK_INVALID)
     return found

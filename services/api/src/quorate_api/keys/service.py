@@ -147,6 +147,7 @@ async def _add_secret(work: Work, services: Services, key_id: UUID, now: datetim
         id=new_id(),
         key_id=key_id,
         secret_hmac=services.keys.mac("api key", secret.encode()),
+        under=services.keys.id,
         prefix=_prefix(secret),
         created_at=now,
         ends_at=None,

@@ -24,11 +24,12 @@ from webauthn.helpers.structs import (
 )
 
 from quorate_api import limits
-from quorate_api.security.keys import Keys, same
+from quorate_api.security.keys import Keys
 
 NAME = "Quorate"
 NONCE_BYTES = 16
 TIME_BYTES = 8
+MAC_BYTES = 32
 # Errors of the library for answers that no browser gives.
 _MALFORMED = (WebAuthnException, ValueError, TypeError, KeyError, AttributeError, IndexError)
 
@@ -80,7 +81,7 @@ class Challenge:
         except _MALFORMED:
             raise AnswerRefused("there is no challenge in it") from None
         body, mac = value[: NONCE_BYTES + TIME_BYTES], value[NONCE_BYTES + TIME_BYTES :]
-        if len(body) < NONCE_BYTES + TIME_BYTES or not same(mac, keys.mac(purpose, body)):
+        if len(mac) != MAC_BYTES or not keys.verifies(mac, purpose, body):
             raise AnswerRefused("the challenge is not ours")
         expires_at = datetime.fromtimestamp(int.from_bytes(body[NONCE_BYTES:], "big"), UTC)
         if expires_at <= now:

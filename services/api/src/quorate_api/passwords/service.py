@@ -38,7 +38,9 @@ async def request_reset(work: Work, services: Services, asked: ResetRequest, cli
 async def reset(work: Work, services: Services, asked: Reset, client: Client) -> None:
     """The link proves the address. Every session of the person ends; the second factor stays."""
     await services.rates.link(client.address)
-    user_id = await MailTokenRepository(work.connection).use(_hmac(services, asked.token), PURPOSE, datetime.now(UTC))
+    user_id = await MailTokenRepository(work.connection).use(
+        services.keys.macs(PURPOSE, asked.token.encode()), PURPOSE, datetime.now(UTC)
+    )
     if user_id is None:
         raise Problem(Code.LINK_INVALID)
     password_hash = await services.passwords.hash(asked.password)

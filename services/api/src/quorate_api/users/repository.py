@@ -1,5 +1,6 @@
 """People, and the secrets of links in mail to them. They belong to no organization: one may be a member of several."""
 
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -80,11 +81,11 @@ class MailTokenRepository:
             )
         )
 
-    async def use(self, token_hmac: bytes, purpose: str, now: datetime) -> UUID | None:
+    async def use(self, token_hmacs: Sequence[bytes], purpose: str, now: datetime) -> UUID | None:
         """The person to whom it was sent, once. None: it was used, replaced, or has expired."""
         statement = (
             delete(mail_tokens)
-            .where(mail_tokens.c.token_hmac == token_hmac, mail_tokens.c.purpose == purpose)
+            .where(mail_tokens.c.token_hmac.in_(token_hmacs), mail_tokens.c.purpose == purpose)
             .returning(mail_tokens.c.user_id, mail_tokens.c.expires_at)
         )
         found = (await self._connection.execute(statement)).one_or_none()

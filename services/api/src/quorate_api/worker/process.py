@@ -105,7 +105,7 @@ async def _work(settings: Settings) -> int:
         if not there:
             return exit_codes.DEPENDENCY
         ingest = Ingest(redis, engine, settings.worker_name or socket.gethostname())
-        messenger = Messenger(engine, Keys(settings.secret()), Sender.over(_public_only(settings)))
+        messenger = Messenger(engine, Keys.of(settings.secrets()), Sender.over(_public_only(settings)))
         status = StatusWatch(engine, coordinator, ingest, api)
         if (group := AuditGroup.configured(settings)) is not None:
             copier = Copier(engine, group)
@@ -181,7 +181,7 @@ def _of_mail(settings: Settings, engine: AsyncEngine) -> list[Work]:
     if sender is None:
         log.warning("no mail is sent: addresses are not verified, nobody is invited, no password is reset")
         return []
-    return [("mail", Postman(engine, Keys(settings.secret()), sender).run, limits.MAIL_INTERVAL_S)]
+    return [("mail", Postman(engine, Keys.of(settings.secrets()), sender).run, limits.MAIL_INTERVAL_S)]
 
 
 def _watching(engine: AsyncEngine, redis: Redis, coordinator: Coordinator, ingest: Ingest) -> list[Work]:

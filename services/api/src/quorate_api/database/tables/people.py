@@ -148,6 +148,7 @@ api_key_secrets = Table(
     uuid("organization_id"),
     uuid("key_id"),
     Column("secret_hmac", LargeBinary, nullable=False),
+    text("under", nullable=True),
     text("prefix"),
     time("created_at"),
     time("ends_at", nullable=True),
