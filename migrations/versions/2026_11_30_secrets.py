@@ -1,4 +1,4 @@
-"""Which secret of the API a key's HMAC is under, so that one that is used under a former secret moves to the present."""
+"""The secret of the API under which a key's HMAC is: a key that is used under a former one moves to the present one."""
 
 from alembic import op
 
