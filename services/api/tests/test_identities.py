@@ -316,6 +316,7 @@ async def test_a_right_token_is_taken() -> None:
         pytest.param(lambda: jwt.encode(claims(), None, algorithm="none", headers={"kid": "k1"}), id="unsigned"),
         pytest.param(lambda: signed("s" * 32, "HS256"), id="signed with a secret"),
         pytest.param(lambda: signed(email="x"), id="no address"),
+        pytest.param(lambda: signed(email="a@example.com\r\nBcc: b@example.com"), id="two addresses"),
         pytest.param(lambda: "x.y", id="no token"),
         pytest.param(lambda: "", id="nothing"),
     ],
@@ -337,6 +338,25 @@ async def test_the_address_may_come_separately_and_of_the_same_person_alone() ->
 async def test_a_provider_that_is_described_wrongly_is_not_used(metadata: dict[str, Any]) -> None:
     with pytest.raises(ProviderUnavailable):
         await lying(signed(), **metadata).url(ASKED, RETURN, anew=False)
+
+
+async def test_a_provider_that_failed_is_left_alone_for_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = 0
+
+    def handle(_request: httpx2.Request) -> httpx2.Response:
+        nonlocal asked
+        asked += 1
+        return httpx2.Response(500)
+
+    provider = Provider("acme", "Acme", ISSUER, "client", "secret", httpx2.MockTransport(handle))
+    for _ in range(3):
+        with pytest.raises(ProviderUnavailable):
+            await provider.url(ASKED, RETURN, anew=False)
+    assert asked == 1
+    monkeypatch.setattr(provider, "_away_until", 0.0)
+    with pytest.raises(ProviderUnavailable):
+        await provider.url(ASKED, RETURN, anew=False)
+    assert asked == 2
 
 
 @pytest.mark.parametrize(

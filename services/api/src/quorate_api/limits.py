@@ -70,6 +70,7 @@ PROVIDER_CODE_LENGTH_MAX = 2_000
 PROVIDER_TIMEOUT_S = 5.0
 PROVIDER_ANSWER_BYTES_MAX = 256 << 10
 PROVIDER_KNOWN_S = 3_600.0
+PROVIDER_AGAIN_S = 5.0  # after it has failed
 PROVIDER_KEYS_S = 60.0  # strangers' tokens cannot have keys read more often
 PROVIDER_CLOCK_S = 60
 SUBJECT_LENGTH_MAX = 255  # OpenID Connect Core 1.0, section 2

@@ -45,7 +45,8 @@ async def from_time(log: Log, at_us: int, limit: int) -> Page:
 
     async def time_of(offset: int) -> int:
         found = await log.read(offset, max_entries=1, max_bytes=1, wait=0.0)
-        return found.entries[0].timestamp_us
+        # A replica that lags has not got it yet, so it is a late one.
+        return found.entries[0].timestamp_us if found.entries else at_us
 
     offset = await first_since(status.trim_offset, status.commit_offset, at_us, time_of)
     return await from_offset(log, offset, limit, 0.0)

@@ -9,7 +9,7 @@ from typing import TypeVar
 from uuid import UUID
 
 import quorate
-from quorate.errors import CodedError
+from quorate.errors import QuorateError
 
 from quorate_api import limits
 from quorate_api.access.permissions import Permission
@@ -84,7 +84,7 @@ async def _with_log(
             try:
                 async with _opened(text, partition) as reader:
                     return await read(reader)
-            except CodedError as error:
+            except QuorateError as error:
                 raise Problem(Code.GROUP_NOT_READY, f"Its servers answer: {error}", retry_after_s=2) from None
 
 

@@ -30,9 +30,10 @@ async def list_identity_providers(services: Environment) -> IdentityProviders:
 
 @public.post("/login/provider/begin")
 async def begin_provider_login(
-    asked: ChosenProvider, response: Response, work: Transaction, services: Environment
+    asked: ChosenProvider, request: Request, response: Response, work: Transaction, services: Environment
 ) -> ProviderAddress:
     """Begin to log in with an identity provider. Sets a cookie for ten minutes."""
+    await services.rates.identity(client_of(request).address)
     begun = await service.begin(work, services, asked.provider, None)
     cookie.keep(response, services, begun.attempt)
     return ProviderAddress(url=begun.url)

@@ -12,12 +12,15 @@ from urllib.parse import quote, urlencode
 
 import httpx2
 import jwt
+from pydantic import TypeAdapter, ValidationError
 
 from quorate_api import limits
+from quorate_api.users.schemas import Email
 
 SCOPE = "openid email"
 # Public keys alone: with HS256 the client's secret could sign.
 ALGORITHMS = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA")
+EMAIL: TypeAdapter[str] = TypeAdapter(Email)
 FETCHED = ("authorization_endpoint", "token_endpoint", "jwks_uri")
 
 
@@ -69,6 +72,7 @@ class Provider:
     client_secret: str = field(repr=False)
     transport: httpx2.AsyncBaseTransport | None = field(default=None, repr=False)
     _known: _Known | None = field(default=None, init=False, repr=False)
+    _away_until: float = field(default=0.0, init=False, repr=False)
     _lock: asyncio.Lock = field(default_factory=asyncio.Lock, init=False, repr=False)
 
     async def url(self, asked: Asked, redirect_uri: str, *, anew: bool) -> str:
@@ -98,12 +102,9 @@ class Provider:
             raise AnswerRefused("its name for you is no text of 1 to 255 characters")
         if "email" not in claims:
             claims = await self._user_info(known, str(answer.get("access_token", "")), subject)
-        email = claims.get("email")
-        if not isinstance(email, str) or not 3 <= len(email) <= limits.EMAIL_LENGTH_MAX:
-            raise AnswerRefused("it tells no e-mail address of yours")
         return Identity(
             subject,
-            email.lower(),
+            _address(claims.get("email")),
             claims.get("email_verified") is True,
             authenticated_at if isinstance(authenticated_at, int) else None,
         )
@@ -169,15 +170,24 @@ class Provider:
     async def _look(self) -> _Known:
         async with self._lock:
             if self._known is None or self._known.until < time.monotonic():
-                metadata = await self._call("GET", f"{self.issuer}/.well-known/openid-configuration")
-                if metadata.get("issuer") != self.issuer:
-                    raise ProviderUnavailable(f"{self.name}: its issuer is {metadata.get('issuer')!r}")
-                missing = [name for name in FETCHED if not isinstance(metadata.get(name), str)]
-                if missing:
-                    raise ProviderUnavailable(f"{self.name}: its description lacks {', '.join(missing)}")
-                now = time.monotonic()
-                self._known = _Known(metadata, await self._keys(metadata), now + limits.PROVIDER_KNOWN_S, now)
+                if time.monotonic() < self._away_until:  # those who waited for the last attempt wait for no other one
+                    raise ProviderUnavailable(f"{self.name}: it failed a moment ago")
+                try:
+                    self._known = await self._describe()
+                except ProviderUnavailable:
+                    self._away_until = time.monotonic() + limits.PROVIDER_AGAIN_S
+                    raise
             return self._known
+
+    async def _describe(self) -> _Known:
+        metadata = await self._call("GET", f"{self.issuer}/.well-known/openid-configuration")
+        if metadata.get("issuer") != self.issuer:
+            raise ProviderUnavailable(f"{self.name}: its issuer is {metadata.get('issuer')!r}")
+        missing = [name for name in FETCHED if not isinstance(metadata.get(name), str)]
+        if missing:
+            raise ProviderUnavailable(f"{self.name}: its description lacks {', '.join(missing)}")
+        now = time.monotonic()
+        return _Known(metadata, await self._keys(metadata), now + limits.PROVIDER_KNOWN_S, now)
 
     async def _keys(self, metadata: Mapping[str, Any]) -> jwt.PyJWKSet:
         try:
@@ -210,6 +220,14 @@ class Provider:
         if not isinstance(found, dict):
             raise ProviderUnavailable(f"{self.name}: its answer is no JSON object")
         return found
+
+
+def _address(told: object) -> str:
+    """As people may give it: it is mailed to."""
+    try:
+        return EMAIL.validate_python(told)
+    except ValidationError:
+        raise AnswerRefused("it tells no e-mail address of yours") from None
 
 
 def _find(keys: jwt.PyJWKSet, kid: str | None) -> jwt.PyJWK | None:
