@@ -50,6 +50,19 @@ variable "traces_endpoint" {
   type        = string
 }
 
+variable "settings" {
+  description = "Further settings of API and worker, such as QUORATE_MAIL: docs/internals/processes.md."
+  type        = map(string)
+  default     = {}
+}
+
+variable "secret_files" {
+  description = "Files for settings that name one, by their names: each is /etc/quorate/files/NAME."
+  type        = map(string)
+  default     = {}
+  sensitive   = true
+}
+
 variable "releases" {
   description = "Releases to install, with the SHA-256 that `make release` wrote."
   type = object({
@@ -151,6 +164,8 @@ module "control_plane" {
   releases           = var.releases
   database_password  = var.database_password
   keys_seed          = var.keys_seed
+  settings           = var.settings
+  secret_files       = var.secret_files
   depends_on         = [aws_route.private] # the machines install releases at their start
 }
 

@@ -17,7 +17,8 @@ locals {
   own          = var.addresses[var.index]
   others       = [for address in var.addresses : "${address}:${var.ports.members}" if address != local.own]
 
-  environment = {
+  # Those that the module makes win.
+  environment = merge(var.settings, {
     DATABASE_URL                   = var.database_url
     REDIS_URL                      = var.redis_url
     QUORATE_LISTEN                 = "0.0.0.0:${var.ports.api}"
@@ -34,7 +35,7 @@ locals {
     QUORATE_TRUSTED_PROXIES        = "1" # the load balancer, which alone reaches the API
     PYTHONPATH                     = "/opt/quorate/api/src"
     OTEL_EXPORTER_OTLP_ENDPOINT    = module.collector.otlp_endpoint
-  }
+  })
 
   python = "/opt/quorate/venv/bin/python -m quorate_api.main"
   services = {
@@ -110,6 +111,11 @@ locals {
       },
     ],
     [
+      # Once cloud-init has made the account.
+      for name in nonsensitive(keys(var.secret_files)) :
+      { path = "/etc/quorate/files/${name}", permissions = "0400", content = var.secret_files[name], owner = "quorate:quorate", defer = true }
+    ],
+    [
       for name in ["fetch-release", "install-release", "prepare-disk"] :
       { path = "${local.folder}/${name}", permissions = "0755", content = file("${local.scripts}/${name}.sh") }
     ],
@@ -131,7 +137,7 @@ locals {
   cloud_config = {
     users       = ["default", { name = "quorate", system = true, no_create_home = true, shell = "/usr/sbin/nologin" }]
     packages    = ["curl", "openssl", "python3.11-venv"]
-    write_files = [for file in local.files : merge(file, { owner = "root:root" })]
+    write_files = [for file in local.files : merge({ owner = "root:root" }, file)]
     runcmd      = [["${local.folder}/bootstrap"]]
   }
 }

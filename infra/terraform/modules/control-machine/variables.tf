@@ -99,3 +99,24 @@ variable "data_device" {
     error_message = "A device is a path under /dev."
   }
 }
+
+variable "settings" {
+  description = "Further settings of API and worker by their names, such as QUORATE_MAIL: docs/internals/processes.md. Those that the module makes itself are not among them."
+  type        = map(string)
+  default     = {}
+  validation {
+    condition     = alltrue([for name, value in var.settings : can(regex("^QUORATE_[A-Z0-9_]+$", name)) && can(regex("^[!#-\\[\\]-~ ]*$", value))])
+    error_message = "A name is QUORATE_ and capitals; a value has no quotes, backslashes or line breaks, as systemd reads it."
+  }
+}
+
+variable "secret_files" {
+  description = "Files for settings that name one, by their names: each is /etc/quorate/files/NAME, for the API's account alone. Terraform's state holds them."
+  type        = map(string)
+  default     = {}
+  sensitive   = true
+  validation {
+    condition     = alltrue([for name in nonsensitive(keys(var.secret_files)) : can(regex("^[a-z0-9][a-z0-9.-]*$", name))])
+    error_message = "A name has small letters, digits, dots and dashes."
+  }
+}

@@ -21,6 +21,8 @@ module "machine" {
   traces_endpoint = var.traces_endpoint
   data_device     = "/dev/disk/by-id/nvme-Amazon_Elastic_Block_Store_${replace(aws_ebs_volume.control[each.key].id, "-", "")}"
   releases        = var.releases
+  settings        = var.settings
+  secret_files    = var.secret_files
 }
 
 # Resources of their own, so that a replacement machine keeps the address that servers know.

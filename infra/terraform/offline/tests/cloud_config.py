@@ -30,6 +30,7 @@ FILE = {
         "path": {"type": "string", "pattern": "^/"},
         "content": {"type": "string"},
         "permissions": {"type": "string", "pattern": "^0[0-7]{3}$"},
+        "defer": {"type": "boolean"},
         "owner": {"type": "string", "pattern": "^[a-z]+:[a-z]+$"},
     },
 }

@@ -42,6 +42,8 @@ module "control" {
   keys_seed          = "%s"
   traces_endpoint = "https://traces.example.com"
   data_device        = "/dev/disk/by-id/control"
+  settings           = { QUORATE_MAIL = "smtp", QUORATE_SMTP_URL = "smtps://mail.example.com:465", QUORATE_LISTEN = "0.0.0.0:1" }
+  secret_files       = { smtp-password = "hunter2-of-mail" }
   releases = {
     for name in ["coordinator", "api", "collector"] :
     name => { url = "https://releases.example.com/${name}", sha256 = "%s" }
@@ -81,6 +83,18 @@ def test_the_password_stands_in_one_file_that_only_root_reads(machine: Machine) 
     file = machine.file("/etc/quorate/control.env")
     assert "quorate:secret@" in file["content"]
     assert (file["permissions"], file["owner"]) == ("0600", "root:root")
+
+
+def test_further_settings_are_there_and_the_modules_own_win(machine: Machine) -> None:
+    environment = machine.file("/etc/quorate/control.env")["content"]
+    assert 'QUORATE_MAIL="smtp"\n' in environment
+    assert 'QUORATE_LISTEN="0.0.0.0:8080"\n' in environment
+
+
+def test_a_secret_file_is_for_the_apis_account_alone(machine: Machine) -> None:
+    assert machine.text.count("hunter2-of-mail") == 1
+    file = machine.file("/etc/quorate/files/smtp-password")
+    assert (file["permissions"], file["owner"], file["defer"]) == ("0400", "quorate:quorate", True)
 
 
 def test_the_seed_stands_in_one_file_that_only_root_reads(machine: Machine) -> None:

@@ -47,6 +47,18 @@ run "no_weak_seed" {
   expect_failures = [var.keys_seed]
 }
 
+run "no_second_setting_in_a_value" {
+  command = plan
+  variables { settings = { QUORATE_MAIL = "smtp\"\nLD_PRELOAD=\"/tmp/x" } }
+  expect_failures = [var.settings]
+}
+
+run "no_path_in_a_file_name" {
+  command = plan
+  variables { secret_files = { "../x" = "secret" } }
+  expect_failures = [var.secret_files]
+}
+
 run "no_second_variable_in_an_address" {
   command = plan
   variables { database_url = "postgresql://h/q\"\nLD_PRELOAD=\"/tmp/x" }
