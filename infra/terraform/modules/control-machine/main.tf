@@ -17,7 +17,7 @@ locals {
   own          = var.addresses[var.index]
   others       = [for address in var.addresses : "${address}:${var.ports.members}" if address != local.own]
 
-  # Those that the module makes win.
+  # The module's own settings win.
   environment = merge(var.settings, {
     DATABASE_URL                   = var.database_url
     REDIS_URL                      = var.redis_url

@@ -105,7 +105,7 @@ function Quotas({ organizationId }: { organizationId: string }) {
       <ul aria-label="Quotas" className="divide-y divide-line">
         {found.data?.map((quota) => (
           <li key={quota.code} className="flex flex-wrap items-center gap-x-6 gap-y-1 py-3 first:pt-0 last:pb-0">
-            <div className="min-w-0 flex-1 text-sm">
+            <div className="min-w-0 basis-full text-sm sm:flex-1 sm:basis-0">
               <p>{quota.description}</p>
               <p className="mt-0.5 text-[13px] text-ink-3">
                 <code className="font-mono">{quota.code}</code>
@@ -117,7 +117,7 @@ function Quotas({ organizationId }: { organizationId: string }) {
               <span className="font-semibold">{count(quota.used)}</span>{' '}
               <span className="text-ink-3">of {count(quota.limit)}</span>
             </p>
-            <div className="flex w-44 justify-end gap-1">
+            <div className="ml-auto flex justify-end gap-1 sm:w-44">
               {!quota.is_default && (
                 <Button
                   variant="quiet"

@@ -170,7 +170,7 @@ class Provider:
     async def _look(self) -> _Known:
         async with self._lock:
             if self._known is None or self._known.until < time.monotonic():
-                if time.monotonic() < self._away_until:  # those who waited for the last attempt wait for no other one
+                if time.monotonic() < self._away_until:
                     raise ProviderUnavailable(f"{self.name}: it failed a moment ago")
                 try:
                     self._known = await self._describe()
