@@ -42,7 +42,7 @@ module "control" {
   keys_seed          = "%s"
   traces_endpoint = "https://traces.example.com"
   data_device        = "/dev/disk/by-id/control"
-  settings           = { QUORATE_MAIL = "smtp", QUORATE_SMTP_URL = "smtps://mail.example.com:465", QUORATE_LISTEN = "0.0.0.0:1" }
+  settings           = { QUORATE_MAIL = "smtp", QUORATE_LISTEN = "0.0.0.0:1" }
   secret_files       = { smtp-password = "hunter2-of-mail" }
   releases = {
     for name in ["coordinator", "api", "collector"] :

@@ -4,10 +4,10 @@ from collections.abc import AsyncIterator
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import Table, func, or_
+from sqlalchemy import func, or_
 
 from quorate_api.database.scope import EveryOrganization
-from quorate_api.database.tables import api_key_secrets, api_keys
+from quorate_api.database.tables import api_key_secrets, api_keys, metadata
 
 READ_ROWS = 500
 
@@ -16,8 +16,9 @@ class SealedRepository:
     def __init__(self, scope: EveryOrganization) -> None:
         self._scope = scope
 
-    async def rows(self, table: Table) -> AsyncIterator[list[tuple[UUID, bytes]]]:
+    async def rows(self, table_name: str) -> AsyncIterator[list[tuple[UUID, bytes]]]:
         """The key and the sealed value of every row, in parts."""
+        table = metadata.tables[table_name]
         (key,) = table.primary_key.columns
         last: Any = None
         while True:
@@ -30,8 +31,9 @@ class SealedRepository:
             yield found
             last = found[-1][0]
 
-    async def replace(self, table: Table, key: UUID, former: bytes, sealed: bytes) -> bool:
+    async def replace(self, table_name: str, key: UUID, former: bytes, sealed: bytes) -> bool:
         """False: somebody has changed it meanwhile."""
+        table = metadata.tables[table_name]
         (column,) = table.primary_key.columns
         statement = self._scope.update(table).where(column == key, table.c.sealed == former).values(sealed=sealed)
         return (await self._scope.connection.execute(statement.returning(column))).first() is not None

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from quorate_api.database.scope import EveryOrganization
-from quorate_api.database.tables import mails, totps, webhook_secrets
 from quorate_api.factors import service as factors
 from quorate_api.mail import outbox
 from quorate_api.resealing.repository import SealedRepository
@@ -13,7 +12,7 @@ from quorate_api.security.keys import Keys
 from quorate_api.webhooks import secrets as webhooks
 
 REASON = "what is sealed of all organizations is sealed anew alike"
-SEALED = ((totps, factors.PURPOSE), (webhook_secrets, webhooks.PURPOSE), (mails, outbox.PURPOSE))
+SEALED = {"totps": factors.PURPOSE, "webhook_secrets": webhooks.PURPOSE, "mails": outbox.PURPOSE}
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +26,7 @@ async def reseal(engine: AsyncEngine, keys: Keys) -> Resealed:
     rows = 0
     async with engine.connect() as connection:
         repository = SealedRepository(EveryOrganization(connection, REASON))
-        for table, purpose in SEALED:
+        for table, purpose in SEALED.items():
             async for some in repository.rows(table):
                 for key, sealed in some:
                     again = keys.resealed(purpose, key.bytes, sealed)
