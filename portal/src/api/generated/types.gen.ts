@@ -97,13 +97,13 @@ export type Admission = {
     /**
      * Code
      *
-     * Of a refusal: admission_refused, guarantee_refused, quota_exceeded or spend_cap.
+     * Code of a refusal: admission_refused, guarantee_refused, quota_exceeded or spend_cap.
      */
     code: string | null;
     /**
      * Reason
      *
-     * Of a refusal by the fleet, as in `refusal` of the answer.
+     * Reason of a refusal by the fleet, as in `refusal` of the answer.
      */
     reason: string | null;
     /**
@@ -2278,7 +2278,7 @@ export type HostedReplica = {
     /**
      * Group Id
      *
-     * Of a partition, the partition's own.
+     * The group's id, or the partition's own.
      */
     group_id: string;
     /**
@@ -12803,7 +12803,7 @@ export type CountAdmissionsData = {
         /**
          * Hours
          *
-         * Of the last so many.
+         * Hours to look back.
          */
         hours?: number;
     };

@@ -28,7 +28,7 @@ async def list_admissions(
 @router.get("/counts")
 async def count_admissions(
     work: Transaction,
-    hours: Annotated[int, Query(ge=1, le=limits.ADMISSIONS_COUNTED_HOURS_MAX, description="Of the last so many.")] = 24,
+    hours: Annotated[int, Query(ge=1, le=limits.ADMISSIONS_COUNTED_HOURS_MAX, description="Hours to look back.")] = 24,
 ) -> AdmissionCounts:
     """How often the fleet said yes, and no for which reason."""
     return await service.counts(work, hours)

@@ -21,9 +21,9 @@ class Admission(Output):
     asked: Any = Field(description="The request's body.")
     outcome: Outcome
     code: str | None = Field(
-        description="Of a refusal: admission_refused, guarantee_refused, quota_exceeded or spend_cap."
+        description="Code of a refusal: admission_refused, guarantee_refused, quota_exceeded or spend_cap."
     )
-    reason: str | None = Field(description="Of a refusal by the fleet, as in `refusal` of the answer.")
+    reason: str | None = Field(description="Reason of a refusal by the fleet, as in `refusal` of the answer.")
     scarce_resource: str | None
     message: str | None = Field(description="The sentence that the customer saw.")
 

@@ -3,12 +3,11 @@
 from dataclasses import dataclass
 
 import quorate
-from quorate.control import ApiError
 from quorate.errors import QuorateError
 
 from quorate_api.settings import ConfigurationError, Settings, read_private
 
-AWAY = (QuorateError, ApiError, OSError, TimeoutError)
+AWAY = (QuorateError, OSError, TimeoutError)
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,12 +26,15 @@ class Page(NamedTuple):
 
 async def newest(log: Log, limit: int) -> Page:
     status = await log.status()
-    return await from_offset(log, max(status.trim_offset, status.commit_offset - limit), limit, 0.0)
+    return await _page(log, status, status.commit_offset - limit, limit, 0.0)
 
 
 async def from_offset(log: Log, offset: int, limit: int, wait_s: float) -> Page:
     """From `offset` on, or from the first entry that is still there. Waits where the log ends before it."""
-    status = await log.status()
+    return await _page(log, await log.status(), offset, limit, wait_s)
+
+
+async def _page(log: Log, status: GroupStatus, offset: int, limit: int, wait_s: float) -> Page:
     begin = min(max(offset, status.trim_offset), status.commit_offset)
     if begin == status.commit_offset and wait_s <= 0.0:
         return Page([], status.trim_offset, status.commit_offset, begin)
@@ -49,7 +52,7 @@ async def from_time(log: Log, at_us: int, limit: int) -> Page:
         return found.entries[0].timestamp_us if found.entries else at_us
 
     offset = await first_since(status.trim_offset, status.commit_offset, at_us, time_of)
-    return await from_offset(log, offset, limit, 0.0)
+    return await _page(log, status, offset, limit, 0.0)
 
 
 async def first_since(low: int, high: int, at_us: int, time_of: Callable[[int], Awaitable[int]]) -> int:

@@ -230,7 +230,7 @@ class JoinTokens(Output):
 class HostedReplica(Output):
     """A replica on a server, with whose it is."""
 
-    group_id: UUID = Field(description="Of a partition, the partition's own.")
+    group_id: UUID = Field(description="The group's id, or the partition's own.")
     name: str
     organization_id: UUID
     organization_name: str

@@ -1299,7 +1299,7 @@ type Admission struct {
 	Asked interface{} `json:"asked"`
 	At    time.Time   `json:"at"`
 
-	// Code Of a refusal: admission_refused, guarantee_refused, quota_exceeded or spend_cap.
+	// Code Code of a refusal: admission_refused, guarantee_refused, quota_exceeded or spend_cap.
 	Code *string            `json:"code"`
 	Id   openapi_types.UUID `json:"id"`
 
@@ -1312,7 +1312,7 @@ type Admission struct {
 	OrganizationName string             `json:"organization_name"`
 	Outcome          AdmissionOutcome   `json:"outcome"`
 
-	// Reason Of a refusal by the fleet, as in `refusal` of the answer.
+	// Reason Reason of a refusal by the fleet, as in `refusal` of the answer.
 	Reason         *string `json:"reason"`
 	ScarceResource *string `json:"scarce_resource"`
 
@@ -1998,7 +1998,7 @@ type HandleTls struct {
 type HostedReplica struct {
 	Durability string `json:"durability"`
 
-	// GroupId Of a partition, the partition's own.
+	// GroupId The group's id, or the partition's own.
 	GroupId openapi_types.UUID `json:"group_id"`
 
 	// IsLearner It catches up, and counts for no commit yet.
@@ -3497,7 +3497,7 @@ type ListAdmissionsParamsOutcome string
 
 // CountAdmissionsParams defines parameters for CountAdmissions.
 type CountAdmissionsParams struct {
-	// Hours Of the last so many.
+	// Hours Hours to look back.
 	Hours *int `form:"hours,omitempty" json:"hours,omitempty"`
 }
 
