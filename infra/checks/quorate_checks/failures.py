@@ -14,6 +14,8 @@ REASON_CHARS_MAX = 240  # a reason is a hint of what to look for in the log, not
 SHOWN_PER_PART_MAX = 4  # more of one part have one cause, as a rule
 
 _LIBTEST_BLOCK = re.compile(r"^---- (\S+) stdout ----\n(.*?)(?=^---- |^failures:|\Z)", re.MULTILINE | re.DOTALL)
+_LIBTEST_FAILED = re.compile(r"^test result: FAILED\.", re.MULTILINE)
+_LIBTEST_TARGETS = re.compile(r"^error: (\d+) targets? failed", re.MULTILINE)
 _LIBTEST_PANIC = re.compile(r"panicked at (.+?):\n(.*?)(?:\nnote: |\Z)", re.DOTALL)
 _GO_FAIL = re.compile(r"^ *--- FAIL: (\S+).*\n((?:^ +[^-=\s].*\n)*)", re.MULTILINE)
 _CHAOS_NOT_CLEAN = re.compile(r"^(\S+) +(seed .+ NOT CLEAN .*)$", re.MULTILINE)
@@ -31,6 +33,14 @@ def of_junit(path: Path) -> list[str]:
         for child in case
         if child.tag in ("failure", "error")
     ]
+
+
+def names_of_libtest(output: str) -> list[str]:
+    """Names of all failed tests of `cargo test --no-fail-fast`. None of them where a binary did not get to its end."""
+    names = [name for name, _ in _LIBTEST_BLOCK.findall(output)]
+    told = _LIBTEST_TARGETS.search(output)
+    is_whole = told is not None and int(told[1]) == len(_LIBTEST_FAILED.findall(output))
+    return sorted(set(names)) if is_whole else []
 
 
 def of_output(output: str) -> list[str]:

@@ -7,12 +7,13 @@ from dataclasses import dataclass
 from enum import Enum, auto
 from pathlib import Path
 
-from quorate_checks import rust_build
+from quorate_checks import failures, rust_build
 from quorate_checks.commands import PULUMI_PYTHON, Command, Finished
 from quorate_checks.counts import Counts, of_chaos, of_go_test, of_junit, of_libtest
 from quorate_local.options import REPOSITORY
 
 REPORTS = REPOSITORY / "build" / "test"
+EXIT_TESTS_FAILED = 1  # as pytest answers
 
 
 class Lane(Enum):
@@ -28,7 +29,10 @@ class Lane(Enum):
 
 @dataclass(frozen=True)
 class Part:
-    """`group` is what `--only` chooses by. `count` reads the runner's own report."""
+    """`group` is what `--only` chooses by. `count` reads the runner's own report.
+
+    `only_failed`: further arguments by which a second run is of the failed tests alone. None: it runs the whole part.
+    """
 
     name: str
     group: str
@@ -36,6 +40,7 @@ class Part:
     count: Callable[[Finished], Counts | None]
     lane: Lane = Lane.ANY
     repeats: bool = True  # False where inputs are random: a second run would not meet what the first one found
+    only_failed: Callable[[Finished], list[str]] = lambda _: []
 
 
 def report_of(name: str) -> Path:
@@ -47,10 +52,20 @@ def _count_junit(name: str) -> Callable[[Finished], Counts | None]:
     return lambda _: of_junit(report_of(name))
 
 
-def _pytest(name: str, group: str, folder: str, *arguments: str, timeout_s: float = 300, lane: Lane = Lane.ANY) -> Part:
-    argv = ["pytest", f"--junitxml={report_of(name)}", *arguments]
+def pytest(name: str, group: str, folder: str, *arguments: str, timeout_s: float = 300, lane: Lane = Lane.ANY) -> Part:
+    argv = ["pytest", f"--junitxml={report_of(name)}", "-o", f"cache_dir={REPORTS / name}.cache", *arguments]
     command = Command(argv, folder, f"{folder}/pyproject.toml", timeout_s=timeout_s)
-    return Part(name, group, command, _count_junit(name), lane)
+    return Part(name, group, command, _count_junit(name), lane, only_failed=_only_failed_of_pytest)
+
+
+def _only_failed_of_pytest(finished: Finished) -> list[str]:
+    """After any other end than failed tests, its cache may not know all of them."""
+    return ["--last-failed"] if finished.exit_code == EXIT_TESTS_FAILED else []
+
+
+def _only_failed_of_rust(finished: Finished) -> list[str]:
+    names = failures.names_of_libtest(finished.output())
+    return ["--", "--exact", *names] if names else []
 
 
 def _vitest(name: str, folder: str) -> Part:
@@ -98,6 +113,7 @@ PARTS = [
         ),
         lambda finished: of_libtest(finished.output()),
         Lane.RUST,
+        only_failed=_only_failed_of_rust,
     ),
     Part(
         "fuzz",
@@ -106,7 +122,7 @@ PARTS = [
         lambda finished: of_libtest(finished.output()),
         Lane.RUST,
     ),
-    _pytest("e2e", "e2e", "infra/e2e", timeout_s=2400, lane=Lane.STACKS),
+    pytest("e2e", "e2e", "infra/e2e", timeout_s=2400, lane=Lane.STACKS),
     Part(
         "chaos",
         "e2e",
@@ -116,11 +132,11 @@ PARTS = [
         repeats=False,
     ),
     _playwright("portal journey", "e2e", "stack", WITH_STACK, 600, Lane.STACKS),
-    _pytest("api", "unit", "services/api", timeout_s=2400),
+    pytest("api", "unit", "services/api", timeout_s=2400),
     _terraform_provider("terraform provider", "infra/terraform/provider"),
-    _pytest("terraform modules", "infra", "infra/terraform/offline", timeout_s=600),
+    pytest("terraform modules", "infra", "infra/terraform/offline", timeout_s=600),
     _playwright("portal mock", "unit", "mock", [], 900, Lane.ANY),
-    _pytest("sdk python", "unit", "sdk/python"),
+    pytest("sdk python", "unit", "sdk/python"),
     _node_test("sdk js", "sdk/js"),
     Part(
         "pulumi",
@@ -134,28 +150,28 @@ PARTS = [
         _count_junit("pulumi"),
     ),
     _vitest("portal", "portal"),
-    _pytest("papers", "unit", "loadtest/papers"),
+    pytest("papers", "unit", "loadtest/papers"),
     _terraform_provider("terraform provider local", "infra/terraform/provider-local"),
-    _pytest("prober", "unit", "services/prober"),
-    _pytest("local stack", "unit", "infra/local"),
-    _pytest("checks", "unit", "infra/checks", "tests"),
-    _pytest("observability", "infra", "infra/observability"),
-    _pytest("harness", "unit", "loadtest/harness"),
-    _pytest("demo", "unit", "loadtest/demo"),
-    _pytest("bench", "unit", "loadtest/bench"),
-    _pytest("claims", "unit", "loadtest/claims"),
-    _pytest("sla", "unit", "loadtest/sla"),
-    _pytest("scale", "unit", "loadtest/scale"),
-    _pytest("profile", "unit", "loadtest/profile"),
-    _pytest("evidence", "unit", "loadtest/evidence"),
-    _pytest("chaos runner", "unit", "loadtest/chaos"),
+    pytest("prober", "unit", "services/prober"),
+    pytest("local stack", "unit", "infra/local"),
+    pytest("checks", "unit", "infra/checks", "tests"),
+    pytest("observability", "infra", "infra/observability"),
+    pytest("harness", "unit", "loadtest/harness"),
+    pytest("demo", "unit", "loadtest/demo"),
+    pytest("bench", "unit", "loadtest/bench"),
+    pytest("claims", "unit", "loadtest/claims"),
+    pytest("sla", "unit", "loadtest/sla"),
+    pytest("scale", "unit", "loadtest/scale"),
+    pytest("profile", "unit", "loadtest/profile"),
+    pytest("evidence", "unit", "loadtest/evidence"),
+    pytest("chaos runner", "unit", "loadtest/chaos"),
     Part(
         "chaos checker",
         "unit",
         Command(["go", "test", "-count=1", "-v", "./..."], "loadtest/chaos/check", "loadtest/chaos/check/go.mod"),
         lambda finished: of_go_test(finished.output()),
     ),
-    _pytest("peers", "unit", "loadtest/peers"),
+    pytest("peers", "unit", "loadtest/peers"),
     Part(
         "peers' window",
         "unit",

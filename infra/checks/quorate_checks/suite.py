@@ -2,17 +2,18 @@
 
 Three lanes run side by side: Rust's tests, whole stacks, and all that has one thread or waits.
 
-A part that fails runs once more. Its failures, or tests that passed only then, are repeated at the end, a line each;
-the last line is plain and stands alone: `N passed, N failed`.
+A part that fails runs once more, with its failed tests alone where its runner can. Its failures, or tests that passed
+only then, are repeated at the end, a line each; the last line is plain and stands alone: `N passed, N failed`.
 """
 
 from __future__ import annotations
 
 import re
+import shutil
 from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import chain
 from pathlib import Path
 
@@ -65,6 +66,8 @@ def test(display: Display, only: str | None) -> bool:
     REPORTS.mkdir(parents=True, exist_ok=True)
     for report in REPORTS.glob("*.xml"):
         report.unlink()  # a report of an earlier run must not be counted
+    for cache in REPORTS.glob("*.cache"):
+        shutil.rmtree(cache)  # nor its failures be run again
     findings = Findings()
     if only is None:
         total = _run_lanes(findings, display)
@@ -130,11 +133,17 @@ def _settled(part: Part, findings: Findings, display: Display, yields: bool) -> 
     if not part.repeats:
         findings.failed += named
         return counts
-    again, named_again = _run(part, f"{part.name} (again)", findings, display, yields)
+    only_failed = part.only_failed(findings.finished[part.name])
+    repeated = replace(part, command=replace(part.command, argv=[*part.command.argv, *only_failed]))
+    again, named_again = _run(repeated, f"{part.name} (again)", findings, display, yields)
+    if only_failed and not again.failed and again.passed < counts.failed:
+        again, named_again = replace(again, failed=counts.failed - again.passed), named  # some of them did not run
     if again.failed:
         findings.failed += named_again
     else:
         findings.unsteady += named
+    if only_failed:
+        return Counts(counts.passed + min(again.passed, counts.failed), again.failed, counts.skipped)
     return again
 
 

@@ -24,6 +24,13 @@ failures:
     tests::plain
 """
 
+LIBTEST_END = """
+test result: FAILED. 7 passed; 2 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.01s
+
+error: 1 target failed:
+    `-p quorate-journal --test scan`
+"""
+
 GO = """=== RUN   TestA
 --- PASS: TestA (0.00s)
 === RUN   TestB
@@ -65,3 +72,12 @@ def test_junit_gives_the_message_and_long_ones_are_cut(tmp_path: Path) -> None:
     assert len(cut) == len("b: ") + failures.REASON_CHARS_MAX
     assert short == "c: Traceback here"
     assert failures.of_junit(tmp_path / "absent.xml") == []
+
+
+def test_failed_tests_of_rust_are_known_by_name() -> None:
+    assert failures.names_of_libtest(LIBTEST + LIBTEST_END) == ["tests::plain", "tests::torn"]
+
+
+def test_a_binary_that_crashed_hides_no_failure() -> None:
+    crashed = LIBTEST_END.replace("1 target", "2 targets") + "    `-p quorate-journal --lib`\n"
+    assert failures.names_of_libtest(LIBTEST + crashed) == []

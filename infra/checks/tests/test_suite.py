@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from quorate_checks import suite, verify
+from quorate_checks import parts, suite, verify
 from quorate_checks.commands import Command
 from quorate_checks.counts import Counts, of_libtest
 from quorate_checks.parts import Lane, Part
@@ -56,6 +56,34 @@ def test_what_passes_when_it_runs_again_counts_once_and_is_named(
     assert good
     assert lines[-1] == "2 passed, 0 failed"
     assert lines[-4:-2] == ["What passed only when it ran again: look into it", "  sample: t::a: Error: no"]
+
+
+@pytest.mark.parametrize(("again", "last"), [(1, "2 passed, 0 failed"), (0, "1 passed, 1 failed")])
+def test_the_second_run_is_of_the_failed_tests_alone(again: int, last: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A failed test that does not run the second time has still failed."""
+    only = f"test result: ok. {again} passed; 0 failed; 5 ignored; 0 measured"
+    code = f"import sys; print('{only}' if 'a' in sys.argv else '{FAILS}'); raise SystemExit('a' not in sys.argv)"
+    monkeypatch.setattr(suite, "PARTS", [replace(part(code), only_failed=lambda _finished: ["a"])])
+    monkeypatch.setattr(verify, "verify", lambda *_arguments: Counts())
+    stream = io.StringIO()
+    assert suite.test(Display(stream), None) == bool(again)
+    assert stream.getvalue().splitlines()[-1] == last
+
+
+def test_pytest_runs_failed_tests_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "pyproject.toml").write_text("[tool.pytest.ini_options]\naddopts = '-q'\n")
+    (tmp_path / "test_sample.py").write_text(
+        "from pathlib import Path\n"
+        "def test_steady():\n    with open('ran', 'a') as ran: ran.write('steady ')\n"
+        "def test_late():\n    with open('ran', 'a') as ran: ran.write('late ')\n"
+        "    assert 'late late' in Path('ran').read_text()\n"
+    )
+    monkeypatch.setattr(parts, "REPORTS", tmp_path)
+    monkeypatch.setattr(suite, "PARTS", [parts.pytest("sample", "unit", str(tmp_path))])
+    stream = io.StringIO()
+    assert suite.test(Display(stream), "sample")
+    assert (tmp_path / "ran").read_text() == "steady late late "
+    assert stream.getvalue().splitlines()[-1] == "2 passed, 0 failed"
 
 
 def test_a_part_of_random_inputs_does_not_run_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,7 +17,7 @@ from quorate_harness.fleet import MeasurementFailed
 from quorate_harness.quantiles import quantile
 from quorate_local.display import Display
 
-KEYS, KEYS_QUICK = 100, 6
+KEYS, KEYS_QUICK = 96, 6  # with those that stay and the own one, below the 100 that a project may have
 KEPT = 2  # keys that stay, one for each kind of client
 EVERY_S = 0.05
 BETWEEN_S = 0.2  # revocations come at any phase of the worker's second

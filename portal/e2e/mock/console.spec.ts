@@ -58,8 +58,10 @@ test('an organization is looked at in another tab, with a reason', async ({ page
   await expect(dialog.getByRole('button', { name: 'View' })).toHaveAttribute('aria-disabled', 'true')
   await dialog.getByLabel('Reason').fill('Ticket 4711')
   const opened = context.waitForEvent('page')
+  const asked = context.waitForEvent('request', (request) => new URL(request.url()).pathname === '/view')
   await dialog.getByRole('button', { name: 'View' }).click()
-  expect(new URL((await opened).url()).pathname).toMatch(/^\/(view|login)?$/)
+  expect((await asked).frame().page()).toBe(await opened)
+  await expect(page.getByRole('heading', { name: 'Example Ltd', level: 1 })).toBeVisible()
 })
 
 test('payments, corrections and prices', async ({ page }) => {

@@ -1,22 +1,5 @@
-import { execFileSync } from 'node:child_process'
-import { join } from 'node:path'
 import { expect, expectAccessible, test } from '../support/portal'
-
-const OPERATOR = 'ada@example.com'
-
-/** As an operator makes one on the API's machine. */
-function operatorToken(): string {
-  const state = process.env.QUORATE_STATE
-  if (!state) throw new Error('Set QUORATE_STATE to the folder of the running stack.')
-  const python = process.env.QUORATE_PYTHON ?? 'python3'
-  const env = {
-    ...process.env,
-    DATABASE_URL: 'postgresql://nobody@127.0.0.1/unused',
-    QUORATE_SECRET_FILE: join(state, 'secrets', 'api-secret'),
-  }
-  const args = ['-m', 'quorate_api.main', 'operator-session', '--name', OPERATOR]
-  return execFileSync(python, args, { env, encoding: 'utf8' }).trim()
-}
+import { OPERATOR, operatorToken } from './operator'
 
 test('an operator drains a server of the real fleet, calls it off, and is in the log', async ({ page }) => {
   await page.goto('/operator/login')

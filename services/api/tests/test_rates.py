@@ -7,6 +7,7 @@ from redis.asyncio import Redis
 
 from quorate_api import limits
 from quorate_api.errors import Problem
+from quorate_api.http.known_keys import KnownKeys
 from quorate_api.http.rates import Counter, Rates
 from quorate_api.http.services import Services
 from quorate_api.security import api_keys
@@ -82,6 +83,32 @@ async def test_invalid_keys_are_limited_before_the_database(
     key = await alice.create_key()
     problem(await call(key["secret"], "198.51.100.1"), 429, "rate_limited")
     assert (await call(key["secret"], "198.51.100.2")).status_code == 200
+    assert (await call(key["secret"], "198.51.100.1")).status_code == 200, "it is known, and no guess"
+
+
+async def test_a_revoked_key_in_use_hinders_nobody_at_its_address(
+    addresses: None, api: httpx2.AsyncClient, alice: Customer
+) -> None:
+    """Its program asks again and again. A key that the API has never met is still served."""
+
+    async def call(key: str) -> httpx2.Response:
+        return await api.get("/v1/me", headers={"Authorization": f"Bearer {key}", "X-Forwarded-For": "198.51.100.1"})
+
+    revoked = await alice.create_key()
+    assert (await call(revoked["secret"])).status_code == 200
+    assert (await alice.request("DELETE", f"/v1/keys/{revoked['id']}")).status_code == 204
+    for _ in range(2 * parse(limits.INVALID_KEYS_PER_ADDRESS).amount):
+        problem(await call(revoked["secret"]), 401, "credentials_invalid")
+    fresh = await alice.create_key()
+    assert (await call(fresh["secret"])).status_code == 200
+
+
+def test_few_keys_are_known_at_a_time() -> None:
+    known = KnownKeys(keys_max=2)
+    for key in (b"a", b"b", b"a", b"c"):
+        known.note(key, key != b"c")
+    assert [known.was_valid(key) for key in (b"a", b"b", b"c")] == [True, None, False]
+    assert len(known) == 2
 
 
 async def test_processes_count_together(redis_url: str, bus: Redis) -> None:

@@ -40,6 +40,7 @@ from quorate_api.health.dependencies import Dependencies
 from quorate_api.held import Held
 from quorate_api.http import portal
 from quorate_api.http.envelope import Envelope
+from quorate_api.http.known_keys import KnownKeys
 from quorate_api.http.rates import Rates
 from quorate_api.http.services import Services
 from quorate_api.identities import endpoints as identities
@@ -164,6 +165,7 @@ def make_services(settings: Settings) -> Services:
         signer=TokenSigner(settings.signing_key_pem()),
         staff=_staff(secrets, settings),
         rates=Rates(settings.signups_per_address, settings.redis_url),
+        known_keys=KnownKeys(),
         hub=Hub(redis),
         viewers=Viewers(partial(placements.read, database)),
         readers=Readers(),

@@ -3,6 +3,7 @@
 import argparse
 import os
 import sys
+from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -228,26 +229,34 @@ def _doctor(asked: argparse.Namespace) -> int:
     return 0 if findings.is_well(found) else exit_codes.FAILED
 
 
+def _said(command: str, act: Callable[[], str], *refusals: type[Exception]) -> int:
+    """Prints the answer, or why there is none."""
+    try:
+        print(act())
+    except (OSError, *refusals) as error:  # type: ignore[misc]
+        print(f"quorate-api: {command}: {error}", file=sys.stderr)
+        return exit_codes.FAILED
+    return 0
+
+
 def _keys_rotate(asked: argparse.Namespace) -> int:
     from quorate_api.security import key_rotation
 
-    try:
-        print(key_rotation.run(asked.dir, asked.step, at_once=asked.now))
-    except (OSError, key_rotation.RotationRefused) as error:
-        print(f"quorate-api: keys-rotate: {error}", file=sys.stderr)
-        return exit_codes.FAILED
-    return 0
+    return _said(
+        "keys-rotate",
+        lambda: key_rotation.run(asked.dir, asked.step, at_once=asked.now),
+        key_rotation.RotationRefused,
+    )
 
 
 def _secret_rotate(asked: argparse.Namespace) -> int:
     from quorate_api.security import secret_rotation
 
-    try:
-        print(secret_rotation.run(asked.dir, asked.step, at_once=asked.now))
-    except (OSError, secret_rotation.SecretRotationRefused) as error:
-        print(f"quorate-api: secret-rotate: {error}", file=sys.stderr)
-        return exit_codes.FAILED
-    return 0
+    return _said(
+        "secret-rotate",
+        lambda: secret_rotation.run(asked.dir, asked.step, at_once=asked.now),
+        secret_rotation.SecretRotationRefused,
+    )
 
 
 def _secret_reseal(_asked: argparse.Namespace) -> int:
@@ -278,14 +287,12 @@ def _secret_reseal(_asked: argparse.Namespace) -> int:
 def _audit_verify(asked: argparse.Namespace) -> int:
     from quorate_api.audit import chain
 
-    try:
+    def verify() -> str:
         with asked.file.open(encoding="utf-8") as lines:
             count, digest = chain.check(chain.read_export(lines))
-    except (OSError, UnicodeDecodeError, chain.ChainBroken) as error:
-        print(f"quorate-api: audit-verify: {error}", file=sys.stderr)
-        return exit_codes.FAILED
-    print(f"{count} events, none changed, missing or moved. Hash of the last: {digest.hex()}")
-    return 0
+        return f"{count} events, none changed, missing or moved. Hash of the last: {digest.hex()}"
+
+    return _said("audit-verify", verify, UnicodeDecodeError, chain.ChainBroken)
 
 
 def _audit_compare(_asked: argparse.Namespace) -> int:

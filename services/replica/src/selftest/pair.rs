@@ -4,6 +4,7 @@ use std::fmt;
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::rc::Rc;
+use std::thread;
 use std::time::{Duration, Instant};
 
 use quorate_fabric::{Domain, FabricError, Link, Provider};
@@ -96,6 +97,7 @@ pub fn test(provider: Provider, host: &str) -> Result<Report, Failure> {
     let mut trips = round_trips(&mut end)?;
     trips.sort_unstable();
     let megabytes_per_s = stream(&mut end)?;
+    work_until_said(&mut end, &mut peer.channel)?;
     drop(end);
     shut_out(&domain, &mut peer.channel)?;
     Ok(Report {
@@ -135,6 +137,20 @@ fn stream(end: &mut End) -> Result<f64, String> {
     let begun = Instant::now();
     end.exchange_streams(PATIENCE)?;
     Ok(STREAM_BYTES as f64 / 1e6 / begun.elapsed().as_secs_f64())
+}
+
+/// Lets the provider work until the other process says that it has the whole stream: its last writes need this end.
+fn work_until_said<I: BufRead + Send, O: Write + Send>(
+    end: &mut End,
+    channel: &mut Channel<I, O>,
+) -> Result<(), String> {
+    thread::scope(|scope| {
+        let heard = scope.spawn(|| channel.hear());
+        while !heard.is_finished() {
+            end.poll()?;
+        }
+        heard.join().expect("reading a line does not panic").map(drop)
+    })
 }
 
 /// The other process goes on writing into memory that is registered no more. Nothing may reach the next link.

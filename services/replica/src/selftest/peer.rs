@@ -24,6 +24,7 @@ pub fn run(provider: Provider, host: &str) -> Result<(), String> {
         sent_back += come.len();
     }
     end.exchange_streams(PATIENCE)?;
+    channel.say("has the stream")?;
     channel.hear()?;
     // Its key is worth nothing any more: errors are what is to be seen.
     for _ in 0..SLOTS {

@@ -43,6 +43,7 @@ type API struct {
 	servers    map[string]object
 	registered int
 	tokens     map[string]object
+	quotas     object // limits in place of defaults, of the only organization
 	answers    map[string]stored
 	calls      []string
 
@@ -53,6 +54,8 @@ type API struct {
 	deletesSlowly int            // number of reads until a group's deletion ends
 	garbage       string         // HTML page answered instead
 	movesSlowly   int            // number of reads until a resize begins
+
+	requestedQuotas object
 }
 
 type stored struct {
@@ -65,8 +68,8 @@ type stored struct {
 func Start(t *testing.T) *API {
 	fake := &API{
 		t: t, projects: map[string]object{}, groups: map[string]object{}, keys: map[string]object{}, guarantees: map[string]object{},
-		webhooks: map[string]object{},
-		servers:  map[string]object{}, tokens: map[string]object{}, answers: map[string]stored{},
+		webhooks: map[string]object{}, quotas: object{}, requestedQuotas: object{},
+		servers: map[string]object{}, tokens: map[string]object{}, answers: map[string]stored{},
 	}
 	fake.server = httptest.NewServer(http.HandlerFunc(fake.serve))
 	fake.URL = fake.server.URL
@@ -330,6 +333,12 @@ func (f *API) route(request *http.Request, body string) (int, any) {
 			f.tokens[parts[2]]["state"] = "revoked"
 		}
 		return 204, nil
+	case "GET operator/organizations/*/quotas":
+		return f.quotasOf(parts[2])
+	case "PUT operator/organizations/*/quotas/" + parts[len(parts)-1]:
+		return f.setQuota(parts[2], parts[4], f.fields(body, "limit")["limit"])
+	case "DELETE operator/organizations/*/quotas/" + parts[len(parts)-1]:
+		return f.resetQuota(parts[2], parts[4])
 	case "GET operator/capacity":
 		vector := object{"cpu": 4, "network_bytes_per_s": 1e9, "storage_io_per_s": 1e4, "memory_bytes": 1 << 34, "disk_bytes": nil}
 		return 200, object{

@@ -1,4 +1,4 @@
-// Package provider is Quorate's Terraform provider: projects, groups and keys for customers, servers for operators.
+// Package provider is Quorate's Terraform provider: projects, groups and keys for customers, servers and quotas for operators.
 package provider
 
 import (
@@ -62,8 +62,8 @@ func (quorate) Schema(_ context.Context, _ provider.SchemaRequest, answer *provi
 			},
 			"operator_token": schema.StringAttribute{
 				Optional: true, Sensitive: true,
-				MarkdownDescription: "An operator's token, `qo_…`, for `quorate_server`, `quorate_join_token` and " +
-					"`quorate_capacity`. Or `QUORATE_OPERATOR_TOKEN`.",
+				MarkdownDescription: "An operator's token, `qo_…`, for `quorate_server`, `quorate_join_token`, " +
+					"`quorate_organization_quota` and `quorate_capacity`. Or `QUORATE_OPERATOR_TOKEN`.",
 			},
 			"owner": schema.StringAttribute{
 				Optional: true, Validators: []validator.String{stringvalidator.LengthBetween(1, 200)},
@@ -130,6 +130,7 @@ func (quorate) Resources(context.Context) []func() resource.Resource {
 		func() resource.Resource { return &webhook{} },
 		func() resource.Resource { return &joinToken{} },
 		func() resource.Resource { return &server{} },
+		func() resource.Resource { return &organizationQuota{} },
 	}
 }
 

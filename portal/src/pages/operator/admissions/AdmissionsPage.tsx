@@ -1,5 +1,5 @@
 import { useInfiniteQuery } from '@tanstack/react-query'
-import { getRouteApi, Link } from '@tanstack/react-router'
+import { getRouteApi } from '@tanstack/react-router'
 import { createColumnHelper } from '@tanstack/react-table'
 import { admissionsQuery, type Admission } from '@/api'
 import { Segmented } from '@/ui/Choice'
@@ -11,6 +11,7 @@ import { Ago } from '@/ui/Time'
 import { usePageTitle } from '@/ui/title'
 import { askedText, reasonText } from './admissions'
 import { Reasons } from './Reasons'
+import { OrganizationLink } from '../organizations/OrganizationLink'
 
 const route = getRouteApi('/operator/admissions')
 const column = createColumnHelper<Admission>()
@@ -82,13 +83,7 @@ const COLUMNS = [
     header: 'Organization',
     meta: { wide: true },
     cell: ({ row: { original } }) => (
-      <Link
-        to="/operator/organizations/$organizationId"
-        params={{ organizationId: original.organization_id }}
-        className="break-words underline decoration-line-strong underline-offset-4 hover:decoration-current"
-      >
-        {original.organization_name}
-      </Link>
+      <OrganizationLink id={original.organization_id} name={original.organization_name} />
     ),
   }),
   column.accessor('at', {

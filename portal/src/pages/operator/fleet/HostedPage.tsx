@@ -9,6 +9,7 @@ import { DataTable } from '@/ui/DataTable'
 import { Listing } from '@/ui/Listing'
 import { EmptyState, PageHeader } from '@/ui/Surface'
 import { usePageTitle } from '@/ui/title'
+import { OrganizationLink } from '../organizations/OrganizationLink'
 
 const route = getRouteApi('/operator/servers/$serverId')
 const column = createColumnHelper<HostedReplica>()
@@ -60,13 +61,7 @@ const COLUMNS = [
   column.accessor('organization_name', {
     header: 'Organization',
     cell: ({ row: { original } }) => (
-      <Link
-        to="/operator/organizations/$organizationId"
-        params={{ organizationId: original.organization_id }}
-        className="break-words underline decoration-line-strong underline-offset-4 hover:decoration-current"
-      >
-        {original.organization_name}
-      </Link>
+      <OrganizationLink id={original.organization_id} name={original.organization_name} />
     ),
   }),
   column.accessor('role', {

@@ -1,5 +1,4 @@
 import { useQuery } from '@tanstack/react-query'
-import { Link } from '@tanstack/react-router'
 import { useState } from 'react'
 import { quotaRequestsQuery, type OpenRequest } from '@/api'
 import { count } from '@/format/quantity'
@@ -7,6 +6,7 @@ import { Button } from '@/ui/Button'
 import { Section } from '@/ui/Surface'
 import { Ago } from '@/ui/Time'
 import { DeclineDialog, LimitDialog } from './QuotaDialogs'
+import { OrganizationLink } from './OrganizationLink'
 
 /** Requests for greater quotas that wait for an answer. Nothing where there are none. */
 export function QuotaRequests() {
@@ -25,14 +25,8 @@ export function QuotaRequests() {
             >
               <div className="min-w-0 flex-1 text-sm">
                 <p>
-                  <Link
-                    to="/operator/organizations/$organizationId"
-                    params={{ organizationId: request.organization_id }}
-                    className="font-medium underline decoration-line-strong underline-offset-4 hover:decoration-current"
-                  >
-                    {request.organization_name}
-                  </Link>{' '}
-                  wants <code className="font-mono text-[13px]">{request.code}</code> of{' '}
+                  <OrganizationLink id={request.organization_id} name={request.organization_name} /> wants{' '}
+                  <code className="font-mono text-[13px]">{request.code}</code> of{' '}
                   <span className="nums font-medium">{count(request.wanted)}</span>
                 </p>
                 <p className="mt-0.5 text-[13px] break-words text-ink-3">

@@ -1,5 +1,5 @@
 import { useInfiniteQuery } from '@tanstack/react-query'
-import { getRouteApi, Link } from '@tanstack/react-router'
+import { getRouteApi } from '@tanstack/react-router'
 import { createColumnHelper } from '@tanstack/react-table'
 import { useState } from 'react'
 import { tenantsQuery, type Tenant } from '@/api'
@@ -17,6 +17,7 @@ import { usePageTitle } from '@/ui/title'
 import { QuotaRequests } from './QuotaRequests'
 import { TONES, WORDS } from './standing'
 import { SuspensionDialog } from './SuspensionDialog'
+import { OrganizationLink } from './OrganizationLink'
 
 const route = getRouteApi('/operator/organizations')
 const column = createColumnHelper<Tenant>()
@@ -68,13 +69,7 @@ const COLUMNS = [
     header: 'Name',
     cell: ({ row: { original: tenant } }) => (
       <>
-        <Link
-          to="/operator/organizations/$organizationId"
-          params={{ organizationId: tenant.id }}
-          className="font-medium break-words underline decoration-line-strong underline-offset-4 hover:decoration-current"
-        >
-          {tenant.name}
-        </Link>
+        <OrganizationLink id={tenant.id} name={tenant.name} />
         <code className="mt-0.5 block font-mono text-xs break-all text-ink-3">{tenant.id}</code>
       </>
     ),

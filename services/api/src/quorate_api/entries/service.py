@@ -72,8 +72,6 @@ async def _with_log(
     partition: int,
     read: Callable[[Log], Awaitable[T]],
 ) -> T:
-    row = await groups.visible(work, principal, group_id, Permission.READ)
-    groups.require_whole(row)
     with services.readers.enter(principal.organization_id):
         issued = await groups.handle(work, services, principal, group_id, only=Permission.READ)
         members = issued.partitions.members if issued.partitions is not None else None

@@ -9,7 +9,6 @@ from quorate_api import limits
 from quorate_api.http import cookies
 from quorate_api.http.address import client_address
 from quorate_api.http.services import Services, services_of
-from quorate_api.security.keys import same
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,8 +20,8 @@ class Client:
     def device(self, services: Services, email: str) -> str | None:
         """The number of a device on which this address has logged in before. None: an unknown device."""
         number, _, mac = (self.device_cookie or "").partition(".")
-        macs = services.keys.macs("device", email.encode(), number.encode())
-        return number if number and any(same(each.hex().encode(), mac.encode()) for each in macs) else None
+        is_known = services.keys.verifies_hex(mac, "device", email.encode(), number.encode())
+        return number if number and is_known else None
 
 
 def client_of(request: Request) -> Client:

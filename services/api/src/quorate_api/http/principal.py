@@ -19,7 +19,6 @@ from quorate_api.http.repository import PrincipalRepository
 from quorate_api.http.services import Services, services_of
 from quorate_api.http.standing import Standing
 from quorate_api.security import api_keys, views
-from quorate_api.security.keys import same
 
 SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 USE_RESOLUTION = timedelta(seconds=limits.SESSION_SEEN_RESOLUTION_S)  # uses are noted at most this often
@@ -105,11 +104,6 @@ def csrf_token(services: Services, session_token: str) -> str:
     return services.keys.mac("csrf", session_token.encode()).hex()[:CSRF_DIGITS]
 
 
-def _is_csrf_token(services: Services, session_token: str, given: str) -> bool:
-    macs = services.keys.macs("csrf", session_token.encode())
-    return any(same(given.encode(), each.hex()[:CSRF_DIGITS].encode()) for each in macs)
-
-
 async def authenticate(request: Request, work: Work) -> Principal:
     """The caller, or a 401. The transaction sees the caller's organization from then on."""
     services = services_of(request)
@@ -129,7 +123,7 @@ async def authenticate(request: Request, work: Work) -> Principal:
         principal = await _by_session(services, work, token)
         if request.method not in SAFE_METHODS:
             given = request.headers.get("x-csrf-token", "")
-            if not _is_csrf_token(services, token, given):
+            if not services.keys.verifies_hex(given, "csrf", token.encode(), digits=CSRF_DIGITS):
                 errors = [FieldError(field="X-CSRF-Token", message="Missing or wrong.")]
                 raise Problem(Code.CSRF_TOKEN_INVALID, errors=errors)
     return principal
@@ -143,13 +137,18 @@ async def _by_key(services: Services, work: Work, authorization: str, address: s
             Code.CREDENTIALS_INVALID,
             "The Authorization header holds no API key: it should be `Bearer qk_…`, 41 characters, copied whole.",
         )
-    await services.rates.before_key(address)
-    repository = PrincipalRepository(work.connection)
     macs, now = services.keys.macs("api key", key.encode()), datetime.now(UTC)
-    found, known = await _first(repository.find_api_key, macs)
+    was_valid = services.known_keys.was_valid(macs[0])
+    if was_valid is None:
+        await services.rates.before_key(address)
+    repository = PrincipalRepository(work.connection)
+    found, known = (None, macs[0]) if was_valid is False else await _first(repository.find_api_key, macs)
     if found is None or found.revoked_at is not None:
-        await services.rates.invalid_key(address)
+        if was_valid is not False:
+            services.known_keys.note(macs[0], False)
+            await services.rates.invalid_key(address)
         raise Problem(Code.CREDENTIALS_INVALID, "This API key does not exist or was revoked.")
+    services.known_keys.note(macs[0], True)
     if found.ends_at is not None and found.ends_at <= now:
         raise Problem(Code.CREDENTIALS_INVALID, "This API key has expired, or was replaced by a new secret.")
     if found.standing == "closed":

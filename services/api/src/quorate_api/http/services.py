@@ -14,6 +14,7 @@ from quorate_api.coordinator.client import Coordinator
 from quorate_api.database.work import Work
 from quorate_api.errors import Problem
 from quorate_api.held import Held
+from quorate_api.http.known_keys import KnownKeys
 from quorate_api.http.rates import Rates
 from quorate_api.openid.providers import Providers
 from quorate_api.press import Press
@@ -49,6 +50,7 @@ class Services:
     signer: TokenSigner
     staff: dict[Staff, StaffTokens]
     rates: Rates
+    known_keys: KnownKeys
     hub: Hub
     viewers: Viewers
     readers: Readers

@@ -16,6 +16,7 @@ from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
 NONCE_BYTES = 12
 MAC_BYTES_MIN = 16  # a shorter one can be guessed
+MAC_DIGITS = 64  # in hex
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +49,11 @@ class Keys:
         return len(given) >= MAC_BYTES_MIN and any(
             same(given, each[: len(given)]) for each in self.macs(purpose, *parts)
         )
+
+    def verifies_hex(self, given: str, purpose: str, *parts: bytes, digits: int = MAC_DIGITS) -> bool:
+        """Whether it is exactly the first `digits`, at least 32, of the HMAC under any secret, in hex."""
+        assert digits >= 2 * MAC_BYTES_MIN, "a shorter one can be guessed"
+        return any(same(given.encode(), each.hex()[:digits].encode()) for each in self.macs(purpose, *parts))
 
     def seal(self, purpose: str, context: bytes, plaintext: bytes) -> bytes:
         """Encrypt under a key derived from `context`, which only the caller knows. Each context seals one value."""

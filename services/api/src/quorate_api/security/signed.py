@@ -5,7 +5,7 @@ import binascii
 import json
 from typing import Any
 
-from quorate_api.security.keys import Keys, same
+from quorate_api.security.keys import Keys
 
 LENGTH_MAX = 400
 
@@ -22,8 +22,7 @@ def read(keys: Keys, purpose: str, text: str) -> dict[str, Any] | None:
     if len(text) > LENGTH_MAX or not text.isascii():
         return None
     payload, _, mac = text.partition(".")
-    macs = keys.macs(purpose, payload.encode())
-    if not any(same(each.hex().encode(), mac.encode()) for each in macs):
+    if not keys.verifies_hex(mac, purpose, payload.encode()):
         return None
     try:
         said: dict[str, Any] = json.loads(base64.urlsafe_b64decode(payload + "=" * (-len(payload) % 4)))
