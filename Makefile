@@ -88,7 +88,7 @@ sla: build ## Attack the SLA on the whole stack, and run what the READMEs show (
 drill: ## Lose the disks of PostgreSQL and the coordinator under load, restore both, and count what is lost: a minute
 	@cd infra/e2e && ../../$(venv)/python -m pytest -q -p no:cacheprovider -p no:xdist test_backups.py
 
-pages: build ## Measure how quick each page of the portal is in a real browser, as Lighthouse counts it: a minute
+pages: build ## Measure how quick and accessible each page of the portal is in a real browser, as Lighthouse counts it: five minutes
 	@cd portal && QUORATE_PYTHON=../$(venv)/python ../$(venv)/quorate-local run --state ../build/pages --server-cpu 2 -- \
 	  npx --no-install playwright test --project=speed
 

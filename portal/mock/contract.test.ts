@@ -35,9 +35,6 @@ const NOT_USED = new Set([
   'GET /v1/operator/servers/:id',
   // Made by the command, or by programs.
   'POST /v1/operator/sessions',
-  'GET /v1/operator/balance',
-  'GET /v1/operator/guarantees',
-  'POST /v1/operator/groups/:id/moves',
   // Probers call them.
   'GET /v1/prober/targets',
   'POST /v1/prober/minutes',

@@ -12,6 +12,7 @@ import type {
   Invitation,
   Invoice,
   KnownJoinToken,
+  MovingGroup,
   Member,
   ObservedSla,
   OperatorEvent,
@@ -68,6 +69,7 @@ export interface MockDb {
   guarantees: Record<string, { terms: GuaranteeTerms | null; revision: number; since: string }>
   servers: Server[]
   joinTokens: KnownJoinToken[]
+  moves: MovingGroup[]
   tenants: Tenant[]
   /** Set by operators, and asked for; by quota. */
   quotaLimits: Record<string, number>

@@ -46,6 +46,7 @@ const OF_GROUP: readonly [string, RegExp][] = [
 const OF_OPERATORS: readonly [string, RegExp][] = [
   ['/operator', /is the scarcest/],
   ['/operator/sharing', /Sharing/],
+  ['/operator/moves', /Rounds/],
   ['/operator/organizations', /speed-/],
   ['/operator/servers/1', /Replicas on server/],
   ['/operator/admissions', /Admissions/],
@@ -116,7 +117,7 @@ async function openRealConsole(page: Page): Promise<void> {
 }
 
 test('each page is quick and accessible, as Lighthouse counts it', async ({ page, baseURL }) => {
-  test.setTimeout(400_000)
+  test.setTimeout(600_000)
   const meter = await Meter.of(page)
   await meter.all(STRANGERS)
   const group = await signUp(page, `speed-${randomUUID().slice(0, 8)}`, new URL(String(baseURL)).origin)

@@ -6,6 +6,7 @@ import { guarantees } from './guarantees'
 import { operators } from './operator'
 import { identities } from './identities'
 import { logs } from './log'
+import { moves } from './moves'
 import { organization } from './organization'
 import { paying } from './payments'
 import { people } from './people'
@@ -25,6 +26,7 @@ export const handlers = [
   ...operators,
   ...identities,
   ...logs,
+  ...moves,
   ...organization,
   ...paying,
   ...people,

@@ -25,7 +25,12 @@ const fleet = createRoute({
 const sharing = createRoute({
   getParentRoute: () => console,
   path: '/sharing',
-  component: lazyRouteComponent(() => import('@/pages/operator/SharingPage'), 'SharingPage'),
+  component: lazyRouteComponent(() => import('@/pages/operator/sharing/SharingPage'), 'SharingPage'),
+})
+const moves = createRoute({
+  getParentRoute: () => console,
+  path: '/moves',
+  component: lazyRouteComponent(() => import('@/pages/operator/moves/MovesPage'), 'MovesPage'),
 })
 const organizations = createRoute({
   getParentRoute: () => console,
@@ -74,5 +79,16 @@ const audit = createRoute({
 /** The console of those who run the fleet. */
 export const operatorTree = [
   login,
-  console.addChildren([fleet, hosted, sharing, organizations, organization, admissions, money, incidents, audit]),
+  console.addChildren([
+    fleet,
+    hosted,
+    sharing,
+    moves,
+    organizations,
+    organization,
+    admissions,
+    money,
+    incidents,
+    audit,
+  ]),
 ] as const

@@ -27,6 +27,10 @@ export const endSuspension = (organization_id: string) => sdk.endSuspension({ pa
 
 export const listLending = (cursor: string | null, signal: AbortSignal) =>
   sdk.listLending({ query: { limit: AUDIT_LIMIT, ...(cursor && { cursor }) }, signal, throwOnError })
+export const listGuarantees = async (signal: AbortSignal) => (await sdk.listGuarantees({ signal, throwOnError })).items
+export const getBalance = (signal: AbortSignal) => sdk.getBalance({ signal, throwOnError })
+export const moveReplica = (group_id: string, from_server: number, to_server: number | null) =>
+  sdk.moveReplica({ path: { group_id }, body: { from_server, to_server }, throwOnError })
 export const getSharing = (signal: AbortSignal) => sdk.getSharing({ signal, throwOnError })
 
 export const openIncident = (body: NewIncident) => sdk.openIncident({ body, throwOnError })

@@ -41,6 +41,17 @@ export const lendingQuery = infiniteQueryOptions({
   ...next,
   refetchInterval: SHARES_MS,
 })
+export const guaranteesQuery = queryOptions({
+  queryKey: [...keys.operator, 'guarantees'],
+  queryFn: ({ signal }) => calls.listGuarantees(signal),
+  refetchInterval: SHARES_MS,
+})
+/** A round ends every three seconds. */
+export const balanceQuery = queryOptions({
+  queryKey: [...keys.operator, 'balance'],
+  queryFn: ({ signal }) => calls.getBalance(signal),
+  refetchInterval: UNSETTLED_MS,
+})
 export const sharingQuery = queryOptions({
   queryKey: [...keys.operator, 'sharing'],
   queryFn: ({ signal }) => calls.getSharing(signal),

@@ -37,6 +37,9 @@ export function OperatorShell() {
             <Link to="/operator/sharing" className={LINK}>
               Sharing
             </Link>
+            <Link to="/operator/moves" className={LINK}>
+              Moves
+            </Link>
             <Link to="/operator/organizations" className={LINK}>
               Organizations
             </Link>

@@ -2,14 +2,18 @@ import { useInfiniteQuery } from '@tanstack/react-query'
 import { getRouteApi, Link } from '@tanstack/react-router'
 import { createColumnHelper } from '@tanstack/react-table'
 import { ChevronLeft } from 'lucide-react'
+import { useState } from 'react'
 import { hostedQuery, type HostedReplica } from '@/api'
 import { rate } from '@/format/quantity'
 import { word } from '@/format/words'
+import { Button } from '@/ui/Button'
 import { DataTable } from '@/ui/DataTable'
 import { Listing } from '@/ui/Listing'
+import { Notice } from '@/ui/Notice'
 import { EmptyState, PageHeader } from '@/ui/Surface'
 import { usePageTitle } from '@/ui/title'
 import { OrganizationLink } from '../organizations/OrganizationLink'
+import { MoveDialog } from './MoveDialog'
 
 const route = getRouteApi('/operator/servers/$serverId')
 const column = createColumnHelper<HostedReplica>()
@@ -19,6 +23,8 @@ export function HostedPage() {
   const { serverId } = route.useParams()
   usePageTitle(`Server ${serverId}`)
   const found = useInfiniteQuery(hostedQuery(Number(serverId)))
+  const [moving, setMoving] = useState<HostedReplica | null>(null)
+  const [begun, setBegun] = useState<string | null>(null)
   return (
     <>
       <Link
@@ -29,6 +35,16 @@ export function HostedPage() {
         Fleet
       </Link>
       <PageHeader title={`Replicas on server ${serverId}`} description="As last observed, newest groups first." />
+      {begun && (
+        <div className="mb-6">
+          <Notice tone="good" title={`The replica of ${begun} moves`}>
+            <Link to="/operator/moves" className="underline underline-offset-4">
+              Moves
+            </Link>{' '}
+            shows it until it has left.
+          </Notice>
+        </div>
+      )}
       <Listing
         what="the replicas"
         query={found}
@@ -38,14 +54,39 @@ export function HostedPage() {
         {(rows) => (
           <DataTable
             caption={`Replicas on server ${serverId}`}
-            columns={COLUMNS}
+            columns={[...COLUMNS, actions(setMoving)]}
             rows={rows}
             rowId={(row) => row.group_id}
           />
         )}
       </Listing>
+      {moving && (
+        <MoveDialog
+          serverId={Number(serverId)}
+          replica={moving}
+          onClose={() => setMoving(null)}
+          onMoving={() => {
+            setBegun(moving.name)
+            setMoving(null)
+          }}
+        />
+      )}
     </>
   )
+}
+
+function actions(onMove: (replica: HostedReplica) => void) {
+  return column.display({
+    id: 'actions',
+    header: () => <span className="sr-only">Actions</span>,
+    meta: { align: 'right' },
+    cell: ({ row: { original } }) =>
+      original.is_learner ? null : (
+        <Button variant="quiet" size="small" aria-label={`Move ${original.name}`} onClick={() => onMove(original)}>
+          Move
+        </Button>
+      ),
+  })
 }
 
 const COLUMNS = [

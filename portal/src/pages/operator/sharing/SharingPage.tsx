@@ -3,12 +3,12 @@ import { createColumnHelper } from '@tanstack/react-table'
 import { lendingQuery, sharingQuery, type Lent } from '@/api'
 import { count, latency, rate } from '@/format/quantity'
 import { word } from '@/format/words'
-import { Button } from '@/ui/Button'
 import { DataTable } from '@/ui/DataTable'
-import { LoadFailed } from '@/ui/Notice'
-import { Card, EmptyState, Figure, Loading, PageHeader, Skeleton } from '@/ui/Surface'
+import { Listing } from '@/ui/Listing'
+import { Card, EmptyState, Figure, PageHeader } from '@/ui/Surface'
 import { Ago } from '@/ui/Time'
 import { usePageTitle } from '@/ui/title'
+import { GuaranteesSection } from './GuaranteesSection'
 
 const column = createColumnHelper<Lent>()
 
@@ -17,7 +17,6 @@ export function SharingPage() {
   usePageTitle('Sharing')
   const round = useQuery(sharingQuery)
   const found = useInfiniteQuery(lendingQuery)
-  const grants = found.data?.pages.flatMap((page) => page.items) ?? []
   return (
     <>
       <PageHeader
@@ -36,27 +35,19 @@ export function SharingPage() {
           </dl>
         </Card>
       )}
-      {found.isPending && (
-        <Loading label="Loading grants">
-          <Skeleton className="h-64 w-full rounded-2xl" />
-        </Loading>
-      )}
-      {found.error && !found.data && (
-        <LoadFailed what="the grants" error={found.error} retry={() => void found.refetch()} />
-      )}
-      {found.data && grants.length === 0 && (
-        <EmptyState title="No grants now">Servers tell of them every half minute while groups want more.</EmptyState>
-      )}
-      {grants.length > 0 && (
-        <DataTable caption="Grants of groups" columns={COLUMNS} rows={grants} rowId={(grant) => grant.group_id} />
-      )}
-      {found.hasNextPage && (
-        <div className="mt-4 flex justify-center">
-          <Button variant="secondary" busy={found.isFetchingNextPage} onClick={() => void found.fetchNextPage()}>
-            More groups
-          </Button>
-        </div>
-      )}
+      <GuaranteesSection />
+      <Listing
+        what="the grants"
+        query={found}
+        more="More groups"
+        empty={
+          <EmptyState title="No grants now">Servers tell of them every half minute while groups want more.</EmptyState>
+        }
+      >
+        {(grants) => (
+          <DataTable caption="Grants of groups" columns={COLUMNS} rows={grants} rowId={(grant) => grant.group_id} />
+        )}
+      </Listing>
     </>
   )
 }
