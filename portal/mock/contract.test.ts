@@ -30,8 +30,6 @@ const NOT_USED = new Set([
   // Links, which the browser follows.
   'GET /v1/groups/:id/entries/:id',
   'GET /v1/audit/export',
-  'GET /v1/organization/keys',
-  'POST /v1/organization/keys',
   'GET /v1/operator/servers/:id',
   // Made by the command, or by programs.
   'POST /v1/operator/sessions',

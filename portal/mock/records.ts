@@ -2,6 +2,7 @@ import type {
   Correction,
   Identity,
   Passkey,
+  AnyKey,
   ApiKey,
   Budget,
   Commitment,
@@ -69,6 +70,7 @@ export interface MockDb {
   guarantees: Record<string, { terms: GuaranteeTerms | null; revision: number; since: string }>
   servers: Server[]
   joinTokens: KnownJoinToken[]
+  organizationKeys: AnyKey[]
   moves: MovingGroup[]
   tenants: Tenant[]
   /** Set by operators, and asked for; by quota. */

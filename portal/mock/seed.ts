@@ -47,6 +47,7 @@ export function seed(nowMs: number): MockDb {
     ...seedWebhooks(nowMs),
     servers: seedServers(nowMs),
     joinTokens: [],
+    organizationKeys: [],
     moves: [],
     tenants: seedTenants(nowMs),
     incidents: [],

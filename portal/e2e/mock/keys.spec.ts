@@ -1,4 +1,4 @@
-import { expect, openSignedIn, PROJECTS, test } from '../support/portal'
+import { expect, expectAccessible, expectNoSidewaysScroll, openSignedIn, PROJECTS, test } from '../support/portal'
 
 test('a key is shown once, and can be revoked', async ({ page }) => {
   await openSignedIn(page, `/projects/${PROJECTS.production}/keys`)
@@ -84,4 +84,31 @@ test('a rotated key shows its new secret once, and until when the former one wor
   await expect(dialog.getByTestId('api-key')).toHaveText(/^qk_/)
   await dialog.getByRole('button', { name: 'I have kept it' }).click()
   await expect(row).toContainText(/former secret ends in (6|7) days/)
+})
+
+test('a service account is for all projects, and is made, rotated and revoked as a key is', async ({ page }) => {
+  await openSignedIn(page, '/quotas')
+  await page.getByRole('link', { name: 'Service accounts' }).click()
+  await expect(page.getByRole('heading', { name: 'No service accounts yet' })).toBeVisible()
+  await expectAccessible(page)
+  await page.getByRole('button', { name: 'New service account' }).click()
+  const making = page.getByRole('dialog', { name: 'New service account' })
+  await making.getByLabel('Name', { exact: true }).fill('terraform')
+  await expect(making.getByRole('checkbox', { name: 'Administer' })).toBeChecked()
+  await expect(making.getByRole('checkbox', { name: 'Billing' })).not.toBeChecked()
+  await expectAccessible(page)
+  await making.getByRole('button', { name: 'Make key' }).click()
+  await expect(making.getByTestId('api-key')).toHaveText(/^qk_/)
+  await making.getByRole('button', { name: 'I have kept it' }).click()
+  await expect(page.getByRole('row', { name: /terraform/ })).toContainText('administer, append, manage, read')
+  await page.getByRole('button', { name: 'Rotate terraform' }).click()
+  const rotating = page.getByRole('dialog')
+  await rotating.getByRole('button', { name: 'Rotate key' }).click()
+  await rotating.getByRole('button', { name: 'I have kept it' }).click()
+  await expect(page.getByRole('row', { name: /terraform/ })).toContainText('former secret ends')
+  await page.setViewportSize({ width: 390, height: 844 })
+  await expectNoSidewaysScroll(page)
+  await page.getByRole('button', { name: 'Revoke terraform' }).click()
+  await page.getByRole('dialog').getByRole('button', { name: 'Revoke key' }).click()
+  await expect(page.getByRole('heading', { name: 'No service accounts yet' })).toBeVisible()
 })

@@ -22,6 +22,7 @@ const SIGNED_IN: readonly [string, RegExp][] = [
   ['/invoices', /Invoices/],
   ['/docs', /Get started/],
   ['/docs/api', /API reference/],
+  ['/service-accounts', /No service accounts yet/],
   ['/webhooks', /No webhooks yet/],
   ['/audit', /signed up/],
   ['/quotas', /Groups of one project/],

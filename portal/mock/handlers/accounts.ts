@@ -53,6 +53,7 @@ export function signUpAs(body: { email: string; password: string; organization: 
     projects: [project],
     groups: [],
     keys: [],
+    organizationKeys: [],
     members: [{ user_id: user.id, email: user.email, role: 'owner', joined_at: user.created_at, is_you: true }],
     invitations: [],
     invoices: [],
@@ -157,11 +158,30 @@ const createKey = http.post('/v1/projects/:id/keys', async ({ request, params })
   return HttpResponse.json({ ...key, secret: `${prefix}_3vJq9ZkT7mWcR2dYx8LhPn5sBf4uGa6e` }, { status: 201 })
 })
 
+const listOrganizationKeys = http.get('/v1/organization/keys', ({ request }) => {
+  const refusal = refuseStranger(request)
+  return refusal ?? page(database().organizationKeys, request)
+})
+
+const createOrganizationKey = http.post('/v1/organization/keys', async ({ request }) => {
+  const refusal = refuseStranger(request)
+  if (refusal) return refusal
+  const usual = ['administer', 'append', 'manage', 'read']
+  const { name, scopes = usual, expires_at = null } = (await request.json()) as NewKey
+  const prefix = `qk_${newId().slice(-6)}`
+  const made = { id: newId(), name, prefix, scopes, expires_at, created_at: new Date().toISOString() }
+  const key = { ...made, last_used_at: null, former_secret_until: null }
+  database().organizationKeys.unshift(key)
+  persist()
+  return HttpResponse.json({ ...key, secret: `${prefix}_3vJq9ZkT7mWcR2dYx8LhPn5sBf4uGa6e` }, { status: 201 })
+})
+
+const keyOf = (id: unknown) => [...database().keys, ...database().organizationKeys].find((each) => each.id === id)
+
 const rotateKey = http.post('/v1/keys/:id/rotate', async ({ request, params }) => {
   const refusal = refuseStranger(request)
   if (refusal) return refusal
-  const db = database()
-  const key = db.keys.find((each) => each.id === params.id)
+  const key = keyOf(params.id)
   if (!key) return problem('not_found', 'There is no such API key here.')
   const { grace_s = 86_400 } = (await request.json()) as Rotation
   const former_secret_until = new Date(Date.now() + grace_s * 1_000).toISOString()
@@ -176,9 +196,9 @@ const revokeKey = http.delete('/v1/keys/:id', ({ request, params }) => {
   const refusal = refuseStranger(request)
   if (refusal) return refusal
   const db = database()
-  const index = db.keys.findIndex((key) => key.id === params.id)
-  if (index < 0) return notFound('key')
-  db.keys.splice(index, 1)
+  if (!keyOf(params.id)) return notFound('key')
+  db.keys = db.keys.filter((key) => key.id !== params.id)
+  db.organizationKeys = db.organizationKeys.filter((key) => key.id !== params.id)
   persist()
   return new HttpResponse(null, { status: 204 })
 })
@@ -192,6 +212,8 @@ export const accounts = [
   deleteProject,
   listKeys,
   createKey,
+  listOrganizationKeys,
+  createOrganizationKey,
   rotateKey,
   revokeKey,
 ]

@@ -25,7 +25,7 @@ describe('what goes with every call', () => {
   it('sends the CSRF token that logging in gave', async () => {
     await api.logIn(ACCOUNT)
     const seen = answering(made)
-    await api.createKey({ projectId: PROJECT, name: 'one' })
+    await api.createKey({ owner: PROJECT, name: 'one' })
     expect(seen[0]?.csrf).toMatch(/^csrf-/)
   })
 
@@ -35,8 +35,8 @@ describe('what goes with every call', () => {
     ['an earlier attempt still running', problem(409, 'idempotency_in_progress')],
   ])('repeats with the same idempotency key after %s', async (_case, failure) => {
     const seen = answering(failure, made)
-    await expect(api.createKey({ projectId: PROJECT, name: 'again' })).rejects.toBeInstanceOf(ProblemError)
-    await api.createKey({ projectId: PROJECT, name: 'again' })
+    await expect(api.createKey({ owner: PROJECT, name: 'again' })).rejects.toBeInstanceOf(ProblemError)
+    await api.createKey({ owner: PROJECT, name: 'again' })
     expect(seen[0]?.key).toBeTruthy()
     expect(seen[1]?.key).toBe(seen[0]?.key)
   })
@@ -46,15 +46,15 @@ describe('what goes with every call', () => {
     ['a refusal', problem(403, 'quota_exceeded')],
   ])('takes a new idempotency key after %s', async (_case, answer) => {
     const seen = answering(answer, made)
-    await api.createKey({ projectId: PROJECT, name: 'next' }).catch(() => undefined)
-    await api.createKey({ projectId: PROJECT, name: 'next' })
+    await api.createKey({ owner: PROJECT, name: 'next' }).catch(() => undefined)
+    await api.createKey({ owner: PROJECT, name: 'next' })
     expect(seen[1]?.key).not.toBe(seen[0]?.key)
   })
 
   it('takes another idempotency key for another body', async () => {
     const seen = answering(() => HttpResponse.error(), made)
-    await expect(api.createKey({ projectId: PROJECT, name: 'a' })).rejects.toBeInstanceOf(ProblemError)
-    await api.createKey({ projectId: PROJECT, name: 'b' })
+    await expect(api.createKey({ owner: PROJECT, name: 'a' })).rejects.toBeInstanceOf(ProblemError)
+    await api.createKey({ owner: PROJECT, name: 'b' })
     expect(seen[1]?.key).not.toBe(seen[0]?.key)
   })
 })
@@ -67,13 +67,13 @@ describe('what went wrong', () => {
 
   it('is said plainly when there was no answer', async () => {
     answering(() => HttpResponse.error())
-    const error = await api.createKey({ projectId: PROJECT, name: 'x' }).catch((each: unknown) => each)
+    const error = await api.createKey({ owner: PROJECT, name: 'x' }).catch((each: unknown) => each)
     expect(problemOf(error).code).toBe(UNREACHABLE)
   })
 
   it('is said plainly when something else answered', async () => {
     answering(() => HttpResponse.html('<h1>Bad gateway</h1>', { status: 502 }))
-    const error = await api.createKey({ projectId: PROJECT, name: 'x' }).catch((each: unknown) => each)
+    const error = await api.createKey({ owner: PROJECT, name: 'x' }).catch((each: unknown) => each)
     expect(problemOf(error)).toMatchObject({ status: 502, code: 'unreadable_answer' })
   })
 

@@ -119,6 +119,9 @@ export type {
 
 export type Role = import('./generated/types.gen').Member['role']
 
+/** A key of a project, or of the organization. */
+export type AnyKey = import('./generated/types.gen').Key | import('./generated/types.gen').OrganizationKey
+
 /** The begin of a page of a log. */
 export type EntriesPlace = NonNullable<import('./generated/types.gen').ListEntriesData['query']> & {
   partition: number

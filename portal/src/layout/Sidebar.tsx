@@ -2,6 +2,7 @@ import { Link, useParams } from '@tanstack/react-router'
 import {
   Activity,
   BookOpen,
+  Bot,
   Building2,
   ChartColumn,
   FileText,
@@ -79,6 +80,12 @@ export function Sidebar() {
             <Link to="/invoices" className={LINK}>
               <FileText aria-hidden className={ICON} />
               Invoices
+            </Link>
+          )}
+          {mayAdminister && (
+            <Link to="/service-accounts" className={LINK}>
+              <Bot aria-hidden className={ICON} />
+              Service accounts
             </Link>
           )}
           {mayAdminister && (

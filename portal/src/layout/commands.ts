@@ -63,6 +63,7 @@ function ofOrganization(may: Known['may']): Command[] {
     ['team', { label: 'Members', path: '/members', words: 'invite people roles' }],
     ['billing', { label: 'Usage and cost', path: '/usage', words: 'spend budget cap commitment month' }],
     ['billing', { label: 'Invoices', path: '/invoices', words: 'bills pay credit' }],
+    ['administer', { label: 'Service accounts', path: '/service-accounts', words: 'keys terraform automation ci' }],
     ['administer', { label: 'Webhooks', path: '/webhooks', words: 'events' }],
     ['administer', { label: 'Audit log', path: '/audit', words: 'history changes who' }],
     [null, { label: 'Quotas', path: '/quotas', words: 'limits' }],

@@ -44,6 +44,11 @@ const audit = createRoute({
   path: '/audit',
   component: lazyRouteComponent(() => import('@/pages/audit/AuditPage'), 'AuditPage'),
 })
+const serviceAccounts = createRoute({
+  getParentRoute: () => app,
+  path: '/service-accounts',
+  component: lazyRouteComponent(() => import('@/pages/settings/ServiceAccountsPage'), 'ServiceAccountsPage'),
+})
 const webhooks = createRoute({
   getParentRoute: () => app,
   path: '/webhooks',
@@ -80,6 +85,7 @@ export const organization = [
   standing,
   members,
   audit,
+  serviceAccounts,
   webhooks,
   webhook,
   account,

@@ -29,6 +29,17 @@ export function Section({ title, description, aside, children, className }: Sect
   )
 }
 
+/** A heading above something that is a card itself, such as a table. */
+export function Titled({ title, description, children }: { title: string; description?: string; children: ReactNode }) {
+  return (
+    <section>
+      <h2 className="text-[15px] font-semibold">{title}</h2>
+      {description && <p className="mt-0.5 max-w-prose text-[13px] text-ink-3">{description}</p>}
+      <div className="mt-3">{children}</div>
+    </section>
+  )
+}
+
 interface PageHeaderProps {
   title: ReactNode
   description?: ReactNode

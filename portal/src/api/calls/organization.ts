@@ -1,6 +1,6 @@
 import * as sdk from '../generated'
 import { portalFetch } from '../transport'
-import type { ChangedWebhook, NewKey, NewWebhook, QuotaRequest } from '../types'
+import type { AnyKey, ChangedWebhook, NewKey, NewWebhook, QuotaRequest } from '../types'
 import { AUDIT_LIMIT, EVENTS_LIMIT, everyPage, throwOnError } from './paging'
 
 export const listAudit = (cursor: string | null, signal: AbortSignal) =>
@@ -39,10 +39,15 @@ export const createProject = (name: string) => sdk.createProject({ body: { name 
 
 export const deleteProject = (project_id: string) => sdk.deleteProject({ path: { project_id }, throwOnError })
 
-export const listKeys = (project_id: string, signal: AbortSignal) =>
-  everyPage((query) => sdk.listKeys({ path: { project_id }, query, signal, throwOnError }))
-export const createKey = ({ projectId, ...body }: NewKey & { projectId: string }) =>
-  sdk.createKey({ path: { project_id: projectId }, body, throwOnError })
+/** `owner`: a project's id, or null for the organization itself. */
+export const listKeys = (owner: string | null, signal: AbortSignal): Promise<AnyKey[]> =>
+  owner === null
+    ? everyPage((query) => sdk.listOrganizationKeys({ query, signal, throwOnError }))
+    : everyPage((query) => sdk.listKeys({ path: { project_id: owner }, query, signal, throwOnError }))
+export const createKey = ({ owner, ...body }: NewKey & { owner: string | null }) =>
+  owner === null
+    ? sdk.createOrganizationKey({ body, throwOnError })
+    : sdk.createKey({ path: { project_id: owner }, body, throwOnError })
 export const rotateKey = (key_id: string, grace_s: number) =>
   sdk.rotateKey({ path: { key_id }, body: { grace_s }, throwOnError })
 export const revokeKey = (key_id: string) => sdk.revokeKey({ path: { key_id }, throwOnError })

@@ -7,7 +7,7 @@ export const keys = {
   groups: (projectId: string) => ['groups', projectId] as const,
   group: (groupId: string) => ['group', groupId] as const,
   guarantee: (projectId: string) => ['guarantee', projectId] as const,
-  apiKeys: (projectId: string) => ['keys', projectId] as const,
+  apiKeys: (owner: string | null) => ['keys', owner] as const,
   quotas: ['quotas'] as const,
   invoices: ['invoices'] as const,
   spend: ['spend'] as const,

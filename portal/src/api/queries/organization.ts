@@ -36,8 +36,8 @@ export const deliveriesQuery = (webhookId: string) =>
         : SETTLED_MS,
   })
 
-export const apiKeysQuery = (projectId: string) =>
-  queryOptions({ queryKey: keys.apiKeys(projectId), queryFn: ({ signal }) => calls.listKeys(projectId, signal) })
+export const apiKeysQuery = (owner: string | null) =>
+  queryOptions({ queryKey: keys.apiKeys(owner), queryFn: ({ signal }) => calls.listKeys(owner, signal) })
 
 export const quotasQuery = queryOptions({ queryKey: keys.quotas, queryFn: ({ signal }) => calls.listQuotas(signal) })
 

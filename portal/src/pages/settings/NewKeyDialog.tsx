@@ -7,29 +7,31 @@ import { SelectField, TextField } from '@/ui/Field'
 import { ProblemNotice } from '@/ui/Notice'
 import { SecretOnce } from '@/ui/SecretOnce'
 import { expiryOf, LIVES } from './keyTimes'
-import { namesIn, scopesOf } from './scopes'
-import { ScopesField, USUAL_SCOPES } from './ScopesField'
+import { namesIn, ORGANIZATION, scopesOf, usualFor, type KeyOwner } from './scopes'
+import { ScopesField, type Scopes } from './ScopesField'
 
 interface Props {
-  projectId: string
+  owner: KeyOwner
+  title: string
   open: boolean
   onOpenChange: (open: boolean) => void
 }
 
-export function NewKeyDialog({ projectId, open, onOpenChange }: Props) {
+export function NewKeyDialog({ owner, title, open, onOpenChange }: Props) {
   const queries = useQueryClient()
+  const usual: Scopes = { rights: usualFor(owner), on: 'all', names: '' }
   const [name, setName] = useState('')
-  const [scopes, setScopes] = useState(USUAL_SCOPES)
+  const [scopes, setScopes] = useState(usual)
   const [life, setLife] = useState('')
   const creation = useMutation({
     mutationFn: api.createKey,
-    onSuccess: () => void queries.invalidateQueries({ queryKey: keys.apiKeys(projectId) }),
+    onSuccess: () => void queries.invalidateQueries({ queryKey: keys.apiKeys(owner) }),
   })
   const change = (next: boolean) => {
     onOpenChange(next)
     if (next) return
     setName('')
-    setScopes(USUAL_SCOPES)
+    setScopes(usual)
     setLife('')
     creation.reset()
   }
@@ -44,11 +46,11 @@ export function NewKeyDialog({ projectId, open, onOpenChange }: Props) {
     event.preventDefault()
     if (!name.trim() || lacking) return
     const expires_at = expiryOf(life, Date.now())
-    creation.mutate({ projectId, name: name.trim(), scopes: scopesOf(scopes.rights, names), expires_at })
+    creation.mutate({ owner, name: name.trim(), scopes: scopesOf(scopes.rights, names), expires_at })
   }
   const wrongName = fieldMessage(creation.error, 'name')
   return (
-    <Dialog open={open} onOpenChange={change} title={creation.data ? `${creation.data.name} is ready` : 'New API key'}>
+    <Dialog open={open} onOpenChange={change} title={creation.data ? `${creation.data.name} is ready` : title}>
       {creation.data ? (
         <>
           <SecretOnce secret={creation.data.secret} />
@@ -60,8 +62,8 @@ export function NewKeyDialog({ projectId, open, onOpenChange }: Props) {
         <form onSubmit={submit} className="space-y-4">
           <TextField
             label="Name"
-            placeholder="orders service"
-            hint="Which program will use it. The name is shown in this list only."
+            placeholder={owner === ORGANIZATION ? 'terraform' : 'orders service'}
+            hint="Which program will use it. This list and the audit log show the name."
             value={name}
             onChange={(event) => setName(event.target.value)}
             error={wrongName}
@@ -69,7 +71,7 @@ export function NewKeyDialog({ projectId, open, onOpenChange }: Props) {
             autoComplete="off"
             required
           />
-          <ScopesField value={scopes} onChange={setScopes} />
+          <ScopesField owner={owner} value={scopes} onChange={setScopes} />
           <SelectField label="It expires" value={life} onChange={(event) => setLife(event.target.value)}>
             {LIVES.map(({ value, label }) => (
               <option key={value} value={value}>

@@ -1,15 +1,22 @@
 import { useMutation, useQueryClient } from '@tanstack/react-query'
-import { api, keys, type ApiKey } from '@/api'
+import { api, keys, type AnyKey } from '@/api'
 import { Button } from '@/ui/Button'
 import { Dialog } from '@/ui/Dialog'
 import { ProblemNotice } from '@/ui/Notice'
+import type { KeyOwner } from './scopes'
 
-export function RevokeKeyDialog({ apiKey, onClose }: { apiKey: ApiKey | null; onClose: () => void }) {
+interface Props {
+  owner: KeyOwner
+  apiKey: AnyKey | null
+  onClose: () => void
+}
+
+export function RevokeKeyDialog({ owner, apiKey, onClose }: Props) {
   const queries = useQueryClient()
   const revocation = useMutation({
-    mutationFn: (key: ApiKey) => api.revokeKey(key.id),
-    onSuccess: async (_answer, key) => {
-      await queries.invalidateQueries({ queryKey: keys.apiKeys(key.project_id) })
+    mutationFn: (key: AnyKey) => api.revokeKey(key.id),
+    onSuccess: async () => {
+      await queries.invalidateQueries({ queryKey: keys.apiKeys(owner) })
       onClose()
     },
   })

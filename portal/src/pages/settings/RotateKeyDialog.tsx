@@ -1,21 +1,28 @@
 import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
-import { api, keys, type ApiKey } from '@/api'
+import { api, keys, type AnyKey } from '@/api'
 import { Button } from '@/ui/Button'
 import { Dialog } from '@/ui/Dialog'
 import { SelectField } from '@/ui/Field'
 import { ProblemNotice } from '@/ui/Notice'
 import { SecretOnce } from '@/ui/SecretOnce'
 import { GRACES } from './keyTimes'
+import type { KeyOwner } from './scopes'
 
 const DAY = GRACES[2].value
 
-export function RotateKeyDialog({ apiKey, onClose }: { apiKey: ApiKey | null; onClose: () => void }) {
+interface Props {
+  owner: KeyOwner
+  apiKey: AnyKey | null
+  onClose: () => void
+}
+
+export function RotateKeyDialog({ owner, apiKey, onClose }: Props) {
   const queries = useQueryClient()
   const [grace, setGrace] = useState<string>(DAY)
   const rotation = useMutation({
-    mutationFn: (key: ApiKey) => api.rotateKey(key.id, Number(grace)),
-    onSuccess: (_answer, key) => void queries.invalidateQueries({ queryKey: keys.apiKeys(key.project_id) }),
+    mutationFn: (key: AnyKey) => api.rotateKey(key.id, Number(grace)),
+    onSuccess: () => void queries.invalidateQueries({ queryKey: keys.apiKeys(owner) }),
   })
   const close = () => {
     setGrace(DAY)

@@ -1,7 +1,7 @@
 import { Checks } from '@/ui/Checks'
 import { Segmented } from '@/ui/Choice'
 import { TextField } from '@/ui/Field'
-import { RIGHTS, USUAL, type Right } from './scopes'
+import { rightsFor, type KeyOwner, type Right } from './scopes'
 
 export interface Scopes {
   rights: readonly Right[]
@@ -10,22 +10,21 @@ export interface Scopes {
   names: string
 }
 
-export const USUAL_SCOPES: Scopes = { rights: USUAL, on: 'all', names: '' }
-
 interface Props {
+  owner: KeyOwner
   value: Scopes
   onChange: (scopes: Scopes) => void
   error?: string | undefined
 }
 
 /** The rights of a key: no more than its program needs. */
-export function ScopesField({ value, onChange, error }: Props) {
+export function ScopesField({ owner, value, onChange, error }: Props) {
   return (
     <>
       <Checks
         legend="It may"
         value={value.rights}
-        options={RIGHTS.map(({ right, label, about }) => ({ value: right, label, about }))}
+        options={rightsFor(owner).map(({ right, label, about }) => ({ value: right, label, about }))}
         onChange={(rights) => onChange({ ...value, rights })}
       />
       <Segmented

@@ -1,9 +1,19 @@
-/** The scopes of an API key: rights, on all groups of the project or on some by name. */
-export type Right = 'append' | 'read' | 'manage' | 'billing'
+/** The scopes of an API key: rights, on all groups or on some by name. */
+export type Right = 'append' | 'read' | 'manage' | 'billing' | 'administer'
 
-export const RIGHTS: readonly { right: Right; label: string; about: string }[] = [
-  { right: 'append', label: 'Append', about: 'Write to the logs of this project.' },
-  { right: 'read', label: 'Read', about: 'Read and follow these logs.' },
+export const ORGANIZATION = null
+/** Whose keys: a project's, by its id, or the organization's. */
+export type KeyOwner = string | typeof ORGANIZATION
+
+interface About {
+  right: Right
+  label: string
+  about: string
+}
+
+const OF_PROJECT: readonly About[] = [
+  { right: 'append', label: 'Append', about: 'Write to the logs.' },
+  { right: 'read', label: 'Read', about: 'Read and follow the logs.' },
   {
     right: 'manage',
     label: 'Manage',
@@ -11,7 +21,25 @@ export const RIGHTS: readonly { right: Right; label: string; about: string }[] =
   },
   { right: 'billing', label: 'Billing', about: 'Read the invoices of the organization.' },
 ]
-export const USUAL: readonly Right[] = ['append', 'read']
+const OF_ORGANIZATION: readonly About[] = [
+  {
+    right: 'administer',
+    label: 'Administer',
+    about: 'Create and delete projects, keys within its own rights, webhooks.',
+  },
+  ...OF_PROJECT,
+]
+const WITHOUT_GROUPS: readonly Right[] = ['billing', 'administer']
+
+/** The rights that a key of this owner may have. */
+export function rightsFor(owner: KeyOwner): readonly About[] {
+  return owner === ORGANIZATION ? OF_ORGANIZATION : OF_PROJECT
+}
+
+/** As the service's own defaults. */
+export function usualFor(owner: KeyOwner): readonly Right[] {
+  return owner === ORGANIZATION ? ['administer', 'append', 'manage', 'read'] : ['append', 'read']
+}
 
 /** Names of groups, or begins of names with `*`, as a person lists them. */
 export function namesIn(text: string): string[] {
@@ -19,10 +47,10 @@ export function namesIn(text: string): string[] {
   return [...new Set(names.filter((name) => name !== ''))]
 }
 
-/** `names`: the groups on which it may do them; empty: all. Billing is never about groups. */
+/** `names`: the groups on which it may do them; empty: all. Some rights are never about groups. */
 export function scopesOf(rights: readonly Right[], names: readonly string[]): string[] {
   return rights.flatMap((right) =>
-    right === 'billing' || names.length === 0 ? [right] : names.map((name) => `${right}:${name}`),
+    WITHOUT_GROUPS.includes(right) || names.length === 0 ? [right] : names.map((name) => `${right}:${name}`),
   )
 }
 

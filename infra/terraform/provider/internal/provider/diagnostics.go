@@ -53,7 +53,7 @@ func explainProblem(diagnostics *diag.Diagnostics, doing string, problem *api.Pr
 		return
 	case "permission_denied":
 		diagnostics.AddError(doing+": the credential does not permit it",
-			"Projects and keys need an organization's key (`POST /v1/organization/keys`).\n\n"+detail)
+			"Projects and keys need the key of a service account with the scope `administer` (*Service accounts* in the portal).\n\n"+detail)
 		return
 	}
 	at := false

@@ -57,7 +57,7 @@ func (quorate) Schema(_ context.Context, _ provider.SchemaRequest, answer *provi
 			},
 			"api_key": schema.StringAttribute{
 				Optional: true, Sensitive: true,
-				MarkdownDescription: "An organization's key, `qk_…`, created by `POST /v1/organization/keys`. A project's key creates " +
+				MarkdownDescription: "The key of a service account, `qk_…`, made in the portal or by `POST /v1/organization/keys`. A project's key creates " +
 					"groups in its project, and neither projects nor keys. Or `QUORATE_API_KEY`.",
 			},
 			"operator_token": schema.StringAttribute{

@@ -21,7 +21,7 @@ export function CallCard({ call, contract }: { call: Call; contract: Contract })
       <summary className="flex cursor-pointer list-none flex-wrap items-baseline gap-x-4 gap-y-1 px-5 py-3 hover:bg-hover">
         <span className={`w-14 font-mono text-[12.5px] font-semibold ${TONES[method] ?? 'text-ink-2'}`}>{method}</span>
         <code className="font-mono text-[13px] break-all">{path}</code>
-        <span className="basis-full text-[13px] text-ink-3 md:ml-auto md:basis-auto md:text-right">{lead}</span>
+        <span className="basis-full text-[13px] text-ink-3 md:pl-18">{lead}</span>
       </summary>
       {open && <Details call={call} contract={contract} />}
     </details>

@@ -26,7 +26,7 @@ export function KeyStep({ projectId, groupName, secret, onSecret }: Props) {
   const creation = useMutation({
     mutationFn: () =>
       api.createKey({
-        projectId,
+        owner: projectId,
         name: `${groupName} client`.slice(0, NAME_LENGTH_MAX),
         // A name with an asterisk at its end would be read as the begin of names.
         scopes: scopesOf(['append', 'read'], groupName.endsWith('*') ? [] : [groupName]),

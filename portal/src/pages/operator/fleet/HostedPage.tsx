@@ -95,7 +95,7 @@ const COLUMNS = [
     cell: ({ row: { original } }) => (
       <>
         <span className="font-medium break-words">{original.name}</span>
-        <code className="mt-0.5 block font-mono text-xs break-all text-ink-3">{original.group_id}</code>
+        <code className="mt-0.5 hidden font-mono text-xs break-all text-ink-3 md:block">{original.group_id}</code>
       </>
     ),
   }),
@@ -117,7 +117,7 @@ const COLUMNS = [
   }),
   column.accessor('rate_per_s', {
     header: 'Reserved',
-    meta: { align: 'right' },
+    meta: { align: 'right', wide: true },
     cell: ({ getValue }) => <span className="nums">{rate(getValue())}</span>,
   }),
 ]

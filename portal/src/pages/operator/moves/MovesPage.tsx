@@ -5,7 +5,7 @@ import { compact, count } from '@/format/quantity'
 import { word } from '@/format/words'
 import { DataTable } from '@/ui/DataTable'
 import { LoadFailed } from '@/ui/Notice'
-import { Card, EmptyState, Figure, Loading, PageHeader, Section, Skeleton } from '@/ui/Surface'
+import { Card, EmptyState, Figure, Loading, PageHeader, Skeleton, Titled } from '@/ui/Surface'
 import { Ago } from '@/ui/Time'
 import { usePageTitle } from '@/ui/title'
 import { lackingInWords, stepsOf, whyItMoves, type NameOf } from './moves'
@@ -33,7 +33,7 @@ export function MovesPage() {
       {found.data && (
         <div className="space-y-8">
           <Card className="p-5">
-            <dl className="grid gap-6 sm:grid-cols-4">
+            <dl className="grid grid-cols-2 gap-6 sm:grid-cols-4">
               <Figure label="Groups that move">{count(found.data.moves.length)}</Figure>
               <Figure label="Servers that lack room">{count(found.data.pressures.length)}</Figure>
               <Figure label="Partitions looked at">{count(found.data.partitions)}</Figure>
@@ -42,7 +42,7 @@ export function MovesPage() {
               </Figure>
             </dl>
           </Card>
-          <Section title="Moving now">
+          <Titled title="Moving now">
             {found.data.moves.length === 0 ? (
               <EmptyState title="No replica moves">Drains are on the page of the fleet.</EmptyState>
             ) : (
@@ -53,9 +53,9 @@ export function MovesPage() {
                 rowId={(row) => row.group_id}
               />
             )}
-          </Section>
+          </Titled>
           {found.data.pressures.length > 0 && (
-            <Section
+            <Titled
               title="Servers that lack room"
               description="If it lasts for three rounds, about nine seconds, a replica moves away."
             >
@@ -65,17 +65,17 @@ export function MovesPage() {
                 rows={found.data.pressures}
                 rowId={(row) => `${String(row.server_id)} ${row.cause} ${row.partition ?? ''}`}
               />
-            </Section>
+            </Titled>
           )}
           {found.data.rate_changes.length > 0 && (
-            <Section title="Rates of partitions" description="Divided anew by what each wants, newest first.">
+            <Titled title="Rates of partitions" description="Divided anew by what each wants, newest first.">
               <DataTable
                 caption="Changes of partitions’ rates"
                 columns={CHANGED}
                 rows={found.data.rate_changes}
                 rowId={(row) => `${row.at} ${row.group_id}`}
               />
-            </Section>
+            </Titled>
           )}
         </div>
       )}

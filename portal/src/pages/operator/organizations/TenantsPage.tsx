@@ -70,7 +70,7 @@ const COLUMNS = [
     cell: ({ row: { original: tenant } }) => (
       <>
         <OrganizationLink id={tenant.id} name={tenant.name} />
-        <code className="mt-0.5 block font-mono text-xs break-all text-ink-3">{tenant.id}</code>
+        <code className="mt-0.5 hidden font-mono text-xs break-all text-ink-3 md:block">{tenant.id}</code>
       </>
     ),
   }),

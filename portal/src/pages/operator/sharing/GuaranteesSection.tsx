@@ -4,7 +4,7 @@ import { guaranteesQuery, type Guaranteed } from '@/api'
 import { count } from '@/format/quantity'
 import { POLICIES } from '@/pages/guarantee/guarantee'
 import { DataTable } from '@/ui/DataTable'
-import { Section } from '@/ui/Surface'
+import { Titled } from '@/ui/Surface'
 
 const column = createColumnHelper<Guaranteed>()
 
@@ -13,13 +13,14 @@ export function GuaranteesSection() {
   const found = useQuery(guaranteesQuery)
   if (!found.data?.length) return null
   return (
-    <Section
-      title="Guarantees of projects"
-      description="Tokens a second that the groups of a project share by their owner’s policy."
-      className="mb-8"
-    >
-      <DataTable caption="Guarantees" columns={COLUMNS} rows={found.data} rowId={(each) => each.project_id} />
-    </Section>
+    <div className="mb-8">
+      <Titled
+        title="Guarantees of projects"
+        description="Tokens a second that the groups of a project share by their owner’s policy."
+      >
+        <DataTable caption="Guarantees" columns={COLUMNS} rows={found.data} rowId={(each) => each.project_id} />
+      </Titled>
+    </div>
   )
 }
 

@@ -5,7 +5,7 @@ import { count, latency, rate } from '@/format/quantity'
 import { word } from '@/format/words'
 import { DataTable } from '@/ui/DataTable'
 import { Listing } from '@/ui/Listing'
-import { Card, EmptyState, Figure, PageHeader } from '@/ui/Surface'
+import { Card, EmptyState, Figure, PageHeader, Titled } from '@/ui/Surface'
 import { Ago } from '@/ui/Time'
 import { usePageTitle } from '@/ui/title'
 import { GuaranteesSection } from './GuaranteesSection'
@@ -25,7 +25,7 @@ export function SharingPage() {
       />
       {round.data && (
         <Card className="mb-6 p-5">
-          <dl className="grid gap-6 sm:grid-cols-4">
+          <dl className="grid grid-cols-2 gap-6 sm:grid-cols-4">
             <Figure label="Policy">{round.data.policy}</Figure>
             <Figure label="Groups that want more">{count(round.data.groups_wanting)}</Figure>
             <Figure label="Have all that they want">{count(round.data.groups_satisfied)}</Figure>
@@ -45,7 +45,9 @@ export function SharingPage() {
         }
       >
         {(grants) => (
-          <DataTable caption="Grants of groups" columns={COLUMNS} rows={grants} rowId={(grant) => grant.group_id} />
+          <Titled title="Grants of groups" description="As their heads last reported them.">
+            <DataTable caption="Grants of groups" columns={COLUMNS} rows={grants} rowId={(grant) => grant.group_id} />
+          </Titled>
         )}
       </Listing>
     </>
