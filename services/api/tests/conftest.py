@@ -3,7 +3,9 @@
 import logging
 import os
 import shutil
+import socket
 import tempfile
+import threading
 import uuid
 from collections.abc import AsyncIterator, Iterator
 from datetime import UTC, datetime
@@ -13,6 +15,7 @@ import httpx2
 import psycopg
 import pytest
 import structlog
+import uvicorn
 from psycopg import sql
 from redis.asyncio import Redis
 from sqlalchemy.ext.asyncio import AsyncEngine
@@ -111,6 +114,37 @@ async def bus(redis_url: str) -> AsyncIterator[Redis]:
 @pytest.fixture
 def coordinator() -> FakeCoordinator:
     return FakeCoordinator()
+
+
+@pytest.fixture
+def fleet(coordinator: FakeCoordinator) -> Iterator[str]:
+    """The fake coordinator on a port."""
+    listener = socket.create_server(("127.0.0.1", 0))
+    server = uvicorn.Server(uvicorn.Config(coordinator.app, log_config=None))
+    thread = threading.Thread(target=lambda: server.run(sockets=[listener]))
+    thread.start()
+    yield f"http://127.0.0.1:{listener.getsockname()[1]}"
+    server.should_exit = True
+    thread.join(10)
+    listener.close()
+
+
+@pytest.fixture
+def environment(owner_url: str, redis_url: str, fleet: str, tmp_path: Path) -> dict[str, str]:
+    keys = Path(os.environ["TEST_KEYS_DIR"])
+    token = tmp_path / "token"
+    token.write_text(FakeCoordinator.TOKEN)
+    return {
+        "PATH": os.environ["PATH"],
+        "DATABASE_URL": owner_url,
+        "REDIS_URL": redis_url,
+        "QUORATE_LISTEN": "127.0.0.1:0",
+        "QUORATE_COORDINATOR_URL": fleet,
+        "QUORATE_COORDINATOR_TOKEN_FILE": str(token),
+        "QUORATE_TOKEN_SIGNING_KEY_FILE": str(keys / "token-signing-key.pem"),
+        "QUORATE_SECRET_FILE": str(keys / "api-secret"),
+        "QUORATE_START_WAIT_S": "0.5",
+    }
 
 
 @pytest.fixture

@@ -2,126 +2,25 @@
 
 import json
 import os
-import signal
 import socket
-import subprocess
-import sys
 import threading
 import time
-from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import httpx2
 import psycopg
 import pytest
-import uvicorn
 from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import ExportMetricsServiceRequest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 from redis import Redis
 
 from quorate_api.observability.metric_names import ALL
+from support.command import Process, address_of
 from support.coordinator import FakeCoordinator
 from support.customer import PASSWORD, SLA
 from support.replica import ReplicaLog, encoded
-
-COMMAND = str(Path(sys.executable).parent / "quorate-api")
-
-
-class Process:
-    """A started command with its output collected."""
-
-    def __init__(self, environment: dict[str, str], *arguments: str) -> None:
-        self.out: list[str] = []
-        self.err: list[str] = []
-        self._process = subprocess.Popen(
-            [COMMAND, *arguments], env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-        )
-        self._threads = [
-            threading.Thread(target=lambda pipe=pipe, lines=lines: lines.extend(pipe), daemon=True)
-            for pipe, lines in ((self._process.stdout, _Live(self.out)), (self._process.stderr, _Live(self.err)))
-        ]
-        for thread in self._threads:
-            thread.start()
-
-    def line(self, beginning: str, timeout_s: float = 60) -> str:
-        deadline = time.monotonic() + timeout_s
-        while time.monotonic() < deadline:
-            for line in list(self.out):
-                if line.startswith(beginning):
-                    return line.strip()
-            if self._process.poll() is not None:
-                break
-            time.sleep(0.02)
-        raise AssertionError(f"no line {beginning!r}: {self.out} {self.err}")
-
-    def wait(self, timeout_s: float = 60) -> int:
-        code = self._process.wait(timeout_s)
-        for thread in self._threads:
-            thread.join(5)
-        return code
-
-    def stop(self) -> int:
-        self._process.send_signal(signal.SIGTERM)
-        return self.wait()
-
-    def __enter__(self) -> "Process":
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self._process.poll() is None:
-            self._process.kill()
-        self._process.wait(10)
-        for thread in self._threads:
-            thread.join(5)
-        for pipe in (self._process.stdout, self._process.stderr):
-            assert pipe is not None
-            pipe.close()
-
-
-class _Live(list):  # type: ignore[type-arg]
-    def __init__(self, target: list[str]) -> None:
-        self._target = target
-
-    def extend(self, lines: Any) -> None:
-        for line in lines:
-            self._target.append(line)
-
-
-@pytest.fixture
-def fleet(coordinator: FakeCoordinator) -> Iterator[str]:
-    """The fake coordinator on a port."""
-    listener = socket.create_server(("127.0.0.1", 0))
-    server = uvicorn.Server(uvicorn.Config(coordinator.app, log_config=None))
-    thread = threading.Thread(target=lambda: server.run(sockets=[listener]))
-    thread.start()
-    yield f"http://127.0.0.1:{listener.getsockname()[1]}"
-    server.should_exit = True
-    thread.join(10)
-    listener.close()
-
-
-@pytest.fixture
-def environment(owner_url: str, redis_url: str, fleet: str, tmp_path: Path) -> dict[str, str]:
-    keys = Path(os.environ["TEST_KEYS_DIR"])
-    token = tmp_path / "token"
-    token.write_text(FakeCoordinator.TOKEN)
-    return {
-        "PATH": os.environ["PATH"],
-        "DATABASE_URL": owner_url,
-        "REDIS_URL": redis_url,
-        "QUORATE_LISTEN": "127.0.0.1:0",
-        "QUORATE_COORDINATOR_URL": fleet,
-        "QUORATE_COORDINATOR_TOKEN_FILE": str(token),
-        "QUORATE_TOKEN_SIGNING_KEY_FILE": str(keys / "token-signing-key.pem"),
-        "QUORATE_SECRET_FILE": str(keys / "api-secret"),
-        "QUORATE_START_WAIT_S": "0.5",
-    }
-
-
-def address_of(api: Process) -> str:
-    return "http://" + api.line("listening role=api").split("address=")[1]
 
 
 def free_port() -> int:

@@ -33,9 +33,13 @@ locals {
     QUORATE_PORTAL_DIR             = "/opt/quorate/portal"
     QUORATE_WORKER_NAME            = "${var.name}-${var.index}"
     QUORATE_TRUSTED_PROXIES        = "1" # the load balancer, which alone reaches the API
-    PYTHONPATH                     = "/opt/quorate/api/src"
     OTEL_EXPORTER_OTLP_ENDPOINT    = module.collector.otlp_endpoint
   })
+  # The database's owner is for the schema alone.
+  environments = {
+    "control.env" = local.environment
+    "owner.env"   = { QUORATE_OWNER_DATABASE_URL = var.database_owner_url }
+  }
 
   python = "/opt/quorate/venv/bin/python -m quorate_api.main"
   services = {
@@ -65,25 +69,31 @@ locals {
         "--fleet-key-file ${local.secrets}/fleet.key",
         "--token-public-keys ${local.secrets}/token-public-keys.json",
         "--admin-token-file ${local.secrets}/coordinator-admin-token",
+        "--otlp-endpoint ${module.collector.otlp_endpoint}",
       ])
     }
     quorate-migrate = {
-      about = "Quorate's database schema, brought up to date"
-      type  = "oneshot"
-      after = "quorate-secrets.service"
-      run   = "${local.python} migrate"
+      about        = "Quorate's database schema and the login of its processes, brought up to date"
+      type         = "oneshot"
+      after        = "quorate-secrets.service"
+      run          = "${local.python} migrate"
+      environments = ["control.env", "owner.env"]
     }
     quorate-api = {
       about = "Quorate's API and portal"
       type  = "exec"
       after = "quorate-migrate.service"
       run   = "${local.python} api"
+
+      environments = ["control.env"]
     }
     quorate-worker = {
       about = "Quorate's worker: usage, reports, invoices"
       type  = "exec"
       after = "quorate-migrate.service"
       run   = "${local.python} worker"
+
+      environments = ["control.env"]
     }
   }
 
@@ -96,11 +106,6 @@ locals {
     [
       { path = "/etc/quorate/keys.seed", permissions = "0600", content = "${var.keys_seed}\n" },
       {
-        path        = "/etc/quorate/control.env"
-        permissions = "0600"
-        content     = join("", [for name, value in local.environment : "${name}=\"${value}\"\n"])
-      },
-      {
         path        = "/etc/systemd/system/quorate-disk.service"
         permissions = "0644"
         content = templatefile("${local.scripts}/quorate-disk.service.tftpl", {
@@ -109,6 +114,13 @@ locals {
           device = var.data_device
         })
       },
+    ],
+    [
+      for name, environment in local.environments : {
+        path        = "/etc/quorate/${name}"
+        permissions = "0600"
+        content     = join("", [for variable, value in environment : "${variable}=\"${value}\"\n"])
+      }
     ],
     [
       # Once cloud-init has made the account.
@@ -127,7 +139,7 @@ locals {
       for name, service in local.services : {
         path        = "/etc/systemd/system/${name}.service"
         permissions = "0644"
-        content = templatefile("${path.module}/files/service.tftpl", merge({ credential = "" }, service, {
+        content = templatefile("${path.module}/files/service.tftpl", merge({ credential = "", environments = [] }, service, {
           least_privilege = replace(file("${local.scripts}/least-privilege.conf"), "MemoryDenyWriteExecute=yes\n", "")
         }))
       }

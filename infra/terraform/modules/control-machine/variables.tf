@@ -38,8 +38,18 @@ variable "traces_endpoint" {
   }
 }
 
+variable "database_owner_url" {
+  description = "PostgreSQL's address with the user and password of the schema's owner, who may create roles and need not be a superuser."
+  type        = string
+  sensitive   = true
+  validation {
+    condition     = can(regex("^postgresql://[!#-\\[\\]-~]+$", var.database_owner_url))
+    error_message = "It is postgresql://…, without spaces, quotes or backslashes."
+  }
+}
+
 variable "database_url" {
-  description = "PostgreSQL's address, with the password of the schema's owner."
+  description = "The same address with the user and password of API and worker. The first start makes that user, which owns nothing."
   type        = string
   sensitive   = true
   validation {

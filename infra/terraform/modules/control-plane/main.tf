@@ -2,27 +2,32 @@
 # machine may be lost. Appends pass none of these processes: groups serve on without them, unchanged.
 
 locals {
-  redis_url = "redis://${aws_elasticache_replication_group.control.primary_endpoint_address}:${local.ports.redis}/0"
-  machines  = { for index, zone in var.availability_zones : tostring(index) => zone }
-  addresses = [for index in range(length(var.availability_zones)) : aws_network_interface.control[tostring(index)].private_ip]
+  database = "${aws_db_instance.control.endpoint}/${aws_db_instance.control.db_name}?sslmode=require"
+  # Another password for processes than for the owner, without another secret to keep.
+  login_password = sha256("quorate database login ${var.keys_seed}")
+  redis_url      = "redis://${aws_elasticache_replication_group.control.primary_endpoint_address}:${local.ports.redis}/0"
+  machines       = { for index, zone in var.availability_zones : tostring(index) => zone }
+  addresses      = [for index in range(length(var.availability_zones)) : aws_network_interface.control[tostring(index)].private_ip]
 }
 
 module "machine" {
-  source          = "../control-machine"
-  for_each        = local.machines
-  name            = var.name
-  index           = tonumber(each.key)
-  addresses       = local.addresses
-  keys_seed       = var.keys_seed
-  database_url    = "postgresql://${aws_db_instance.control.username}:${var.database_password}@${aws_db_instance.control.endpoint}/${aws_db_instance.control.db_name}?sslmode=require"
-  redis_url       = local.redis_url
-  public_url      = var.public_url
-  ports           = { for name in ["api", "coordinator", "coordinator_http", "members"] : name => local.ports[name] }
-  traces_endpoint = var.traces_endpoint
-  data_device     = "/dev/disk/by-id/nvme-Amazon_Elastic_Block_Store_${replace(aws_ebs_volume.control[each.key].id, "-", "")}"
-  releases        = var.releases
-  settings        = var.settings
-  secret_files    = var.secret_files
+  source       = "../control-machine"
+  for_each     = local.machines
+  name         = var.name
+  index        = tonumber(each.key)
+  addresses    = local.addresses
+  keys_seed    = var.keys_seed
+  database_url = "postgresql://quorate_login:${local.login_password}@${local.database}"
+
+  database_owner_url = "postgresql://${aws_db_instance.control.username}:${var.database_password}@${local.database}"
+  redis_url          = local.redis_url
+  public_url         = var.public_url
+  ports              = { for name in ["api", "coordinator", "coordinator_http", "members"] : name => local.ports[name] }
+  traces_endpoint    = var.traces_endpoint
+  data_device        = "/dev/disk/by-id/nvme-Amazon_Elastic_Block_Store_${replace(aws_ebs_volume.control[each.key].id, "-", "")}"
+  releases           = var.releases
+  settings           = var.settings
+  secret_files       = var.secret_files
 }
 
 # Resources of their own, so that a replacement machine keeps the address that servers know.

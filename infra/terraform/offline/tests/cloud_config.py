@@ -88,7 +88,8 @@ class Machine:
         return dict(found[0])
 
     def unit(self, name: str) -> configparser.RawConfigParser:
-        parser = configparser.RawConfigParser(strict=True, delimiters=("=",), interpolation=None)
+        # Not strict: lists of systemd's, such as EnvironmentFile, are lines with one name. The last one is answered.
+        parser = configparser.RawConfigParser(strict=False, delimiters=("=",), interpolation=None)
         parser.optionxform = str  # type: ignore[assignment,method-assign]  # systemd's names have capitals
         parser.read_string(self.file(f"/etc/systemd/system/{name}")["content"])
         return parser

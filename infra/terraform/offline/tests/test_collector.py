@@ -39,7 +39,8 @@ module "server" {
 module "control" {
   source           = "../modules/control-machine"
   name             = "quorate"
-  database_url     = "postgresql://quorate:secret@db.example.com:5432/quorate?sslmode=require"
+  database_url     = "postgresql://quorate_login:secret@db.example.com:5432/quorate?sslmode=require"
+  database_owner_url = "postgresql://quorate:owners@db.example.com:5432/quorate?sslmode=require"
   redis_url        = "redis://redis.example.com:6379/0"
   public_url       = "https://quorate.example.com"
   ports            = { api = 8080, coordinator = 7300, coordinator_http = 7301, members = 7302 }

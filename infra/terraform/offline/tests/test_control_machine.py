@@ -33,7 +33,8 @@ module "control" {
   count              = 3
   source             = "../modules/control-machine"
   name               = "quorate"
-  database_url       = "postgresql://quorate:secret@db.example.com:5432/quorate?sslmode=require"
+  database_url       = "postgresql://quorate_login:secret@db.example.com:5432/quorate?sslmode=require"
+  database_owner_url = "postgresql://quorate:owners@db.example.com:5432/quorate?sslmode=require"
   redis_url          = "redis://redis.example.com:6379/0"
   public_url         = "https://quorate.example.com"
   ports              = { api = 8080, coordinator = 7300, coordinator_http = 7301, members = 7302 }
@@ -78,11 +79,20 @@ def test_it_is_what_cloud_init_understands(machine: Machine) -> None:
     jsonschema_rs.validate(CLOUD_CONFIG, machine.config)
 
 
-def test_the_password_stands_in_one_file_that_only_root_reads(machine: Machine) -> None:
-    assert machine.text.count("quorate:secret@") == 1
-    file = machine.file("/etc/quorate/control.env")
-    assert "quorate:secret@" in file["content"]
+@pytest.mark.parametrize(
+    ("name", "password", "readers"),
+    [("control", "quorate_login:secret@", {"migrate", "api", "worker"}), ("owner", "quorate:owners@", {"migrate"})],
+)
+def test_a_password_stands_in_one_file_that_only_root_reads(
+    machine: Machine, name: str, password: str, readers: set[str]
+) -> None:
+    """systemd hands it to the services that need it: the owner's to none that runs on."""
+    assert machine.text.count(password) == 1
+    file = machine.file(f"/etc/quorate/{name}.env")
+    assert password in file["content"]
     assert (file["permissions"], file["owner"]) == ("0600", "root:root")
+    units = {each: machine.file(f"/etc/systemd/system/quorate-{each}.service")["content"] for each in SERVICES}
+    assert {each for each, unit in units.items() if f"EnvironmentFile=/etc/quorate/{name}.env" in unit} == readers
 
 
 def test_further_settings_are_there_and_the_modules_own_win(machine: Machine) -> None:
@@ -126,7 +136,7 @@ def test_the_api_knows_its_commands_and_its_environment(machine: Machine) -> Non
     documented = (mirror.REPOSITORY / "docs" / "internals" / "processes.md").read_text()
     environment = re.findall(r'^(\w+)="', machine.file("/etc/quorate/control.env")["content"], re.MULTILINE)
     assert len(environment) > 10
-    assert not [name for name in environment if name not in documented and name != "PYTHONPATH"]
+    assert not [name for name in environment if name not in documented]
     assert "QUORATE_TRUSTED_PROXIES" in environment, "limits per address count clients, not the load balancer"
 
 

@@ -139,7 +139,7 @@ def _migrate(_asked: argparse.Namespace) -> int:
     from sqlalchemy.exc import OperationalError
 
     from quorate_api import lifecycle
-    from quorate_api.database import engine, migrate
+    from quorate_api.database import engine, logins, migrate
     from quorate_api.observability import logs
     from quorate_api.settings import ConfigurationError, load
 
@@ -154,8 +154,12 @@ def _migrate(_asked: argparse.Namespace) -> int:
         return exit_codes.DEPENDENCY
     try:
         migrate.upgrade(url, migrations)
+        logins.ensure(url, settings.database_url)
     except OperationalError as error:
         print(f"quorate-api: the migration failed: {error.orig}", file=sys.stderr)
+        return exit_codes.FAILED
+    except logins.LoginRefused as error:
+        print(f"quorate-api: the schema is up to date, and its user is not: {error}", file=sys.stderr)
         return exit_codes.FAILED
     print("the schema is up to date")
     return 0
