@@ -138,10 +138,9 @@ def _settled(part: Part, findings: Findings, display: Display, yields: bool) -> 
     again, named_again = _run(repeated, f"{part.name} (again)", findings, display, yields)
     if only_failed and not again.failed and again.passed < counts.failed:
         again, named_again = replace(again, failed=counts.failed - again.passed), named  # some of them did not run
-    if again.failed:
-        findings.failed += named_again
-    else:
-        findings.unsteady += named
+    findings.failed += named_again if again.failed else []
+    failed_again = {_test_of(line) for line in named_again} if again.failed else set()
+    findings.unsteady += [line for line in named if _test_of(line) not in failed_again]
     if only_failed:
         return Counts(counts.passed + min(again.passed, counts.failed), again.failed, counts.skipped)
     return again
@@ -174,6 +173,11 @@ def _named(part: str, found: list[str]) -> list[str]:
     lines = [f"{part}: {line}" for line in found[: failures.SHOWN_PER_PART_MAX]] or [f"{part}: see its log"]
     hidden = len(found) - failures.SHOWN_PER_PART_MAX
     return [*lines, f"{part}: and {hidden} more"] if hidden > 0 else lines
+
+
+def _test_of(line: str) -> str:
+    """Of a line of `_named`, without the reason."""
+    return ": ".join(line.split(": ", 2)[:2])
 
 
 def _show_end(finished: Finished, display: Display) -> None:

@@ -58,6 +58,25 @@ def test_what_passes_when_it_runs_again_counts_once_and_is_named(
     assert lines[-4:-2] == ["What passed only when it ran again: look into it", "  sample: t::a: Error: no"]
 
 
+def test_of_two_that_fail_the_one_that_passes_then_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    block = "---- t::{name} stdout ----\\nError: no\\n\\n"
+    both = (
+        block.format(name="a")
+        + block.format(name="b")
+        + "failures:\\n\\ntest result: FAILED. 1 passed; 2 failed; 0 ignored"
+    )
+    one = block.format(name="b") + "failures:\\n\\ntest result: FAILED. 1 passed; 1 failed; 0 ignored"
+    code = f"import sys; print('{one};' if 'b' in sys.argv else '{both};'); raise SystemExit(101)"
+    monkeypatch.setattr(suite, "PARTS", [replace(part(code), only_failed=lambda _finished: ["a", "b"])])
+    monkeypatch.setattr(verify, "verify", lambda *_arguments: Counts())
+    stream = io.StringIO()
+    assert not suite.test(Display(stream), None)
+    lines = stream.getvalue().splitlines()
+    assert lines[lines.index("What failed") + 1] == "  sample: t::b: Error: no"
+    assert lines[lines.index("What passed only when it ran again: look into it") + 1] == "  sample: t::a: Error: no"
+    assert lines[-1] == "2 passed, 1 failed"
+
+
 @pytest.mark.parametrize(("again", "last"), [(1, "2 passed, 0 failed"), (0, "1 passed, 1 failed")])
 def test_the_second_run_is_of_the_failed_tests_alone(again: int, last: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A failed test that does not run the second time has still failed."""

@@ -105,6 +105,8 @@ const deleteGroup = http.delete('/v1/groups/:id', ({ request, params }) => {
   const db = database()
   const index = db.groups.findIndex(({ group }) => group.id === params.id)
   if (index < 0) return notFound('group')
+  if (db.groups[index]?.group.deletion_protection)
+    return problem('deletion_protected', 'The group is protected from deletion.')
   db.groups.splice(index, 1)
   persist()
   return new HttpResponse(null, { status: 204 })

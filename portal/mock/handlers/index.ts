@@ -11,6 +11,7 @@ import { organization } from './organization'
 import { paying } from './payments'
 import { people } from './people'
 import { quotas } from './quotas'
+import { settings } from './settings'
 import { spending } from './spend'
 import { statuses } from './status'
 import { telemetry } from './telemetry'
@@ -31,6 +32,7 @@ export const handlers = [
   ...paying,
   ...people,
   ...quotas,
+  ...settings,
   ...spending,
   ...statuses,
   ...telemetry,

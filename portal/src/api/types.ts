@@ -27,6 +27,7 @@ export type {
   Group,
   GroupEvent,
   GroupPartitions,
+  GroupSettings,
   GuaranteedGroup,
   GuaranteeQuote,
   GuaranteeTerms,

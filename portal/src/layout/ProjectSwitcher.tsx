@@ -1,9 +1,11 @@
+import { useQueryClient } from '@tanstack/react-query'
 import { useNavigate } from '@tanstack/react-router'
-import { ChevronsUpDown, Plus, Trash2 } from 'lucide-react'
+import { ChevronsUpDown, Pencil, Plus, Trash2 } from 'lucide-react'
 import { useState } from 'react'
-import type { Project } from '@/api'
+import { api, keys, type Project } from '@/api'
 import { useMay, useMe } from '@/session'
 import { Menu, MenuItem, MenuRadio, MenuSeparator } from '@/ui/Menu'
+import { Rename } from '@/ui/Rename'
 import { DeleteProject } from './DeleteProject'
 import { NewProject } from './NewProject'
 
@@ -11,7 +13,12 @@ export function ProjectSwitcher({ project }: { project: Project }) {
   const { projects } = useMe()
   const mayCreate = useMay('administer')
   const navigate = useNavigate()
-  const [asking, setAsking] = useState<'create' | 'delete' | null>(null)
+  const [asking, setAsking] = useState<'create' | 'rename' | 'delete' | null>(null)
+  const queries = useQueryClient()
+  const rename = async (name: string) => {
+    await api.renameProject(project.id, name)
+    await queries.invalidateQueries({ queryKey: keys.me })
+  }
   const open = (projectId: string) => void navigate({ to: '/projects/$projectId/groups', params: { projectId } })
   return (
     <>
@@ -42,6 +49,9 @@ export function ProjectSwitcher({ project }: { project: Project }) {
             <MenuItem icon={<Plus aria-hidden className="size-4 text-ink-3" />} onClick={() => setAsking('create')}>
               New project
             </MenuItem>
+            <MenuItem icon={<Pencil aria-hidden className="size-4 text-ink-3" />} onClick={() => setAsking('rename')}>
+              Rename {project.name}
+            </MenuItem>
             <MenuItem icon={<Trash2 aria-hidden className="size-4 text-ink-3" />} onClick={() => setAsking('delete')}>
               Delete {project.name}
             </MenuItem>
@@ -49,6 +59,14 @@ export function ProjectSwitcher({ project }: { project: Project }) {
         )}
       </Menu>
       <NewProject open={asking === 'create'} onClose={() => setAsking(null)} onCreated={open} />
+      {asking === 'rename' && (
+        <Rename
+          name={project.name}
+          description="Its groups, keys and their use stay."
+          rename={rename}
+          onClose={() => setAsking(null)}
+        />
+      )}
       <DeleteProject project={project} open={asking === 'delete'} onClose={() => setAsking(null)} />
     </>
   )

@@ -95,7 +95,7 @@ const resize = createRoute({
 const settings = createRoute({
   getParentRoute: () => group,
   path: '/settings',
-  component: lazyRouteComponent(() => import('@/pages/group/SettingsTab'), 'SettingsTab'),
+  component: lazyRouteComponent(() => import('@/pages/group/settings/SettingsTab'), 'SettingsTab'),
 })
 
 /** Pages of one project. */

@@ -55,7 +55,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 # They lay use into the hour before now, and look for it on the present month's bill.
-OF_THE_HOUR_BEFORE = ("test_ingest.py", "test_outside.py", "test_a_worker_killed_at_random_bills_exactly")
+OF_THE_HOUR_BEFORE = ("test_ingest.py", "test_a_worker_killed_at_random_bills_exactly")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -1,7 +1,7 @@
 """Probers' reports: their verdict against counting by the millisecond, their storage, and what they make of an SLA."""
 
 import time
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import httpx2
@@ -19,6 +19,7 @@ from support.customer import Customer, problem
 from support.usage import Usage
 
 MINUTE_S = 1_700_000_040
+SINCE_H = 12  # the group's age, which may reach into the month before
 SPAN = range(60)  # of a minute, in seconds: enough to tell rules apart
 
 
@@ -153,7 +154,8 @@ async def test_odd_reports_are_refused(prober: httpx2.AsyncClient, minute: dict[
 @pytest.fixture
 async def group_id(alice: Customer, owner: psycopg.Connection) -> str:
     group_id: str = (await alice.create_group())["id"]
-    owner.execute("UPDATE groups SET active_at = now() - interval '12 hours'")
+    since = datetime.now(UTC) - timedelta(hours=SINCE_H)
+    owner.execute("UPDATE groups SET created_at = %s, active_at = %s", (since, since))
     return group_id
 
 
@@ -170,12 +172,14 @@ def window(group_id: str, minute_s: int, server: int = 1, epoch: int = 1) -> Win
 
 
 async def unreachable_minutes(alice: Customer, group_id: str) -> dict[int, tuple[int, int]]:
-    """Active and unreachable time of minutes that have telemetry and miss availability."""
-    items, page = [], {"limit": 200}
-    while page:
-        listed = await alice.get(f"/v1/groups/{group_id}/sla/bad-minutes", params=page)
-        items += listed["items"]
-        page = {"limit": 200, "cursor": listed["next_cursor"]} if listed["next_cursor"] else {}
+    """Active and unreachable time of minutes of the last hours that have telemetry and miss availability."""
+    items, now = [], datetime.now(UTC)
+    for month in sorted({f"{at:%Y-%m}" for at in (now - timedelta(hours=SINCE_H), now)}):
+        page: dict[str, Any] = {"limit": 200, "month": month}
+        while page:
+            listed = await alice.get(f"/v1/groups/{group_id}/sla/bad-minutes", params=page)
+            items += listed["items"]
+            page = {**page, "cursor": listed["next_cursor"]} if listed["next_cursor"] else {}
     found = {}
     for each in items:
         if each["measured"] and "availability" in each["missed"]:

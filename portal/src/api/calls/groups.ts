@@ -1,5 +1,5 @@
 import * as sdk from '../generated'
-import type { EntriesPlace, GuaranteeTerms, NewGroup, Resize, Sla } from '../types'
+import type { EntriesPlace, GroupSettings, GuaranteeTerms, NewGroup, Resize, Sla } from '../types'
 import { EVENTS_LIMIT, everyPage, throwOnError } from './paging'
 
 export const getGuarantee = (project_id: string, signal: AbortSignal) =>
@@ -23,6 +23,8 @@ export const getGroup = (group_id: string, signal: AbortSignal) =>
 export const deleteGroup = (group_id: string) => sdk.deleteGroup({ path: { group_id }, throwOnError })
 export const resetGroup = (group_id: string, epoch: number) =>
   sdk.resetGroup({ path: { group_id }, body: { epoch }, throwOnError })
+export const settleGroup = (group_id: string, body: GroupSettings) =>
+  sdk.changeGroupSettings({ path: { group_id }, body, throwOnError })
 export const resizeGroup = (group_id: string, body: Resize) =>
   sdk.resizeGroup({ path: { group_id }, body, throwOnError })
 export const getPartitions = (group_id: string, signal: AbortSignal) =>

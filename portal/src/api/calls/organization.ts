@@ -37,6 +37,9 @@ export const replayWebhook = (webhook_id: string, since: string) =>
 
 export const createProject = (name: string) => sdk.createProject({ body: { name }, throwOnError })
 
+export const renameProject = (project_id: string, name: string) =>
+  sdk.changeProjectSettings({ path: { project_id }, body: { name }, throwOnError })
+
 export const deleteProject = (project_id: string) => sdk.deleteProject({ path: { project_id }, throwOnError })
 
 /** `owner`: a project's id, or null for the organization itself. */

@@ -997,6 +997,12 @@ export type CreatedGroup = {
     partition?: number | null;
     promise: SlaPromise;
     /**
+     * Deletion Protection
+     *
+     * Whether deleting the group is refused.
+     */
+    deletion_protection?: boolean;
+    /**
      * Status
      */
     status: 'provisioning' | 'active' | 'degraded' | 'paused' | 'lost' | 'deleting' | 'deleted';
@@ -1692,6 +1698,12 @@ export type Group = {
     partition?: number | null;
     promise: SlaPromise;
     /**
+     * Deletion Protection
+     *
+     * Whether deleting the group is refused.
+     */
+    deletion_protection?: boolean;
+    /**
      * Status
      */
     status: 'provisioning' | 'active' | 'degraded' | 'paused' | 'lost' | 'deleting' | 'deleted';
@@ -1801,6 +1813,24 @@ export type GroupPartitions = {
      * Items
      */
     items: Array<PlacedPartition>;
+};
+
+/**
+ * GroupSettings
+ *
+ * All of them: what is left out has its default.
+ */
+export type GroupSettings = {
+    /**
+     * Name
+     */
+    name: string;
+    /**
+     * Deletion Protection
+     *
+     * While it is true, deleting the group is refused with `deletion_protected`.
+     */
+    deletion_protection?: boolean;
 };
 
 /**
@@ -3617,6 +3647,12 @@ export type NewGroup = {
      * Chains among which keys are divided. Rates and retention are those of all partitions together; order is kept within a partition.
      */
     partitions?: number;
+    /**
+     * Deletion Protection
+     *
+     * While it is true, deleting the group is refused with `deletion_protected`.
+     */
+    deletion_protection?: boolean;
 };
 
 /**
@@ -5216,6 +5252,16 @@ export type ProjectGuarantee = {
      * Groups
      */
     groups: Array<GuaranteedGroup>;
+};
+
+/**
+ * ProjectSettings
+ */
+export type ProjectSettings = {
+    /**
+     * Name
+     */
+    name: string;
 };
 
 /**
@@ -7017,7 +7063,7 @@ export type QuorateApiPasswordsSchemasReset = {
 /**
  * Code
  */
-export type Code = 'malformed_json' | 'validation_failed' | 'body_too_large' | 'unsupported_media_type' | 'cursor_invalid' | 'not_authenticated' | 'credentials_invalid' | 'session_expired' | 'second_factor_required' | 'second_factor_wrong' | 'confirmation_required' | 'identity_refused' | 'link_invalid' | 'mail_off' | 'last_owner' | 'member_already' | 'csrf_token_invalid' | 'permission_denied' | 'organization_inactive' | 'closure_refused' | 'quota_exceeded' | 'not_found' | 'method_not_allowed' | 'email_taken' | 'name_taken' | 'project_not_empty' | 'server_alive' | 'too_many_join_tokens' | 'move_refused' | 'admission_refused' | 'guarantee_refused' | 'spend_cap' | 'group_not_ready' | 'group_lost' | 'group_not_lost' | 'group_is_partition' | 'partitions_busy' | 'document_too_large' | 'month_not_closed' | 'nothing_due' | 'payment_recorded' | 'payment_exceeds_due' | 'payment_in_progress' | 'signature_invalid' | 'idempotency_in_progress' | 'idempotency_key_reused' | 'precondition_failed' | 'rate_limited' | 'coordinator_unavailable' | 'database_unavailable' | 'payment_provider_unavailable' | 'identity_provider_unavailable' | 'overloaded' | 'internal';
+export type Code = 'malformed_json' | 'validation_failed' | 'body_too_large' | 'unsupported_media_type' | 'cursor_invalid' | 'not_authenticated' | 'credentials_invalid' | 'session_expired' | 'second_factor_required' | 'second_factor_wrong' | 'confirmation_required' | 'identity_refused' | 'link_invalid' | 'mail_off' | 'last_owner' | 'member_already' | 'csrf_token_invalid' | 'permission_denied' | 'organization_inactive' | 'closure_refused' | 'quota_exceeded' | 'not_found' | 'method_not_allowed' | 'email_taken' | 'name_taken' | 'project_not_empty' | 'deletion_protected' | 'server_alive' | 'too_many_join_tokens' | 'move_refused' | 'admission_refused' | 'guarantee_refused' | 'spend_cap' | 'group_not_ready' | 'group_lost' | 'group_not_lost' | 'group_is_partition' | 'partitions_busy' | 'document_too_large' | 'month_not_closed' | 'nothing_due' | 'payment_recorded' | 'payment_exceeds_due' | 'payment_in_progress' | 'signature_invalid' | 'idempotency_in_progress' | 'idempotency_key_reused' | 'precondition_failed' | 'rate_limited' | 'coordinator_unavailable' | 'database_unavailable' | 'payment_provider_unavailable' | 'identity_provider_unavailable' | 'overloaded' | 'internal';
 
 /**
  * FieldError
@@ -9647,6 +9693,40 @@ export type GetProjectResponses = {
 
 export type GetProjectResponse = GetProjectResponses[keyof GetProjectResponses];
 
+export type ChangeProjectSettingsData = {
+    body: ProjectSettings;
+    path: {
+        /**
+         * Project Id
+         */
+        project_id: string;
+    };
+    query?: never;
+    url: '/v1/projects/{project_id}/settings';
+};
+
+export type ChangeProjectSettingsErrors = {
+    /**
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
+     */
+    '4XX': Problem;
+    /**
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
+     */
+    '5XX': Problem;
+};
+
+export type ChangeProjectSettingsError = ChangeProjectSettingsErrors[keyof ChangeProjectSettingsErrors];
+
+export type ChangeProjectSettingsResponses = {
+    /**
+     * Successful Response
+     */
+    200: Project;
+};
+
+export type ChangeProjectSettingsResponse = ChangeProjectSettingsResponses[keyof ChangeProjectSettingsResponses];
+
 export type DeleteGuaranteeData = {
     body?: never;
     path: {
@@ -10274,6 +10354,48 @@ export type ResizeGroupResponses = {
 };
 
 export type ResizeGroupResponse = ResizeGroupResponses[keyof ResizeGroupResponses];
+
+export type ChangeGroupSettingsData = {
+    body: GroupSettings;
+    headers?: {
+        /**
+         * If-Match
+         *
+         * An ETag: 412 if the group has changed since.
+         */
+        'if-match'?: string | null;
+    };
+    path: {
+        /**
+         * Group Id
+         */
+        group_id: string;
+    };
+    query?: never;
+    url: '/v1/groups/{group_id}/settings';
+};
+
+export type ChangeGroupSettingsErrors = {
+    /**
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
+     */
+    '4XX': Problem;
+    /**
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
+     */
+    '5XX': Problem;
+};
+
+export type ChangeGroupSettingsError = ChangeGroupSettingsErrors[keyof ChangeGroupSettingsErrors];
+
+export type ChangeGroupSettingsResponses = {
+    /**
+     * Successful Response
+     */
+    200: Group;
+};
+
+export type ChangeGroupSettingsResponse = ChangeGroupSettingsResponses[keyof ChangeGroupSettingsResponses];
 
 export type ResetGroupData = {
     body: QuorateApiGroupsSchemasReset;

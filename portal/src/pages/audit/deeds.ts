@@ -8,6 +8,8 @@ const DEEDS: Record<string, string> = {
   delete_project: 'deleted a project',
   create_group: 'created the group',
   resize_group: 'resized a group',
+  change_group_settings: 'changed the settings of a group',
+  change_project_settings: 'renamed a project',
   delete_group: 'deleted a group',
   reset_group: 'reset a lost group',
   create_key: 'made the API key',

@@ -59,12 +59,13 @@ def _needs() -> dict[str, Need]:
     by_permission = {
         P.TEAM: ("list_members", "list_invitations", "list_keys"),
         P.ADMINISTER: (
-            "create_project", "delete_project", "create_key", "list_organization_keys", "rotate_key", "revoke_key",
+            "create_project", "change_project_settings", "delete_project", "create_key",
+            "list_organization_keys", "rotate_key", "revoke_key",
             "list_audit_events", "export_audit_log", "list_events",
         ),
         P.MANAGE: (
-            "put_guarantee", "delete_guarantee", "quote_guarantee", "create_group", "resize_group", "delete_group",
-            "reset_group",
+            "put_guarantee", "delete_guarantee", "quote_guarantee", "create_group", "resize_group",
+            "change_group_settings", "delete_group", "reset_group",
         ),
         P.READ: (
             "list_entries", "get_entry", "list_checkpoints", "get_checkpoint", "save_checkpoint", "delete_checkpoint",
@@ -150,6 +151,8 @@ BODIES: dict[str, Any] = {
     "rotate_key": {},
     "reset_group": {"epoch": 1},
     "resize_group": {"rate_per_s": 1_000},
+    "change_group_settings": {"name": GROUP},
+    "change_project_settings": {"name": "renamed"},
     "put_guarantee": {"shared_tokens_per_s": 1},
     "quote_guarantee": {"shared_tokens_per_s": 1},
     "save_checkpoint": {"offsets": [{"partition": 0, "next_offset": 1}]},

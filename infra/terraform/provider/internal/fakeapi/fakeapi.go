@@ -274,10 +274,12 @@ func (f *API) route(request *http.Request, body string) (int, any) {
 	case "DELETE projects/*/guarantee":
 		delete(f.guarantees, parts[1])
 		return 204, nil
+	case "PUT projects/*/settings":
+		return f.renameProject(parts[1], f.fields(body, "name"))
 	case "DELETE projects/*":
 		return f.deleteProject(parts[1])
 	case "POST projects/*/groups":
-		return f.makeGroup(parts[1], f.slaFields(body, "name"))
+		return f.makeGroup(parts[1], f.slaFields(body, "name", "deletion_protection"))
 	case "GET groups/*":
 		if group := f.groups[parts[1]]; group != nil && group["status"] == "deleting" {
 			if f.deletesSlowly--; f.deletesSlowly < 0 {
@@ -288,8 +290,10 @@ func (f *API) route(request *http.Request, body string) (int, any) {
 		return found(f.groups[parts[1]])
 	case "PATCH groups/*":
 		return f.resizeGroup(parts[1], f.fields(body, "rate_per_s", "read_rate_per_s", "request_size_bytes", "min_replicas", "retention_bytes", "retention_age_s", "latency", "partitions"))
+	case "PUT groups/*/settings":
+		return f.settleGroup(parts[1], f.fields(body, "name", "deletion_protection"))
 	case "DELETE groups/*":
-		return remove(f.groups, parts[1])
+		return f.deleteGroup(parts[1])
 	case "POST quotes":
 		return f.quote(f.slaFields(body, "replaces_group_id"))
 	case "POST projects/*/keys":
@@ -472,11 +476,12 @@ func (f *API) makeGroup(projectID string, asked object) (int, any) {
 	if refusal := f.refusal(asked, ""); refusal != nil {
 		return problem(409, "admission_refused", "The fleet cannot promise it.", object{"refusal": refusal})
 	}
-	name, partitions := asked["name"], asked["partitions"]
+	name, partitions, protected := asked["name"], asked["partitions"], asked["deletion_protection"] == true
 	delete(asked, "name")
+	delete(asked, "deletion_protection")
 	delete(asked, "partitions")
 	made := object{
-		"id": uuid.NewString(), "project_id": projectID, "name": name, "partitions": partitions, "sla": asked, "status": "active", "epoch": 1,
+		"id": uuid.NewString(), "project_id": projectID, "name": name, "partitions": partitions, "deletion_protection": protected, "sla": asked, "status": "active", "epoch": 1,
 		"price": price(), "created_at": now(), "observed_at": now(),
 	}
 	f.groups[made["id"].(string)] = made

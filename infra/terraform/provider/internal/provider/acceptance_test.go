@@ -45,6 +45,7 @@ resource "quorate_group" "g" {
   name       = "orders"
   rate_per_s = %d
   %s %s
+  deletion_protection = false
 }
 `, rate, slaOfTest, more)
 }
@@ -483,7 +484,7 @@ resource "quorate_group" "again" {
   project_id = quorate_project.p.id
   name       = "orders"
   rate_per_s = 1000
-` + slaOfTest + "}\n",
+` + slaOfTest + "  deletion_protection = false\n}\n",
 				ExpectError: regexp.MustCompile(`(?s)name is taken.*terraform import\s+ADDRESS\s+[0-9a-f-]{36}/[0-9a-f-]{36}`),
 			},
 			{ // one lost answer is still repeated within the same apply

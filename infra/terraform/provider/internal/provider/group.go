@@ -16,11 +16,13 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/booldefault"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/int64default"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/planmodifier"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringdefault"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringplanmodifier"
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
+	"github.com/hashicorp/terraform-plugin-framework/tfsdk"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"quorate/infra/terraform/provider/internal/api"
@@ -43,8 +45,9 @@ type groupModel struct {
 	ProjectID types.String `tfsdk:"project_id"`
 	Name      types.String `tfsdk:"name"`
 	sla
-	OnSlaChange   types.String `tfsdk:"on_sla_change"`
-	MonthlyMicros types.Int64  `tfsdk:"monthly_micros"`
+	OnSlaChange        types.String `tfsdk:"on_sla_change"`
+	DeletionProtection types.Bool   `tfsdk:"deletion_protection"`
+	MonthlyMicros      types.Int64  `tfsdk:"monthly_micros"`
 }
 
 func (*group) Metadata(_ context.Context, _ resource.MetadataRequest, answer *resource.MetadataResponse) {
@@ -57,8 +60,14 @@ func (*group) Schema(_ context.Context, _ resource.SchemaRequest, answer *resour
 		"id":         idAttribute("The group's id."),
 		"project_id": schema.StringAttribute{Required: true, MarkdownDescription: "The group's project.", PlanModifiers: replace},
 		"name": schema.StringAttribute{
-			Required: true, MarkdownDescription: "Unique in the project. Another name is another group, with an empty log.",
-			Validators: []validator.String{stringvalidator.LengthBetween(1, nameLengthMax)}, PlanModifiers: replace,
+			Required: true, MarkdownDescription: "Unique in the project. Another name changes the group in place: its log stays. Keys whose " +
+				"scopes name groups see it by its new name alone.",
+			Validators: []validator.String{stringvalidator.LengthBetween(1, nameLengthMax)},
+		},
+		"deletion_protection": schema.BoolAttribute{
+			Optional: true, Computed: true, Default: booldefault.StaticBool(true),
+			MarkdownDescription: "`true` (default): a plan that would delete the group with its log is an error, and the API refuses to delete " +
+				"it for anybody. Apply `false` first, if the log may really go. A key without `administer` cannot set it to `false`.",
 		},
 		"on_sla_change": schema.StringAttribute{
 			Optional: true, Computed: true, Default: stringdefault.StaticString(onChangeStop),
@@ -109,6 +118,7 @@ func groupAttribute(field slaField) schema.Attribute {
 // would otherwise replace the group. It also reports whether there is room for a new group or a resize.
 func (g *group) ModifyPlan(ctx context.Context, asked resource.ModifyPlanRequest, answer *resource.ModifyPlanResponse) {
 	if asked.Plan.Raw.IsNull() {
+		refuseLoss(ctx, asked.State, path.Empty(), &answer.Diagnostics)
 		return
 	}
 	if asked.State.Raw.IsNull() {
@@ -123,6 +133,9 @@ func (g *group) ModifyPlan(ctx context.Context, asked resource.ModifyPlanRequest
 	if answer.Diagnostics.Append(asked.Plan.Get(ctx, &after)...); answer.Diagnostics.HasError() {
 		return
 	}
+	if !after.ProjectID.Equal(before.ProjectID) {
+		refuseLoss(ctx, asked.State, path.Root("project_id"), &answer.Diagnostics)
+	}
 	changed := changedAttributes(before.sla, after.sla)
 	if len(changed) == 0 {
 		after.MonthlyMicros = before.MonthlyMicros
@@ -136,6 +149,7 @@ func (g *group) ModifyPlan(ctx context.Context, asked resource.ModifyPlanRequest
 		}
 		fixed++
 		if after.OnSlaChange.ValueString() == onChangeLose {
+			refuseLoss(ctx, asked.State, path.Root(name), &answer.Diagnostics)
 			answer.RequiresReplace = append(answer.RequiresReplace, path.Root(name))
 			continue
 		}
@@ -152,6 +166,22 @@ func (g *group) ModifyPlan(ctx context.Context, asked resource.ModifyPlanRequest
 	if fixed == 0 {
 		g.refuseIfNoRoom(ctx, &before, &after, &answer.Diagnostics)
 	}
+}
+
+// refuseLoss makes the deletion of a protected group an error of the plan. `at`: the attribute that would replace it.
+func refuseLoss(ctx context.Context, state tfsdk.State, at path.Path, diagnostics *diag.Diagnostics) {
+	var model groupModel
+	diagnostics.Append(state.Get(ctx, &model)...)
+	if diagnostics.HasError() || !model.DeletionProtection.ValueBool() {
+		return
+	}
+	summary := "The group " + model.Name.ValueString() + " is protected from deletion"
+	detail := "This plan would delete its log. If the log may really go, apply `deletion_protection = false` first."
+	if at.Equal(path.Empty()) {
+		diagnostics.AddError(summary, detail)
+		return
+	}
+	diagnostics.AddAttributeError(at, summary, detail)
 }
 
 // refuseIfNoRoom asks for a quote, so that a resize without room is an error of the plan. A quote as a data source would be
@@ -259,6 +289,7 @@ func (g *group) Create(ctx context.Context, asked resource.CreateRequest, answer
 	}
 	const doing = "Making the group"
 	body := model.newGroup(model.Name.ValueString())
+	body.DeletionProtection = model.DeletionProtection.ValueBoolPointer()
 	made, err := createOnce(ctx, &g.customers, &answer.Diagnostics, creation[gen.Group]{
 		doing: doing, identity: []any{"group", projectID, body},
 		create: func(ctx context.Context, key *string) (*http.Response, error) {
@@ -321,6 +352,7 @@ func (m *groupModel) take(found *gen.Group) {
 	m.ID, m.ProjectID = types.StringValue(found.Id.String()), types.StringValue(found.ProjectId.String())
 	m.Name, m.sla = types.StringValue(found.Name), slaOf(found.Sla, partitionsOf(found))
 	m.MonthlyMicros = types.Int64Value(int64(found.Price.MonthlyMicros))
+	m.DeletionProtection = types.BoolValue(found.DeletionProtection != nil && *found.DeletionProtection)
 }
 
 func (g *group) untilReady(ctx context.Context, found *gen.Group) gen.GroupStatus {
@@ -396,7 +428,16 @@ func (g *group) Read(ctx context.Context, asked resource.ReadRequest, answer *re
 	answer.Diagnostics.Append(answer.State.Set(ctx, model)...)
 }
 
-// Update resizes the group, if its SLA changed; on_sla_change is Terraform's own.
+// settle changes what is not part of the SLA.
+func (g *group) settle(ctx context.Context, id uuid.UUID, model *groupModel) error {
+	wanted := gen.GroupSettings{Name: model.Name.ValueString(), DeletionProtection: model.DeletionProtection.ValueBoolPointer()}
+	_, err := api.Ask[gen.Group](ctx, g.api, func(ctx context.Context) (*http.Response, error) {
+		return g.api.ChangeGroupSettings(ctx, id, &gen.ChangeGroupSettingsParams{}, wanted)
+	})
+	return err
+}
+
+// Update changes the settings, and resizes the group if its SLA changed; on_sla_change is Terraform's own.
 func (g *group) Update(ctx context.Context, asked resource.UpdateRequest, answer *resource.UpdateResponse) {
 	var before, model groupModel
 	answer.Diagnostics.Append(asked.State.Get(ctx, &before)...)
@@ -404,6 +445,14 @@ func (g *group) Update(ctx context.Context, asked resource.UpdateRequest, answer
 	id := parseID(before.ID, path.Root("id"), &answer.Diagnostics)
 	if answer.Diagnostics.HasError() {
 		return
+	}
+	if !model.Name.Equal(before.Name) || !model.DeletionProtection.Equal(before.DeletionProtection) {
+		if err := g.settle(ctx, id, &model); err != nil {
+			explain(&answer.Diagnostics, "Changing the group's settings", err, "name", "deletion_protection")
+			return
+		}
+		before.Name, before.DeletionProtection = model.Name, model.DeletionProtection
+		answer.Diagnostics.Append(answer.State.Set(ctx, before)...) // it holds, whatever becomes of the SLA
 	}
 	if len(changedAttributes(before.sla, model.sla)) > 0 {
 		found, err := api.Ask[gen.Group](ctx, g.api, func(ctx context.Context) (*http.Response, error) {

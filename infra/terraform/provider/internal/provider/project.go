@@ -39,9 +39,8 @@ func (*project) Schema(_ context.Context, _ resource.SchemaRequest, answer *reso
 			"id": idAttribute("The project's id."),
 			"name": schema.StringAttribute{
 				Required:            true,
-				MarkdownDescription: "Unique in the organization. Another name is another project.",
+				MarkdownDescription: "Unique in the organization. Another name changes the project in place: its groups and keys stay.",
 				Validators:          []validator.String{stringvalidator.LengthBetween(1, nameLengthMax)},
-				PlanModifiers:       []planmodifier.String{stringplanmodifier.RequiresReplace()},
 			},
 		},
 	}
@@ -130,8 +129,24 @@ func (p *project) Read(ctx context.Context, asked resource.ReadRequest, answer *
 	answer.Diagnostics.Append(answer.State.Set(ctx, model)...)
 }
 
-func (*project) Update(context.Context, resource.UpdateRequest, *resource.UpdateResponse) {
-	panic("every attribute requires replacement")
+func (p *project) Update(ctx context.Context, asked resource.UpdateRequest, answer *resource.UpdateResponse) {
+	var model projectModel
+	if answer.Diagnostics.Append(asked.Plan.Get(ctx, &model)...); answer.Diagnostics.HasError() {
+		return
+	}
+	id := parseID(model.ID, path.Root("id"), &answer.Diagnostics)
+	if answer.Diagnostics.HasError() {
+		return
+	}
+	wanted := gen.ProjectSettings{Name: model.Name.ValueString()}
+	_, err := api.Ask[gen.Project](ctx, p.api, func(ctx context.Context) (*http.Response, error) {
+		return p.api.ChangeProjectSettings(ctx, id, wanted)
+	})
+	if err != nil {
+		explain(&answer.Diagnostics, "Renaming the project", err, "name")
+		return
+	}
+	answer.Diagnostics.Append(answer.State.Set(ctx, model)...)
 }
 
 func (p *project) Delete(ctx context.Context, asked resource.DeleteRequest, answer *resource.DeleteResponse) {

@@ -9,7 +9,10 @@ it('takes over the group as it is', () => {
   expect(text).toContain('endpoint = "https://quorate.example"')
   expect(text).toContain(`id = "${found.group.project_id}/${found.group.id}"`)
   expect(text).toContain('resource "quorate_group" "orders" {')
-  expect(text).toContain('  rate_per_s         = 5000')
+  expect(text).toContain('  rate_per_s          = 5000')
+  expect(text).toContain('  deletion_protection = false')
+  const safe = configurationOf({ ...found.group, deletion_protection: true }, '')
+  expect(safe).not.toContain('deletion_protection') // Terraform's default
   expect(text).not.toContain('partitions')
   expect(text).not.toContain('null')
 })

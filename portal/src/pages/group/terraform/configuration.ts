@@ -34,7 +34,7 @@ export function labelOf(name: string): string {
 
 function argumentsOf(group: Group): [string, string][] {
   const { sla } = group
-  const found: [string, string | number | null | undefined][] = [
+  const found: [string, string | number | boolean | null | undefined][] = [
     ['project_id', group.project_id],
     ['name', group.name],
     ['durability', sla.durability],
@@ -47,10 +47,11 @@ function argumentsOf(group: Group): [string, string][] {
     ['retention_age_s', sla.retention_age_s],
     ['latency', sla.latency === 'low' ? 'low' : null],
     ['region', sla.region],
+    ['deletion_protection', group.deletion_protection === true ? null : false],
     ['partitions', (group.partitions ?? 1) > 1 ? group.partitions : null],
   ]
   return found.flatMap(([name, value]) =>
-    value === null || value === undefined ? [] : [[name, typeof value === 'number' ? String(value) : quoted(value)]],
+    value === null || value === undefined ? [] : [[name, typeof value === 'string' ? quoted(value) : String(value)]],
   )
 }
 

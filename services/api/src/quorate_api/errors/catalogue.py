@@ -34,6 +34,7 @@ class Code(StrEnum):
     EMAIL_TAKEN = "email_taken"
     NAME_TAKEN = "name_taken"
     PROJECT_NOT_EMPTY = "project_not_empty"
+    DELETION_PROTECTED = "deletion_protected"
     SERVER_ALIVE = "server_alive"
     TOO_MANY_JOIN_TOKENS = "too_many_join_tokens"
     MOVE_REFUSED = "move_refused"
@@ -175,6 +176,12 @@ CATALOGUE: dict[Code, Entry] = {
         409,
         "The project is not empty",
         "Delete its groups first; that deletes their logs. Take back its guarantee, if it has one.",
+    ),
+    Code.DELETION_PROTECTED: Entry(
+        409,
+        "The group is protected from deletion",
+        "If its log may really go, take the protection away first: in the group's settings, with "
+        "`PUT /v1/groups/{id}/settings`, or with `deletion_protection = false` in Terraform.",
     ),
     Code.SERVER_ALIVE: Entry(
         409,

@@ -5,13 +5,14 @@ from uuid import UUID
 
 from fastapi import APIRouter, Header, Request, Response
 
-from quorate_api.groups import partitioning, resizing, service
+from quorate_api.groups import partitioning, resizing, service, settings
 from quorate_api.groups.schemas import (
     CreatedGroup,
     Group,
     GroupCosts,
     GroupEvent,
     GroupPartitions,
+    GroupSettings,
     Handle,
     NewGroup,
     Placement,
@@ -85,6 +86,23 @@ async def resize_group(
     return await service.group_of(work, row)
 
 
+@router.put("/groups/{group_id}/settings")
+async def change_group_settings(
+    group_id: UUID,
+    asked: GroupSettings,
+    response: Response,
+    work: Transaction,
+    caller: Caller,
+    if_match: Annotated[str | None, Header(description="An ETag: 412 if the group has changed since.")] = None,
+) -> Group:
+    """Change a group's name or its protection from deletion. The log, its clients and its SLA are not touched.
+
+    Keys whose scopes name groups are about names: such a key sees the group if it has the new one."""
+    row = await settings.change(work, caller, group_id, asked, if_match)
+    response.headers["ETag"] = service.etag(row)
+    return await service.group_of(work, row)
+
+
 @router.delete("/groups/{group_id}", status_code=204)
 async def delete_group(
     group_id: UUID,
@@ -93,7 +111,9 @@ async def delete_group(
     caller: Caller,
     if_match: Annotated[str | None, Header(description="An ETag: 412 if the group has changed since.")] = None,
 ) -> Response:
-    """Delete a group with its log. The reservation ends now. The servers delete the log a little later."""
+    """Delete a group with its log. The reservation ends now. The servers delete the log a little later.
+
+    409 `deletion_protected`: the group is protected; `PUT /v1/groups/{id}/settings` ends that."""
     await service.delete(work, services, caller, group_id, if_match)
     return Response(status_code=204)
 

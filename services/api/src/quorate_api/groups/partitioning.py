@@ -43,6 +43,16 @@ def check_name(name: str, partitions: int) -> None:
         raise Problem(Code.VALIDATION_FAILED, errors=[FieldError(field="name", message=message)])
 
 
+def name_of(name: str, number: int) -> str:
+    """The name of a partition: the first one has its group's."""
+    return name if number == 0 else f"{name}/{number}"
+
+
+def names(name: str, partitions: int) -> list[str]:
+    """Those of a group with so many partitions."""
+    return [name_of(name, number) for number in range(max(partitions, 1))]
+
+
 def parts_of(quote: Quote, sla: ObservedSla) -> list[PartDemand]:
     """The parts of the SLA, one for each partition."""
     return quote.parts or [PartDemand(sla=sla, demand=quote.total_demand)]
@@ -64,7 +74,7 @@ async def insert(
         stored = await GroupRepository(work.scope).insert(
             id=partition_id,
             project_id=project_id,
-            name=name if number == 0 else f"{name}/{number}",
+            name=name_of(name, number),
             sla=part.sla.model_dump(mode="json"),
             demand=part.demand.model_dump(),
             price=price.model_dump(),

@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import BigInteger, Row, case, cast, func, or_
+from sqlalchemy import BigInteger, Row, Text, case, cast, func, literal, or_
 from sqlalchemy.sql.elements import ColumnElement
 
 from quorate_api.access.permissions import is_prefix
@@ -42,6 +42,35 @@ class GroupRepository:
             groups.c.project_id == project_id, groups.c.name == name, groups.c.deleted_at.is_(None)
         )
         return (await self._scope.connection.execute(statement)).first() is not None
+
+    async def names_taken(self, project_id: UUID, names: list[str], *, but: UUID) -> bool:
+        """`but`: a group whose own names, and those of its partitions, do not count."""
+        statement = self._scope.select(groups, groups.c.id).where(
+            groups.c.project_id == project_id,
+            groups.c.name.in_(names),
+            groups.c.deleted_at.is_(None),
+            groups.c.id != but,
+            groups.c.partition_of.is_distinct_from(but),
+        )
+        return (await self._scope.connection.execute(statement)).first() is not None
+
+    async def rename(self, group_id: UUID, name: str) -> None:
+        """With all its partitions."""
+        numbered = literal(f"{name}/") + cast(groups.c.partition, Text)
+        statement = (
+            self._scope.update(groups)
+            .where(_with_partitions(group_id))
+            .values(
+                name=case((groups.c.partition_of.is_(None), name), else_=numbered), row_version=groups.c.row_version + 1
+            )
+        )
+        await self._scope.connection.execute(statement)
+
+    async def protect(self, group_id: UUID, protected: bool) -> None:
+        statement = self._scope.update(groups).where(groups.c.id == group_id)
+        await self._scope.connection.execute(
+            statement.values(deletion_protection=protected, row_version=groups.c.row_version + 1)
+        )
 
     async def page(
         self, project_id: UUID, limit: int, before: UUID | None, seen: tuple[str, ...] | None = None

@@ -120,6 +120,7 @@ async def _change_partitions(
     now = await repository.get(row.id)
     if (now.revision if now is not None else 0) != (partitioned.revision if partitioned is not None else 0):
         raise Problem(Code.PRECONDITION_FAILED, "Another request changed the group meanwhile.")
+    row = await service.visible(work, principal, row.id)  # it may have another name meanwhile
     added = count - len(present)
     if added > 0:
         await quotas.check(work, quotas.PARTITIONS_PER_PROJECT, adding=added, project_id=row.project_id)

@@ -26,6 +26,18 @@ class NewGroup(SlaInput):
         description="Chains among which keys are divided. Rates and retention are those of all partitions together; "
         "order is kept within a partition.",
     )
+    deletion_protection: bool = Field(
+        False, description="While it is true, deleting the group is refused with `deletion_protected`."
+    )
+
+
+class GroupSettings(Input):
+    """All of them: what is left out has its default."""
+
+    name: Name
+    deletion_protection: bool = Field(
+        False, description="While it is true, deleting the group is refused with `deletion_protected`."
+    )
 
 
 class Resize(Input):
@@ -170,6 +182,7 @@ class Group(Output):
     partition_of: UUID | None = Field(None, description="The group that this is a partition of, if it is one.")
     partition: int | None = Field(None, description="Its number there.")
     promise: SlaPromise
+    deletion_protection: bool = Field(False, description="Whether deleting the group is refused.")
     status: Status
     access: Access = Field(
         description="What clients may use, as spend caps leave it: reserved is the reservation without burst "

@@ -114,6 +114,8 @@ async def _store_intent(work: Work, services: Services, group_id: UUID, project_
         raise taken
     if partitions > 1:
         await partitioning.begin(work, group_id, sla, ids, parts, 1)
+    if asked.deletion_protection:
+        await groups.protect(group_id, True)
     await note(work, group_id, "group_requested", f"The group {asked.name} was asked for.")
 
 
@@ -188,6 +190,8 @@ async def delete(work: Work, services: Services, principal: Principal, group_id:
     row = await visible(work, principal, group_id, Permission.MANAGE)
     require_whole(row)
     require_unchanged(row, if_match)
+    if row.deletion_protection:
+        raise Problem(Code.DELETION_PROTECTED, f"The group {row.name} is protected from deletion.")
     await GroupRepository(work.scope).request_deletion(group_id, datetime.now(UTC))
     await note(work, group_id, "deletion_requested", f"Deleting the group {row.name} was asked for.")
     try:
@@ -312,6 +316,7 @@ def _shown(row: Row[Any], whole: Whole | None) -> Group:
         partition_of=row.partition_of,
         partition=row.partition,
         promise=SlaPromise.of(sla, availability_ppm),
+        deletion_protection=row.deletion_protection,
         status=row.status if whole is None else _worst(row.status, whole.statuses),
         access=row.access,
         epoch=row.epoch,

@@ -25,7 +25,12 @@ def configure(log_format: str, level: int = logging.INFO) -> None:
         _trace,
     ]
     if log_format == "text":
-        last: list[structlog.typing.Processor] = [structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty())]
+        last: list[structlog.typing.Processor] = [
+            structlog.dev.ConsoleRenderer(
+                colors=sys.stderr.isatty(),
+                exception_formatter=structlog.dev.plain_traceback,  # others show values, which may be secrets
+            )
+        ]
     else:
         last = [
             structlog.processors.format_exc_info,

@@ -9,7 +9,7 @@ from quorate_api.http.principal import Caller, Transaction
 from quorate_api.http.route import ScopedRoute
 from quorate_api.http.schemas import Page
 from quorate_api.projects import service
-from quorate_api.projects.schemas import NewProject, Project
+from quorate_api.projects.schemas import NewProject, Project, ProjectSettings
 
 router = APIRouter(prefix="/v1/projects", tags=["projects"], route_class=ScopedRoute)
 
@@ -30,6 +30,14 @@ async def create_project(asked: NewProject, work: Transaction, caller: Caller) -
 async def get_project(project_id: UUID, work: Transaction, caller: Caller) -> Project:
     """One project."""
     return await service.get(work, caller, project_id)
+
+
+@router.put("/{project_id}/settings")
+async def change_project_settings(
+    project_id: UUID, asked: ProjectSettings, work: Transaction, caller: Caller
+) -> Project:
+    """Give a project another name. Its groups, keys and guarantee stay."""
+    return await service.rename(work, caller, project_id, asked.name)
 
 
 @router.delete("/{project_id}", status_code=204)

@@ -27,6 +27,16 @@ class ProjectRepository:
         statement = self._scope.select(projects).where(projects.c.id == project_id, projects.c.deleted_at.is_(None))
         return (await self._scope.connection.execute(statement)).one_or_none()
 
+    async def name_taken(self, name: str, *, but: UUID) -> bool:
+        statement = self._scope.select(projects, projects.c.id).where(
+            projects.c.name == name, projects.c.deleted_at.is_(None), projects.c.id != but
+        )
+        return (await self._scope.connection.execute(statement)).first() is not None
+
+    async def rename(self, project_id: UUID, name: str) -> None:
+        statement = self._scope.update(projects).where(projects.c.id == project_id, projects.c.deleted_at.is_(None))
+        await self._scope.connection.execute(statement.values(name=name))
+
     async def page(self, limit: int, before: UUID | None, only: UUID | None) -> list[Row[Any]]:
         """Newest first. `only`: one project, for API keys."""
         statement = (

@@ -10,6 +10,10 @@ class NewProject(Input):
     name: Name
 
 
+class ProjectSettings(Input):
+    name: Name
+
+
 class Project(Output):
     id: UUID
     name: str

@@ -42,6 +42,18 @@ async def get(work: Work, principal: Principal, project_id: UUID) -> Project:
     return _project(await visible(work, principal, project_id))
 
 
+async def rename(work: Work, principal: Principal, project_id: UUID, name: str) -> Project:
+    row = await visible(work, principal, project_id)
+    principal.require(Permission.ADMINISTER)
+    await quotas.lock(work)  # creating a project takes it too
+    projects = ProjectRepository(work.scope)
+    if await projects.name_taken(name, but=project_id):
+        errors = [FieldError(field="name", message="Another project has this name.")]
+        raise Problem(Code.NAME_TAKEN, errors=errors)
+    await projects.rename(project_id, name)
+    return Project(id=row.id, name=name, created_at=row.created_at)
+
+
 async def delete(work: Work, principal: Principal, project_id: UUID) -> None:
     await visible(work, principal, project_id)
     principal.require(Permission.ADMINISTER)

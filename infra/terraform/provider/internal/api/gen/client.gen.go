@@ -83,6 +83,7 @@ const (
 	CsrfTokenInvalid            Code = "csrf_token_invalid"
 	CursorInvalid               Code = "cursor_invalid"
 	DatabaseUnavailable         Code = "database_unavailable"
+	DeletionProtected           Code = "deletion_protected"
 	DocumentTooLarge            Code = "document_too_large"
 	EmailTaken                  Code = "email_taken"
 	GroupIsPartition            Code = "group_is_partition"
@@ -150,6 +151,8 @@ func (e Code) Valid() bool {
 	case CursorInvalid:
 		return true
 	case DatabaseUnavailable:
+		return true
+	case DeletionProtected:
 		return true
 	case DocumentTooLarge:
 		return true
@@ -1501,7 +1504,10 @@ type CreatedGroup struct {
 	// Access What clients may use, as spend caps leave it: reserved is the reservation without burst capacity; suspended: neither appends nor reads.
 	Access    CreatedGroupAccess `json:"access"`
 	CreatedAt time.Time          `json:"created_at"`
-	Epoch     int                `json:"epoch"`
+
+	// DeletionProtection Whether deleting the group is refused.
+	DeletionProtection *bool `json:"deletion_protection,omitempty"`
+	Epoch              int   `json:"epoch"`
 
 	// Handle null while the group is provisioning, and for callers without permission to append or read.
 	Handle *Handle            `json:"handle"`
@@ -1738,11 +1744,14 @@ type FoundInvoices struct {
 // Group defines model for Group.
 type Group struct {
 	// Access What clients may use, as spend caps leave it: reserved is the reservation without burst capacity; suspended: neither appends nor reads.
-	Access    GroupAccess        `json:"access"`
-	CreatedAt time.Time          `json:"created_at"`
-	Epoch     int                `json:"epoch"`
-	Id        openapi_types.UUID `json:"id"`
-	Name      string             `json:"name"`
+	Access    GroupAccess `json:"access"`
+	CreatedAt time.Time   `json:"created_at"`
+
+	// DeletionProtection Whether deleting the group is refused.
+	DeletionProtection *bool              `json:"deletion_protection,omitempty"`
+	Epoch              int                `json:"epoch"`
+	Id                 openapi_types.UUID `json:"id"`
+	Name               string             `json:"name"`
 
 	// ObservedAt When status and epoch were last confirmed.
 	ObservedAt *time.Time `json:"observed_at"`
@@ -1803,6 +1812,13 @@ type GroupPartitions struct {
 	// KeyHash The version of the hash that finds a key's partition.
 	KeyHash int `json:"key_hash"`
 	Layout  int `json:"layout"`
+}
+
+// GroupSettings All of them: what is left out has its default.
+type GroupSettings struct {
+	// DeletionProtection While it is true, deleting the group is refused with `deletion_protected`.
+	DeletionProtection *bool  `json:"deletion_protection,omitempty"`
+	Name               string `json:"name"`
 }
 
 // GuaranteePrice defines model for GuaranteePrice.
@@ -2271,6 +2287,9 @@ type NewCorrectionKind string
 
 // NewGroup defines model for NewGroup.
 type NewGroup struct {
+	// DeletionProtection While it is true, deleting the group is refused with `deletion_protected`.
+	DeletionProtection *bool `json:"deletion_protection,omitempty"`
+
 	// Durability Place of an entry on every replica before its acknowledgement: stable storage, or memory.
 	Durability NewGroupDurability `json:"durability"`
 
@@ -2954,6 +2973,11 @@ type ProjectGuarantee struct {
 	Since *time.Time `json:"since"`
 }
 
+// ProjectSettings defines model for ProjectSettings.
+type ProjectSettings struct {
+	Name string `json:"name"`
+}
+
 // Quota defines model for Quota.
 type Quota struct {
 	Code        string `json:"code"`
@@ -3474,6 +3498,12 @@ type ResetGroupParams struct {
 	IdempotencyKey *string `json:"Idempotency-Key,omitempty"`
 }
 
+// ChangeGroupSettingsParams defines parameters for ChangeGroupSettings.
+type ChangeGroupSettingsParams struct {
+	// IfMatch An ETag: 412 if the group has changed since.
+	IfMatch *string `json:"if-match,omitempty"`
+}
+
 // RotateKeyParams defines parameters for RotateKey.
 type RotateKeyParams struct {
 	// IdempotencyKey A random string for this request. Repeating it with the same body only repeats the answer.
@@ -3774,6 +3804,9 @@ type SaveCheckpointJSONRequestBody = NewCheckpoint
 // ResetGroupJSONRequestBody defines body for ResetGroup for application/json ContentType.
 type ResetGroupJSONRequestBody = QuorateApiGroupsSchemasReset
 
+// ChangeGroupSettingsJSONRequestBody defines body for ChangeGroupSettings for application/json ContentType.
+type ChangeGroupSettingsJSONRequestBody = GroupSettings
+
 // RotateKeyJSONRequestBody defines body for RotateKey for application/json ContentType.
 type RotateKeyJSONRequestBody = Rotation
 
@@ -3830,6 +3863,9 @@ type QuoteGuaranteeJSONRequestBody = GuaranteeTerms
 
 // CreateKeyJSONRequestBody defines body for CreateKey for application/json ContentType.
 type CreateKeyJSONRequestBody = NewKey
+
+// ChangeProjectSettingsJSONRequestBody defines body for ChangeProjectSettings for application/json ContentType.
+type ChangeProjectSettingsJSONRequestBody = ProjectSettings
 
 // RequestQuotaJSONRequestBody defines body for RequestQuota for application/json ContentType.
 type RequestQuotaJSONRequestBody = QuotaRequest
@@ -3933,6 +3969,8 @@ type ClientInterface interface {
 	// DeleteGroup Delete Group
 	//
 	// Delete a group with its log. The reservation ends now. The servers delete the log a little later.
+	//
+	// 409 `deletion_protected`: the group is protected; `PUT /v1/groups/{id}/settings` ends that.
 	//
 	// Corresponds with DELETE /v1/groups/{group_id} (the `DeleteGroup` operationId).
 	DeleteGroup(ctx context.Context, groupId openapi_types.UUID, params *DeleteGroupParams, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -4081,6 +4119,28 @@ type ClientInterface interface {
 	//
 	// Corresponds with POST /v1/groups/{group_id}/reset (the `ResetGroup` operationId).
 	ResetGroup(ctx context.Context, groupId openapi_types.UUID, params *ResetGroupParams, body ResetGroupJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ChangeGroupSettingsWithBody Change Group Settings
+	//
+	// Change a group's name or its protection from deletion. The log, its clients and its SLA are not touched.
+	//
+	// Keys whose scopes name groups are about names: such a key sees the group if it has the new one.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with PUT /v1/groups/{group_id}/settings (the `ChangeGroupSettings` operationId).
+	ChangeGroupSettingsWithBody(ctx context.Context, groupId openapi_types.UUID, params *ChangeGroupSettingsParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ChangeGroupSettings Change Group Settings
+	//
+	// Change a group's name or its protection from deletion. The log, its clients and its SLA are not touched.
+	//
+	// Keys whose scopes name groups are about names: such a key sees the group if it has the new one.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with PUT /v1/groups/{group_id}/settings (the `ChangeGroupSettings` operationId).
+	ChangeGroupSettings(ctx context.Context, groupId openapi_types.UUID, params *ChangeGroupSettingsParams, body ChangeGroupSettingsJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// RevokeKey Revoke Key
 	//
@@ -4704,6 +4764,24 @@ type ClientInterface interface {
 	// Corresponds with POST /v1/projects/{project_id}/keys (the `CreateKey` operationId).
 	CreateKey(ctx context.Context, projectId openapi_types.UUID, params *CreateKeyParams, body CreateKeyJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// ChangeProjectSettingsWithBody Change Project Settings
+	//
+	// Give a project another name. Its groups, keys and guarantee stay.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with PUT /v1/projects/{project_id}/settings (the `ChangeProjectSettings` operationId).
+	ChangeProjectSettingsWithBody(ctx context.Context, projectId openapi_types.UUID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ChangeProjectSettings Change Project Settings
+	//
+	// Give a project another name. Its groups, keys and guarantee stay.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with PUT /v1/projects/{project_id}/settings (the `ChangeProjectSettings` operationId).
+	ChangeProjectSettings(ctx context.Context, projectId openapi_types.UUID, body ChangeProjectSettingsJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// GetQuotas Get Quotas
 	//
 	// The organization's quotas and their use.
@@ -4889,6 +4967,8 @@ func (c *Client) ListEvents(ctx context.Context, params *ListEventsParams, reqEd
 // DeleteGroup Delete Group
 //
 // Delete a group with its log. The reservation ends now. The servers delete the log a little later.
+//
+// 409 `deletion_protected`: the group is protected; `PUT /v1/groups/{id}/settings` ends that.
 //
 // Corresponds with DELETE /v1/groups/{group_id} (the `DeleteGroup` operationId).
 func (c *Client) DeleteGroup(ctx context.Context, groupId openapi_types.UUID, params *DeleteGroupParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -5208,6 +5288,48 @@ func (c *Client) ResetGroupWithBody(ctx context.Context, groupId openapi_types.U
 // Corresponds with POST /v1/groups/{group_id}/reset (the `ResetGroup` operationId).
 func (c *Client) ResetGroup(ctx context.Context, groupId openapi_types.UUID, params *ResetGroupParams, body ResetGroupJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewResetGroupRequest(c.Server, groupId, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ChangeGroupSettingsWithBody Change Group Settings
+//
+// Change a group's name or its protection from deletion. The log, its clients and its SLA are not touched.
+//
+// Keys whose scopes name groups are about names: such a key sees the group if it has the new one.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with PUT /v1/groups/{group_id}/settings (the `ChangeGroupSettings` operationId).
+func (c *Client) ChangeGroupSettingsWithBody(ctx context.Context, groupId openapi_types.UUID, params *ChangeGroupSettingsParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewChangeGroupSettingsRequestWithBody(c.Server, groupId, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ChangeGroupSettings Change Group Settings
+//
+// Change a group's name or its protection from deletion. The log, its clients and its SLA are not touched.
+//
+// Keys whose scopes name groups are about names: such a key sees the group if it has the new one.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with PUT /v1/groups/{group_id}/settings (the `ChangeGroupSettings` operationId).
+func (c *Client) ChangeGroupSettings(ctx context.Context, groupId openapi_types.UUID, params *ChangeGroupSettingsParams, body ChangeGroupSettingsJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewChangeGroupSettingsRequest(c.Server, groupId, params, body)
 	if err != nil {
 		return nil, err
 	}
@@ -6610,6 +6732,44 @@ func (c *Client) CreateKey(ctx context.Context, projectId openapi_types.UUID, pa
 	return c.Client.Do(req)
 }
 
+// ChangeProjectSettingsWithBody Change Project Settings
+//
+// Give a project another name. Its groups, keys and guarantee stay.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with PUT /v1/projects/{project_id}/settings (the `ChangeProjectSettings` operationId).
+func (c *Client) ChangeProjectSettingsWithBody(ctx context.Context, projectId openapi_types.UUID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewChangeProjectSettingsRequestWithBody(c.Server, projectId, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ChangeProjectSettings Change Project Settings
+//
+// Give a project another name. Its groups, keys and guarantee stay.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with PUT /v1/projects/{project_id}/settings (the `ChangeProjectSettings` operationId).
+func (c *Client) ChangeProjectSettings(ctx context.Context, projectId openapi_types.UUID, body ChangeProjectSettingsJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewChangeProjectSettingsRequest(c.Server, projectId, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
 // GetQuotas Get Quotas
 //
 // The organization's quotas and their use.
@@ -7823,6 +7983,68 @@ func NewResetGroupRequestWithBody(server string, groupId openapi_types.UUID, par
 			}
 
 			req.Header.Set("Idempotency-Key", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewChangeGroupSettingsRequest calls the generic ChangeGroupSettings builder with application/json body
+func NewChangeGroupSettingsRequest(server string, groupId openapi_types.UUID, params *ChangeGroupSettingsParams, body ChangeGroupSettingsJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewChangeGroupSettingsRequestWithBody(server, groupId, params, "application/json", bodyReader)
+}
+
+// NewChangeGroupSettingsRequestWithBody constructs an http.Request for the ChangeGroupSettings method, with any body, and a specified content type
+func NewChangeGroupSettingsRequestWithBody(server string, groupId openapi_types.UUID, params *ChangeGroupSettingsParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "group_id", groupId, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/groups/%s/settings", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPut, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.IfMatch != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "if-match", *params.IfMatch, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("if-match", headerParam0)
 		}
 
 	}
@@ -10678,6 +10900,53 @@ func NewCreateKeyRequestWithBody(server string, projectId openapi_types.UUID, pa
 	return req, nil
 }
 
+// NewChangeProjectSettingsRequest calls the generic ChangeProjectSettings builder with application/json body
+func NewChangeProjectSettingsRequest(server string, projectId openapi_types.UUID, body ChangeProjectSettingsJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewChangeProjectSettingsRequestWithBody(server, projectId, "application/json", bodyReader)
+}
+
+// NewChangeProjectSettingsRequestWithBody constructs an http.Request for the ChangeProjectSettings method, with any body, and a specified content type
+func NewChangeProjectSettingsRequestWithBody(server string, projectId openapi_types.UUID, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "project_id", projectId, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/projects/%s/settings", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPut, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
 // NewGetQuotasRequest constructs an http.Request for the GetQuotas method
 func NewGetQuotasRequest(server string) (*http.Request, error) {
 	var err error
@@ -11448,6 +11717,8 @@ type ClientWithResponsesInterface interface {
 	//
 	// Delete a group with its log. The reservation ends now. The servers delete the log a little later.
 	//
+	// 409 `deletion_protected`: the group is protected; `PUT /v1/groups/{id}/settings` ends that.
+	//
 	// Returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with DELETE /v1/groups/{group_id} (the `DeleteGroup` operationId).
@@ -11619,6 +11890,28 @@ type ClientWithResponsesInterface interface {
 	//
 	// Corresponds with POST /v1/groups/{group_id}/reset (the `ResetGroup` operationId).
 	ResetGroupWithResponse(ctx context.Context, groupId openapi_types.UUID, params *ResetGroupParams, body ResetGroupJSONRequestBody, reqEditors ...RequestEditorFn) (*ResetGroupResponse, error)
+
+	// ChangeGroupSettingsWithBodyWithResponse Change Group Settings
+	//
+	// Change a group's name or its protection from deletion. The log, its clients and its SLA are not touched.
+	//
+	// Keys whose scopes name groups are about names: such a key sees the group if it has the new one.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with PUT /v1/groups/{group_id}/settings (the `ChangeGroupSettings` operationId).
+	ChangeGroupSettingsWithBodyWithResponse(ctx context.Context, groupId openapi_types.UUID, params *ChangeGroupSettingsParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ChangeGroupSettingsResponse, error)
+
+	// ChangeGroupSettingsWithResponse Change Group Settings
+	//
+	// Change a group's name or its protection from deletion. The log, its clients and its SLA are not touched.
+	//
+	// Keys whose scopes name groups are about names: such a key sees the group if it has the new one.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with PUT /v1/groups/{group_id}/settings (the `ChangeGroupSettings` operationId).
+	ChangeGroupSettingsWithResponse(ctx context.Context, groupId openapi_types.UUID, params *ChangeGroupSettingsParams, body ChangeGroupSettingsJSONRequestBody, reqEditors ...RequestEditorFn) (*ChangeGroupSettingsResponse, error)
 
 	// RevokeKeyWithResponse Revoke Key
 	//
@@ -12319,6 +12612,24 @@ type ClientWithResponsesInterface interface {
 	//
 	// Corresponds with POST /v1/projects/{project_id}/keys (the `CreateKey` operationId).
 	CreateKeyWithResponse(ctx context.Context, projectId openapi_types.UUID, params *CreateKeyParams, body CreateKeyJSONRequestBody, reqEditors ...RequestEditorFn) (*CreateKeyResponse, error)
+
+	// ChangeProjectSettingsWithBodyWithResponse Change Project Settings
+	//
+	// Give a project another name. Its groups, keys and guarantee stay.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with PUT /v1/projects/{project_id}/settings (the `ChangeProjectSettings` operationId).
+	ChangeProjectSettingsWithBodyWithResponse(ctx context.Context, projectId openapi_types.UUID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ChangeProjectSettingsResponse, error)
+
+	// ChangeProjectSettingsWithResponse Change Project Settings
+	//
+	// Give a project another name. Its groups, keys and guarantee stay.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with PUT /v1/projects/{project_id}/settings (the `ChangeProjectSettings` operationId).
+	ChangeProjectSettingsWithResponse(ctx context.Context, projectId openapi_types.UUID, body ChangeProjectSettingsJSONRequestBody, reqEditors ...RequestEditorFn) (*ChangeProjectSettingsResponse, error)
 
 	// GetQuotasWithResponse Get Quotas
 	//
@@ -13354,6 +13665,61 @@ func (r ResetGroupResponse) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r ResetGroupResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type ChangeGroupSettingsResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *Group
+	// ApplicationproblemJSON4XX the response for an HTTP 4XX `application/problem+json` response
+	ApplicationproblemJSON4XX *Problem
+	// ApplicationproblemJSON5XX the response for an HTTP 5XX `application/problem+json` response
+	ApplicationproblemJSON5XX *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ChangeGroupSettingsResponse) GetJSON200() *Group {
+	return r.JSON200
+}
+
+// GetApplicationproblemJSON4XX returns the response for an HTTP 4XX `application/problem+json` response
+func (r ChangeGroupSettingsResponse) GetApplicationproblemJSON4XX() *Problem {
+	return r.ApplicationproblemJSON4XX
+}
+
+// GetApplicationproblemJSON5XX returns the response for an HTTP 5XX `application/problem+json` response
+func (r ChangeGroupSettingsResponse) GetApplicationproblemJSON5XX() *Problem {
+	return r.ApplicationproblemJSON5XX
+}
+
+// GetBody returns the raw response body bytes
+func (r ChangeGroupSettingsResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ChangeGroupSettingsResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ChangeGroupSettingsResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ChangeGroupSettingsResponse) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -16494,6 +16860,61 @@ func (r CreateKeyResponse) ContentType() string {
 	return ""
 }
 
+type ChangeProjectSettingsResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *Project
+	// ApplicationproblemJSON4XX the response for an HTTP 4XX `application/problem+json` response
+	ApplicationproblemJSON4XX *Problem
+	// ApplicationproblemJSON5XX the response for an HTTP 5XX `application/problem+json` response
+	ApplicationproblemJSON5XX *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ChangeProjectSettingsResponse) GetJSON200() *Project {
+	return r.JSON200
+}
+
+// GetApplicationproblemJSON4XX returns the response for an HTTP 4XX `application/problem+json` response
+func (r ChangeProjectSettingsResponse) GetApplicationproblemJSON4XX() *Problem {
+	return r.ApplicationproblemJSON4XX
+}
+
+// GetApplicationproblemJSON5XX returns the response for an HTTP 5XX `application/problem+json` response
+func (r ChangeProjectSettingsResponse) GetApplicationproblemJSON5XX() *Problem {
+	return r.ApplicationproblemJSON5XX
+}
+
+// GetBody returns the raw response body bytes
+func (r ChangeProjectSettingsResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ChangeProjectSettingsResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ChangeProjectSettingsResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ChangeProjectSettingsResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
 type GetQuotasResponse struct {
 	Body         []byte
 	HTTPResponse *http.Response
@@ -17276,6 +17697,8 @@ func (c *ClientWithResponses) ListEventsWithResponse(ctx context.Context, params
 //
 // Delete a group with its log. The reservation ends now. The servers delete the log a little later.
 //
+// 409 `deletion_protected`: the group is protected; `PUT /v1/groups/{id}/settings` ends that.
+//
 // Returns a wrapper object for the known response body format(s).
 //
 // Corresponds with DELETE /v1/groups/{group_id} (the `DeleteGroup` operationId).
@@ -17554,6 +17977,40 @@ func (c *ClientWithResponses) ResetGroupWithResponse(ctx context.Context, groupI
 		return nil, err
 	}
 	return ParseResetGroupResponse(rsp)
+}
+
+// ChangeGroupSettingsWithBodyWithResponse Change Group Settings
+//
+// Change a group's name or its protection from deletion. The log, its clients and its SLA are not touched.
+//
+// Keys whose scopes name groups are about names: such a key sees the group if it has the new one.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with PUT /v1/groups/{group_id}/settings (the `ChangeGroupSettings` operationId).
+func (c *ClientWithResponses) ChangeGroupSettingsWithBodyWithResponse(ctx context.Context, groupId openapi_types.UUID, params *ChangeGroupSettingsParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ChangeGroupSettingsResponse, error) {
+	rsp, err := c.ChangeGroupSettingsWithBody(ctx, groupId, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseChangeGroupSettingsResponse(rsp)
+}
+
+// ChangeGroupSettingsWithResponse Change Group Settings
+//
+// Change a group's name or its protection from deletion. The log, its clients and its SLA are not touched.
+//
+// Keys whose scopes name groups are about names: such a key sees the group if it has the new one.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with PUT /v1/groups/{group_id}/settings (the `ChangeGroupSettings` operationId).
+func (c *ClientWithResponses) ChangeGroupSettingsWithResponse(ctx context.Context, groupId openapi_types.UUID, params *ChangeGroupSettingsParams, body ChangeGroupSettingsJSONRequestBody, reqEditors ...RequestEditorFn) (*ChangeGroupSettingsResponse, error) {
+	rsp, err := c.ChangeGroupSettings(ctx, groupId, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseChangeGroupSettingsResponse(rsp)
 }
 
 // RevokeKeyWithResponse Revoke Key
@@ -18718,6 +19175,36 @@ func (c *ClientWithResponses) CreateKeyWithResponse(ctx context.Context, project
 	return ParseCreateKeyResponse(rsp)
 }
 
+// ChangeProjectSettingsWithBodyWithResponse Change Project Settings
+//
+// Give a project another name. Its groups, keys and guarantee stay.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with PUT /v1/projects/{project_id}/settings (the `ChangeProjectSettings` operationId).
+func (c *ClientWithResponses) ChangeProjectSettingsWithBodyWithResponse(ctx context.Context, projectId openapi_types.UUID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ChangeProjectSettingsResponse, error) {
+	rsp, err := c.ChangeProjectSettingsWithBody(ctx, projectId, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseChangeProjectSettingsResponse(rsp)
+}
+
+// ChangeProjectSettingsWithResponse Change Project Settings
+//
+// Give a project another name. Its groups, keys and guarantee stay.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with PUT /v1/projects/{project_id}/settings (the `ChangeProjectSettings` operationId).
+func (c *ClientWithResponses) ChangeProjectSettingsWithResponse(ctx context.Context, projectId openapi_types.UUID, body ChangeProjectSettingsJSONRequestBody, reqEditors ...RequestEditorFn) (*ChangeProjectSettingsResponse, error) {
+	rsp, err := c.ChangeProjectSettings(ctx, projectId, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseChangeProjectSettingsResponse(rsp)
+}
+
 // GetQuotasWithResponse Get Quotas
 //
 // The organization's quotas and their use.
@@ -19612,6 +20099,46 @@ func ParseResetGroupResponse(rsp *http.Response) (*ResetGroupResponse, error) {
 	}
 
 	response := &ResetGroupResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest Group
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 4:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON4XX = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 5:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON5XX = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseChangeGroupSettingsResponse parses an HTTP response from a ChangeGroupSettingsWithResponse call
+func ParseChangeGroupSettingsResponse(rsp *http.Response) (*ChangeGroupSettingsResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ChangeGroupSettingsResponse{
 		Body:         bodyBytes,
 		HTTPResponse: rsp,
 	}
@@ -21905,6 +22432,46 @@ func ParseCreateKeyResponse(rsp *http.Response) (*CreateKeyResponse, error) {
 			return nil, err
 		}
 		response.JSON201 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 4:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON4XX = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 5:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON5XX = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseChangeProjectSettingsResponse parses an HTTP response from a ChangeProjectSettingsWithResponse call
+func ParseChangeProjectSettingsResponse(rsp *http.Response) (*ChangeProjectSettingsResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ChangeProjectSettingsResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest Project
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
 
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 4:
 		var dest Problem

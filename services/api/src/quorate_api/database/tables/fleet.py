@@ -43,6 +43,7 @@ groups = Table(
     text("access_wanted"),
     uuid("partition_of", nullable=True),
     count("partition", nullable=True),
+    Column("deletion_protection", Boolean, nullable=False),
 )
 partitioned_groups = Table(
     "partitioned_groups",

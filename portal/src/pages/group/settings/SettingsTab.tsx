@@ -1,21 +1,21 @@
-import { useMutation, useQueryClient } from '@tanstack/react-query'
-import { Link, useNavigate } from '@tanstack/react-router'
-import { useState, type ReactNode } from 'react'
-import { api, keys, type Group } from '@/api'
+import { Link } from '@tanstack/react-router'
+import type { ReactNode } from 'react'
+import type { Group } from '@/api'
 import { money } from '@/format/money'
 import { bytes, rate } from '@/format/quantity'
 import { moment } from '@/format/time'
 import { majority, promised, replicas, word } from '@/format/words'
 import { useMay } from '@/session'
-import { Button, buttonClass } from '@/ui/Button'
-import { ConfirmByName } from '@/ui/ConfirmByName'
+import { buttonClass } from '@/ui/Button'
 import { CopyButton } from '@/ui/Copy'
 import { Section } from '@/ui/Surface'
 import { usePageTitle } from '@/ui/title'
-import { CostsSection } from './CostsSection'
-import { useGroup } from './GroupPage'
-import { hindranceOf } from './resize/resize'
-import { TerraformSection } from './terraform/TerraformSection'
+import { CostsSection } from '../CostsSection'
+import { useGroup } from '../GroupPage'
+import { hindranceOf } from '../resize/resize'
+import { TerraformSection } from '../terraform/TerraformSection'
+import { DeletionSection } from './DeletionSection'
+import { RenameGroup } from './RenameGroup'
 
 export function SettingsTab() {
   const group = useGroup()
@@ -26,7 +26,7 @@ export function SettingsTab() {
       <Facts group={group} mayManage={mayManage} />
       <CostsSection group={group} />
       {typeof group.partition_of !== 'string' && <TerraformSection group={group} />}
-      {mayManage && <Deletion group={group} />}
+      {mayManage && <DeletionSection group={group} />}
     </div>
   )
 }
@@ -52,6 +52,10 @@ function Facts({ group, mayManage }: { group: Group; mayManage: boolean }) {
       }
     >
       <dl className="nums divide-y divide-line text-sm">
+        <Fact term="Name">
+          <span className="break-words">{group.name}</span>
+          {mayManage && typeof group.partition_of !== 'string' && <RenameGroup group={group} />}
+        </Fact>
         <Fact term="Group id">
           <span className="font-mono text-[13px] break-all">{group.id}</span>
           <CopyButton text={group.id} label="Copy group id" />
@@ -79,53 +83,5 @@ function Fact({ term, children }: { term: string; children: ReactNode }) {
       <dt className="text-ink-3">{term}</dt>
       <dd className="flex min-w-0 items-center gap-1">{children}</dd>
     </div>
-  )
-}
-
-function Deletion({ group }: { group: Group }) {
-  const [open, setOpen] = useState(false)
-  const queries = useQueryClient()
-  const navigate = useNavigate()
-  const deletion = useMutation({
-    mutationFn: () => api.deleteGroup(group.id),
-    onSuccess: async () => {
-      await navigate({ to: '/projects/$projectId/groups', params: { projectId: group.project_id } })
-      queries.removeQueries({ queryKey: keys.group(group.id) })
-      void queries.invalidateQueries({ queryKey: keys.groups(group.project_id) })
-      void queries.invalidateQueries({ queryKey: keys.quotas })
-    },
-  })
-  const going = group.status === 'deleting' || group.status === 'deleted'
-  const isPartition = typeof group.partition_of === 'string'
-  return (
-    <Section
-      title="Delete this group"
-      description="Its entries are gone for good and its reservation ends at once. Invoices and SLA reports stay."
-    >
-      <Button
-        variant="danger"
-        disabledReason={
-          going
-            ? 'This group is being deleted already.'
-            : isPartition
-              ? 'It is a partition: delete the group that it is a partition of.'
-              : undefined
-        }
-        onClick={() => setOpen(true)}
-      >
-        Delete group
-      </Button>
-      <ConfirmByName
-        name={group.name}
-        kind="group"
-        deed={deletion}
-        open={open}
-        onOpenChange={setOpen}
-        title={`Delete ${group.name}?`}
-        description="Every entry of its log is lost and clients get an error at once. This cannot be undone."
-        keep="Keep it"
-        proceed="Delete for good"
-      />
-    </Section>
   )
 }
