@@ -92,7 +92,7 @@ test('a service account is for all projects, and is made, rotated and revoked as
   await expect(page.getByRole('heading', { name: 'No service accounts yet' })).toBeVisible()
   await expectAccessible(page)
   await page.getByRole('button', { name: 'New service account' }).click()
-  const making = page.getByRole('dialog', { name: 'New service account' })
+  const making = page.getByRole('dialog')
   await making.getByLabel('Name', { exact: true }).fill('terraform')
   await expect(making.getByRole('checkbox', { name: 'Administer' })).toBeChecked()
   await expect(making.getByRole('checkbox', { name: 'Billing' })).not.toBeChecked()

@@ -1,6 +1,6 @@
 import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
-import { api, keys, type Group } from '@/api'
+import { api, groupQuery, keys, type Group } from '@/api'
 import { useMay } from '@/session'
 import { Button } from '@/ui/Button'
 import { ConfirmByName } from '@/ui/ConfirmByName'
@@ -14,7 +14,7 @@ export function ResetGroup({ group }: { group: Group }) {
     mutationFn: () => api.resetGroup(group.id, group.epoch),
     onSuccess: (begun) => {
       setOpen(false)
-      queries.setQueryData(keys.group(group.id), begun)
+      queries.setQueryData(groupQuery(group.id).queryKey, begun)
       void queries.invalidateQueries({ queryKey: keys.group(group.id) })
       void queries.invalidateQueries({ queryKey: keys.groups(group.project_id) })
     },

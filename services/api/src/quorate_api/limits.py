@@ -24,7 +24,10 @@ SCOPE_LENGTH_MAX = 120  # a group's name, with its operation
 SECRETS_PER_KEY_MAX = 3  # two rotations at a time
 ROTATION_GRACE_S = 24 * 3_600
 ROTATION_GRACE_S_MAX = 30 * 24 * 3_600
-NEW_KEYS_PER_ORGANIZATION = "500/hour"  # each may be a revocation, of which servers hold some ten thousand
+NEW_KEYS_PER_ORGANIZATION = (
+    "500/hour"  # new secrets of known ones, too; each may be a revocation, of which servers hold some ten thousand
+)
+SESSION_SWITCHES_PER_PERSON = "120/hour"  # each ends a session, for the same reason
 REVOCATION_INTERVAL_S = 1.0  # servers refuse tokens within ten seconds
 REVOCATIONS_PER_CALL_MAX = 500  # the coordinators' own bound
 

@@ -2,7 +2,7 @@ import { zodResolver } from '@hookform/resolvers/zod'
 import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { useNavigate } from '@tanstack/react-router'
 import { useForm } from 'react-hook-form'
-import { api, fieldMessage, keys, type Group, type Resize, type Sla } from '@/api'
+import { api, fieldMessage, groupQuery, keys, type Group, type Resize, type Sla } from '@/api'
 import { adoptSla } from '@/pages/create/adoptSla'
 import { QuoteBar } from '@/pages/create/QuoteBar'
 import { QuotePanel } from '@/pages/create/QuotePanel'
@@ -109,7 +109,7 @@ function useResize(group: Group) {
   return useMutation({
     mutationFn: (changes: Resize) => api.resizeGroup(group.id, changes),
     onSuccess: async (resized) => {
-      queries.setQueryData(keys.group(group.id), resized)
+      queries.setQueryData(groupQuery(group.id).queryKey, resized)
       for (const queryKey of [keys.group(group.id), keys.groups(group.project_id), keys.quotas, keys.spend]) {
         void queries.invalidateQueries({ queryKey })
       }

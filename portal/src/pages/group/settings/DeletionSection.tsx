@@ -1,7 +1,7 @@
 import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { useNavigate } from '@tanstack/react-router'
 import { useState } from 'react'
-import { api, keys, type Group } from '@/api'
+import { api, groupQuery, keys, type Group } from '@/api'
 import { useMay } from '@/session'
 import { Button } from '@/ui/Button'
 import { ConfirmByName } from '@/ui/ConfirmByName'
@@ -67,7 +67,7 @@ function Protection({ group, isProtected }: { group: Group; isProtected: boolean
   const protecting = useMutation({
     mutationFn: (deletion_protection: boolean) => api.settleGroup(group.id, { name: group.name, deletion_protection }),
     onSuccess: (changed) => {
-      queries.setQueryData(keys.group(group.id), changed)
+      queries.setQueryData(groupQuery(group.id).queryKey, changed)
     },
   })
   return (

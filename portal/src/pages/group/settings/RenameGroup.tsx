@@ -1,6 +1,6 @@
 import { useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
-import { api, keys, type Group } from '@/api'
+import { api, groupQuery, keys, type Group } from '@/api'
 import { Button } from '@/ui/Button'
 import { Rename } from '@/ui/Rename'
 
@@ -9,7 +9,7 @@ export function RenameGroup({ group }: { group: Group }) {
   const queries = useQueryClient()
   const rename = async (name: string) => {
     const changed = await api.settleGroup(group.id, { name, deletion_protection: group.deletion_protection === true })
-    queries.setQueryData(keys.group(group.id), changed)
+    queries.setQueryData(groupQuery(group.id).queryKey, changed)
     void queries.invalidateQueries({ queryKey: keys.groups(group.project_id) })
   }
   return (

@@ -22,7 +22,7 @@ const CURRENCY = 'USD'
 export function TenantPage() {
   const { organizationId } = route.useParams()
   const found = useInfiniteQuery(tenantsQuery(organizationId))
-  const tenant = found.data?.pages[0]?.items[0]
+  const tenant = found.data?.pages[0]?.items.find(({ id }) => id === organizationId)
   const [suspending, setSuspending] = useState(false)
   const [viewing, setViewing] = useState(false)
   usePageTitle(tenant?.name ?? 'Organization')

@@ -125,5 +125,6 @@ def open_session(request: Request, response: Response, services: Services, opene
         "credential": str(opened.credential.id),
     }
     cookies.keep(response, services, cookie_name(services), opened.session_token, limits.SESSION_LIFETIME_S)
-    remember_device(response, services, opened.email)
+    if opened.email_verified:
+        remember_device(response, services, opened.user_id)
     return opened.body  # type: ignore[return-value]

@@ -41,6 +41,7 @@ class Opened:
     session_token: str
     user_id: UUID
     email: str
+    email_verified: bool
     credential: Credential
 
 
@@ -101,11 +102,12 @@ async def _sign_up(
         project=Project(id=project_id, name=FIRST_PROJECT, created_at=now),
         csrf_token=csrf_token(services, token),
     )
-    return Opened(body, token, user_id, person.email, credential)
+    return Opened(body, token, user_id, person.email, verified, credential)
 
 
 async def log_in(work: Work, services: Services, asked: Login, client: Client) -> Opened:
-    device = client.device(services, asked.email)
+    known = await UserRepository(work.connection).verified(asked.email)
+    device = client.device(services, known.id if known is not None else None)
     await services.rates.before_login(asked.email, client.address, device)
     user = await _who(work, services, asked)
     if user is None:
@@ -179,12 +181,14 @@ async def open_in(
         csrf_token=csrf_token(services, token),
         confirmed_at=datetime.now(UTC),
     )
-    return Opened(await me(work, principal), token, user.id, user.email, credential)
+    verified = user.email_verified_at is not None
+    return Opened(await me(work, principal), token, user.id, user.email, verified, credential)
 
 
 async def switch(work: Work, services: Services, principal: Principal, organization_id: UUID, client: Client) -> Opened:
     """A session of another organization of the person, in the place of the present one."""
     user_id = principal.require_person()
+    await services.rates.switch(str(user_id))
     memberships = await UserRepository(work.connection).memberships(user_id)
     found = [each for each in memberships if each.organization_id == organization_id]
     if not found:

@@ -162,5 +162,15 @@ class TenantRepository:
         columns = (
             "organization_id", "name", "created_at", "standing", "members", "groups", "rate_per_s", "hourly_micros"
         )  # fmt: skip
+        if (wanted := _id_in(search)) is not None:  # that organization, and none whose name looks like its id
+            search, after, limit = str(wanted), UUID(int=min(wanted.int + 1, 2**128 - 1)), 1
         found = func.find_organizations(search, after, limit).table_valued(*columns)
-        return list((await self._connection.execute(select(found))).all())
+        rows = list((await self._connection.execute(select(found))).all())
+        return [row for row in rows if wanted is None or row.organization_id == wanted]
+
+
+def _id_in(search: str | None) -> UUID | None:
+    try:
+        return UUID(search) if search is not None else None
+    except ValueError:
+        return None

@@ -2,6 +2,7 @@
 
 import secrets
 from dataclasses import dataclass
+from uuid import UUID
 
 from fastapi import Request, Response
 
@@ -17,11 +18,13 @@ class Client:
     user_agent: str
     device_cookie: str | None = None
 
-    def device(self, services: Services, email: str) -> str | None:
-        """The number of a device on which this address has logged in before. None: an unknown device."""
+    def device(self, services: Services, account: UUID | None) -> str | None:
+        """The number of a device on which this account has logged in before. None: an unknown device."""
         number, _, mac = (self.device_cookie or "").partition(".")
-        is_known = services.keys.verifies_hex(mac, "device", email.encode(), number.encode())
-        return number if number and is_known else None
+        if account is None or not number:
+            return None
+        is_known = services.keys.verifies_hex(mac, "device", account.bytes, number.encode())
+        return number if is_known else None
 
 
 def client_of(request: Request) -> Client:
@@ -32,10 +35,11 @@ def client_of(request: Request) -> Client:
     return Client(address, shown, request.cookies.get(_name(services)))
 
 
-def remember_device(response: Response, services: Services, email: str) -> None:
-    """Have this device log in again, however many passwords are guessed elsewhere."""
+def remember_device(response: Response, services: Services, account: UUID) -> None:
+    """Have this device log in again, however many passwords are guessed elsewhere. It is bound to the account: another
+    one that claims the same address gains nothing by it."""
     number = secrets.token_hex(16)
-    value = f"{number}.{services.keys.mac('device', email.encode(), number.encode()).hex()}"
+    value = f"{number}.{services.keys.mac('device', account.bytes, number.encode()).hex()}"
     cookies.keep(response, services, _name(services), value, limits.DEVICE_LIFETIME_S)
 
 

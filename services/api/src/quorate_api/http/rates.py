@@ -54,6 +54,9 @@ class Rates:
     async def new_key(self, organization: str) -> None:
         await self._spend(_NEW_KEYS, "Too many new API keys.", "new key", organization)
 
+    async def switch(self, user: str) -> None:
+        await self._spend(_SWITCHES, "Too many changes of the organization.", "switch", user)
+
     async def invitation(self, organization: str) -> None:
         await self._spend(_INVITATIONS, "Too many invitations.", "invitation", organization)
 
@@ -153,6 +156,7 @@ class Counter:
 
 _REQUESTS = parse(limits.REQUESTS_PER_PRINCIPAL)
 _NEW_KEYS = parse(limits.NEW_KEYS_PER_ORGANIZATION)
+_SWITCHES = parse(limits.SESSION_SWITCHES_PER_PERSON)
 _INVITATIONS = parse(limits.INVITATIONS_PER_ORGANIZATION)
 _MAIL_REQUESTS = parse(limits.MAIL_REQUESTS_PER_ADDRESS)
 _WEBHOOK_TESTS = parse(limits.WEBHOOK_TESTS_PER_ORGANIZATION)

@@ -78,6 +78,7 @@ async def organization_page(work: Work, principal: Principal, paging: Paging) ->
 async def rotate(work: Work, services: Services, principal: Principal, key_id: UUID, asked: Rotation) -> RotatedKey:
     """The key keeps its id, scopes and expiry, and gets another secret."""
     key = await _changeable(work, principal, key_id)
+    await services.rates.new_key(str(principal.organization_id))
     now = datetime.now(UTC)
     secrets = SecretRepository(work.scope)
     known = (await secrets.of([key_id]))[key_id]

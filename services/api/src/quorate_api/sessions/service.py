@@ -101,19 +101,19 @@ async def confirm(
 
 async def check_password(work: Work, services: Services, user: Row[Any], password: str, client: Client) -> None:
     """Raises `credentials_invalid`, and `rate_limited` after too many attempts."""
-    await services.rates.before_login(user.email, client.address, client.device(services, user.email))
+    await services.rates.before_login(user.email, client.address, client.device(services, user.id))
     async with work.outside():
         right = await services.passwords.verify(password, user.password_hash)
     if not right:
-        await services.rates.failed_login(user.email, client.address, client.device(services, user.email))
+        await services.rates.failed_login(user.email, client.address, client.device(services, user.id))
         raise Problem(Code.CREDENTIALS_INVALID, "The password is wrong.")
 
 
 async def check_code(work: Work, services: Services, user: Row[Any], code: str, client: Client) -> None:
     """The same for a code of the second factor."""
-    await services.rates.before_login(user.email, client.address, client.device(services, user.email))
+    await services.rates.before_login(user.email, client.address, client.device(services, user.id))
     if not await factors.is_right(work, services, user.id, code):
-        await services.rates.failed_login(user.email, client.address, client.device(services, user.email))
+        await services.rates.failed_login(user.email, client.address, client.device(services, user.id))
         raise Problem(Code.SECOND_FACTOR_WRONG)
 
 

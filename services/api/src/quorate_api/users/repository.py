@@ -38,11 +38,13 @@ class UserRepository:
         return (await self._connection.execute(statement)).one_or_none()
 
     async def who_may_log_in(self, email: str, limit: int) -> list[Row[Any]]:
-        """The account whose address it is, then those that say so and have not shown it, newest first."""
+        """The account whose address it is, then those that say so and have not shown it: the oldest, then the newest
+        ones. So sign-ups of strangers do not push the first one out."""
+        age = func.row_number().over(order_by=(users.c.email_verified_at.is_(None), users.c.created_at))
+        aged = select(users, age.label("age")).where(users.c.email == email).subquery()
         statement = (
-            select(users)
-            .where(users.c.email == email)
-            .order_by(users.c.email_verified_at.is_(None), users.c.created_at.desc())
+            select(*(aged.c[column.name] for column in users.c))
+            .order_by(aged.c.age != 1, aged.c.created_at.desc())
             .limit(limit)
         )
         return list((await self._connection.execute(statement)).all())
