@@ -27,6 +27,8 @@ terraform {
 }
 variable "rate_per_s" { default = 500 }
 variable "servers" { type = set(string) }
+variable "name" { default = "new" }
+variable "protected" { default = true }
 locals {
   sla = { durability = "persistent", replication_degree = 3, request_size_bytes = 64 }
 }
@@ -36,14 +38,15 @@ data "quorate_quote" "orders" {
   request_size_bytes = local.sla.request_size_bytes
   rate_per_s         = var.rate_per_s
 }
-resource "quorate_project" "shop" { name = "shop" }
+resource "quorate_project" "shop" { name = "${var.name}-shop" }
 resource "quorate_group" "orders" {
   project_id         = quorate_project.shop.id
-  name               = "orders"
+  name               = "${var.name}-orders"
   durability         = local.sla.durability
   replication_degree = local.sla.replication_degree
   request_size_bytes = local.sla.request_size_bytes
   rate_per_s         = var.rate_per_s
+  deletion_protection = var.protected
   lifecycle {
     precondition {
       condition     = data.quorate_quote.orders.admissible
@@ -99,16 +102,24 @@ def test_from_an_empty_service_and_back(stack: Stack, tmp_path: Path) -> None:
         said = terraform.run("plan", everything, expect=1, QUORATE_API_KEY=secret, QUORATE_OPERATOR_TOKEN=key)
         assert "the credential is wrong" in said, "a customer's key opens nothing of the fleet"
 
+        said = terraform.run("destroy", "-auto-approve", everything, expect=1)
+        assert "is protected from deletion" in said
+        terraform.apply(everything, "-var=name=live")
+        assert terraform.output("group_id") == group_id, "renamed in place, with its project"
+        assert _read(stack.api_url, secret, group_id) == [b"%d" % number for number in range(ENTRIES)]
+        terraform.apply(everything, "-var=name=live", "-var=protected=false")
+
         before = operator.servers()
         goes = next(name for name, server in before.items() if server["replicas"])
-        terraform.apply(f"-var=servers={json.dumps([name for name in SERVERS if name != goes])}")
+        staying = json.dumps([name for name in SERVERS if name != goes])
+        terraform.apply(f"-var=servers={staying}", "-var=name=live", "-var=protected=false")
         after = operator.servers()
         assert after[goes]["drain"]["state"] == "drained"
         assert after[goes]["replicas"] == 0
         _append(stack.api_url, secret, group_id)
-        assert _read(stack.api_url, secret, group_id) == [b"%d" % number for number in range(ENTRIES)] * 2
+        assert _read(stack.api_url, secret, group_id, 2 * ENTRIES) == [b"%d" % number for number in range(ENTRIES)] * 2
 
-        terraform.run("destroy", "-auto-approve", everything)
+        terraform.run("destroy", "-auto-approve", everything, "-var=name=live", "-var=protected=false")
         assert not [server for server in operator.servers().values() if server["replicas"]]
         assert [project["name"] for project in customer.get("/v1/projects")["items"]] == ["default"]
         assert httpx2.get(f"{stack.api_url}/v1/me", headers={"Authorization": f"Bearer {secret}"}).status_code == 401
@@ -123,11 +134,11 @@ def _append(api_url: str, secret: str, group_id: str) -> None:
     asyncio.run(append())
 
 
-def _read(api_url: str, secret: str, group_id: str) -> list[bytes]:
+def _read(api_url: str, secret: str, group_id: str, count: int = ENTRIES) -> list[bytes]:
     async def read() -> list[bytes]:
         found: list[bytes] = []
         async with await connect_group(api_url, secret, group_id, timeout=30.0) as client:
-            while len(found) < 2 * ENTRIES:
+            while len(found) < count:
                 entries = (await client.read(len(found))).entries
                 assert entries, f"the log ends at {len(found)}"
                 found += [bytes(entry.data) for entry in entries]

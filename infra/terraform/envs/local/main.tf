@@ -85,7 +85,9 @@ resource "quorate_group" "orders" {
   replication_degree = 3
   request_size_bytes = 64
   rate_per_s         = var.rate_per_s
-  depends_on         = [module.fleet] # a fleet without servers promises nothing
+  # This fleet is for trying out, and `terraform destroy` is to leave nothing. Elsewhere logs are protected by default.
+  deletion_protection = false
+  depends_on          = [module.fleet] # a fleet without servers promises nothing
 }
 
 resource "quorate_api_key" "app" {
