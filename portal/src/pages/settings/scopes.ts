@@ -2,7 +2,7 @@
 export type Right = 'append' | 'read' | 'manage' | 'billing' | 'administer'
 
 export const ORGANIZATION = null
-/** Whose keys: a project's, by its id, or the organization's. */
+/** The owner of keys: a project, by its id, or the organization. */
 export type KeyOwner = string | typeof ORGANIZATION
 
 interface About {

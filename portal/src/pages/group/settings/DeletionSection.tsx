@@ -60,7 +60,7 @@ export function DeletionSection({ group }: { group: Group }) {
   )
 }
 
-/** Who may only manage groups can protect one, and not take that back. */
+/** A member who may only manage groups can protect one, and not take that back. */
 function Protection({ group, isProtected }: { group: Group; isProtected: boolean }) {
   const queries = useQueryClient()
   const mayAdminister = useMay('administer')

@@ -49,7 +49,7 @@ def name_of(name: str, number: int) -> str:
 
 
 def names(name: str, partitions: int) -> list[str]:
-    """Those of a group with so many partitions."""
+    """All names of a group with so many partitions."""
     return [name_of(name, number) for number in range(max(partitions, 1))]
 
 

@@ -41,7 +41,7 @@ class Keys:
         return _mac(self.secret, purpose, parts)
 
     def macs(self, purpose: str, *parts: bytes) -> list[bytes]:
-        """That of each secret, the present one's first: what was written under any of them is found."""
+        """The HMACs under all secrets, the present one first. They find values that were written under any."""
         return [_mac(secret, purpose, parts) for secret in (self.secret, *self.others)]
 
     def verifies(self, given: bytes, purpose: str, *parts: bytes) -> bool:
