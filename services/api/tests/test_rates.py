@@ -3,6 +3,7 @@
 import httpx2
 import pytest
 from limits import parse
+from quorate_harness.figures import FOLDER, Figure, keep
 from redis.asyncio import Redis
 
 from quorate_api import limits
@@ -48,6 +49,9 @@ async def test_failures_elsewhere_lock_nobody_out(addresses: None, api: httpx2.A
         for answer in [await log_in("203.0.113.1"), await log_in("203.0.113.99"), await log_in("203.0.113.7", device)]
         if answer.status_code != 200
     ]
+    note = "of 3 log-ins of a person whose account had 200 failures from 20 other addresses"
+    figure = Figure("lockout_of_others", len(refused), "log-ins", 0, note=note)
+    keep([figure], "make test", FOLDER / "access.jsonl")
     assert refused == []
 
 
