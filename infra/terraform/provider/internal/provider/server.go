@@ -55,8 +55,8 @@ func (*server) Schema(_ context.Context, _ resource.SchemaRequest, answer *resou
 		}
 	}
 	answer.Schema = schema.Schema{
-		MarkdownDescription: "A machine's membership in the fleet. Creating waits for the server to register itself, " +
-			"destroying drains it and waits until it holds no replica. The next apply waits again for a server that was removed from the fleet. " +
+		MarkdownDescription: "A machine's membership in the fleet. Creating waits for the server to register itself, and calls off its drain. " +
+			"Changing it leaves a drain alone, which an operator has begun. Destroying drains it and waits until it holds no replica. The next apply waits again for a server that was removed from the fleet. " +
 			"Let it depend on its machine (through `instance_id`): then Terraform drains first and stops afterwards. Import by the server's name.",
 		Attributes: map[string]schema.Attribute{
 			"name": schema.StringAttribute{
@@ -89,17 +89,19 @@ func (s *server) Create(ctx context.Context, asked resource.CreateRequest, answe
 	if answer.Diagnostics.Append(asked.Plan.Get(ctx, &model)...); answer.Diagnostics.HasError() {
 		return
 	}
-	if s.untilAlive(ctx, &model, &answer.Diagnostics) {
+	if s.untilAlive(ctx, &model, s.intoService, &answer.Diagnostics) {
 		answer.Diagnostics.Append(answer.State.Set(ctx, model)...)
 	}
 }
 
+// Update leaves a drain alone: an operator has begun it since.
 func (s *server) Update(ctx context.Context, asked resource.UpdateRequest, answer *resource.UpdateResponse) {
 	var model serverModel
 	if answer.Diagnostics.Append(asked.Plan.Get(ctx, &model)...); answer.Diagnostics.HasError() {
 		return
 	}
-	if s.untilAlive(ctx, &model, &answer.Diagnostics) {
+	asItIs := func(context.Context, *gen.Server) error { return nil }
+	if s.untilAlive(ctx, &model, asItIs, &answer.Diagnostics) {
 		answer.Diagnostics.Append(answer.State.Set(ctx, model)...)
 	}
 }
@@ -111,14 +113,16 @@ func (s *server) ModifyPlan(_ context.Context, asked resource.ModifyPlanRequest,
 	}
 }
 
-// untilAlive waits for the server, and cancels its drain if there is one.
-func (s *server) untilAlive(ctx context.Context, model *serverModel, diagnostics *diag.Diagnostics) bool {
+// untilAlive waits for the server, and then does with it what is to be done.
+func (s *server) untilAlive(
+	ctx context.Context, model *serverModel, then func(context.Context, *gen.Server) error, diagnostics *diag.Diagnostics,
+) bool {
 	name := model.Name.ValueString()
 	deadline := time.Now().Add(time.Duration(model.RegistrationS.ValueInt64()) * time.Second)
 	for {
 		found, err := findServer(ctx, s.api, name)
 		if err == nil && found != nil && found.Alive {
-			if err = s.intoService(ctx, found); err == nil {
+			if err = then(ctx, found); err == nil {
 				model.ServerID, model.Address = types.Int64Value(int64(found.ServerId)), types.StringValue(found.Address)
 				return true
 			}
