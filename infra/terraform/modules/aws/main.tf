@@ -142,6 +142,7 @@ resource "aws_instance" "servers" {
     id      = aws_launch_template.servers[each.key].id
     version = aws_launch_template.servers[each.key].latest_version
   }
+  root_block_device { encrypted = true }
   # The firewall rules exist before the machine, and are deleted after it.
   depends_on = [
     aws_vpc_security_group_ingress_rule.peers,
@@ -153,7 +154,7 @@ resource "aws_instance" "servers" {
   ]
   lifecycle {
     # Only the first start reads it. A new release or token must not replace serving machines.
-    ignore_changes = [launch_template]
+    ignore_changes = [launch_template, root_block_device]
   }
 }
 

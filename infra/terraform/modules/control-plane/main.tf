@@ -58,6 +58,7 @@ resource "aws_instance" "control" {
   primary_network_interface {
     network_interface_id = aws_network_interface.control[each.key].id
   }
+  root_block_device { encrypted = true }
   metadata_options {
     http_tokens                 = "required" # user data holds the database's password and the keys' seed
     http_put_response_hop_limit = 1
@@ -71,7 +72,7 @@ resource "aws_instance" "control" {
   ]
   lifecycle {
     # Only the first start reads them.
-    ignore_changes = [user_data_base64, ami]
+    ignore_changes = [user_data_base64, ami, root_block_device]
   }
 }
 

@@ -33,6 +33,10 @@ variable "client_cidrs" {
 variable "admin" {
   description = "The user that may log in, its SSH key, and its networks. Without networks nobody can log in."
   type        = object({ user = optional(string, "operator"), ssh_public_key = string, cidrs = optional(list(string), []) })
+  validation {
+    condition     = alltrue([for cidr in var.admin.cidrs : can(cidrhost(cidr, 0)) && try(tonumber(split("/", cidr)[1]) >= 8, false)])
+    error_message = "Each network of admins is a CIDR block of /8 or longer: a larger one is most of the internet."
+  }
 }
 
 variable "collector" {

@@ -31,6 +31,10 @@ run "a_fleet" {
     error_message = "every server has one machine"
   }
   assert {
+    condition     = alltrue([for machine in aws_instance.servers : machine.root_block_device[0].encrypted]) && alltrue([for disk in aws_ebs_volume.data : disk.encrypted])
+    error_message = "disks are encrypted"
+  }
+  assert {
     condition     = alltrue([for name, id in output.instances : id == aws_instance.servers[name].id])
     error_message = "instances are the machines' ids"
   }
@@ -102,4 +106,15 @@ run "names_fit_into_machines_names" {
     join_tokens = { "S 1" = "qjt_one" }
   }
   expect_failures = [var.servers]
+}
+
+run "no_admins_from_everywhere" {
+  command = plan
+  variables {
+    admin = {
+      ssh_public_key = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIGJ1dCBub3QgYSByZWFsIGtleSBhdCBhbGwhISE operator"
+      cidrs          = ["10.0.0.0/8", "0.0.0.0/0"]
+    }
+  }
+  expect_failures = [var.admin]
 }

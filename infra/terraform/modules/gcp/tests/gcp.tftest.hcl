@@ -99,3 +99,14 @@ run "names_fit_into_machines_names" {
   }
   expect_failures = [var.servers]
 }
+
+run "no_admins_from_everywhere" {
+  command = plan
+  variables {
+    admin = {
+      ssh_public_key = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIGJ1dCBub3QgYSByZWFsIGtleSBhdCBhbGwhISE operator"
+      cidrs          = ["10.0.0.0/8", "0.0.0.0/0"]
+    }
+  }
+  expect_failures = [var.admin]
+}
