@@ -56,7 +56,8 @@ SETTINGS = {
     "Install": {"WantedBy"},
     "Service": {
         # The service itself.
-        "Type", "User", "Group", "Environment", "EnvironmentFile", "ExecStartPre", "ExecStart", "LoadCredential", "RemainAfterExit",
+        "Type", "User", "Group", "Environment", "EnvironmentFile", "ExecStartPre", "ExecStart", "LoadCredential",
+        "RemainAfterExit",
         "Restart", "RestartSec", "RestartPreventExitStatus", "TimeoutStartSec", "TimeoutStopSec", "LimitNOFILE",
         "StateDirectory", "StateDirectoryMode", "DynamicUser",
         # rdma.conf.
