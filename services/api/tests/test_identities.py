@@ -379,3 +379,25 @@ def test_a_wrong_file_of_providers_says_why(text: str, why: str, tmp_path: Path)
     (tmp_path / "providers.toml").write_text(text)
     with pytest.raises(ConfigurationError, match=why):
         providers.read(tmp_path / "providers.toml")
+
+
+async def test_an_issuer_may_end_with_a_slash(tmp_path: Path) -> None:
+    """Some providers' do. It is compared as it is, and its description lies beside it."""
+    (tmp_path / "secret").write_text("s")
+    (tmp_path / "secret").chmod(0o600)
+    issuer = "https://tenant.example.com/"
+    (tmp_path / "providers.toml").write_text(
+        f'[acme]\nname = "Acme"\nissuer = "{issuer}"\nclient_id = "c"\nclient_secret_file = "secret"\n'
+    )
+    asked: list[str] = []
+
+    def answer(request: httpx2.Request) -> httpx2.Response:
+        asked.append(str(request.url))
+        known = {"authorization_endpoint": f"{issuer}a", "token_endpoint": f"{issuer}t", "jwks_uri": f"{issuer}k"}
+        return httpx2.Response(200, json={"keys": []} if request.url.path == "/k" else {"issuer": issuer, **known})
+
+    found = providers.read(tmp_path / "providers.toml")["acme"]
+    found.transport = httpx2.MockTransport(answer)
+    url = await found.url(Asked("s", "n", "v" * 43), RETURN, anew=False)
+    assert url.startswith(f"{issuer}a?")
+    assert asked[0] == "https://tenant.example.com/.well-known/openid-configuration"

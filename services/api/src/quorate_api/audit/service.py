@@ -134,6 +134,9 @@ async def _actor(work: Work, principal: Principal) -> dict[str, Any]:
 
 
 async def _body(request: Request) -> Any:
+    """The body of an operation that takes one, which was validated. Others may have been sent anything."""
+    if getattr(request.scope.get("route"), "body_field", None) is None:
+        return None
     raw = await request.body()
     return json.loads(raw) if raw else None
 

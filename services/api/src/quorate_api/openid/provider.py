@@ -180,7 +180,7 @@ class Provider:
             return self._known
 
     async def _describe(self) -> _Known:
-        metadata = await self._call("GET", f"{self.issuer}/.well-known/openid-configuration")
+        metadata = await self._call("GET", f"{self.issuer.rstrip('/')}/.well-known/openid-configuration")
         if metadata.get("issuer") != self.issuer:
             raise ProviderUnavailable(f"{self.name}: its issuer is {metadata.get('issuer')!r}")
         missing = [name for name in FETCHED if not isinstance(metadata.get(name), str)]
