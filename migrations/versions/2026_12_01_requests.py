@@ -1,4 +1,6 @@
-"""Requests for quotas and the log of admissions: erased with their organization, and not shown once it closes."""
+"""Requests for quotas and the log of admissions: erased with their organization, and not shown once it closes.
+
+The pool of organizations without a verified address counts what it bounds: no overrides, and pending resizes."""
 
 from alembic import op
 
@@ -42,6 +44,16 @@ REQUESTS = (
     " JOIN organizations o USING (organization_id) JOIN users u ON u.id = q.asked_by{where}"
     " ORDER BY q.created_at LIMIT 500"
 )
+UNVERIFIED = (
+    "SELECT coalesce(sum({rate}), 0)::bigint FROM groups g WHERE g.deleted_at IS NULL"
+    " AND NOT EXISTS (SELECT FROM memberships m JOIN users u ON u.id = m.user_id"
+    " WHERE m.organization_id = g.organization_id AND m.role = 'owner' AND u.email_verified_at IS NOT NULL){where}"
+)
+GREATER = "greatest(g.rate_per_s, coalesce((g.resize -> 'sla' ->> 'rate_per_s')::bigint, 0))"
+NOT_SET = (
+    " AND NOT EXISTS (SELECT FROM quota_overrides v WHERE v.organization_id = g.organization_id"
+    " AND v.code = 'total_rate_per_s')"
+)
 
 
 def upgrade() -> None:
@@ -53,6 +65,7 @@ def upgrade() -> None:
         )
     # Closed and erased organizations have `closing_at`, too.
     _function("find_quota_requests()", REQUEST, REQUESTS.format(where=" WHERE o.closing_at IS NULL"))
+    _function("unverified_rate_per_s()", "rate_per_s bigint", UNVERIFIED.format(rate=GREATER, where=NOT_SET))
 
 
 def _erasure(tables: tuple[str, ...]) -> None:
@@ -72,5 +85,6 @@ def _function(signature: str, columns: str, body: str) -> None:
 
 
 def downgrade() -> None:
+    _function("unverified_rate_per_s()", "rate_per_s bigint", UNVERIFIED.format(rate="g.rate_per_s", where=""))
     _function("find_quota_requests()", REQUEST, REQUESTS.format(where=""))
     _erasure(OF_ORGANIZATION)
