@@ -20,13 +20,26 @@ from quorate_api.worker.caps import CapWatch
 from quorate_api.worker.closures import close_organizations
 from quorate_api.worker.reconcile import Reconciler
 from support.coordinator import FakeCoordinator
-from support.customer import PASSWORD, Customer, bearer, problem
+from support.customer import PASSWORD, SLA, Customer, bearer, problem
 from support.invoices import issue
 from support.mailbox import Mailbox
 
 CLOSURE = "/v1/organization/closure"
 LATER = timedelta(seconds=limits.CLOSURE_GRACE_S + 1)
 MUCH_LATER = timedelta(seconds=limits.CLOSED_KEPT_S + 2 * limits.CLOSURE_GRACE_S)
+GONE = {
+    "admissions", "api_key_secrets", "audit_events", "events", "invitations", "memberships", "quota_requests",
+    "sessions", "webhook_deliveries", "webhook_secrets", "webhooks",
+}  # fmt: skip
+# Without people's data: the law asks for money and for the use behind it, the service needs its own notes.
+KEPT = {
+    "api_keys", "billed_quantities", "budget_actions", "budget_alerts", "budgets", "changed_months", "checkpoints",
+    "commitments", "corrections", "former_slas", "group_events", "groups", "guarantees", "invoice_lines",
+    "invoice_taxes", "invoices", "ledger_entries", "organizations", "packed_hours", "partitioned_groups",
+    "payment_checkouts", "payment_entries", "payment_events", "payment_reminders", "projects", "quota_overrides",
+    "revocations", "settled_logs", "settled_totals", "sla_bad_minutes", "sla_days", "sla_hours", "usage_days",
+    "usage_dirty", "usage_hours", "usage_log_days", "usage_windows",
+}  # fmt: skip
 
 
 async def close(customer: Customer) -> httpx2.Response:
@@ -89,6 +102,62 @@ async def test_closed_and_then_erased(
         assert alice.email not in json.dumps(rows, default=str), table
     assert (await bob.get("/v1/me"))["user"]["email"] == bob.email
     assert len((await bob.get("/v1/audit"))["items"]) == 1, "others keep theirs"
+
+
+async def test_an_erasure_leaves_no_text_of_people_in_any_table(
+    alice: Customer, bob: Customer, owner: psycopg.Connection, worker_engine: AsyncEngine
+) -> None:
+    reason, name = "for Mallory's wedding", "a-huge-secret"
+    for customer in (alice, bob):
+        asked = {"wanted": 40, "reason": reason if customer is alice else "another"}
+        assert (await customer.request("PUT", "/v1/quotas/projects/request", json=asked)).status_code == 200
+        refused = await customer.post(
+            f"/v1/projects/{customer.project_id}/groups", {"name": name, **SLA, "rate_per_s": 5_000_000}
+        )
+        assert refused.status_code == 409, refused.text
+        await customer.create_group()
+    await alice.create_key()
+    assert (await alice.post("/v1/webhooks", {"url": "https://example.com/"})).status_code == 201
+    mine = {"organization_id": alice.organization_id}
+    assert (await close(alice)).status_code == 202
+    now = datetime.now(UTC)
+    await close_organizations(worker_engine, now + LATER)
+    assert await close_organizations(worker_engine, now + MUCH_LATER) == 1
+    assert KEPT | GONE == OWNED, "each table is erased, or kept for a reason"
+    for table in sorted(GONE):
+        found = owner.execute(f"SELECT count(*) FROM {table} WHERE organization_id = %(organization_id)s", mine)
+        assert found.fetchone() == (0,), table
+    for table in sorted(metadata.tables):
+        text = json.dumps(owner.execute(f"SELECT * FROM {table}").fetchall(), default=str)
+        for gone in (reason, alice.email):
+            assert gone not in text, table
+    for table in ("quota_requests", "admissions"):
+        assert owner.execute(f"SELECT DISTINCT organization_id::text FROM {table}").fetchall() == [
+            (bob.organization_id,)
+        ], "others keep theirs"
+
+
+async def test_operators_are_not_asked_by_an_organization_that_closes(
+    alice: Customer, bob: Customer, operator: httpx2.AsyncClient, worker_engine: AsyncEngine
+) -> None:
+    for customer in (alice, bob):
+        asked = {"wanted": 40, "reason": "a load test"}
+        assert (await customer.request("PUT", "/v1/quotas/projects/request", json=asked)).status_code == 200
+
+    async def waiting() -> list[str]:
+        found = (await operator.get("/v1/operator/quota-requests")).json()["items"]
+        return [each["organization_name"] for each in found]
+
+    assert await waiting() == ["alice", "bob"]
+    await close(alice)
+    assert await waiting() == ["bob"]
+    await alice.request("DELETE", CLOSURE)
+    assert await waiting() == ["alice", "bob"], "a reopened one asks still"
+    await close(alice)
+    now = datetime.now(UTC)
+    for later in (LATER, MUCH_LATER):
+        assert await close_organizations(worker_engine, now + later) == 1
+        assert await waiting() == ["bob"]
 
 
 async def test_the_audit_log_is_erased_with_its_organization_alone(

@@ -2,7 +2,9 @@
 
 import json
 import os
+import time
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from uuid import UUID
 
@@ -13,6 +15,7 @@ from quorate_api import exit_codes, limits, main
 from quorate_api.security import key_files, key_rotation
 from quorate_api.security.key_rotation import RotationRefused
 from quorate_api.security.tokens import TokenSigner
+from support.crashes import repeated
 
 GROUP = UUID(int=7)
 
@@ -69,3 +72,22 @@ def test_a_leaked_key_ends_at_once(tmp_path: Path, capsys: pytest.CaptureFixture
 def test_without_keys_it_says_how_to_make_them(tmp_path: Path) -> None:
     with pytest.raises(RotationRefused, match="keys-init"):
         key_rotation.run(tmp_path, "prepare")
+
+
+def test_a_switch_that_crashes_is_repeated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """At each of its effects. The former key's tokens keep their hour from the switch on."""
+    crashes = 0
+    for number in range(4):
+        folder = tmp_path / str(number)
+        key_files.make_keys(folder)
+        first = signer(folder).key_id
+        key_rotation.run(folder, "prepare")
+        long_ago = time.time() - 10 * limits.TOKEN_LIFETIME_S
+        for name in (key_files.SIGNING_KEY_FILE, key_rotation.NEXT_KEY_FILE):
+            os.utime(folder / name, (long_ago, long_ago))
+        crashes += repeated(monkeypatch, number, partial(key_rotation.run, folder, "switch"))
+        assert signer(folder).key_id != first
+        with pytest.raises(RotationRefused, match="valid for up to 61 min"):
+            key_rotation.run(folder, "finish")
+        assert first in published(folder)
+    assert crashes == 2

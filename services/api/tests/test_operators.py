@@ -111,8 +111,12 @@ async def test_operators_calls_are_not_at_customers_address(
     transport = httpx2.ASGITransport(app=Customers(application.build(services)))
     async with httpx2.AsyncClient(transport=transport, base_url="http://testserver") as customers:
         headers = dict(operator.headers)
-        problem(await customers.get("/v1/operator/servers", headers=headers), 404, "not_found")
-        problem(await customers.post("/v1/operator/sessions", json={"name": "a"}, headers=headers), 404, "not_found")
+        answer = await customers.get("/v1/operator/servers", headers=headers)
+        assert "QUORATE_OPERATOR_LISTEN" in problem(answer, 404, "operator_elsewhere")["detail"]
+        answer = await customers.post("/v1/operator/sessions", json={"name": "a"}, headers=headers)
+        problem(answer, 404, "operator_elsewhere")
+        quota = f"/v1/operator/organizations/{alice.organization_id}/quotas/projects"
+        problem(await customers.delete(quota, headers=headers), 404, "operator_elsewhere")
         cookie = {"Cookie": f"quorate_session={alice.cookie}"}
         assert (await customers.get("/v1/me", headers=cookie)).status_code == 200
     assert (await operator.get("/v1/operator/servers")).status_code == 200

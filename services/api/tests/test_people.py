@@ -1,17 +1,25 @@
-"""Verifying an address, passwords, sessions, second factors."""
+"""Verifying an address, passwords, sessions, second factors; quotas of organizations without such an address."""
 
+import asyncio
+import json
 import re
 import time
+from uuid import UUID
 
 import httpx2
 import psycopg
 import pyotp
 import pytest
+from sqlalchemy import update
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from quorate_api import limits
+from quorate_api.database.tables import groups
+from quorate_api.database.work import Work
+from quorate_api.errors import Problem
 from quorate_api.factors import totp
 from quorate_api.http.services import Services
+from quorate_api.quotas import service as quotas
 from quorate_api.worker.revocations import Revoker
 from support.coordinator import FakeCoordinator
 from support.customer import PASSWORD, SLA, Customer, problem
@@ -112,6 +120,52 @@ async def test_strangers_share_a_small_part_of_the_fleet(
     assert "no room" in problem(answer, 403, "quota_exceeded")["detail"]
     await verify(alice, mailbox)
     assert (await stranger.post(path, {"name": "g", **SLA})).status_code == 201, "the verified one does not count"
+
+
+async def test_strangers_who_ask_at_once_do_not_share_more_than_there_is(
+    alice: Customer, bob: Customer, services: Services, owner: psycopg.Connection
+) -> None:
+    """The first one has room, and takes it all before it commits."""
+    await alice.create_group()
+
+    async def ask(work: Work, customer: Customer) -> None:
+        await work.enter(UUID(customer.organization_id))
+        await quotas.lock(work)
+        await quotas.check(work, quotas.TOTAL_RATE, adding=1_000)
+
+    async def ask_later() -> None:
+        async with Work(services.engine) as work:
+            await ask(work, bob)
+
+    async with Work(services.engine) as first:
+        await ask(first, alice)
+        later = asyncio.create_task(ask_later())
+        waits = (
+            "SELECT count(*) FROM pg_locks l JOIN pg_database d ON d.oid = l.database"
+            " WHERE d.datname = current_database() AND l.locktype = 'advisory' AND NOT l.granted"
+        )
+        async with asyncio.timeout(10):
+            while not later.done() and owner.execute(waits).fetchone() == (0,):
+                await asyncio.sleep(0.01)
+        await first.connection.execute(update(groups).values(rate_per_s=limits.UNVERIFIED_FLEET_RATE_PER_S))
+    with pytest.raises(Problem, match="quota_exceeded"):
+        await later
+
+
+async def test_a_pending_resize_of_a_stranger_counts_and_a_rate_set_by_operators_does_not(
+    alice: Customer, bob: Customer, operator: httpx2.AsyncClient, owner: psycopg.Connection
+) -> None:
+    await alice.create_group()
+    pending = {"revision": 2, "sla": {**SLA, "rate_per_s": limits.UNVERIFIED_FLEET_RATE_PER_S}}
+    owner.execute("UPDATE groups SET resize = %s", (json.dumps(pending),))
+    path = f"/v1/projects/{bob.project_id}/groups"
+    answer = await bob.post(path, {"name": "g", **SLA})
+    assert "no room" in problem(answer, 403, "quota_exceeded")["detail"]
+    quota = f"/v1/operator/organizations/{alice.organization_id}/quotas"
+    assert (await operator.put(f"{quota}/projects", json={"limit": 3})).status_code == 200
+    problem(await bob.post(path, {"name": "g", **SLA}), 403, "quota_exceeded")
+    assert (await operator.put(f"{quota}/total_rate_per_s", json={"limit": 10**6})).status_code == 200
+    assert (await bob.post(path, {"name": "g", **SLA})).status_code == 201
 
 
 async def test_a_forgotten_password_is_set_anew(

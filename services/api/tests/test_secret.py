@@ -3,6 +3,7 @@
 import os
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 from uuid import uuid4
 
@@ -19,6 +20,7 @@ from quorate_api.resealing import service as resealing
 from quorate_api.security import key_files, operator_sessions, secret_rotation
 from quorate_api.security.keys import Keys
 from quorate_api.security.secret_rotation import SecretRotationRefused
+from support.crashes import repeated
 from support.customer import PASSWORD, Customer, bearer, problem
 from support.mailbox import Mailbox
 
@@ -146,3 +148,32 @@ def test_three_steps_in_their_order(tmp_path: Path) -> None:
     secret_rotation.run(tmp_path, "switch")
     secret_rotation.run(tmp_path, "finish", at_once=True)
     assert len(path.read_text().split()) == 1
+
+
+def test_a_step_that_crashes_is_repeated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """At each of its effects. The former secret never comes first again, and is the one that ends."""
+    crashes = dict.fromkeys(secret_rotation.STEPS, 0)
+    for number in range(8):
+        folder = tmp_path / str(number)
+        key_files.make_keys(folder)
+        path = folder / key_files.SECRET_FILE
+        (first,) = path.read_text().split()
+        crashes["prepare"] += repeated(monkeypatch, number, partial(secret_rotation.run, folder, "prepare"))
+        assert path.read_text().split()[0] == first
+        _, second = path.read_text().split()
+        crashes["switch"] += repeated(monkeypatch, number, partial(secret_rotation.run, folder, "switch"))
+        assert path.read_text().split() == [second, first], f"a crash before effect {number}"
+        finish = partial(secret_rotation.run, folder, "finish", at_once=True)
+        crashes["finish"] += repeated(monkeypatch, number, finish)
+        assert path.read_text().split() == [second]
+    assert crashes == {"prepare": 4, "switch": 3, "finish": 2}, "a write removes an old draft first"
+
+
+def test_a_mark_of_another_file_is_refused(tmp_path: Path) -> None:
+    key_files.make_keys(tmp_path)
+    secret_rotation.run(tmp_path, "prepare")
+    (tmp_path / secret_rotation.MARK_FILE).write_text("0" * 64 + "\n")
+    before = (tmp_path / key_files.SECRET_FILE).read_text()
+    with pytest.raises(SecretRotationRefused, match="names no line"):
+        secret_rotation.run(tmp_path, "switch")
+    assert (tmp_path / key_files.SECRET_FILE).read_text() == before

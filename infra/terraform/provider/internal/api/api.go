@@ -58,7 +58,7 @@ func (n *NotTheAPI) Error() string {
 	return fmt.Sprintf("%s answered with status %d and %s", n.Address, n.Status, n.What)
 }
 
-// NotFound: the API answered that the resource does not exist.
+// NotFound: the API answered that the resource does not exist. A 404 with another code says nothing of the resource.
 func NotFound(err error) bool { return HasCode(err, "not_found") }
 
 // HasCode: the API refused with this code.

@@ -54,6 +54,7 @@ type API struct {
 	deletesSlowly int            // number of reads until a group's deletion ends
 	garbage       string         // HTML page answered instead
 	movesSlowly   int            // number of reads until a resize begins
+	customersOnly bool           // operators have another address
 
 	requestedQuotas object
 }
@@ -107,6 +108,9 @@ func (f *API) Register(name string) {
 		}
 	})
 }
+
+// CustomersOnly: operators' calls have another address, or have it no longer.
+func (f *API) CustomersOnly(only bool) { f.with(func() { f.customersOnly = only }) }
 
 // StopServer ends a server's process.
 func (f *API) StopServer(name string) { f.with(func() { f.servers[name]["alive"] = false }) }
@@ -220,6 +224,10 @@ func (f *API) serve(writer http.ResponseWriter, request *http.Request) {
 func (f *API) authorized(request *http.Request, body string) (int, []byte, bool) {
 	wanted := APIKey
 	if strings.HasPrefix(request.URL.Path, "/v1/operator/") {
+		if f.customersOnly {
+			status, answer := problem(404, "operator_elsewhere", "Call the operators' address.", nil)
+			return status, encode(answer), false
+		}
 		wanted = OperatorToken
 	}
 	if request.Header.Get("Authorization") != "Bearer "+wanted {

@@ -55,6 +55,11 @@ func explainProblem(diagnostics *diag.Diagnostics, doing string, problem *api.Pr
 		diagnostics.AddError(doing+": the credential does not permit it",
 			"Projects and keys need the key of a service account with the scope `administer` (*Service accounts* in the portal).\n\n"+detail)
 		return
+	case "operator_elsewhere":
+		diagnostics.AddError(doing+": this is customers' address",
+			"Operators have an address of their own here. This needs a provider block whose `endpoint` is the operators' address, "+
+				"which the API has as QUORATE_OPERATOR_LISTEN. The state was left as it is.\n\n"+detail)
+		return
 	}
 	at := false
 	for _, field := range problem.Errors {

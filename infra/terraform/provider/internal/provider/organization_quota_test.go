@@ -9,6 +9,8 @@ import (
 	"github.com/hashicorp/terraform-plugin-testing/plancheck"
 	"github.com/hashicorp/terraform-plugin-testing/terraform"
 
+	"quorate/infra/terraform/provider/internal/api"
+	"quorate/infra/terraform/provider/internal/api/gen"
 	"quorate/infra/terraform/provider/internal/fakeapi"
 )
 
@@ -53,4 +55,42 @@ func TestAccAQuotaIsSetChangedInPlaceAndGivenBack(t *testing.T) {
 			{Config: quota(id, "groups_per_project", 30), ConfigPlanChecks: does(plancheck.ResourceActionReplace), Check: shows("quota", "groups_per_project")},
 		},
 	})
+}
+
+func TestAccAQuotaStaysInTheStateAtCustomersAddress(t *testing.T) {
+	fake := fakeapi.Start(t)
+	quota := to(fake) + fmt.Sprintf("resource \"quorate_organization_quota\" \"q\" {\n  organization_id = %q\n  quota = \"projects\"\n  limit = 20\n}\n",
+		fakeapi.OrganizationID)
+	explained := regexp.MustCompile(`(?s)customers' address.*endpoint.*QUORATE_OPERATOR_LISTEN`)
+	elsewhere := func() { fake.CustomersOnly(true) }
+	back := func() { fake.CustomersOnly(false) }
+	set := func(*terraform.State) error {
+		if left := fake.Quotas(); left != 1 {
+			return fmt.Errorf("%d quotas are set", left)
+		}
+		return nil
+	}
+	resource.Test(t, resource.TestCase{
+		ProtoV6ProviderFactories: factories,
+		Steps: []resource.TestStep{
+			{PreConfig: elsewhere, Config: quota, ExpectError: explained},
+			{PreConfig: back, Config: quota, Check: set},
+			{PreConfig: elsewhere, Config: quota, PlanOnly: true, ExpectError: explained},
+			{Config: quota, Destroy: true, ExpectError: explained},
+			{PreConfig: back, Config: quota, PlanOnly: true},
+			{Config: quota, Check: set},
+		},
+	})
+}
+
+func TestAnOperatorsCallAtCustomersAddressFindsNothingGone(t *testing.T) {
+	refused := func(code string) error {
+		return &api.Problem{Problem: gen.Problem{Code: gen.Code(code), Status: 404}}
+	}
+	if api.NotFound(refused("operator_elsewhere")) {
+		t.Error("the resource counts as gone")
+	}
+	if !api.NotFound(refused("not_found")) {
+		t.Error("what is gone is not found")
+	}
 }

@@ -13,7 +13,7 @@ from quorate_api import limits
 
 API_ROLE = "quorate_api"
 WORKER_ROLE = "quorate_worker"
-SCHEMA_REVISION = "2026_12_01_settings"
+SCHEMA_REVISION = "2026_12_01_requests"
 
 
 NO_ROLE = "none"  # whoever connects: the tables' owner

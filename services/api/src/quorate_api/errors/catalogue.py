@@ -30,6 +30,7 @@ class Code(StrEnum):
     CLOSURE_REFUSED = "closure_refused"
     QUOTA_EXCEEDED = "quota_exceeded"
     NOT_FOUND = "not_found"
+    OPERATOR_ELSEWHERE = "operator_elsewhere"
     METHOD_NOT_ALLOWED = "method_not_allowed"
     EMAIL_TAKEN = "email_taken"
     NAME_TAKEN = "name_taken"
@@ -169,6 +170,12 @@ CATALOGUE: dict[Code, Entry] = {
         "Delete unneeded resources, or request a higher quota. `GET /v1/quotas` shows limits and use.",
     ),
     Code.NOT_FOUND: Entry(404, "Not found", "Check the id. Resources of other organizations are not found either."),
+    Code.OPERATOR_ELSEWHERE: Entry(
+        404,
+        "Operators’ calls have another address",
+        "Call the operators' address: the API listens for them at `QUORATE_OPERATOR_LISTEN`. Nothing is known of the "
+        "resource here.",
+    ),
     Code.METHOD_NOT_ALLOWED: Entry(405, "Method not allowed", "See the API reference for what this address accepts."),
     Code.EMAIL_TAKEN: Entry(409, "There is an account with this e-mail", "Log in instead."),
     Code.NAME_TAKEN: Entry(409, "The name is taken", "Choose another name."),

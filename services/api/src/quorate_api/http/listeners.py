@@ -1,4 +1,4 @@
-"""The listener of customers, where operators have one of their own: their calls are not found there."""
+"""The listener of customers, where operators have one of their own: it says so to their calls."""
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 

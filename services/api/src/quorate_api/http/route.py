@@ -109,7 +109,7 @@ class _Run:
             return "anonymous"
         if self._caller in ("operator", "prober"):
             if self._caller == "operator" and is_for_customers(self._request.scope):
-                raise Problem(Code.NOT_FOUND, "Operators' calls are at an address of their own.")
+                raise Problem(Code.OPERATOR_ELSEWHERE)
             caller = self._request.state.staff = staff.authenticate(self._request, self._caller)
             name = f"{caller.staff} {caller.session or caller.name}"
         else:

@@ -69,8 +69,19 @@ class QuotaRepository:
         )
         return await self._count(owners) > 0
 
+    async def lock_strangers(self) -> None:
+        """Take turns with every organization without such an owner, until the transaction ends.
+
+        Call it after `lock`: its holder waits for no other organization.
+        """
+        key = func.hashtextextended("quota strangers", 0)
+        await self._scope.connection.execute(select(func.pg_advisory_xact_lock(key)))
+
     async def unverified_rate_per_s(self) -> int:
-        """Reserved appends of all organizations without such an owner together."""
+        """Reserved appends of all organizations without such an owner together, but for those with a rate of their own.
+
+        A group under resize counts with the greater of both rates.
+        """
         found = select(func.unverified_rate_per_s().table_valued("rate_per_s"))
         return int((await self._scope.connection.execute(found)).scalar_one())
 

@@ -117,6 +117,7 @@ async def check(work: Work, quota: Definition, *, adding: int, project_id: UUID 
 
 async def _check_strangers(repository: QuotaRepository, adding: int) -> None:
     """Organizations without a verified address share a small part of the fleet."""
+    await repository.lock_strangers()  # each holds the lock of its own organization alone
     used = await repository.unverified_rate_per_s()
     if used + adding > limits.UNVERIFIED_FLEET_RATE_PER_S:
         raise Problem(Code.QUOTA_EXCEEDED, f"Trials without a verified address have no room left now.{_more(False)}")

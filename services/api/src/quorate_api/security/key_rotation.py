@@ -47,8 +47,8 @@ def _switch(directory: Path) -> str:
     if following.exists():
         if key_files.public_key(following) not in _published(directory):
             raise RotationRefused("servers do not know the next key: keys-rotate --step prepare comes first")
+        os.utime(following)  # `finish` counts from now. It comes first: after a crash, a repetition finds no next key
         following.replace(present)
-        os.utime(present)  # `finish` counts from now
     elif len(_published(directory)) == 1:
         raise RotationRefused("there is no next key: keys-rotate --step prepare comes first")
     hours = limits.TOKEN_LIFETIME_S / 3_600

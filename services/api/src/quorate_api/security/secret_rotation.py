@@ -1,10 +1,11 @@
 """Another secret of the API in three steps, so that every process knows all secrets that are in use.
 
 The file has one secret a line, and the first one signs and seals. `prepare` adds the next one as the second line,
-`switch` puts it first, `finish` removes the former one. Each step may be repeated.
+`switch` puts it first, `finish` removes the former one. Each step may be repeated, also after a crash in its midst. A
+mark names the next secret by a digest, from before the file has it until it is first.
 """
 
-import os
+import hashlib
 import secrets
 import time
 from pathlib import Path
@@ -36,13 +37,18 @@ def _prepare(directory: Path, path: Path, lines: list[str]) -> str:
     if len(lines) > 1 and not mark.exists():
         raise SecretRotationRefused("the last exchange is not over: secret-rotate --step finish comes first")
     if len(lines) == 1:
-        lines = [*lines, secrets.token_hex(key_files.KEY_BYTES)]
-        key_files.write(path, "\n".join(lines) + "\n", 0o600)
-    key_files.write(mark, "the second line of api-secret is not in use yet\n", 0o600)
+        following = secrets.token_hex(key_files.KEY_BYTES)
+        key_files.write(mark, _digest(following) + "\n", 0o600)
+        key_files.write(path, f"{lines[0]}\n{following}\n", 0o600)
     return (
         f"{path} has the next secret as its second line. Copy it to every API and worker, and restart them one by one. "
         "Then: secret-rotate --step switch"
     )
+
+
+def _digest(secret: str) -> str:
+    """Tells secrets apart. It says nothing of one."""
+    return hashlib.sha256(secret.encode()).hexdigest()
 
 
 def _switch(directory: Path, path: Path, lines: list[str]) -> str:
@@ -50,9 +56,12 @@ def _switch(directory: Path, path: Path, lines: list[str]) -> str:
     if len(lines) == 1:
         raise SecretRotationRefused("there is no next secret: secret-rotate --step prepare comes first")
     if mark.exists():
-        key_files.write(path, "\n".join(reversed(lines)) + "\n", 0o600)
+        following = [line for line in lines if _digest(line) == mark.read_text().strip()]
+        if not following:
+            raise SecretRotationRefused(f"{mark} names no line of {path}: copy both anew from where they were prepared")
+        former = [line for line in lines if line not in following]
+        key_files.write(path, "\n".join([*following, *former]) + "\n", 0o600)  # `finish` counts from now
         mark.unlink()
-        os.utime(path)  # `finish` counts from now
     hours = limits.SECRET_OVERLAP_S / 3_600
     return (
         f"{path} has the new secret first. Copy it to every API and worker, and restart them one by one. Then: "
