@@ -81,7 +81,7 @@ END $$;
 CREATE FUNCTION public.erase_organization(wanted uuid) RETURNS boolean
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'public', 'pg_temp'
-    AS $$ DECLARE people uuid[]; BEGIN PERFORM FROM organizations o WHERE o.organization_id = wanted AND o.closed_at IS NOT NULL AND o.erased_at IS NULL FOR UPDATE; IF NOT FOUND THEN RETURN false; END IF; PERFORM set_config('app.erasing', wanted::text, true); SELECT array_agg(m.user_id) INTO people FROM memberships m WHERE m.organization_id = wanted AND NOT EXISTS (SELECT FROM memberships x WHERE x.user_id = m.user_id AND x.organization_id <> wanted); DELETE FROM audit_events WHERE organization_id = wanted; DELETE FROM webhooks WHERE organization_id = wanted; DELETE FROM events WHERE organization_id = wanted; DELETE FROM invitations WHERE organization_id = wanted; DELETE FROM sessions WHERE organization_id = wanted; DELETE FROM memberships WHERE organization_id = wanted; DELETE FROM api_key_secrets WHERE organization_id = wanted; UPDATE api_keys SET name = 'erased', revoked_at = coalesce(revoked_at, now()) WHERE organization_id = wanted; DELETE FROM sessions WHERE user_id = ANY (people); DELETE FROM passkeys WHERE user_id = ANY (people); DELETE FROM totps WHERE user_id = ANY (people); DELETE FROM recovery_codes WHERE user_id = ANY (people); DELETE FROM mail_tokens WHERE user_id = ANY (people); DELETE FROM identities WHERE user_id = ANY (people); UPDATE users SET email = 'erased-' || id || '@invalid', password_hash = '', email_verified_at = NULL WHERE id = ANY (people); UPDATE organizations SET erased_at = now() WHERE organization_id = wanted; PERFORM set_config('app.erasing', '', true); RETURN true; END $$;
+    AS $$ DECLARE people uuid[]; BEGIN PERFORM FROM organizations o WHERE o.organization_id = wanted AND o.closed_at IS NOT NULL AND o.erased_at IS NULL FOR UPDATE; IF NOT FOUND THEN RETURN false; END IF; PERFORM set_config('app.erasing', wanted::text, true); SELECT array_agg(m.user_id) INTO people FROM memberships m WHERE m.organization_id = wanted AND NOT EXISTS (SELECT FROM memberships x WHERE x.user_id = m.user_id AND x.organization_id <> wanted); DELETE FROM audit_events WHERE organization_id = erase_organization.wanted; DELETE FROM webhooks WHERE organization_id = erase_organization.wanted; DELETE FROM events WHERE organization_id = erase_organization.wanted; DELETE FROM invitations WHERE organization_id = erase_organization.wanted; DELETE FROM sessions WHERE organization_id = erase_organization.wanted; DELETE FROM memberships WHERE organization_id = erase_organization.wanted; DELETE FROM api_key_secrets WHERE organization_id = erase_organization.wanted; DELETE FROM quota_requests WHERE organization_id = erase_organization.wanted; DELETE FROM admissions WHERE organization_id = erase_organization.wanted; UPDATE api_keys SET name = 'erased', revoked_at = coalesce(revoked_at, now()) WHERE organization_id = wanted; DELETE FROM sessions WHERE user_id = ANY (people); DELETE FROM passkeys WHERE user_id = ANY (people); DELETE FROM totps WHERE user_id = ANY (people); DELETE FROM recovery_codes WHERE user_id = ANY (people); DELETE FROM mail_tokens WHERE user_id = ANY (people); DELETE FROM identities WHERE user_id = ANY (people); UPDATE users SET email = 'erased-' || id || '@invalid', password_hash = '', email_verified_at = NULL WHERE id = ANY (people); UPDATE organizations SET erased_at = now() WHERE organization_id = wanted; PERFORM set_config('app.erasing', '', true); RETURN true; END $$;
 
 CREATE FUNCTION public.find_admissions(wanted text, after uuid, most bigint) RETURNS TABLE(id uuid, organization_id uuid, organization_name text, at timestamp with time zone, operation text, subject text, asked jsonb, outcome text, code text, reason text, scarce_resource text, message text)
     LANGUAGE sql STABLE SECURITY DEFINER
@@ -126,7 +126,7 @@ CREATE FUNCTION public.find_organizations(search text, after uuid, most bigint) 
 CREATE FUNCTION public.find_quota_requests() RETURNS TABLE(organization_id uuid, organization_name text, code text, wanted bigint, reason text, asked_by text, created_at timestamp with time zone)
     LANGUAGE sql STABLE SECURITY DEFINER
     SET search_path TO 'public', 'pg_temp'
-    AS $$ SELECT q.organization_id, o.name, q.code, q.wanted, q.reason, u.email, q.created_at FROM quota_requests q JOIN organizations o USING (organization_id) JOIN users u ON u.id = q.asked_by ORDER BY q.created_at LIMIT 500 $$;
+    AS $$ SELECT q.organization_id, o.name, q.code, q.wanted, q.reason, u.email, q.created_at FROM quota_requests q JOIN organizations o USING (organization_id) JOIN users u ON u.id = q.asked_by WHERE o.closing_at IS NULL ORDER BY q.created_at LIMIT 500 $$;
 
 CREATE FUNCTION public.find_replicas(server bigint, after uuid, most bigint) RETURNS TABLE(group_id uuid, name text, organization_id uuid, organization_name text, status text, role text, is_learner boolean, rate_per_s bigint, durability text)
     LANGUAGE sql STABLE SECURITY DEFINER
@@ -167,7 +167,7 @@ CREATE FUNCTION public.refuse_rewriting() RETURNS trigger
 CREATE FUNCTION public.unverified_rate_per_s() RETURNS TABLE(rate_per_s bigint)
     LANGUAGE sql STABLE SECURITY DEFINER
     SET search_path TO 'public', 'pg_temp'
-    AS $$ SELECT coalesce(sum(g.rate_per_s), 0)::bigint FROM groups g WHERE g.deleted_at IS NULL AND NOT EXISTS (SELECT FROM memberships m JOIN users u ON u.id = m.user_id WHERE m.organization_id = g.organization_id AND m.role = 'owner' AND u.email_verified_at IS NOT NULL) $$;
+    AS $$ SELECT coalesce(sum(greatest(g.rate_per_s, coalesce((g.resize -> 'sla' ->> 'rate_per_s')::bigint, 0))), 0)::bigint FROM groups g WHERE g.deleted_at IS NULL AND NOT EXISTS (SELECT FROM memberships m JOIN users u ON u.id = m.user_id WHERE m.organization_id = g.organization_id AND m.role = 'owner' AND u.email_verified_at IS NOT NULL) AND NOT EXISTS (SELECT FROM quota_overrides v WHERE v.organization_id = g.organization_id AND v.code = 'total_rate_per_s') $$;
 
 CREATE FUNCTION public.usage_day_name(day_s bigint) RETURNS text
     LANGUAGE sql IMMUTABLE STRICT
@@ -442,6 +442,7 @@ CREATE TABLE public.groups (
     access_wanted text DEFAULT 'full'::text NOT NULL,
     partition_of uuid,
     partition bigint,
+    deletion_protection boolean DEFAULT false NOT NULL,
     CONSTRAINT groups_access_check CHECK ((access = ANY (ARRAY['full'::text, 'reserved'::text, 'suspended'::text]))),
     CONSTRAINT groups_access_wanted_check CHECK ((access_wanted = ANY (ARRAY['full'::text, 'reserved'::text, 'suspended'::text]))),
     CONSTRAINT groups_availability_ppm_check CHECK (((availability_ppm >= 0) AND (availability_ppm <= 1000000))),
@@ -2311,6 +2312,8 @@ GRANT SELECT,DELETE,UPDATE ON TABLE public.prober_minutes TO quorate_worker;
 
 GRANT SELECT,INSERT ON TABLE public.projects TO quorate_api;
 GRANT SELECT ON TABLE public.projects TO quorate_worker;
+
+GRANT UPDATE(name) ON TABLE public.projects TO quorate_api;
 
 GRANT UPDATE(deleted_at) ON TABLE public.projects TO quorate_api;
 

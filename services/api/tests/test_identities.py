@@ -25,7 +25,7 @@ from support.mailbox import Mailbox
 from support.provider import IdentityServer, serving
 
 RETURN = "http://testserver/login/return"
-KEY = {"kty": "OKP", "crv": "Ed25519", "x": "11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo"}  # of RFC 8037
+PUBLIC_KEY = {"kty": "OKP", "crv": "Ed25519", "x": "11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo"}  # of RFC 8037
 CAROL = {"email": "Carol@example.com", "email_verified": True}
 
 
@@ -395,7 +395,9 @@ async def test_an_issuer_may_end_with_a_slash(tmp_path: Path) -> None:
     def answer(request: httpx2.Request) -> httpx2.Response:
         asked.append(str(request.url))
         known = {"authorization_endpoint": f"{issuer}a", "token_endpoint": f"{issuer}t", "jwks_uri": f"{issuer}k"}
-        return httpx2.Response(200, json={"keys": [KEY]} if request.url.path == "/k" else {"issuer": issuer, **known})
+        return httpx2.Response(
+            200, json={"keys": [PUBLIC_KEY]} if request.url.path == "/k" else {"issuer": issuer, **known}
+        )
 
     found = providers.read(tmp_path / "providers.toml")["acme"]
     found.transport = httpx2.MockTransport(answer)

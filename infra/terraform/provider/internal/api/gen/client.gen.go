@@ -108,6 +108,7 @@ const (
 	NotAuthenticated            Code = "not_authenticated"
 	NotFound                    Code = "not_found"
 	NothingDue                  Code = "nothing_due"
+	OperatorElsewhere           Code = "operator_elsewhere"
 	OrganizationInactive        Code = "organization_inactive"
 	Overloaded                  Code = "overloaded"
 	PartitionsBusy              Code = "partitions_busy"
@@ -201,6 +202,8 @@ func (e Code) Valid() bool {
 	case NotFound:
 		return true
 	case NothingDue:
+		return true
+	case OperatorElsewhere:
 		return true
 	case OrganizationInactive:
 		return true
