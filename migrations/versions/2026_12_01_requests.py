@@ -58,7 +58,7 @@ NOT_SET = (
 
 def upgrade() -> None:
     _erasure((*OF_ORGANIZATION, *NEWLY_ERASED))
-    for table in NEWLY_ERASED:  # what earlier erasures have left
+    for table in NEWLY_ERASED:  # earlier erasures have left rows
         op.execute(
             f"DELETE FROM {table} x USING organizations o"
             " WHERE o.organization_id = x.organization_id AND o.erased_at IS NOT NULL"
