@@ -49,7 +49,7 @@ export function ProblemNotice({ error, action }: { error: unknown; action?: Reac
 /** A page, or a part of one, that could not be loaded. */
 export function LoadFailed({ what, error, retry }: { what: string; error: unknown; retry: () => void }) {
   const problem = problemOf(error)
-  if (problem.status === 404) {
+  if (problem.code === 'not_found') {
     return (
       <div className="rounded-2xl border border-dashed border-line-strong px-6 py-14 text-center">
         <h2 className="text-lg font-semibold">Not found</h2>

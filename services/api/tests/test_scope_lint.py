@@ -13,7 +13,7 @@ SOURCE = Path(quorate_api.__file__).parent
 BUILDERS = {"select", "insert", "update", "delete", "upsert", "text", "exists", "union", "union_all"}
 # Files besides repositories that may build statements.
 TABLES = {f"database/tables/{path.name}" for path in (SOURCE / "database" / "tables").glob("*.py")}
-MAY_BUILD = {"database/scope.py", "database/engine.py", *TABLES}
+MAY_BUILD = {"database/scope.py", "database/engine.py", "database/logins.py", *TABLES}
 # Tables without an owner may be queried directly, in repositories.
 FREE = {table for table in metadata.tables if table not in OWNED}
 
