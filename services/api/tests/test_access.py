@@ -7,17 +7,9 @@ import psycopg
 import pytest
 from quorate_harness.figures import FOLDER, Figure, keep
 
-from support.access import BODIES, GROUP, NEEDS, OPERATIONS, PUBLIC, STAFF, WHO, Who, add_member, things_of
+from support.access import BODIES, GROUP, NEEDS, OPERATIONS, ORDERED, PRIVATE, PUBLIC, WHO, Who, add_member, things_of
 from support.customer import Customer, bearer, problem
 
-PRIVATE = [each for each in OPERATIONS if each[2] not in PUBLIC and not each[1].startswith(STAFF)]
-# These end what others need, so they come last, in this order.
-LAST = (
-    "delete_webhook", "delete_checkpoint", "delete_guarantee", "delete_budget", "revoke_key", "withdraw_invitation",
-    "remove_member", "delete_group", "delete_project", "remove_totp", "remove_passkey", "remove_identity",
-    "end_session", "change_password", "end_other_sessions", "switch_organization", "log_out",
-)  # fmt: skip
-ORDERED = sorted(PRIVATE, key=lambda each: LAST.index(each[2]) if each[2] in LAST else -1)
 # They are found and say that something else is missing.
 MISSING = {"confirm_totp", "renew_recovery_codes", "begin_identity", "add_identity"}
 # Names that are no secrets.
