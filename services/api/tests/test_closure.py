@@ -16,9 +16,11 @@ from quorate_api.closure.export import lines
 from quorate_api.closure.repository import EXPORTED, HIDDEN, LEFT_OUT
 from quorate_api.database.tables import OWNED, metadata
 from quorate_api.http.services import Services
+from quorate_api.http.standing import OF_PEOPLE
 from quorate_api.worker.caps import CapWatch
 from quorate_api.worker.closures import close_organizations
 from quorate_api.worker.reconcile import Reconciler
+from support.access import PRIVATE
 from support.coordinator import FakeCoordinator
 from support.customer import PASSWORD, Customer, bearer, problem
 from support.invoices import issue
@@ -61,6 +63,12 @@ async def test_a_closing_organization_stops_its_groups_and_can_be_reopened(
     await watch.run()
     assert (await alice.get(f"/v1/groups/{group['id']}"))["access"] == "full"
     await alice.create_project("p")
+
+
+def test_people_go_on_whatever_the_standing() -> None:
+    """Reads need no leave, so each change below `/v1/me` is among them; none is left out."""
+    changes = {operation for method, path, operation in PRIVATE if path.startswith("/v1/me/") and method != "GET"}
+    assert changes | {"log_out"} == OF_PEOPLE
 
 
 async def test_closed_and_then_erased(

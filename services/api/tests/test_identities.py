@@ -153,6 +153,24 @@ async def test_connecting_takes_a_fresh_confirmation_and_an_identity_gives_one(
     assert (await alice.post("/v1/me/passkeys/begin", {})).status_code == 200
 
 
+@pytest.mark.usefixtures("provider")
+async def test_an_identity_confirms_and_goes_in_an_organization_that_is_not_active(
+    alice: Customer, owner: psycopg.Connection, server: IdentityServer
+) -> None:
+    first = await connected(alice, server, "carol")
+    assert first.status_code == 201
+    assert (await alice.post("/v1/organization/closure", {"name": "alice"})).status_code == 202
+    owner.execute("UPDATE sessions SET authenticated_at = now() - interval '1 hour'")
+    problem(await alice.request("DELETE", "/v1/organization/closure"), 403, "confirmation_required")
+    assert (await connected(alice, server, "carol", "/v1/me/confirm")).status_code == 204
+    assert (await connected(alice, server, "dave")).status_code == 201
+    assert (await alice.request("DELETE", "/v1/organization/closure")).json()["standing"] == "active"
+    owner.execute("UPDATE organizations SET suspended_at = now(), suspension_reason = 'spam'")
+    assert (await alice.get("/v1/organization"))["standing"] == "suspended"
+    removed = await alice.request("DELETE", f"/v1/me/identities/{first.json()['id']}")
+    assert removed.status_code == 204, removed.text
+
+
 async def test_a_log_in_long_ago_at_the_provider_confirms_nothing(
     alice: Customer, owner: psycopg.Connection, services: Services
 ) -> None:

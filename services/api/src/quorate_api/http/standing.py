@@ -10,7 +10,8 @@ OF_PEOPLE = frozenset(
     {
         "log_out", "switch_organization", "confirm_person", "send_verification", "verify_email", "change_password",
         "end_session", "end_other_sessions", "begin_totp", "confirm_totp", "remove_totp", "renew_recovery_codes",
-        "begin_passkey", "add_passkey", "remove_passkey", "accept_invitation",
+        "begin_passkey", "add_passkey", "remove_passkey", "begin_identity", "add_identity", "remove_identity",
+        "accept_invitation",
     }
 )  # fmt: skip
 OF_THE_END = frozenset({"close_organization", "reopen_organization", "check_out"})
