@@ -161,6 +161,9 @@ async def test_operators_find_organizations(alice: Customer, bob: Customer, oper
         assert (only["id"], only["members"], only["groups"], only["rate_per_s"]) == (alice.organization_id, 1, 1, 2_000)
         assert only["hourly_micros"] > 0
     assert await found(search="%") == []
+    for odd in ("\0", "a\nb", "", "x" * 255):
+        answer = await operator.get("/v1/operator/organizations", params={"search": odd})
+        assert [each["field"] for each in problem(answer, 422, "validation_failed")["errors"]] == ["search"]
     page = (await operator.get("/v1/operator/organizations", params={"limit": 1})).json()
     rest = await operator.get("/v1/operator/organizations", params={"limit": 1, "cursor": page["next_cursor"]})
     assert {page["items"][0]["id"], rest.json()["items"][0]["id"]} == {alice.organization_id, bob.organization_id}

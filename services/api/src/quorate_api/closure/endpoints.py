@@ -4,6 +4,7 @@ from typing import Annotated
 from uuid import UUID
 
 from fastapi import APIRouter, Query
+from pydantic import AfterValidator
 from starlette.responses import StreamingResponse
 
 from quorate_api.access.permissions import Permission
@@ -12,7 +13,7 @@ from quorate_api.closure.schemas import Closure, OrganizationStanding, Suspensio
 from quorate_api.http.pagination import OperatorPageParameters
 from quorate_api.http.principal import Caller, Environment, Transaction
 from quorate_api.http.route import OperatorRoute, ScopedRoute
-from quorate_api.http.schemas import Page
+from quorate_api.http.schemas import Page, printable
 
 router = APIRouter(prefix="/v1/organization", tags=["organization"], route_class=ScopedRoute)
 operator_router = APIRouter(prefix="/v1/operator/organizations", tags=["operator"], route_class=OperatorRoute)
@@ -59,7 +60,8 @@ async def list_organizations(
     work: Transaction,
     paging: OperatorPageParameters,
     search: Annotated[
-        str | None, Query(min_length=1, max_length=254, description="A part of the name, an id, or a member's address.")
+        Annotated[str, AfterValidator(printable)] | None,
+        Query(min_length=1, max_length=254, description="A part of the name, an id, or a member's address."),
     ] = None,
 ) -> Page[Tenant]:
     """All organizations, newest first, with their reservations."""
