@@ -21,6 +21,7 @@ OPERATIONS: list[tuple[str, str, str]] = [
     for path, methods in PATHS.items()
     for method, operation in methods.items()
 ]
+METHODS = {operation: method for method, _, operation in OPERATIONS}
 TAKE_BODIES = {
     operation["operationId"]
     for methods in PATHS.values()
@@ -122,15 +123,18 @@ NEEDS = _needs()
 
 @dataclass(frozen=True)
 class Who:
-    """A kind of caller. `scopes` None: a person with that role."""
+    """A kind of caller. `scopes` None: a person with that role, or an operator's view."""
 
     name: str
     allowed: Allowed
     scopes: tuple[str, ...] | None = None
     of_organization: bool = False
+    is_view: bool = False
 
     def may(self, operation: str, path: str) -> bool:
         need = NEEDS[operation]
+        if self.is_view and (need.person or METHODS[operation] != "GET"):
+            return False
         if self.scopes is not None and (need.person or (need.whole and not self.of_organization)):
             return False
         if need.permission is None:
@@ -155,6 +159,7 @@ WHO = [
     *(Who(role, Allowed.of_role(role)) for role in ("owner", "admin", "developer", "billing", "viewer")),
     *(_key(scope) for scope in ("append", "read", "manage", "billing", f"append:{GROUP}", "manage:other-*")),
     _key("administer", "append", "manage", "read", of_organization=True),
+    Who("view", Allowed(frozenset({P.VIEW, P.TEAM, P.BILLING})), is_view=True),
 ]
 
 BODIES: dict[str, Any] = {
