@@ -286,10 +286,10 @@ def signed(key: Any = KEY, algorithm: str = "RS256", kid: str = "k1", **more: An
     return jwt.encode(wanted, key, algorithm=algorithm, headers={"kid": kid})
 
 
-def lying(token: str, user_info: dict[str, Any] | None = None, **metadata: Any) -> Provider:
+def lying(token: str, user_info: dict[str, Any] | None = None, issuer: str = ISSUER, **metadata: Any) -> Provider:
     """A provider that answers every code with this token."""
     described = {
-        "issuer": ISSUER, "authorization_endpoint": f"{ISSUER}/authorize?tenant=1",
+        "issuer": issuer, "authorization_endpoint": f"{ISSUER}/authorize?tenant=1",
         "token_endpoint": f"{ISSUER}/token", "jwks_uri": f"{ISSUER}/keys", "userinfo_endpoint": f"{ISSUER}/me",
     } | metadata  # fmt: skip
     public = json.loads(jwt.algorithms.RSAAlgorithm.to_jwk(KEY.public_key())) | {"kid": "k1"}
@@ -315,6 +315,25 @@ async def test_a_right_token_is_taken() -> None:
     assert query["code_challenge_method"] == "S256"
     assert "verifier" not in address.query
     assert query["max_age"] == "0"
+
+
+async def test_an_issuer_is_taken_as_it_is_written(tmp_path: Path) -> None:
+    """Auth0's ends with a slash, and stands so in its description and tokens."""
+    (tmp_path / "secret").write_text("secret")
+    (tmp_path / "secret").chmod(0o600)
+    (tmp_path / "providers.toml").write_text(
+        f'[acme]\nname="A"\nissuer="{ISSUER}/"\nclient_id="client"\nclient_secret_file="secret"\n'
+    )
+    provider = providers.read(tmp_path / "providers.toml")["acme"]
+    assert provider.issuer == f"{ISSUER}/"
+    provider.transport = lying(signed(iss=f"{ISSUER}/"), issuer=f"{ISSUER}/").transport
+    assert (await provider.identity(ASKED, RETURN, "code")).subject == "1"
+    provider.transport = lying(signed()).transport
+    with pytest.raises(AnswerRefused, match="issuer"):
+        await provider.identity(ASKED, RETURN, "code")
+    other = Provider("acme", "Acme", ISSUER, "client", "secret", lying("", issuer=f"{ISSUER}/").transport)
+    with pytest.raises(ProviderUnavailable, match="its issuer is"):
+        await other.url(ASKED, RETURN, anew=False)
 
 
 @pytest.mark.parametrize(
