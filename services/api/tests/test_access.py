@@ -7,17 +7,9 @@ import psycopg
 import pytest
 from quorate_harness.figures import FOLDER, Figure, keep
 
-from support.access import BODIES, GROUP, NEEDS, OPERATIONS, PUBLIC, STAFF, WHO, Who, add_member, things_of
+from support.access import BODIES, GROUP, NEEDS, OPERATIONS, ORDERED, PRIVATE, PUBLIC, WHO, Who, add_member, things_of
 from support.customer import Customer, bearer, problem
 
-PRIVATE = [each for each in OPERATIONS if each[2] not in PUBLIC and not each[1].startswith(STAFF)]
-# These end what others need, so they come last, in this order.
-LAST = (
-    "delete_webhook", "delete_checkpoint", "delete_guarantee", "delete_budget", "revoke_key", "withdraw_invitation",
-    "remove_member", "delete_group", "delete_project", "remove_totp", "remove_passkey", "remove_identity",
-    "end_session", "change_password", "end_other_sessions", "switch_organization", "log_out",
-)  # fmt: skip
-ORDERED = sorted(PRIVATE, key=lambda each: LAST.index(each[2]) if each[2] in LAST else -1)
 # They are found and say that something else is missing.
 MISSING = {"confirm_totp", "renew_recovery_codes", "begin_identity", "add_identity"}
 # Names that are no secrets.
@@ -41,8 +33,16 @@ def test_nothing_is_forgotten() -> None:
     keep([Figure("access_matrix_cases", cases, "cases", note=note)], "make test", FOLDER / "access.jsonl")
 
 
-async def headers_of(who: Who, customer: Customer, owner: psycopg.Connection) -> dict[str, str] | None:
-    """The caller's key. None: it is the person's session."""
+async def headers_of(
+    who: Who, customer: Customer, owner: psycopg.Connection, operator: httpx2.AsyncClient
+) -> dict[str, str] | None:
+    """The caller's key, or the operator's view. None: it is the person's session."""
+    if who.is_view:
+        begun = await operator.post(
+            f"/v1/operator/organizations/{customer.organization_id}/views", json={"reason": "matrix"}
+        )
+        assert begun.status_code == 201, begun.text
+        return {"Authorization": f"Bearer {begun.json()['token']}"}
     if who.scopes is None:
         add_member(owner, customer.organization_id, "owner")  # an organization has one
         owner.execute(
@@ -70,9 +70,11 @@ async def call(
 
 
 @pytest.mark.parametrize("who", WHO, ids=lambda who: who.name)
-async def test_each_caller_may_what_the_table_says(who: Who, alice: Customer, owner: psycopg.Connection) -> None:
+async def test_each_caller_may_what_the_table_says(
+    who: Who, alice: Customer, owner: psycopg.Connection, operator: httpx2.AsyncClient
+) -> None:
     own = await things_of(alice, owner)
-    headers = await headers_of(who, alice, owner)
+    headers = await headers_of(who, alice, owner, operator)
     for method, path, operation in ORDERED:
         if operation in ENDLESS:
             continue
@@ -90,11 +92,11 @@ async def test_each_caller_may_what_the_table_says(who: Who, alice: Customer, ow
 
 @pytest.mark.parametrize("who", WHO, ids=lambda who: who.name)
 async def test_nobody_reaches_another_organization(
-    who: Who, alice: Customer, bob: Customer, owner: psycopg.Connection
+    who: Who, alice: Customer, bob: Customer, owner: psycopg.Connection, operator: httpx2.AsyncClient
 ) -> None:
     theirs = await things_of(alice, owner)
     await bob.create_group(GROUP)
-    headers = await headers_of(who, bob, owner)
+    headers = await headers_of(who, bob, owner, operator)
     for method, path, operation in PRIVATE:
         if set(re.findall(r"{(\w+)}", path)) <= OF_NOBODY:
             continue

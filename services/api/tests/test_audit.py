@@ -11,9 +11,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from quorate_api import exit_codes, main
+from quorate_api import exit_codes, limits, main
 from quorate_api.audit import chain
 from quorate_api.audit.chain import ChainBroken, Linked
+from support.access import ORDERED, TAKE_BODIES, things_of
 from support.customer import PASSWORD, Customer, bearer, problem
 
 
@@ -60,6 +61,45 @@ async def test_what_changed_nothing_is_not_in_it(alice: Customer) -> None:
     problem(await alice.post("/v1/projects", {"name": "default"}), 409, "name_taken")
     problem(await alice.post("/v1/projects", {}), 422, "validation_failed")
     assert len(await events_of(alice)) == before
+
+
+ODD = [b"x", b'{"a":"\\ud800"}', b"\xff\xfe", b"[" * 20_000, b'{"a":NaN}', b'{"a":"' + b"x" * 60_000 + b'"}']
+
+
+@pytest.mark.parametrize("raw", ODD, ids=lambda raw: repr(raw[:12]))
+async def test_a_body_that_nobody_asked_for_hinders_no_change(alice: Customer, raw: bytes) -> None:
+    key = await alice.create_key()
+    headers = {"Content-Type": "application/json"}
+    answer = await alice.request("DELETE", f"/v1/keys/{key['id']}", content=raw, headers=headers)
+    assert answer.status_code == 204, answer.text
+    problem(await alice.api.get("/v1/me", headers=bearer(key)), 401, "credentials_invalid")
+    event = (await events_of(alice))[-1]
+    assert (event["operation"], event["request"]) == ("revoke_key", None)
+    chain.check(chain.read_export((await export_of(alice)).splitlines()))
+
+
+async def test_operations_without_a_body_record_none(alice: Customer, owner: psycopg.Connection) -> None:
+    own = await things_of(alice, owner)
+    before = len(await events_of(alice))
+    bodyless = [each for each in ORDERED if each[0] != "GET" and each[2] not in TAKE_BODIES]
+    answers = {}
+    for method, path, operation in bodyless:
+        headers = {"Content-Type": "application/json"}
+        answer = await alice.request(method, path.format(**own), content=b'{"a":"\\ud800"}', headers=headers)
+        assert answer.status_code < 500, (operation, answer.text)
+        answers[operation] = answer.status_code
+    done = {operation for operation, status in answers.items() if status < 400}
+    assert done >= {"revoke_key", "delete_group", "delete_webhook", "remove_member", "reopen_organization"}, answers
+    events = owner.execute("SELECT event::json FROM audit_events WHERE seq > %s ORDER BY seq", (before,)).fetchall()
+    assert {event["type"].removeprefix(chain.TYPE) for (event,) in events} == done
+    assert {event["data"]["request"] for (event,) in events} == {None}
+
+
+async def test_a_long_body_is_cut(alice: Customer, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "AUDIT_REQUEST_CHARACTERS_MAX", 20)
+    await alice.create_project("short")
+    await alice.create_project("a longer name")
+    assert [each["request"] for each in await events_of(alice)][1:] == [{"name": "short"}, '{"name":"a longer na…']
 
 
 async def test_a_repetition_is_one_change(alice: Customer) -> None:

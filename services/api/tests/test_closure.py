@@ -16,9 +16,11 @@ from quorate_api.closure.export import lines
 from quorate_api.closure.repository import EXPORTED, HIDDEN, LEFT_OUT
 from quorate_api.database.tables import OWNED, metadata
 from quorate_api.http.services import Services
+from quorate_api.http.standing import OF_PEOPLE
 from quorate_api.worker.caps import CapWatch
 from quorate_api.worker.closures import close_organizations
 from quorate_api.worker.reconcile import Reconciler
+from support.access import PRIVATE
 from support.coordinator import FakeCoordinator
 from support.customer import PASSWORD, SLA, Customer, bearer, problem
 from support.invoices import issue
@@ -74,6 +76,12 @@ async def test_a_closing_organization_stops_its_groups_and_can_be_reopened(
     await watch.run()
     assert (await alice.get(f"/v1/groups/{group['id']}"))["access"] == "full"
     await alice.create_project("p")
+
+
+def test_people_go_on_whatever_the_standing() -> None:
+    """Reads need no leave, so each change below `/v1/me` is among them; none is left out."""
+    changes = {operation for method, path, operation in PRIVATE if path.startswith("/v1/me/") and method != "GET"}
+    assert changes | {"log_out"} == OF_PEOPLE
 
 
 async def test_closed_and_then_erased(
@@ -222,6 +230,9 @@ async def test_operators_find_organizations(alice: Customer, bob: Customer, oper
         assert (only["id"], only["members"], only["groups"], only["rate_per_s"]) == (alice.organization_id, 1, 1, 2_000)
         assert only["hourly_micros"] > 0
     assert await found(search="%") == []
+    for odd in ("\0", "a\nb", "", "x" * 255):
+        answer = await operator.get("/v1/operator/organizations", params={"search": odd})
+        assert [each["field"] for each in problem(answer, 422, "validation_failed")["errors"]] == ["search"]
     page = (await operator.get("/v1/operator/organizations", params={"limit": 1})).json()
     rest = await operator.get("/v1/operator/organizations", params={"limit": 1, "cursor": page["next_cursor"]})
     assert {page["items"][0]["id"], rest.json()["items"][0]["id"]} == {alice.organization_id, bob.organization_id}

@@ -84,6 +84,19 @@ async def test_only_who_may_read_sees_entries(alice: Customer, bob: Customer) ->
     )
 
 
+@pytest.mark.parametrize(
+    "at",
+    [
+        "0001-01-01T00:00:00", "0001-01-01T00:00:00Z", "0001-01-01T00:00:00+14:00", "1999-12-31T23:59:59Z",
+        "2200-01-01T00:00:00Z", "9999-12-31T23:59:59-12:00", "2026-01-01T00:00:00", "2026-01-01", "1", "yesterday",
+    ],
+)  # fmt: skip
+async def test_times_without_a_zone_or_far_away_are_refused(alice: Customer, at: str) -> None:
+    group = await alice.create_group("orders")
+    answer = await alice.request("GET", f"/v1/groups/{group['id']}/entries", params={"at": at})
+    assert [each["field"] for each in problem(answer, 422, "validation_failed")["errors"]] == ["at"]
+
+
 async def test_servers_that_do_not_answer_are_told_of(alice: Customer, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(limits, "ENTRIES_TIMEOUT_S", 0.3)
     group = await alice.create_group("orders")

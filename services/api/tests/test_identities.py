@@ -25,7 +25,6 @@ from support.mailbox import Mailbox
 from support.provider import IdentityServer, serving
 
 RETURN = "http://testserver/login/return"
-PUBLIC_KEY = {"kty": "OKP", "crv": "Ed25519", "x": "11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo"}  # of RFC 8037
 CAROL = {"email": "Carol@example.com", "email_verified": True}
 
 
@@ -154,6 +153,24 @@ async def test_connecting_takes_a_fresh_confirmation_and_an_identity_gives_one(
     assert (await alice.post("/v1/me/passkeys/begin", {})).status_code == 200
 
 
+@pytest.mark.usefixtures("provider")
+async def test_an_identity_confirms_and_goes_in_an_organization_that_is_not_active(
+    alice: Customer, owner: psycopg.Connection, server: IdentityServer
+) -> None:
+    first = await connected(alice, server, "carol")
+    assert first.status_code == 201
+    assert (await alice.post("/v1/organization/closure", {"name": "alice"})).status_code == 202
+    owner.execute("UPDATE sessions SET authenticated_at = now() - interval '1 hour'")
+    problem(await alice.request("DELETE", "/v1/organization/closure"), 403, "confirmation_required")
+    assert (await connected(alice, server, "carol", "/v1/me/confirm")).status_code == 204
+    assert (await connected(alice, server, "dave")).status_code == 201
+    assert (await alice.request("DELETE", "/v1/organization/closure")).json()["standing"] == "active"
+    owner.execute("UPDATE organizations SET suspended_at = now(), suspension_reason = 'spam'")
+    assert (await alice.get("/v1/organization"))["standing"] == "suspended"
+    removed = await alice.request("DELETE", f"/v1/me/identities/{first.json()['id']}")
+    assert removed.status_code == 204, removed.text
+
+
 async def test_a_log_in_long_ago_at_the_provider_confirms_nothing(
     alice: Customer, owner: psycopg.Connection, services: Services
 ) -> None:
@@ -269,10 +286,10 @@ def signed(key: Any = KEY, algorithm: str = "RS256", kid: str = "k1", **more: An
     return jwt.encode(wanted, key, algorithm=algorithm, headers={"kid": kid})
 
 
-def lying(token: str, user_info: dict[str, Any] | None = None, **metadata: Any) -> Provider:
+def lying(token: str, user_info: dict[str, Any] | None = None, issuer: str = ISSUER, **metadata: Any) -> Provider:
     """A provider that answers every code with this token."""
     described = {
-        "issuer": ISSUER, "authorization_endpoint": f"{ISSUER}/authorize?tenant=1",
+        "issuer": issuer, "authorization_endpoint": f"{ISSUER}/authorize?tenant=1",
         "token_endpoint": f"{ISSUER}/token", "jwks_uri": f"{ISSUER}/keys", "userinfo_endpoint": f"{ISSUER}/me",
     } | metadata  # fmt: skip
     public = json.loads(jwt.algorithms.RSAAlgorithm.to_jwk(KEY.public_key())) | {"kid": "k1"}
@@ -298,6 +315,25 @@ async def test_a_right_token_is_taken() -> None:
     assert query["code_challenge_method"] == "S256"
     assert "verifier" not in address.query
     assert query["max_age"] == "0"
+
+
+async def test_an_issuer_is_taken_as_it_is_written(tmp_path: Path) -> None:
+    """Auth0's ends with a slash, and stands so in its description and tokens."""
+    (tmp_path / "secret").write_text("secret")
+    (tmp_path / "secret").chmod(0o600)
+    (tmp_path / "providers.toml").write_text(
+        f'[acme]\nname="A"\nissuer="{ISSUER}/"\nclient_id="client"\nclient_secret_file="secret"\n'
+    )
+    provider = providers.read(tmp_path / "providers.toml")["acme"]
+    assert provider.issuer == f"{ISSUER}/"
+    provider.transport = lying(signed(iss=f"{ISSUER}/"), issuer=f"{ISSUER}/").transport
+    assert (await provider.identity(ASKED, RETURN, "code")).subject == "1"
+    provider.transport = lying(signed()).transport
+    with pytest.raises(AnswerRefused, match="issuer"):
+        await provider.identity(ASKED, RETURN, "code")
+    other = Provider("acme", "Acme", ISSUER, "client", "secret", lying("", issuer=f"{ISSUER}/").transport)
+    with pytest.raises(ProviderUnavailable, match="its issuer is"):
+        await other.url(ASKED, RETURN, anew=False)
 
 
 @pytest.mark.parametrize(
@@ -380,27 +416,3 @@ def test_a_wrong_file_of_providers_says_why(text: str, why: str, tmp_path: Path)
     (tmp_path / "providers.toml").write_text(text)
     with pytest.raises(ConfigurationError, match=why):
         providers.read(tmp_path / "providers.toml")
-
-
-async def test_an_issuer_may_end_with_a_slash(tmp_path: Path) -> None:
-    """Some providers' do. It is compared as it is, and its description lies beside it."""
-    (tmp_path / "secret").write_text("s")
-    (tmp_path / "secret").chmod(0o600)
-    issuer = "https://tenant.example.com/"
-    (tmp_path / "providers.toml").write_text(
-        f'[acme]\nname = "Acme"\nissuer = "{issuer}"\nclient_id = "c"\nclient_secret_file = "secret"\n'
-    )
-    asked: list[str] = []
-
-    def answer(request: httpx2.Request) -> httpx2.Response:
-        asked.append(str(request.url))
-        known = {"authorization_endpoint": f"{issuer}a", "token_endpoint": f"{issuer}t", "jwks_uri": f"{issuer}k"}
-        return httpx2.Response(
-            200, json={"keys": [PUBLIC_KEY]} if request.url.path == "/k" else {"issuer": issuer, **known}
-        )
-
-    found = providers.read(tmp_path / "providers.toml")["acme"]
-    found.transport = httpx2.MockTransport(answer)
-    url = await found.url(Asked("s", "n", "v" * 43), RETURN, anew=False)
-    assert url.startswith(f"{issuer}a?")
-    assert asked[0] == "https://tenant.example.com/.well-known/openid-configuration"

@@ -255,7 +255,7 @@ export type AuditEvent = {
     /**
      * Request
      *
-     * The body, without secrets; null without a body.
+     * The body, without secrets; a long one as text, cut; null without a body.
      */
     request: unknown;
     /**
@@ -4135,7 +4135,7 @@ export type OperatorEvent = {
     /**
      * Request
      *
-     * The body, without secrets; null without a body.
+     * The body, without secrets; a long one as text, cut; null without a body.
      */
     request: unknown;
     /**

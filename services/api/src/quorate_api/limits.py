@@ -81,6 +81,7 @@ EMAIL_LENGTH_MAX = 254
 TOTP_STEP_S = 30
 TOTP_STEPS_OFF = 1  # a clock may be half a minute off
 
+AUDIT_REQUEST_CHARACTERS_MAX = 16 << 10  # of a body in an event; only a policy of hundreds of groups is longer
 AUDIT_EXPORT_ROWS = 1_000  # read at once
 AUDIT_COPIES_AT_ONCE = 200  # in one transaction: a few megabytes of events
 AUDIT_COPY_INTERVAL_S = 1.0

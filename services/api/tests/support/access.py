@@ -14,12 +14,20 @@ from support.customer import PASSWORD, SLA, Customer
 P = Permission
 GROUP = "orders"
 
+PATHS: dict[str, dict[str, Any]] = document(application.bare())["paths"]
 # Method, address, operation.
 OPERATIONS: list[tuple[str, str, str]] = [
     (method.upper(), path, operation["operationId"])
-    for path, methods in document(application.bare())["paths"].items()
+    for path, methods in PATHS.items()
     for method, operation in methods.items()
 ]
+METHODS = {operation: method for method, _, operation in OPERATIONS}
+TAKE_BODIES = {
+    operation["operationId"]
+    for methods in PATHS.values()
+    for operation in methods.values()
+    if "requestBody" in operation
+}
 STAFF = ("/v1/operator/", "/v1/prober/")  # the fleet belongs to no organization: test_operator
 PUBLIC = {
     "sign_up", "log_in", "log_in_with_passkey", "ask_for_passkey", "begin_first_passkey",
@@ -27,6 +35,14 @@ PUBLIC = {
     "request_password_reset", "reset_password", "look_at_invitation", "accept_invitation_as_new",
     "get_health", "get_readiness", "receive_stripe_event", "get_status", "get_status_feed", "get_incident",
 }  # fmt: skip
+PRIVATE = [each for each in OPERATIONS if each[2] not in PUBLIC and not each[1].startswith(STAFF)]
+# These end what others need, so they come last, in this order.
+LAST = (
+    "delete_webhook", "delete_checkpoint", "delete_guarantee", "delete_budget", "revoke_key", "withdraw_invitation",
+    "remove_member", "delete_group", "delete_project", "remove_totp", "remove_passkey", "remove_identity",
+    "end_session", "change_password", "end_other_sessions", "switch_organization", "log_out",
+)  # fmt: skip
+ORDERED = sorted(PRIVATE, key=lambda each: LAST.index(each[2]) if each[2] in LAST else -1)
 
 
 @dataclass(frozen=True)
@@ -107,15 +123,18 @@ NEEDS = _needs()
 
 @dataclass(frozen=True)
 class Who:
-    """A kind of caller. `scopes` None: a person with that role."""
+    """A kind of caller. `scopes` None: a person with that role, or an operator's view."""
 
     name: str
     allowed: Allowed
     scopes: tuple[str, ...] | None = None
     of_organization: bool = False
+    is_view: bool = False
 
     def may(self, operation: str, path: str) -> bool:
         need = NEEDS[operation]
+        if self.is_view and (need.person or METHODS[operation] != "GET"):
+            return False
         if self.scopes is not None and (need.person or (need.whole and not self.of_organization)):
             return False
         if need.permission is None:
@@ -140,6 +159,7 @@ WHO = [
     *(Who(role, Allowed.of_role(role)) for role in ("owner", "admin", "developer", "billing", "viewer")),
     *(_key(scope) for scope in ("append", "read", "manage", "billing", f"append:{GROUP}", "manage:other-*")),
     _key("administer", "append", "manage", "read", of_organization=True),
+    Who("view", Allowed(frozenset({P.VIEW, P.TEAM, P.BILLING})), is_view=True),
 ]
 
 BODIES: dict[str, Any] = {

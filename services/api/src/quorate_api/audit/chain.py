@@ -6,7 +6,7 @@ event can be changed, left out or moved without all hashes behind it.
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -30,7 +30,7 @@ class ChainBroken(ValueError):
     """The text says where."""
 
 
-def text_of(event: Mapping[str, Any]) -> str:
+def text_of(event: Any) -> str:
     return json.dumps(event, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
 
 

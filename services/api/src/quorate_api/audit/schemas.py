@@ -24,6 +24,6 @@ class AuditEvent(Output):
     address: str = Field(description="The caller's network address.")
     user_agent: str
     request_id: str
-    request: Any = Field(description="The body, without secrets; null without a body.")
+    request: Any = Field(description="The body, without secrets; a long one as text, cut; null without a body.")
     created_id: str | None = Field(description="The id of what the call has made; null if it made nothing.")
     hash: str = Field(description="SHA-256 of the hash before it and of this event's text in the export, hexadecimal.")

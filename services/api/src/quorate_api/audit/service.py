@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from fastapi import Request, Response
+from fastapi.routing import APIRoute
 from sqlalchemy import Row
 
 from quorate_api import limits
@@ -48,7 +49,7 @@ async def record(request: Request, work: Work, response: Response) -> None:
         "address": client.address,
         "user_agent": client.user_agent,
         "request_id": request.state.request_id,
-        "request": chain.redacted(await _body(request)),
+        "request": _shown_body(request.scope["route"], await request.body()),
         "created_id": created_id,
     }
     event = {
@@ -133,12 +134,19 @@ async def _actor(work: Work, principal: Principal) -> dict[str, Any]:
     return {"kind": kind, "id": str(principal.id), "name": name, "credential": str(principal.credential.id)}
 
 
-async def _body(request: Request) -> Any:
-    """The body of an operation that takes one, which was validated. Others may have been sent anything."""
-    if getattr(request.scope.get("route"), "body_field", None) is None:
+def _shown_body(route: APIRoute, raw: bytes) -> Any:
+    """The body without secrets; a long one as text, cut. None: the operation takes none, and has checked none."""
+    if route.body_field is None or not raw:
         return None
-    raw = await request.body()
-    return json.loads(raw) if raw else None
+    try:
+        found = chain.redacted(json.loads(raw))
+        text = chain.text_of(found)
+        text.encode()  # fails for half of a surrogate pair, which no database stores
+    except (ValueError, RecursionError):
+        return chain.REDACTED
+    if len(text) <= limits.AUDIT_REQUEST_CHARACTERS_MAX:
+        return found
+    return text[: limits.AUDIT_REQUEST_CHARACTERS_MAX] + chain.REDACTED
 
 
 def _created(response: Response) -> str | None:

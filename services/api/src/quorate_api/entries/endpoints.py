@@ -18,7 +18,7 @@ from quorate_api.http.route import ScopedRoute
 router = APIRouter(prefix="/v1/groups/{group_id}/entries", tags=["groups"], route_class=ScopedRoute)
 
 OFFSET_MAX = 2**63 - 1
-EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+TIME_MIN, TIME_END = datetime(2000, 1, 1, tzinfo=UTC), datetime(2200, 1, 1, tzinfo=UTC)  # others overflow timestamps
 Partition = Annotated[int, Query(ge=0, lt=limits.PARTITIONS_MAX)]
 
 
@@ -30,7 +30,8 @@ async def list_entries(
     caller: Caller,
     offset: Annotated[int | None, Query(ge=0, le=OFFSET_MAX, description="Begin with this entry.")] = None,
     at: Annotated[
-        AwareDatetime | None, Query(ge=EPOCH, description="Begin with the first entry of this time or later.")
+        AwareDatetime | None,
+        Query(ge=TIME_MIN, lt=TIME_END, description="Begin with the first entry of this time or later."),
     ] = None,
     partition: Partition = 0,
     limit: Annotated[int, Query(ge=1, le=limits.ENTRIES_MAX, description="Entries at most.")] = limits.ENTRIES_DEFAULT,

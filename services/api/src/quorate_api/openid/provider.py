@@ -63,7 +63,7 @@ class _Known:
 
 @dataclass(slots=True)
 class Provider:
-    """`id` is in URLs, `name` is for people."""
+    """`id` is in URLs, `name` is for people. `issuer` is as the provider writes it: some end with a slash."""
 
     id: str
     name: str
@@ -180,7 +180,8 @@ class Provider:
             return self._known
 
     async def _describe(self) -> _Known:
-        metadata = await self._call("GET", f"{self.issuer.rstrip('/')}/.well-known/openid-configuration")
+        # OpenID Connect Discovery 1.0, section 4.1: a slash at the end goes before the path comes.
+        metadata = await self._call("GET", f"{self.issuer.removesuffix('/')}/.well-known/openid-configuration")
         if metadata.get("issuer") != self.issuer:
             raise ProviderUnavailable(f"{self.name}: its issuer is {metadata.get('issuer')!r}")
         missing = [name for name in FETCHED if not isinstance(metadata.get(name), str)]

@@ -33,7 +33,7 @@ class _Entry(BaseModel):
         allowed = parts.scheme == "https" or (parts.scheme == "http" and parts.hostname in LOOPBACK)
         if not allowed or not parts.hostname or parts.query or parts.fragment:
             raise ValueError("must begin with https://, without ? and #")
-        return value  # as it is: tokens name exactly this one
+        return value
 
 
 def read(path: Path | None) -> Providers:

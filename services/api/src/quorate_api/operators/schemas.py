@@ -39,5 +39,5 @@ class OperatorEvent(Output):
     session: str | None = Field(description="null: a long-lived token from the file.")
     address: str = Field(description="The operator's network address.")
     request_id: str
-    request: Any = Field(description="The body, without secrets; null without a body.")
+    request: Any = Field(description="The body, without secrets; a long one as text, cut; null without a body.")
     hash: str = Field(description="SHA-256 of the hash before it and of this event's text in the export, hexadecimal.")

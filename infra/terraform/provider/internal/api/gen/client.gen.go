@@ -2521,7 +2521,7 @@ type OperatorEvent struct {
 	Operation string `json:"operation"`
 	Operator  string `json:"operator"`
 
-	// Request The body, without secrets; null without a body.
+	// Request The body, without secrets; a long one as text, cut; null without a body.
 	Request   interface{} `json:"request"`
 	RequestId string      `json:"request_id"`
 
