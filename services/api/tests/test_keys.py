@@ -113,6 +113,9 @@ async def test_a_key_expires(alice: Customer, owner: psycopg.Connection) -> None
     past = {"name": "late", "expires_at": (datetime.now(UTC) - timedelta(seconds=1)).isoformat()}
     answer = await alice.post(f"/v1/projects/{alice.project_id}/keys", past)
     assert problem(answer, 422, "validation_failed")["errors"][0]["field"] == "expires_at"
+    far = {"name": "late", "expires_at": "9999-12-31T23:59:59-12:00"}  # another year in UTC
+    answer = await alice.post(f"/v1/projects/{alice.project_id}/keys", far)
+    assert problem(answer, 422, "validation_failed")["errors"][0]["field"] == "expires_at"
 
 
 async def test_secrets_have_the_form_that_scanners_are_told(alice: Customer) -> None:

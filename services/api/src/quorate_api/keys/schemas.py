@@ -1,6 +1,6 @@
 """API keys: of a project for applications, of the organization for infrastructure as code."""
 
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Annotated
 from uuid import UUID
 
@@ -34,8 +34,10 @@ _ON_GROUPS = (
     "`append`, `read` and `manage` alone are on all groups; `append:orders` is on the group of that name, and "
     "`append:pay-*` on groups whose names begin so."
 )
+EXPIRY_END = datetime(2200, 1, 1, tzinfo=UTC)  # times near the year 10000 overflow in other zones
 Expiry = Annotated[
-    AwareDatetime, Field(strict=False, description="From then on the key is refused; null: it does not expire.")
+    AwareDatetime,
+    Field(strict=False, lt=EXPIRY_END, description="From then on the key is refused; null: it does not expire."),
 ]
 
 
