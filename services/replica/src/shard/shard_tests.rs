@@ -577,5 +577,7 @@ fn groups_hear_of_a_link_before_its_frames_and_first_of_the_end_of_the_one_that_
             assert_eq!(told(&mut other), changes);
         }
     });
+    drop(runtime);
+    drop(shard); // its journal writes until then
     std::fs::remove_dir_all(&dir).unwrap();
 }
