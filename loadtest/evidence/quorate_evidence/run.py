@@ -124,7 +124,8 @@ def publish(subject: Subject, figures: list[str]) -> Path:
 
 def _call(command: str, source: str) -> int:
     """In a session of its own, which ends with this process: servers and simulations must not outlive it."""
-    env = {**os.environ, AT_START: source}
+    # Variables of make's own command line, as ONLY is, would be taken for those of the command.
+    env = {name: value for name, value in os.environ.items() if name not in ("ONLY", "ALL")} | {AT_START: source}
     with subprocess.Popen(shlex.split(command), cwd=REPOSITORY, env=env, start_new_session=True) as child:
         try:
             return child.wait(HOURS_MAX * 3600)

@@ -1,6 +1,7 @@
 """The port to mail: a folder of files for one machine, or an SMTP server."""
 
 import asyncio
+import secrets
 import smtplib
 import ssl
 from datetime import UTC, datetime
@@ -44,7 +45,7 @@ class Folder:
 
     def _write(self, message: EmailMessage) -> None:
         self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        name = f"{datetime.now(UTC):%Y%m%dT%H%M%S.%f}.eml"
+        name = f"{datetime.now(UTC):%Y%m%dT%H%M%S.%f}-{secrets.token_hex(4)}.eml"  # several may be sent at once
         draft = self._folder / f".{name}"
         draft.write_bytes(bytes(message))
         draft.chmod(0o600)
