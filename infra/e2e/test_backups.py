@@ -9,6 +9,7 @@ import asyncio
 import json
 import os
 import shutil
+import signal
 import subprocess
 import time
 from collections.abc import Iterator
@@ -36,12 +37,12 @@ COMMAND = "make drill"
 def running(command: list[str], env: dict[str, str], log: Path) -> Iterator[subprocess.Popen[bytes]]:
     """A process that keeps a backup, once it says that it is ready; killed at the end, as the machine is lost."""
     with log.open("ab") as out:
-        process = subprocess.Popen(command, env={**os.environ, **env}, stdout=out, stderr=out)
+        process = subprocess.Popen(command, env={**os.environ, **env}, stdout=out, stderr=out, start_new_session=True)
         try:
             wait_for(lambda: "backup ready" in log.read_text(), f"{command[0]} to be ready: {log.read_text()}")
             yield process
         finally:
-            process.kill()
+            os.killpg(process.pid, signal.SIGKILL)  # with its own child
             process.wait(10)
 
 
