@@ -16,6 +16,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/planmodifier"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringplanmodifier"
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
+	"github.com/hashicorp/terraform-plugin-framework/tfsdk"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"quorate/infra/terraform/provider/internal/api"
@@ -85,7 +86,12 @@ func (m *organizationQuotaModel) show(quotas *gen.Quotas) bool {
 	return false
 }
 
-func (q *organizationQuota) set(ctx context.Context, model *organizationQuotaModel, problems *diag.Diagnostics) {
+// set brings the API to the plan, and the state to the answer.
+func (q *organizationQuota) set(ctx context.Context, plan tfsdk.Plan, state *tfsdk.State, problems *diag.Diagnostics) {
+	var model organizationQuotaModel
+	if problems.Append(plan.Get(ctx, &model)...); problems.HasError() {
+		return
+	}
 	id := model.parsed(problems)
 	if problems.HasError() {
 		return
@@ -99,26 +105,15 @@ func (q *organizationQuota) set(ctx context.Context, model *organizationQuotaMod
 		return
 	}
 	model.show(shown)
+	problems.Append(state.Set(ctx, model)...)
 }
 
 func (q *organizationQuota) Create(ctx context.Context, asked resource.CreateRequest, answer *resource.CreateResponse) {
-	var model organizationQuotaModel
-	if answer.Diagnostics.Append(asked.Plan.Get(ctx, &model)...); answer.Diagnostics.HasError() {
-		return
-	}
-	if q.set(ctx, &model, &answer.Diagnostics); !answer.Diagnostics.HasError() {
-		answer.Diagnostics.Append(answer.State.Set(ctx, model)...)
-	}
+	q.set(ctx, asked.Plan, &answer.State, &answer.Diagnostics)
 }
 
 func (q *organizationQuota) Update(ctx context.Context, asked resource.UpdateRequest, answer *resource.UpdateResponse) {
-	var model organizationQuotaModel
-	if answer.Diagnostics.Append(asked.Plan.Get(ctx, &model)...); answer.Diagnostics.HasError() {
-		return
-	}
-	if q.set(ctx, &model, &answer.Diagnostics); !answer.Diagnostics.HasError() {
-		answer.Diagnostics.Append(answer.State.Set(ctx, model)...)
-	}
+	q.set(ctx, asked.Plan, &answer.State, &answer.Diagnostics)
 }
 
 func (q *organizationQuota) Read(ctx context.Context, asked resource.ReadRequest, answer *resource.ReadResponse) {

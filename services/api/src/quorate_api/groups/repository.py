@@ -37,21 +37,13 @@ class GroupRepository:
         statement = self._scope.select(groups).where(groups.c.id.in_(list(group_ids)))
         return list((await self._scope.connection.execute(statement)).all())
 
-    async def name_taken(self, project_id: UUID, name: str) -> bool:
-        statement = self._scope.select(groups, groups.c.id).where(
-            groups.c.project_id == project_id, groups.c.name == name, groups.c.deleted_at.is_(None)
-        )
-        return (await self._scope.connection.execute(statement)).first() is not None
-
-    async def names_taken(self, project_id: UUID, names: list[str], *, but: UUID) -> bool:
+    async def names_taken(self, project_id: UUID, names: list[str], *, but: UUID | None = None) -> bool:
         """`but`: a group whose own names, and those of its partitions, do not count."""
         statement = self._scope.select(groups, groups.c.id).where(
-            groups.c.project_id == project_id,
-            groups.c.name.in_(names),
-            groups.c.deleted_at.is_(None),
-            groups.c.id != but,
-            groups.c.partition_of.is_distinct_from(but),
+            groups.c.project_id == project_id, groups.c.name.in_(names), groups.c.deleted_at.is_(None)
         )
+        if but is not None:
+            statement = statement.where(groups.c.id != but, groups.c.partition_of.is_distinct_from(but))
         return (await self._scope.connection.execute(statement)).first() is not None
 
     async def rename(self, group_id: UUID, name: str) -> None:

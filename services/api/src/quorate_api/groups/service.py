@@ -92,7 +92,7 @@ async def _store_intent(work: Work, services: Services, group_id: UUID, project_
     taken = Problem(
         Code.NAME_TAKEN, errors=[FieldError(field="name", message="Another group of the project has this name.")]
     )
-    if await groups.name_taken(project_id, asked.name):
+    if await groups.names_taken(project_id, [asked.name]):
         raise taken
     divided = partitions if partitions > 1 else None
     quote = await admission.quote(work, services, sla, project_id=project_id, partitions=divided)
